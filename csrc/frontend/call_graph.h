@@ -1,0 +1,55 @@
+// What every reader (FX, later .pt2, TorchScript, recorded calls) produces: the model as a list of dispatcher calls, with
+// metadata of each value. It is imported into the graph IR, and it is what the ATen executor runs when it must.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/call_args.h"
+#include "ir/dtype.h"
+#include "ir/origin.h"
+#include "sym/simplify.h"
+
+namespace cxxinductor::frontend {
+
+// Index of a value in CallGraph::values; Hole::operand in the arguments of a Call is one of these.
+using CallValue = uint32_t;
+
+struct CallValueInfo {
+  enum class Kind : uint8_t { Tensor, SymInt, SymFloat, SymBool, Opaque, None };
+  Kind kind = Kind::Tensor;
+  std::string name;
+  DType dtype = DType::F32;
+  Device device;
+  std::vector<sym::Expr> sizes;
+  std::vector<sym::Expr> strides;
+  sym::Expr storage_offset;
+  sym::Expr symbol;       // SymInt: its expression
+  uint32_t storage = 0;   // equal ids: the reader knows that these share storage; 0: unknown
+};
+
+struct Call {
+  std::string callee;    // "aten::add"
+  std::string overload;  // "Tensor"; "" is the default overload
+  std::vector<Arg> args;
+  std::vector<std::pair<std::string, Arg>> kwargs;
+  std::vector<CallValue> results;  // list results are flattened; unused ones are present too
+  bool result_is_list = false;     // the schema returns Tensor[]: results are its items
+  OriginId origin;
+};
+
+struct CallGraph {
+  std::string name;
+  sym::Facts facts;
+  std::vector<CallValueInfo> values;
+  std::vector<CallValue> inputs;
+  std::vector<std::string> input_sources;
+  std::vector<Call> calls;
+  std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
+  std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
+  OriginTable origins;
+};
+
+}  // namespace cxxinductor::frontend

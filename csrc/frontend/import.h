@@ -1,0 +1,17 @@
+// Calls -> graph IR: promotion as explicit casts, views as index maps, in-place updates as new values, allow-listed
+// decompositions; everything else becomes an extern node. Throws Unsupported when a graph cannot be read at all.
+#pragma once
+
+#include "frontend/call_graph.h"
+#include "frontend/schema.h"
+#include "ir/graph/graph.h"
+
+namespace cxxinductor::frontend {
+
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas);
+std::string to_string(const CallGraph& calls);  // readable listing for dumps and reproducers
+
+// Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
+std::vector<std::string> overloads_imported_whole();
+
+}  // namespace cxxinductor::frontend

@@ -1,0 +1,57 @@
+// Arguments of a call into ATen, as data: a small closed variant. Used by `extern` nodes of every IR and by the
+// recorded calls that the front-end reads. Tensors and symbols computed elsewhere are holes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/dtype.h"
+#include "sym/expr.h"
+
+namespace cxxinductor {
+
+struct None {
+  friend bool operator==(None, None) = default;
+};
+// Index into the operand list of the node that owns this tree.
+struct Hole {
+  uint32_t operand;
+  friend bool operator==(Hole, Hole) = default;
+};
+// In-process object (generator, Python callable, script object) that the bridge keeps by index; never cached.
+struct Handle {
+  uint32_t index;
+  friend bool operator==(Handle, Handle) = default;
+};
+struct LayoutArg {
+  int torch_layout;
+  friend bool operator==(LayoutArg, LayoutArg) = default;
+};
+struct MemoryFormatArg {
+  int torch_memory_format;
+  friend bool operator==(MemoryFormatArg, MemoryFormatArg) = default;
+};
+
+struct Arg;
+using ArgList = std::vector<Arg>;
+struct Arg {
+  std::variant<None, Hole, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg, Handle, ArgList>
+      value;
+  Arg() = default;
+  template <class T>
+    requires(!std::is_same_v<std::decay_t<T>, Arg>)
+  Arg(T v) : value(std::move(v)) {}  // NOLINT: an Arg is its value
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&value);
+  }
+  bool is_none() const { return std::holds_alternative<None>(value); }
+  friend bool operator==(const Arg& a, const Arg& b) { return a.value == b.value; }
+};
+
+// Text: none, $0 (hole), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0), [..]
+std::string to_string(const Arg& arg);
+
+}  // namespace cxxinductor

@@ -1,0 +1,212 @@
+// IR 1, graph: SSA over tensors. What a model means, before anything is decided.
+//
+// A value has dtype, device, symbolic sizes and a layout; storage is not a property of values (the plan assigns it).
+// Nodes stand in a topological order. Ops are monomorphic: promotion, broadcasting of operands and rounding are explicit
+// (cast, expand) except that an elementwise operand may be an immediate or symbol, or a rank-0 value of the compute type.
+// Text form: docs/ir.md; printing and parsing: text.h; invariants: verify.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "ir/call_args.h"
+#include "ir/dtype.h"
+#include "ir/origin.h"
+#include "ir/reduction.h"
+#include "ir/scalar.h"
+#include "ir/scalar_op.h"
+#include "support/typed_id.h"
+#include "sym/expr.h"
+#include "sym/simplify.h"
+
+namespace cxxinductor::graph {
+
+struct ValueTag;
+struct NodeTag;
+using ValueId = Id<ValueTag>;
+using NodeId = Id<NodeTag>;
+
+// Fixed: these strides are demanded or given (inputs, outputs, externs). Flexible: these strides are what eager would
+// have, a preference that a layout pass may change.
+struct Layout {
+  enum class Kind : uint8_t { Flexible, Fixed };
+  Kind kind = Kind::Flexible;
+  std::vector<sym::Expr> strides;  // in elements, one a dimension; always present
+};
+
+struct Value {
+  DType dtype = DType::F32;
+  Device device;
+  std::vector<sym::Expr> sizes;
+  Layout layout;
+  NodeId producer;           // invalid for graph inputs
+  uint32_t result_index = 0;  // which result of the producer
+  std::string name;          // unique, without "%"
+};
+
+// What a node reads: a tensor, an immediate in the compute type of the op, or a symbolic integer.
+using Operand = std::variant<ValueId, Scalar, sym::Expr>;
+
+// ---- Node kinds -------------------------------------------------------------------------------------------------
+
+struct Elementwise {  // operands have the result's sizes, or rank 0, or are immediates
+  ScalarOp op = ScalarOp::Identity;
+};
+struct Reduce {  // one tensor operand; dims sorted, non-negative; no dims means all
+  Reduction reduction = Reduction::Sum;
+  std::vector<int> dims;
+  bool keepdim = false;
+};
+struct Full {};  // one Scalar or Expr operand, no tensors
+struct Iota {    // rank 1: start + step * i
+  sym::Expr start;
+  sym::Expr step = 1;
+};
+struct Permute {
+  std::vector<int> dims;  // result dim d is operand dim dims[d]
+};
+struct Reshape {};  // same element count in row-major order; result sizes from the result
+struct Expand {};   // right-aligned broadcast: operand dims of size 1 (or missing) repeat
+struct Slice {      // result[.., i, ..] = operand[.., start + step * i, ..]; start in range, step >= 1
+  int dim = 0;
+  sym::Expr start;
+  sym::Expr step = 1;
+};
+struct Flip {
+  std::vector<int> dims;
+};
+struct Pad {  // constant padding; low[d] elements before, result size decides after; negative low crops
+  std::vector<sym::Expr> low;
+  Scalar fill;
+};
+struct Cat {  // operands of equal sizes but for dim
+  int dim = 0;
+};
+// General gather. operands: x, then index tensors (integer, equal sizes). Result coordinate r maps to source coordinates:
+// source[d] >= 0: result dim source[d]; source[d] == -1 - k: the value of index k at result dims index_dims.
+// index_select(x, 1, i): source = [0, -1, 2], index_dims = [1]; aten::gather(x, 1, i): source = [0, -1, 2], index_dims = [0, 1, 2].
+struct Gather {
+  std::vector<int> source;
+  std::vector<int> index_dims;
+  bool wrap = true;   // negative indices count from the end
+  bool check = true;  // out of range raises; dropped where proven in range
+};
+// A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with holes.
+struct Extern {
+  std::string callee;         // "aten::mm"
+  std::string overload;       // "" or "default" or "dim_IntList"
+  std::vector<Arg> args;      // positional, in schema order, trailing defaults may be absent
+  std::vector<std::pair<std::string, Arg>> kwargs;
+  bool planned_out = false;   // has a structured, copy-free out= form: the plan provides the results' buffers
+  bool ordered = false;       // side effects or random state: keeps its place among the ordered
+  bool cacheable = true;      // false: the call holds in-process handles
+  // For each result: index of the operand that it may alias, or -1 when fresh.
+  std::vector<int> alias_of;
+  std::vector<uint32_t> mutated_operands;
+  // Operands whose exact strides the callee needs as stated by the value's layout (default: all of them).
+  bool exact_strides = true;
+};
+
+using NodeKind = std::variant<Elementwise, Reduce, Full, Iota, Permute, Reshape, Expand, Slice, Flip, Pad, Cat, Gather, Extern>;
+
+struct Node {
+  NodeKind kind;
+  std::vector<Operand> operands;
+  std::vector<ValueId> results;
+  OriginId origin;  // may be invalid
+
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&kind);
+  }
+  template <class T>
+  T* as() {
+    return std::get_if<T>(&kind);
+  }
+};
+
+// ---- Signature --------------------------------------------------------------------------------------------------
+
+struct Input {
+  // A tensor (value valid), a symbol that the caller passes as an int (symbol set), or an object we pass through.
+  enum class Kind : uint8_t { Tensor, Symbol, Opaque };
+  Kind kind = Kind::Tensor;
+  ValueId value;
+  std::string symbol;
+  std::string source;  // the user's name for it, for error messages
+};
+
+struct Output {
+  enum class Kind : uint8_t { Tensor, Symbol, None };
+  Kind kind = Kind::Tensor;
+  ValueId value;
+  sym::Expr symbol;
+};
+
+// The last version of an input that the graph mutates: ends in the input's own storage.
+struct Mutation {
+  uint32_t input;  // position among inputs
+  ValueId value;
+};
+
+struct Graph {
+  std::string name = "graph";
+  sym::Facts facts;                   // ranges and divisors of the symbols
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  std::vector<Mutation> mutations;
+  IdVector<ValueId, Value> values;
+  IdVector<NodeId, Node> nodes;
+  OriginTable origins;
+
+  const Value& value(ValueId id) const { return values[id]; }
+};
+
+// ---- Building ---------------------------------------------------------------------------------------------------
+
+// Appends nodes, infers result types (infer.h) and names results "%0", "%1" ... unless told otherwise. Throws UserError
+// where operands do not fit the node kind. Strides of new values are contiguous unless given.
+class Builder {
+ public:
+  explicit Builder(Graph& graph) : graph_(graph) {}
+  Graph& graph() { return graph_; }
+  void set_origin(OriginId origin) { origin_ = origin; }
+
+  ValueId input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides);
+  void symbol_input(std::string symbol, sym::Interval range);
+
+  ValueId elementwise(ScalarOp op, std::vector<Operand> operands);  // expands tensor operands to the broadcast size
+  ValueId cast(ValueId x, DType to);                                // x itself when it has that dtype
+  std::vector<ValueId> reduce(Reduction reduction, ValueId x, std::vector<int> dims, bool keepdim);
+  ValueId full(Operand value, DType dtype, Device device, std::vector<sym::Expr> sizes);
+  ValueId iota(sym::Expr start, sym::Expr step, sym::Expr size, DType dtype, Device device);
+  ValueId permute(ValueId x, std::vector<int> dims);
+  ValueId reshape(ValueId x, std::vector<sym::Expr> sizes);
+  ValueId expand(ValueId x, std::vector<sym::Expr> sizes);
+  ValueId slice(ValueId x, int dim, sym::Expr start, sym::Expr size, sym::Expr step);
+  ValueId flip(ValueId x, std::vector<int> dims);
+  ValueId pad(ValueId x, std::vector<sym::Expr> low, std::vector<sym::Expr> sizes, Scalar fill);
+  ValueId cat(std::vector<ValueId> xs, int dim);
+  ValueId gather(ValueId x, std::vector<ValueId> indices, Gather gather, std::vector<sym::Expr> sizes);
+  // results: dtype, device, sizes and strides of each as the callee returns them.
+  std::vector<ValueId> call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results);
+
+  void output(ValueId value);
+  void output_symbol(sym::Expr e);
+  void output_none();
+  void mutation(uint32_t input, ValueId value);
+  ValueId append(NodeKind kind, std::vector<Operand> operands, Value result);
+
+ private:
+  Graph& graph_;
+  OriginId origin_;
+};
+
+std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);
+sym::Expr element_count(const std::vector<sym::Expr>& sizes);
+bool is_view(const NodeKind& kind);  // Permute, Reshape, Expand, Slice, Flip: index maps that move no data
+
+}  // namespace cxxinductor::graph

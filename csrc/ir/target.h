@@ -1,0 +1,26 @@
+// A target as plain data: what schedule and codegen may know about the machine.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ir/dtype.h"
+
+namespace cxxinductor {
+
+struct Target {
+  std::string name;               // "cuda", "cpu"
+  DeviceType device = DeviceType::Cpu;
+  std::string arch;               // "sm_90a"; "x86-64-v3", "x86-64-v4"
+  int vector_bytes = 32;          // widest load: 16 on CUDA, 32 or 64 on the CPU
+  int warp = 1;                   // threads that exchange registers: 32 on CUDA
+  int max_threads_per_block = 1;
+  int multiprocessors = 1;        // SMs; CPU: threads to divide work for
+  int64_t shared_bytes_per_block = 0;
+  int registers_per_thread = 0;
+};
+
+Target cuda_target(std::string arch, int multiprocessors);  // sm_80, sm_90a, ...
+Target cpu_target(std::string arch, int threads);
+
+}  // namespace cxxinductor

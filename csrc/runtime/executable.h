@@ -1,0 +1,50 @@
+// A compiled graph. Immutable and re-entrant: several threads may call run at once, each call has its own state.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "runtime/host.h"
+
+namespace cxxinductor::runtime {
+
+// A loaded kernel: runs on the stream or threads of its device.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  // buffers: base addresses in the order of params; grid as in plan::Launch. Throws Error when the launch fails.
+  virtual void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
+                      int64_t grid_y, void* stream) const = 0;
+};
+
+// Gives kernels: compiles on first demand or reads a cache. Thread-safe. Implemented by runtime/cpu and runtime/cuda.
+class KernelProvider {
+ public:
+  virtual ~KernelProvider() = default;
+  // Compiles (in parallel) the variants that a first call will need; throws Error naming the kernel and the log.
+  virtual void prepare(const plan::Plan& plan) = 0;
+  virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
+};
+
+struct CallOptions {
+  bool check_inputs = true;  // dtype, device, rank and sizes: on wherever Python guards do not stand before us
+};
+
+class Executable {
+ public:
+  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels);
+  ~Executable();
+  // inputs: one for each plan input. `inputs` may be moved from: the last use of an input releases it.
+  std::vector<Value> run(Host& host, std::vector<Value> inputs, const CallOptions& options = {}) const;
+  const plan::Plan& plan() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,31 @@
+// Switches: one table (options.def) makes the struct, the readers, the error for unknown names and docs/options.md.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cxxinductor {
+
+struct Options {
+#define OPTION(name, type, default_value, ...) type name = default_value;
+#include "support/options.def"
+#undef OPTION
+  bool eager_numerics() const { return numerics == "eager"; }
+};
+
+struct OptionInfo {
+  std::string_view name, type, default_text, environment, doc;
+};
+std::span<const OptionInfo> option_table();
+// UserError lists the known names for an unknown one, and what is expected for a bad value.
+void set_option(Options& options, std::string_view name, std::string_view value);
+// Reads CXXINDUCTOR_* through `get_environment` (name -> value) and rejects unknown CXXINDUCTOR_ names among `names`.
+Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment);
+std::string to_string(const Options& options);  // canonical, for cache keys
+
+}  // namespace cxxinductor

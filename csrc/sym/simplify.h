@@ -1,0 +1,44 @@
+// Simplification that needs facts: ranges of symbols and divisibility.
+//
+// Rules read as algebra (before -> after, condition); each preserves the value for every assignment allowed by the
+// facts, and simplify is idempotent: both are fuzzed.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "sym/expr.h"
+
+namespace cxxinductor::sym {
+
+// Inclusive; the int64 limits stand for "unbounded".
+struct Interval {
+  int64_t low = std::numeric_limits<int64_t>::min();
+  int64_t high = std::numeric_limits<int64_t>::max();
+  friend bool operator==(Interval, Interval) = default;
+};
+
+class Facts {
+ public:
+  void set_range(std::string_view symbol, Interval range);
+  void set_divisor(std::string_view symbol, int64_t divisor);  // the symbol is a multiple of divisor
+  Interval range(std::string_view symbol) const;
+  int64_t divisor(std::string_view symbol) const;  // 1 when nothing is known
+  const std::map<std::string, Interval, std::less<>>& ranges() const { return ranges_; }
+
+ private:
+  std::map<std::string, Interval, std::less<>> ranges_;
+  std::map<std::string, int64_t, std::less<>> divisors_;
+};
+
+Interval bounds(Expr e, const Facts& facts);           // saturating interval arithmetic
+int64_t known_divisor(Expr e, const Facts& facts);     // largest d found such that d divides e always (0 for e == 0)
+Expr simplify(Expr e, const Facts& facts);
+std::optional<bool> prove_less(Expr a, Expr b, const Facts& facts);  // a < b always, never, or unknown
+bool prove_equal(Expr a, Expr b, const Facts& facts);
+bool prove_divides(int64_t divisor, Expr e, const Facts& facts);
+
+}  // namespace cxxinductor::sym
