@@ -1,0 +1,45 @@
+# make demo and make test do everything from an empty clone; see README.md.
+PY := .venv/bin/python
+BUILD := build/release
+JOBS ?= $(shell nproc)
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: setup build demo test test-unit test-python test-tidy gpu-test bench asan clean help
+
+help:
+	@echo "make demo      install what is missing, build, compile a transformer, show speed, error and kernels"
+	@echo "make test      every suite that this machine can run"
+	@echo "make gpu-test  the suites that need a CUDA device"
+	@echo "make bench     benchmarks against eager and Inductor (CUDA)"
+
+setup:
+	@tools/setup.sh
+
+build: setup
+	@mkdir -p build
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DPython_EXECUTABLE=$(CURDIR)/$(PY) > build/configure.log 2>&1 \
+	  || { cat build/configure.log; exit 1; }
+	@cmake --build $(BUILD) -j $(JOBS) --target cxxinductor_python
+	@$(PY) tools/install_inplace.py $(BUILD)
+
+demo: build
+	@$(PY) examples/demo.py
+
+test: build
+	@cmake --build $(BUILD) -j $(JOBS)
+	@tools/run_tests.sh $(BUILD)
+
+gpu-test: build
+	@$(PY) -m pytest tests/python -m "gpu or not gpu" --device cuda
+
+bench: build
+	@$(PY) benchmarks/run.py
+
+asan:
+	@cmake --preset asan > build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
+	@cmake --build --preset asan -j $(JOBS)
+	@ctest --test-dir build/asan --output-on-failure -L unit
+
+clean:
+	@rm -rf build python/cxxinductor/*.so

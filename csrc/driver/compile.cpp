@@ -1,0 +1,105 @@
+#include "driver/compile.h"
+
+#include <chrono>
+
+#include "codegen/cpu/emit.h"
+#include "codegen/cuda/emit.h"
+#include "ir/graph/text.h"
+#include "ir/graph/verify.h"
+#include "ir/loops/text.h"
+#include "ir/loops/verify.h"
+#include "ir/plan/text.h"
+#include "ir/plan/verify.h"
+#include "lowering/lower.h"
+#include "passes/pass_manager.h"
+#include "schedule/schedule.h"
+#include "support/error.h"
+
+namespace cxxinductor::driver {
+namespace {
+
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::vector<StageTime>& times) : times_(times) {}
+  template <class F>
+  auto stage(std::string name, F&& work) {
+    const auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    times_.push_back({std::move(name), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    return result;
+  }
+
+ private:
+  std::vector<StageTime>& times_;
+};
+
+void collect_sources(const plan::Plan& plan, const Target& target, Report& report) {
+  for (const plan::Kernel& kernel : plan.kernels) {
+    const std::vector<const plan::Kernel*> one{&kernel};
+    report.kernel_sources.emplace_back(
+        kernel.name, target.device == DeviceType::Cuda
+                         ? codegen::emit_cuda(one, {.vectorized = true, .index64 = !kernel.always_index32}, target, plan.origins)
+                         : codegen::emit_cpu(one, target, plan.origins));
+  }
+}
+
+void collect_texts(const plan::Plan& plan, const Target& target, Report& report) {
+  report.plan_text = plan::print(plan);
+  for (const plan::Refusal& refusal : plan.refusals)
+    report.refusal_text += fmt::format("{} -> {}: {}\n", refusal.producer, refusal.consumer, refusal.reason);
+  collect_sources(plan, target, report);
+}
+
+}  // namespace
+
+Device main_device(const graph::Graph& graph) {
+  Device found;
+  for (const graph::Value& value : graph.values) {
+    if (value.device.type != DeviceType::Cuda) continue;
+    if (found.type == DeviceType::Cuda && found != value.device)
+      throw_unsupported("one graph over two GPUs ({} and {})", to_string(found), to_string(value.device));
+    found = value.device;
+  }
+  return found;
+}
+
+Compilation compile(Request request) {
+  Compilation out;
+  Report& report = out.report;
+  Stopwatch watch(report.times);
+  const Options& options = request.options;
+  const bool verify = options.verify != "off";
+
+  if (verify) graph::verify_or_throw(request.graph, "import");
+  watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
+  if (request.keep_texts) report.graph_text = graph::print(request.graph);
+
+  loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
+  if (verify) loops::verify_or_throw(program, "lower");
+  if (request.keep_texts) report.loops_text = loops::print(program);
+
+  std::vector<plan::Refusal> refusals;
+  if (options.fusion)
+    program = watch.stage("fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &refusals); });
+  watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
+  if (verify) loops::verify_or_throw(program, "fuse");
+  if (request.keep_texts) report.fused_text = loops::print(program);
+
+  plan::Plan plan = watch.stage("plan", [&] { return schedule::make_plan(program, request.target, options); });
+  plan.refusals = std::move(refusals);
+  if (verify) plan::verify_or_throw(plan, "plan");
+  for (const plan::Step& step : plan.steps) {
+    if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
+  }
+  if (request.keep_texts) collect_texts(plan, request.target, report);
+
+  auto kernels = request.make_provider(plan, request.target);
+  watch.stage("compile kernels", [&] {
+    kernels->prepare(plan);
+    return true;
+  });
+  out.executable = watch.stage("executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels); });
+  return out;
+}
+
+}  // namespace cxxinductor::driver

@@ -1,0 +1,58 @@
+// The pipeline on one screen: graph -> loops -> fused loops -> plan -> executable.
+//
+// This layer alone knows all the middle layers. It reads no environment and prints nothing: options come in, a report
+// goes out, and the caller decides what the user sees.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/loops/loops.h"
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+#include "runtime/executable.h"
+#include "support/options.h"
+
+namespace cxxinductor::driver {
+
+struct StageTime {
+  std::string stage;
+  double seconds = 0;
+};
+
+// What happened, for explain(), dumps and tests. Texts are filled when `Request::keep_texts` asks for them.
+struct Report {
+  std::vector<StageTime> times;
+  std::string graph_text, loops_text, fused_text, plan_text;
+  std::vector<std::pair<std::string, std::string>> kernel_sources;  // kernel name -> source of its vectorised variant
+  std::vector<std::string> externs;                                 // "aten::mm" once a call
+  std::string refusal_text;  // one line a refusal
+};
+
+// Makes the kernels of a plan loadable; bound by the caller to caches, pools and libraries.
+using ProviderFactory = std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Target& target)>;
+
+struct Request {
+  graph::Graph graph;
+  Target target;
+  Options options;
+  ProviderFactory make_provider;
+  bool keep_texts = false;
+};
+
+struct Compilation {
+  std::shared_ptr<runtime::Executable> executable;
+  Report report;
+};
+
+// Throws Unsupported (fall back), UserError or InternalError.
+Compilation compile(Request request);
+
+// Device that the graph's own kernels run on: CUDA when a value lives there, else the CPU. Unsupported for two GPUs.
+Device main_device(const graph::Graph& graph);
+
+}  // namespace cxxinductor::driver

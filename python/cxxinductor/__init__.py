@@ -1,0 +1,31 @@
+"""cxxinductor: a C++ tensor compiler for PyTorch.
+
+Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module offers what is beside that:
+``explain``, ``counters`` and ``option_table``.
+"""
+
+import torch
+
+if not torch.__version__.startswith("2.11."):
+    raise ImportError(
+        f"cxxinductor is built for torch 2.11.*, found {torch.__version__}; install torch==2.11.* or rebuild cxxinductor"
+    )
+
+from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
+from .config import option_table  # noqa: E402
+from .errors import InternalError, Unsupported, UserError  # noqa: E402
+from .explain import Explanation, explain  # noqa: E402
+
+__version__ = "0.1.0"
+__all__ = ["Explanation", "InternalError", "Unsupported", "UserError", "counters", "explain", "option_table", "reset_counters"]
+
+
+def counters() -> dict[str, int]:
+    """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
+    compiled graphs), graph_fallback (graphs that run through ATen whole) and eager (graphs given back to eager)."""
+    return _C.counters()
+
+
+def reset_counters() -> None:
+    """Sets every counter to zero."""
+    _C.reset_counters()

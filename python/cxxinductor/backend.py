@@ -1,0 +1,93 @@
+"""The backend that ``torch.compile(backend="cxxinductor")`` finds through the ``torch_dynamo_backends`` entry point."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import warnings
+from typing import Any, Callable, Mapping, Sequence
+
+import torch
+from torch._dynamo.backends.common import aot_autograd
+from torch._functorch import config as functorch_config
+from torch._functorch.partitioners import min_cut_rematerialization_partition
+
+from . import _C, config, decompositions, fx_reader, reports
+from .errors import Unsupported
+
+log = logging.getLogger(__name__)
+
+
+def cxxinductor(
+    gm: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Callable[..., Any]:
+    """Compiles a Dynamo graph: AOTAutograd, then each of its graphs through the C++ compiler.
+
+    Args:
+        gm, example_inputs: as torch.compile hands them to a backend.
+        mode: only "default"; other modes are an error, since nothing would differ.
+        options: names of ``cxxinductor.option_table()``.
+
+    Raises:
+        UserError: an unknown option or mode; the message lists the known ones.
+    """
+    if mode not in (None, "default"):
+        from .errors import UserError
+
+        raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
+    resolved = config.resolve(options)
+
+    def compiler(kind: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
+        return functools.partial(compile_aot_graph, kind=kind, options=resolved)
+
+    # Built afresh for every graph: calling the result changes its keyword arguments.
+    with functorch_config.patch(unlift_effect_tokens=True, donated_buffer=False):
+        return aot_autograd(
+            fw_compiler=compiler("forward"),
+            bw_compiler=compiler("backward"),
+            inference_compiler=compiler("inference"),
+            partition_fn=functools.partial(min_cut_rematerialization_partition, compiler="inductor"),
+            decompositions=decompositions.table(),
+            keep_inference_input_mutations=True,
+        )(gm, example_inputs)
+
+
+def _option_names() -> str:
+    return ", ".join(row["name"] for row in config.option_table())
+
+
+def compile_aot_graph(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, kind: str, options: "_C.Options"
+) -> Callable[[list[Any]], Any]:
+    """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
+
+    Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
+    or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
+    """
+    with reports.stage("read graph") as read:
+        try:
+            builder, constants = fx_reader.read_graph(gm, kind)
+        except Unsupported as error:
+            _C.count_eager()
+            warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
+            return _boxed(gm)
+    compiled = _C.compile(builder, options)
+    if reason := compiled.fallback_reason:
+        warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
+    compiled.set_constants(constants)
+    reports.record(compiled, kind, read.seconds)
+    return compiled
+
+
+def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    def run(inputs: list[Any]) -> Any:
+        arguments = list(inputs)
+        inputs.clear()
+        return gm(*arguments)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Every suite that this machine can run. Usage: run_tests.sh BUILD_DIR
+set -euo pipefail
+cd "$(dirname "$0")/.."
+build=$1
+python=.venv/bin/python
+
+step() { printf '\n== %s\n' "$*"; }
+
+step "layering and file sizes"
+"$python" tools/check_layers.py
+step "C++ suites"
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2
+step "Python suites"
+"$python" -m pytest tests/python
