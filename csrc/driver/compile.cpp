@@ -98,7 +98,7 @@ Compilation compile(Request request) {
     kernels->prepare(plan);
     return true;
   });
-  out.executable = watch.stage("executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels); });
+  out.executable = watch.stage("executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
   return out;
 }
 

@@ -41,6 +41,7 @@ struct Request {
   Target target;
   Options options;
   ProviderFactory make_provider;
+  runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;
 };
 

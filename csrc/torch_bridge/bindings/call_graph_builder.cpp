@@ -1,0 +1,169 @@
+#include "torch_bridge/bindings/call_graph_builder.h"
+
+#include <torch/csrc/Device.h>
+#include <torch/csrc/Dtype.h>
+#include <torch/csrc/Layout.h>
+#include <torch/csrc/MemoryFormat.h>
+
+#include "support/error.h"
+#include "torch_bridge/types.h"
+
+namespace cxxinductor::bindings {
+
+using frontend::CallValue;
+using frontend::CallValueInfo;
+
+namespace {
+
+Device device_of(const std::string& type, int index) {
+  if (type == "cpu") return {DeviceType::Cpu, 0};
+  if (type == "cuda") return {DeviceType::Cuda, index < 0 ? 0 : index};
+  throw_unsupported("tensors on device {}", type);
+}
+
+DType dtype_of(int scalar_type) { return torch_bridge::from_torch(static_cast<c10::ScalarType>(scalar_type)); }
+
+}  // namespace
+
+sym::Expr CallGraphBuilder::expression(const py::handle& size) {
+  if (py::isinstance<py::int_>(size)) return sym::Expr(size.cast<int64_t>());
+  const std::string text = py::isinstance<SymText>(size) ? size.cast<const SymText&>().srepr : size.cast<std::string>();
+  auto [found, fresh] = parsed_.try_emplace(text);
+  if (fresh) found->second = sym::parse_srepr(text);
+  return found->second;
+}
+
+std::vector<sym::Expr> CallGraphBuilder::expressions(const py::sequence& sizes) {
+  std::vector<sym::Expr> out;
+  out.reserve(sizes.size());
+  for (const py::handle size : sizes) out.push_back(expression(size));
+  return out;
+}
+
+Arg CallGraphBuilder::argument(const py::handle& object) {
+  if (object.is_none()) return None{};
+  if (py::isinstance<ValueRef>(object)) return Hole{object.cast<const ValueRef&>().value};
+  if (py::isinstance<SymText>(object)) return expression(object);
+  if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
+  if (py::isinstance<py::int_>(object)) return object.cast<int64_t>();
+  if (py::isinstance<py::float_>(object)) return object.cast<double>();
+  if (py::isinstance<py::str>(object)) return object.cast<std::string>();
+  if (THPDtype_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
+  if (THPDevice_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDevice*>(object.ptr())->device);
+  if (THPLayout_Check(object.ptr())) return LayoutArg{static_cast<int>(reinterpret_cast<THPLayout*>(object.ptr())->layout)};
+  if (THPMemoryFormat_Check(object.ptr()))
+    return MemoryFormatArg{static_cast<int>(reinterpret_cast<THPMemoryFormat*>(object.ptr())->memory_format)};
+  if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {
+    ArgList list;
+    for (const py::handle item : object) list.push_back(argument(item));
+    return list;
+  }
+  throw_unsupported("arguments of Python type {}", py::str(py::type::of(object)).cast<std::string>());
+}
+
+CallValue CallGraphBuilder::add(CallValueInfo info) {
+  graph_.values.push_back(std::move(info));
+  return static_cast<CallValue>(graph_.values.size() - 1);
+}
+
+void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high) {
+  graph_.facts.set_range(name, {low, high});
+}
+
+ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
+                                        int device_index, const py::sequence& sizes, const py::sequence& strides,
+                                        const py::object& storage_offset, uint32_t storage, const std::string& source) {
+  CallValueInfo info;
+  info.name = name;
+  info.dtype = dtype_of(dtype);
+  info.device = device_of(device_type, device_index);
+  info.sizes = expressions(sizes);
+  info.strides = expressions(strides);
+  info.storage_offset = expression(storage_offset);
+  info.storage = storage;
+  graph_.inputs.push_back(add(std::move(info)));
+  graph_.input_sources.push_back(source);
+  return {graph_.inputs.back()};
+}
+
+ValueRef CallGraphBuilder::symint_input(const std::string& name, const std::string& srepr, const std::string& source) {
+  CallValueInfo info;
+  info.kind = CallValueInfo::Kind::SymInt;
+  info.name = name;
+  info.symbol = expression(py::str(srepr));
+  graph_.inputs.push_back(add(std::move(info)));
+  graph_.input_sources.push_back(source);
+  return {graph_.inputs.back()};
+}
+
+ValueRef CallGraphBuilder::opaque_input(const std::string& name, const std::string& source) {
+  CallValueInfo info;
+  info.kind = CallValueInfo::Kind::Opaque;
+  info.name = name;
+  graph_.inputs.push_back(add(std::move(info)));
+  graph_.input_sources.push_back(source);
+  return {graph_.inputs.back()};
+}
+
+OriginId CallGraphBuilder::origin(const py::tuple& origin) {
+  return graph_.origins.push_back({origin[0].cast<std::string>(), origin[1].cast<int>(), origin[2].cast<std::string>(),
+                                   origin[3].cast<std::string>()});
+}
+
+std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const std::string& overload,
+                                             const py::sequence& args, const py::dict& kwargs,
+                                             const py::sequence& results, bool result_is_list,
+                                             const py::tuple& origin_of) {
+  frontend::Call call;
+  call.callee = callee;
+  call.overload = overload;
+  for (const py::handle arg : args) call.args.push_back(argument(arg));
+  for (const auto& [name, value] : kwargs) call.kwargs.emplace_back(name.cast<std::string>(), argument(value));
+  call.result_is_list = result_is_list;
+  call.origin = origin(origin_of);
+  std::vector<ValueRef> refs;
+  for (const py::handle result : results) {
+    CallValueInfo info;
+    if (result.is_none()) {
+      info.kind = CallValueInfo::Kind::None;
+    } else if (py::isinstance<SymText>(result)) {
+      info.kind = CallValueInfo::Kind::SymInt;
+      info.symbol = expression(result);
+    } else {
+      const auto fields = result.cast<py::tuple>();
+      info.name = fields[0].cast<std::string>();
+      info.dtype = dtype_of(fields[1].cast<int>());
+      info.device = device_of(fields[2].cast<std::string>(), fields[3].cast<int>());
+      info.sizes = expressions(fields[4].cast<py::sequence>());
+      info.strides = expressions(fields[5].cast<py::sequence>());
+      info.storage_offset = expression(fields[6]);
+      info.storage = fields[7].cast<uint32_t>();
+    }
+    call.results.push_back(add(std::move(info)));
+    refs.push_back({call.results.back()});
+  }
+  graph_.calls.push_back(std::move(call));
+  return refs;
+}
+
+void CallGraphBuilder::output(const py::sequence& outputs) {
+  for (const py::handle output : outputs) graph_.outputs.push_back(argument(output));
+}
+
+void bind_call_graph_builder(py::module_& module) {
+  py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.");
+  py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
+  py::class_<CallGraphBuilder>(module, "CallGraphBuilder", "Receives a graph one call at a time; see fx_reader.py.")
+      .def(py::init<std::string>(), py::arg("name"))
+      .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"))
+      .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
+           py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
+           py::arg("source"))
+      .def("symint_input", &CallGraphBuilder::symint_input, py::arg("name"), py::arg("srepr"), py::arg("source"))
+      .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
+      .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
+           py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
+      .def("output", &CallGraphBuilder::output, py::arg("outputs"));
+}
+
+}  // namespace cxxinductor::bindings

@@ -1,0 +1,58 @@
+// Python -> CallGraph: one call a node, driven by fx_reader.py. No FakeTensor and no sympy object crosses, only numbers,
+// text and torch's plain enums.
+#pragma once
+
+#include <torch/csrc/utils/pybind.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "frontend/call_graph.h"
+
+namespace cxxinductor::bindings {
+
+namespace py = pybind11;
+
+// A value of the graph that is being built, as Python holds it.
+struct ValueRef {
+  frontend::CallValue value;
+};
+// A symbolic integer: sympy.srepr text, parsed once for each distinct text.
+struct SymText {
+  std::string srepr;
+};
+
+class CallGraphBuilder {
+ public:
+  explicit CallGraphBuilder(std::string name) { graph_.name = std::move(name); }
+
+  void symbol(const std::string& name, int64_t low, int64_t high);
+  ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index,
+                        const py::sequence& sizes, const py::sequence& strides, const py::object& storage_offset,
+                        uint32_t storage, const std::string& source);
+  ValueRef symint_input(const std::string& name, const std::string& srepr, const std::string& source);
+  ValueRef opaque_input(const std::string& name, const std::string& source);
+  // results: for each flattened result None or (name, dtype, device_type, device_index, sizes, strides, storage_offset,
+  // storage) for a tensor, or SymText for an int. Returns a ValueRef each.
+  std::vector<ValueRef> call(const std::string& callee, const std::string& overload, const py::sequence& args,
+                             const py::dict& kwargs, const py::sequence& results, bool result_is_list,
+                             const py::tuple& origin);
+  void output(const py::sequence& outputs);
+
+  const frontend::CallGraph& graph() const { return graph_; }
+
+ private:
+  sym::Expr expression(const py::handle& size);
+  std::vector<sym::Expr> expressions(const py::sequence& sizes);
+  Arg argument(const py::handle& object);
+  frontend::CallValue add(frontend::CallValueInfo info);
+  OriginId origin(const py::tuple& origin);
+
+  frontend::CallGraph graph_;
+  std::map<std::string, sym::Expr> parsed_;
+};
+
+void bind_call_graph_builder(py::module_& module);
+
+}  // namespace cxxinductor::bindings

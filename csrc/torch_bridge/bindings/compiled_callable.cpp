@@ -1,0 +1,178 @@
+#include "torch_bridge/bindings/compiled_callable.h"
+
+#include <structmember.h>
+#include <torch/csrc/Exceptions.h>
+#include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
+
+#include <map>
+
+#include "support/error.h"
+
+namespace cxxinductor::bindings {
+namespace {
+
+struct CompiledCallable {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  std::vector<at::Tensor> constants;  // tensors that the graph held itself: passed after the caller's inputs
+};
+
+c10::IValue input_of(PyObject* object) {
+  if (THPVariable_Check(object)) return THPVariable_Unpack(object);
+  if (PyLong_Check(object)) return static_cast<int64_t>(PyLong_AsLongLong(object));
+  if (object == Py_None) return {};
+  if (THPGenerator_Check(object)) return THPGenerator_Unwrap(object);
+  throw_unsupported("inputs of Python type {}", Py_TYPE(object)->tp_name);
+}
+
+PyObject* output_of(const c10::IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined() ? THPVariable_Wrap(value.toTensor()) : Py_NewRef(Py_None);
+  if (value.isInt()) return PyLong_FromLongLong(value.toInt());
+  return Py_NewRef(Py_None);
+}
+
+// Errors of ours as the classes of cxxinductor.errors.
+void set_python_error(const char* class_name, const char* message) {
+  py::object errors = py::module_::import("cxxinductor.errors");
+  PyErr_SetString(errors.attr(class_name).ptr(), message);
+}
+
+PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keyword_names) {
+  HANDLE_TH_ERRORS
+  auto* callable = reinterpret_cast<CompiledCallable*>(self);
+  if (PyVectorcall_NARGS(nargsf) != 1 || keyword_names != nullptr || !PyList_Check(args[0])) {
+    PyErr_SetString(PyExc_TypeError, "a compiled graph takes one list of inputs");
+    return nullptr;
+  }
+  try {
+    std::vector<c10::IValue> inputs;
+    PyObject* list = args[0];
+    const Py_ssize_t count = PyList_GET_SIZE(list);
+    inputs.reserve(static_cast<size_t>(count) + callable->constants.size());
+    for (Py_ssize_t i = 0; i < count; ++i) inputs.push_back(input_of(PyList_GET_ITEM(list, i)));
+    if (PyList_SetSlice(list, 0, count, nullptr) != 0) return nullptr;
+    for (const at::Tensor& constant : callable->constants) inputs.emplace_back(constant);
+    std::vector<c10::IValue> outputs;
+    {
+      py::gil_scoped_release release;
+      outputs = callable->graph->run(std::move(inputs));
+    }
+    PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
+    if (result == nullptr) return nullptr;
+    for (size_t i = 0; i < outputs.size(); ++i)
+      PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), output_of(outputs[i]));
+    return result;
+  } catch (const UserError& error) {
+    set_python_error("UserError", error.what());
+  } catch (const Unsupported& error) {
+    set_python_error("Unsupported", error.what());
+  } catch (const InternalError& error) {
+    set_python_error("InternalError", error.what());
+  }
+  return nullptr;
+  END_HANDLE_TH_ERRORS
+}
+
+void deallocate(PyObject* self) {
+  auto* callable = reinterpret_cast<CompiledCallable*>(self);
+  PyTypeObject* type = Py_TYPE(self);
+  callable->graph.~shared_ptr();
+  callable->constants.~vector();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyObject* set_constants(PyObject* self, PyObject* tensors) {
+  HANDLE_TH_ERRORS
+  auto* callable = reinterpret_cast<CompiledCallable*>(self);
+  callable->constants.clear();
+  for (const py::handle tensor : py::reinterpret_borrow<py::object>(tensors))
+    callable->constants.push_back(THPVariable_Unpack(tensor.ptr()));
+  return Py_NewRef(Py_None);
+  END_HANDLE_TH_ERRORS
+}
+
+py::list kernel_rows(const plan::Plan& plan) {
+  std::map<uint32_t, int64_t> launches;
+  for (const plan::Step& step : plan.steps) {
+    if (const auto* launch = std::get_if<plan::Launch>(&step)) ++launches[launch->kernel.index()];
+  }
+  py::list rows;
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
+    py::dict row;
+    row["name"] = kernel.name;
+    row["launches"] = launches[static_cast<uint32_t>(k)];
+    row["bytes_read"] = kernel.bytes_read_hint;
+    row["bytes_written"] = kernel.bytes_written_hint;
+    row["order_changed"] = kernel.order_changed;
+    rows.append(std::move(row));
+  }
+  return rows;
+}
+
+PyObject* report(PyObject* self, PyObject*) {
+  HANDLE_TH_ERRORS
+  const auto& graph = *reinterpret_cast<CompiledCallable*>(self)->graph;
+  const driver::Report& found = graph.report();
+  py::dict out;
+  out["fallback_reason"] = graph.fallback_reason();
+  py::list times;
+  for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
+  out["times"] = times;
+  out["externs"] = found.externs;
+  out["refusals"] = found.refusal_text;
+  out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
+                          py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
+  out["sources"] = found.kernel_sources;
+  out["kernels"] = graph.plan() ? kernel_rows(*graph.plan()) : py::list();
+  return out.release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* fallback_reason(PyObject* self, void*) {
+  return PyUnicode_FromString(reinterpret_cast<CompiledCallable*>(self)->graph->fallback_reason().c_str());
+}
+
+PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
+
+PyMethodDef methods[] = {
+    {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
+    {"report", report, METH_NOARGS, "What the compile did, as a dict; see reports.py."},
+    {nullptr, nullptr, 0, nullptr}};
+PyGetSetDef properties[] = {{"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
+                            {"_boxed_call", boxed, nullptr, "Takes one list and empties it.", nullptr},
+                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
+                       {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+                       {Py_tp_methods, methods},
+                       {Py_tp_getset, properties},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec spec{"cxxinductor._C.CompiledGraph", sizeof(CompiledCallable), 0,
+                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION, slots};
+PyTypeObject* compiled_type = nullptr;  // made once, with the module
+
+}  // namespace
+
+void bind_compiled_callable(py::module_& module) {
+  compiled_type = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (compiled_type == nullptr) throw py::error_already_set();
+  module.add_object("CompiledGraph", py::handle(reinterpret_cast<PyObject*>(compiled_type)));
+}
+
+py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> graph) {
+  PyObject* object = compiled_type->tp_alloc(compiled_type, 0);
+  if (object == nullptr) throw py::error_already_set();
+  auto* callable = reinterpret_cast<CompiledCallable*>(object);
+  callable->vectorcall = call;
+  new (&callable->graph) std::shared_ptr<torch_bridge::CompiledGraph>(std::move(graph));
+  new (&callable->constants) std::vector<at::Tensor>();
+  return py::reinterpret_steal<py::object>(object);
+}
+
+}  // namespace cxxinductor::bindings

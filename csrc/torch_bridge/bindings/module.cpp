@@ -1,0 +1,74 @@
+// The Python module cxxinductor._C.
+#include "support/error.h"
+#include "support/options.h"
+#include "frontend/import.h"
+#include "torch_bridge/bindings/call_graph_builder.h"
+#include "torch_bridge/bindings/compiled_callable.h"
+
+namespace cxxinductor::bindings {
+namespace {
+
+void translate_errors() {
+  py::register_local_exception_translator([](std::exception_ptr pointer) {
+    const auto raise = [](const char* name, const std::exception& error) {
+      PyErr_SetString(py::module_::import("cxxinductor.errors").attr(name).ptr(), error.what());
+    };
+    try {
+      if (pointer) std::rethrow_exception(pointer);
+    } catch (const UserError& error) {
+      raise("UserError", error);
+    } catch (const Unsupported& error) {
+      raise("Unsupported", error);
+    } catch (const InternalError& error) {
+      raise("InternalError", error);
+    }
+  });
+}
+
+py::list option_rows() {
+  py::list rows;
+  for (const OptionInfo& option : option_table()) {
+    rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = option.type,
+                         py::arg("default") = option.default_text, py::arg("environment") = option.environment,
+                         py::arg("doc") = option.doc));
+  }
+  return rows;
+}
+
+py::dict counter_dict() {
+  const torch_bridge::Counters c = torch_bridge::read_counters();
+  return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
+                  py::arg("graph_fallback") = c.graph_fallbacks, py::arg("eager") = c.eager);
+}
+
+}  // namespace
+
+PYBIND11_MODULE(_C, module) {
+  module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
+  translate_errors();
+  bind_call_graph_builder(module);
+  bind_compiled_callable(module);
+  py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
+      .def(py::init<>())
+      .def_static("from_environment", &options_from_environment, py::arg("environment"))
+      .def("set", [](Options& options, const std::string& name, const std::string& value) { set_option(options, name, value); })
+      .def("__repr__", [](const Options& options) { return to_string(options); });
+  module.def("option_table", option_rows);
+  module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
+  module.def(
+      "compile",
+      [](const CallGraphBuilder& builder, const Options& options) {
+        std::shared_ptr<torch_bridge::CompiledGraph> graph;
+        {
+          py::gil_scoped_release release;
+          graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options);
+        }
+        return make_compiled_callable(std::move(graph));
+      },
+      py::arg("builder"), py::arg("options"));
+  module.def("counters", counter_dict);
+  module.def("reset_counters", torch_bridge::reset_counters);
+  module.def("count_eager", torch_bridge::count_eager);
+}
+
+}  // namespace cxxinductor::bindings

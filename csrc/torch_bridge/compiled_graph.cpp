@@ -1,0 +1,134 @@
+#include "torch_bridge/compiled_graph.h"
+
+#include <atomic>
+
+#include "driver/dump.h"
+#include "frontend/import.h"
+#include "ir/graph/text.h"
+#include "support/error.h"
+#include "torch_bridge/aten_executor.h"
+#include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/providers.h"
+#include "torch_bridge/torch_host.h"
+#include "torch_bridge/types.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+struct AtomicCounters {
+  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, graph_fallbacks{0}, eager{0};
+};
+// Process-wide by nature: a user asks "what happened so far", whoever compiled it.
+AtomicCounters& counters() {
+  static AtomicCounters instance;
+  return instance;
+}
+
+TorchHost& torch_host() {
+  static TorchHost host;
+  return host;
+}
+
+driver::Compilation compile_graph(graph::Graph graph, const Options& options) {
+  driver::Request request;
+  request.target = target_for(driver::main_device(graph));
+  request.graph = std::move(graph);
+  request.options = options;
+  request.host = &torch_host();
+  request.make_provider = [&](const plan::Plan&, const Target& target) { return make_provider(target, options, torch_host()); };
+  request.keep_texts = !options.dump.empty();
+  const std::string name = request.graph.name;
+  const Target target = request.target;
+  driver::Compilation compilation = driver::compile(std::move(request));
+  if (!options.dump.empty()) {
+    const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
+    driver::write_dump(compilation.report, target, name, folder, options.dump);
+  }
+  counters().graphs += 1;
+  counters().kernels += static_cast<int64_t>(compilation.executable->plan().kernels.size());
+  counters().externs += static_cast<int64_t>(compilation.report.externs.size());
+  return compilation;
+}
+
+runtime::Value to_value(c10::IValue&& value) {
+  if (value.isTensor()) return to_ref(std::move(value).toTensor());
+  if (value.isInt()) return value.toInt();
+  if (value.isNone()) return {};
+  throw_unsupported("inputs of type {}", value.tagKind());
+}
+
+c10::IValue to_ivalue(runtime::Value&& value) {
+  switch (value.kind) {
+    case runtime::Value::Kind::Tensor:
+      return to_tensor(std::move(value.tensor));
+    case runtime::Value::Kind::Integer:
+      return value.integer;
+    case runtime::Value::Kind::None:
+      return {};
+  }
+  return {};
+}
+
+}  // namespace
+
+struct CompiledGraph::Impl {
+  std::unique_ptr<AtenExecutor> fallback;
+  driver::Compilation compilation;
+  std::string fallback_reason;
+  bool check_inputs = true;
+};
+
+CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CompiledGraph::~CompiledGraph() = default;
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->check_inputs = false;
+  try {
+    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas()), options);
+  } catch (const Error& error) {
+    impl->fallback_reason = error.what();
+    impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
+    counters().graph_fallbacks += 1;
+  }
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->compilation = compile_graph(graph::parse(text), options);
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
+  if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
+  std::vector<runtime::Value> values;
+  values.reserve(inputs.size());
+  for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
+  std::vector<runtime::Value> results =
+      impl_->compilation.executable->run(torch_host(), std::move(values), {.check_inputs = impl_->check_inputs});
+  std::vector<c10::IValue> outputs;
+  outputs.reserve(results.size());
+  for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
+  return outputs;
+}
+
+const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
+const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
+const plan::Plan* CompiledGraph::plan() const {
+  return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
+}
+
+Counters read_counters() {
+  const AtomicCounters& c = counters();
+  return {c.graphs, c.kernels, c.externs, c.graph_fallbacks, c.eager};
+}
+
+void reset_counters() {
+  AtomicCounters& c = counters();
+  c.graphs = c.kernels = c.externs = c.graph_fallbacks = c.eager = 0;
+}
+
+void count_eager() { counters().eager += 1; }
+
+}  // namespace cxxinductor::torch_bridge

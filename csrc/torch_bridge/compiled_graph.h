@@ -1,0 +1,49 @@
+// A compiled graph on torch's tensors: what torch.compile's callable and the C++ door both hold.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver/compile.h"
+#include "frontend/call_graph.h"
+#include "support/options.h"
+
+namespace cxxinductor::torch_bridge {
+
+class CompiledGraph {
+ public:
+  // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why. UserError for bad
+  // options, InternalError when even the ATen executor cannot run it.
+  static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options);
+  // From graph text (docs/ir.md), which is untrusted. There is nothing to fall back to: whatever fails throws.
+  static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
+  ~CompiledGraph();
+
+  // inputs: tensors and ints, in the order of the graph's inputs; each is released after its last use. Thread-safe.
+  // Throws UserError where an input is not what the graph declares (only for graphs from text: torch.compile's guards
+  // have checked the others), Error when a kernel cannot be launched.
+  std::vector<c10::IValue> run(std::vector<c10::IValue> inputs) const;
+
+  const std::string& fallback_reason() const;  // "" when compiled
+  const driver::Report& report() const;
+  const plan::Plan* plan() const;              // null for a fallback
+
+ private:
+  struct Impl;
+  explicit CompiledGraph(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Since the process started or reset_counters(); see cxxinductor.counters in Python.
+struct Counters {
+  int64_t graphs = 0, kernels = 0, externs = 0, graph_fallbacks = 0, eager = 0;
+};
+Counters read_counters();
+void reset_counters();
+void count_eager();
+
+}  // namespace cxxinductor::torch_bridge

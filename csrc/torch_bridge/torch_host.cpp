@@ -1,0 +1,145 @@
+#include "torch_bridge/torch_host.h"
+
+#include <ATen/EmptyTensor.h>
+#include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/copy.h>
+#include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <dlfcn.h>
+
+#include "support/error.h"
+#include "torch_bridge/extern_callee.h"
+#include "torch_bridge/types.h"
+#include "torch_bridge/view_tensor.h"
+
+namespace cxxinductor::torch_bridge {
+
+using runtime::Owner;
+using runtime::OwnerOperations;
+using runtime::TensorRef;
+using runtime::TensorView;
+
+namespace {
+
+constexpr OwnerOperations tensor_operations{
+    [](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::TensorImpl*>(object)); },
+    [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::TensorImpl*>(object)); }};
+constexpr OwnerOperations storage_operations{
+    [](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::StorageImpl*>(object)); },
+    [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(object)); }};
+
+c10::DispatchKeySet key_set(c10::DeviceType device) {
+  return c10::DispatchKeySet(device == c10::kCUDA ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+}
+
+c10::IntArrayRef array_ref(std::span<const int64_t> span) { return {span.data(), span.size()}; }
+
+at::Tensor on_storage(c10::Storage storage, void* data, DType dtype, std::span<const int64_t> sizes,
+                      std::span<const int64_t> strides) {
+  const auto device = storage.device().type();
+  const auto offset = (static_cast<char*>(data) - static_cast<char*>(storage.mutable_data())) / byte_size(dtype);
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), key_set(device),
+                                                         c10::scalarTypeToTypeMeta(to_torch(dtype)));
+  tensor.unsafeGetTensorImpl()->set_sizes_and_strides(array_ref(sizes), array_ref(strides), offset);
+  return tensor;
+}
+
+// Bytes from element 0 to the end of the last element that a view reaches.
+size_t reach(const TensorView& view) {
+  int64_t last = 0;
+  for (size_t d = 0; d < view.sizes.size(); ++d) {
+    if (view.sizes[d] == 0) return 0;
+    last += (view.sizes[d] - 1) * view.strides[d];
+  }
+  return static_cast<size_t>(last + 1) * static_cast<size_t>(byte_size(view.dtype));
+}
+
+}  // namespace
+
+TensorRef to_ref(at::Tensor tensor) {
+  TensorRef ref;
+  if (!tensor.defined()) return ref;
+  ref.data = tensor.mutable_data_ptr();
+  ref.dtype = from_torch(tensor.scalar_type());
+  ref.device = from_torch(tensor.device());
+  ref.rank = static_cast<uint32_t>(tensor.dim());
+  ref.sizes_data = tensor.sizes().data();
+  ref.strides_data = tensor.strides().data();
+  ref.owner = Owner(tensor.unsafeReleaseTensorImpl(), &tensor_operations);
+  return ref;
+}
+
+at::Tensor to_tensor(TensorRef ref) {
+  if (!ref.owner) return {};
+  return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
+      static_cast<c10::TensorImpl*>(ref.owner.detach())));
+}
+
+at::Tensor view_tensor(const TensorView& view) {
+  if (view.base == nullptr) {
+    // Arena memory: the executable keeps it for the whole call, so this storage owns nothing.
+    c10::Storage storage(c10::Storage::use_byte_size_t(), reach(view), c10::DataPtr(view.data, to_torch(view.device)),
+                         nullptr, false);
+    return on_storage(std::move(storage), view.data, view.dtype, view.sizes, view.strides);
+  }
+  auto* impl = static_cast<c10::TensorImpl*>(view.base->owner.get());
+  at::Tensor base(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim_copy(impl));
+  if (view.whole) return base;
+  return on_storage(base.storage(), view.data, view.dtype, view.sizes, view.strides);
+}
+
+Owner TorchHost::allocate(Device device, int64_t bytes, void** data) {
+  const c10::Device torch_device = to_torch(device);
+  const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
+  c10::Allocator* allocator = c10::GetAllocator(torch_device.type());
+  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
+                                                       allocator->allocate(static_cast<size_t>(bytes)), allocator, false);
+  *data = storage->mutable_data();
+  return Owner(storage.release(), &storage_operations);
+}
+
+TensorRef TorchHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
+                                   std::span<const int64_t> strides) {
+  const c10::Device torch_device = to_torch(device);
+  const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
+  at::Tensor tensor = at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides),
+                                                        c10::GetAllocator(torch_device.type()),
+                                                        key_set(torch_device.type()), to_torch(dtype));
+  return to_ref(std::move(tensor));
+}
+
+TensorRef TorchHost::alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
+                           std::span<const int64_t> strides) {
+  auto* impl = static_cast<c10::TensorImpl*>(base.owner.get());
+  return to_ref(on_storage(impl->storage(), data, dtype, sizes, strides));
+}
+
+void TorchHost::copy_strided(const TensorView& to, const TensorView& from) {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  at::Tensor destination = view_tensor(to);
+  destination.copy_(view_tensor(from));
+}
+
+void* TorchHost::current_stream(Device device) {
+  if (device.type == DeviceType::Cpu) return nullptr;
+  const c10::impl::VirtualGuardImpl implementation(c10::kCUDA);
+  return implementation.getStream(to_torch(device)).native_handle();
+}
+
+std::unique_ptr<runtime::ExternCallee> TorchHost::resolve_extern(const plan::CallExtern& call) {
+  return make_extern_callee(call);
+}
+
+void TorchHost::parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) {
+  at::parallel_for(0, count, grain, [&](int64_t begin, int64_t end) { body(begin, end); });
+}
+
+void* TorchHost::find_symbol(const char* name) {
+  if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
+  static void* const torch_cpu = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
+  return torch_cpu == nullptr ? nullptr : dlsym(torch_cpu, name);
+}
+
+}  // namespace cxxinductor::torch_bridge

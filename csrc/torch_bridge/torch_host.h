@@ -1,0 +1,29 @@
+// The runtime's host, on torch: its allocator, streams, threads and dispatcher.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include "runtime/host.h"
+
+namespace cxxinductor::torch_bridge {
+
+// A tensor as the runtime sees it; shares the TensorImpl. An undefined tensor becomes a ref without owner.
+runtime::TensorRef to_ref(at::Tensor tensor);
+// Back again; requires a ref that a TorchHost (or to_ref) made. Takes the reference over.
+at::Tensor to_tensor(runtime::TensorRef ref);
+
+class TorchHost final : public runtime::Host {
+ public:
+  runtime::Owner allocate(Device device, int64_t bytes, void** data) override;
+  runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
+                                   std::span<const int64_t> strides) override;
+  runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
+                           std::span<const int64_t> strides) override;
+  void copy_strided(const runtime::TensorView& to, const runtime::TensorView& from) override;
+  void* current_stream(Device device) override;
+  std::unique_ptr<runtime::ExternCallee> resolve_extern(const plan::CallExtern& call) override;
+  void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) override;
+  void* find_symbol(const char* name) override;
+};
+
+}  // namespace cxxinductor::torch_bridge

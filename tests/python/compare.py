@@ -1,0 +1,53 @@
+"""Comparison with eager: the compiled result may be no further from an f64 reference than eager is, within a small factor."""
+
+import copy
+import math
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map
+
+
+def to_double(tree):
+    """The same structure with floating tensors (and modules) in f64."""
+
+    def convert(x):
+        if isinstance(x, torch.Tensor) and x.is_floating_point():
+            return x.detach().double()
+        return x
+
+    return tree_map(convert, tree)
+
+
+def relative_error(actual, reference):
+    """||actual - reference|| / ||reference|| in f64; infinities and NaN must sit in the same places."""
+    actual, reference = actual.detach().double(), reference.detach().double()
+    assert actual.shape == reference.shape, f"shape {tuple(actual.shape)}, expected {tuple(reference.shape)}"
+    assert torch.equal(actual.isnan(), reference.isnan()), "NaN in other places than the reference"
+    finite = reference.isfinite()
+    assert torch.equal(actual.isfinite(), finite), "infinities in other places than the reference"
+    if not finite.any():
+        return 0.0
+    scale = reference[finite].norm().item()
+    difference = (actual[finite] - reference[finite]).norm().item()
+    return difference / scale if scale > 0 else difference
+
+
+def assert_as_good_as_eager(actual, eager, reference, factor=2.0):
+    """Every floating output: error <= factor * eager's error + a few ulp of its dtype. Others: equal."""
+    actual, eager, reference = (tree_flatten(t)[0] for t in (actual, eager, reference))
+    assert len(actual) == len(eager)
+    for a, e, r in zip(actual, eager, reference):
+        if not isinstance(e, torch.Tensor):
+            assert a == e
+            continue
+        assert a.dtype == e.dtype and a.device == e.device and a.shape == e.shape
+        assert a.stride() == e.stride(), f"strides {a.stride()}, eager has {e.stride()}"
+        if not e.is_floating_point():
+            assert torch.equal(a, e)
+            continue
+        floor = 4 * torch.finfo(e.dtype).eps / math.sqrt(max(1, min(e.numel(), 16)))
+        assert relative_error(a, r) <= factor * relative_error(e, r) + floor
+
+
+def double_copy(module):
+    return copy.deepcopy(module).double()

@@ -1,0 +1,35 @@
+"""Shared fixtures: the device under test, deterministic seeds, fresh compiler state for each test."""
+
+import pytest
+import torch
+
+
+def pytest_addoption(parser):
+    parser.addoption("--device", default="cpu", choices=["cpu", "cuda"], help="device that the suites run on")
+
+
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--device") == "cuda":
+        if not torch.cuda.is_available():
+            raise pytest.UsageError("--device cuda needs a CUDA device; run the suites without it for the CPU")
+        return
+    skip = pytest.mark.skip(reason="needs a CUDA device: make gpu-test")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)
+
+
+@pytest.fixture
+def device(request):
+    return request.config.getoption("--device")
+
+
+@pytest.fixture(autouse=True)
+def fresh_state():
+    import cxxinductor
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    cxxinductor.reset_counters()
+    yield
+    torch._dynamo.reset()

@@ -1,0 +1,202 @@
+"""What a compiled graph must mean, beyond values: mutation, aliasing, shapes, gradients, random numbers, options."""
+
+import threading
+
+import pytest
+import torch
+from compare import assert_as_good_as_eager, to_double
+
+import cxxinductor
+
+
+def check(fn, *inputs, dynamic=None, options=None):
+    """Runs fn compiled and eager on clones of inputs; compares results and what the inputs became."""
+    ours, theirs = [[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs] for _ in range(2)]
+    actual = torch.compile(fn, backend="cxxinductor", dynamic=dynamic, options=options or {})(*ours)
+    expected = fn(*theirs)
+    reference = fn(*to_double([x.clone() if isinstance(x, torch.Tensor) else x for x in inputs]))
+    assert_as_good_as_eager(actual, expected, reference)
+    for a, e in zip(ours, theirs):
+        if isinstance(e, torch.Tensor):
+            torch.testing.assert_close(a, e, rtol=1e-5, atol=1e-6, equal_nan=True)
+    return actual
+
+
+def test_entry_point_is_found_without_an_import():
+    assert "cxxinductor" in torch._dynamo.list_backends()
+
+
+def test_pointwise_chain_is_one_kernel(device):
+    def fn(x, y):
+        return torch.nn.functional.gelu(x + 1) * y.sigmoid() - x
+
+    explanation = cxxinductor.explain(fn, torch.randn(8, 33, device=device), torch.randn(8, 33, device=device))
+    assert explanation.counters == {"graphs": 1, "kernels": 1, "extern": 0, "graph_fallback": 0, "eager": 0}
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_row_functions_are_one_kernel(name, device):
+    f = torch.nn.functional
+    functions = {
+        "softmax": lambda x: f.softmax(x, -1),
+        "log_softmax": lambda x: f.log_softmax(x, -1),
+        "layer_norm": lambda x: f.layer_norm(x, (x.shape[-1],)),
+        "rms_norm": lambda x: f.rms_norm(x, (x.shape[-1],)),
+    }
+    x = torch.randn(6, 4, 70, device=device)
+    check(functions[name], x)
+    assert cxxinductor.explain(functions[name], x).counters["kernels"] == 1
+
+
+def test_cross_entropy(device):
+    x, target = torch.randn(12, 50, device=device), torch.randint(0, 50, (12,), device=device)
+    check(torch.nn.functional.cross_entropy, x, target)
+
+
+def test_reductions(device):
+    def fn(x):
+        return x.sum(), x.mean(0), x.amax((1, 2)), x.argmax(1), x.var(2), x.std(), (x > 0).any(1), x.norm(dim=-1)
+
+    check(fn, torch.randn(5, 7, 9, device=device))
+
+
+def test_views_and_copies(device):
+    def fn(x):
+        a = x.permute(2, 0, 1).reshape(4, -1) * 2
+        b = torch.cat([x[:, ::2], x[:, 1:2]], 1)
+        return a, b, torch.nn.functional.pad(x, (1, 2), value=3.0), x.flip(0) + 1, x.unfold(0, 2, 1).sum(-1)
+
+    check(fn, torch.randn(6, 5, 4, device=device))
+
+
+def test_embedding_and_indexing(device):
+    def fn(weight, index):
+        return torch.nn.functional.embedding(index, weight), weight[index], weight.gather(0, index[:, :4]), weight[:, -1]
+
+    check(fn, torch.randn(10, 4, device=device), torch.randint(0, 10, (3, 5), device=device))
+
+
+def test_input_mutation(device):
+    def fn(x, y):
+        x.mul_(2).add_(y)
+        y[1:3] += 1
+        return x.sum()
+
+    check(fn, torch.randn(5, 4, device=device), torch.randn(5, 4, device=device))
+
+
+def test_mutation_raises_the_version_counter(device):
+    x = torch.randn(4, device=device)
+    before = x._version
+    torch.compile(lambda t: t.add_(1), backend="cxxinductor")(x)
+    assert x._version > before
+
+
+def test_outputs_alias_as_in_eager(device):
+    def fn(x):
+        return x.t(), x[1], x + 1
+
+    x = torch.randn(4, 4, device=device)
+    t, row, fresh = torch.compile(fn, backend="cxxinductor")(x)
+    assert t.data_ptr() == x.data_ptr() and row.data_ptr() == x[1].data_ptr()
+    assert fresh.data_ptr() != x.data_ptr()
+    assert t.stride() == x.t().stride()
+
+
+def test_output_survives_the_next_call(device):
+    fn = torch.compile(lambda x: torch.softmax(x, -1) @ x, backend="cxxinductor")
+    x = torch.randn(8, 8, device=device)
+    kept = fn(x)
+    copy = kept.clone()
+    for _ in range(3):
+        fn(torch.randn(8, 8, device=device))
+    assert torch.equal(kept, copy)
+
+
+def test_changing_sizes(device):
+    def fn(x, y):
+        return torch.softmax(x + y, -1) * x.shape[0]
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True)
+    for rows, columns in [(4, 9), (7, 30), (33, 2), (5, 64)]:
+        x, y = torch.randn(rows, columns, device=device), torch.randn(columns, device=device)
+        torch.testing.assert_close(compiled(x, y), fn(x, y))
+    assert cxxinductor.counters()["graphs"] <= 2
+
+
+def test_empty_and_scalar_tensors(device):
+    check(lambda x: (x * 2, x.sum(0)), torch.randn(0, 3, device=device))
+    check(lambda x: x.exp() + 1, torch.randn((), device=device))
+
+
+def test_strided_and_expanded_inputs(device):
+    base = torch.randn(12, 10, device=device)
+    fn = torch.compile(lambda a, b: a.sin() + b, backend="cxxinductor")
+    for a, b in [(base[::2, 1:6], base[:6, 5:]), (base.t(), base.t()), (base[0].expand(12, 10), base)]:
+        torch.testing.assert_close(fn(a, b), a.sin() + b)
+
+
+def test_gradients(device):
+    def fn(x, w, b):
+        return torch.nn.functional.layer_norm(torch.nn.functional.gelu(x @ w + b), (6,)).square().mean()
+
+    def grads(f, dtype):
+        torch.manual_seed(1)
+        leaves = [torch.randn(s, dtype=torch.float64).to(device, dtype).requires_grad_() for s in [(5, 4), (4, 6), (6,)]]
+        f(*leaves).backward()
+        return [leaf.grad for leaf in leaves]
+
+    assert_as_good_as_eager(
+        grads(torch.compile(fn, backend="cxxinductor"), torch.float32), grads(fn, torch.float32), grads(fn, torch.float64)
+    )
+
+
+def test_dropout_uses_torchs_generator(device):
+    fn = torch.compile(lambda x: torch.nn.functional.dropout(x, 0.5), backend="cxxinductor")
+    x = torch.ones(1000, device=device)
+    torch.manual_seed(3)
+    first, second = fn(x), fn(x)
+    torch.manual_seed(3)
+    assert torch.equal(first, fn(x)) and not torch.equal(first, second)
+
+
+def test_unknown_op_is_an_extern(device):
+    explanation = cxxinductor.explain(lambda x: torch.sort(x * 2, 1)[0] + 1, torch.randn(4, 5, device=device))
+    assert explanation.counters["extern"] == 1 and explanation.counters["kernels"] == 2
+    check(lambda x: torch.sort(x * 2, 1)[0] + 1, torch.randn(4, 5, device=device))
+
+
+@pytest.mark.parametrize("options, message", [({"max_atotune": True}, "numerics"), ({"numerics": "wrong"}, "eager")])
+def test_bad_options_say_what_is_known(options, message, device):
+    with pytest.raises(Exception, match=message):
+        torch.compile(lambda x: x + 1, backend="cxxinductor", options=options)(torch.ones(2, device=device))
+
+
+def test_four_threads_call_at_once(device):
+    fn = torch.compile(lambda x: torch.softmax(x * 3, -1) @ x.t(), backend="cxxinductor")
+    inputs = [torch.randn(16, 16, device=device) for _ in range(4)]
+    expected = [fn(x) for x in inputs]
+    wrong = []
+
+    def work(i):
+        for _ in range(50):
+            if not torch.equal(fn(inputs[i]), expected[i]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert not wrong
+
+
+def test_a_thousand_calls_do_not_grow(device):
+    import resource
+
+    fn = torch.compile(lambda x: torch.softmax(x @ x, -1) + 1, backend="cxxinductor")
+    x = torch.randn(64, 64, device=device)
+    for _ in range(200):
+        fn(x)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(1000):
+        fn(x)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096, "KiB grown"
