@@ -9,7 +9,8 @@ find_path(GINAC_INCLUDE_DIR ginac/ginac.h REQUIRED)
 find_library(GINAC_LIBRARY ginac REQUIRED)
 find_library(CLN_LIBRARY cln REQUIRED)
 
-set(CXXINDUCTOR_WARNINGS -Wall -Wextra -Wshadow -Werror -Werror=switch -Wno-missing-field-initializers)
+# -Wrestrict: false positives of GCC 12 on std::string concatenation.
+set(CXXINDUCTOR_WARNINGS -Wall -Wextra -Wshadow -Werror -Werror=switch -Wno-missing-field-initializers -Wno-restrict)
 
 # cxxi_layer(name DEPENDS layers... SOURCES_IN folders...): static library cxxi_<name> from csrc/<name> or the folders given.
 function(cxxi_layer name)

@@ -1,4 +1,7 @@
 // A compiled graph. Immutable and re-entrant: several threads may call run at once, each call has its own state.
+//
+// The constructor does all that does not depend on a call: expressions become one flat program, steps become tables of
+// slots and buffer numbers, externs are resolved. run() evaluates the program, walks the steps and builds the outputs.
 #pragma once
 
 #include <cstdint>
@@ -27,18 +30,26 @@ class KernelProvider {
   virtual ~KernelProvider() = default;
   // Compiles (in parallel) the variants that a first call will need; throws Error naming the kernel and the log.
   virtual void prepare(const plan::Plan& plan) = 0;
+  // The reference stays valid as long as the provider; Executable asks once for each kernel and variant.
   virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
 };
 
 struct CallOptions {
-  bool check_inputs = true;  // dtype, device, rank and sizes: on wherever Python guards do not stand before us
+  // dtype, device, rank, sizes, strides and the ranges of symbols: on wherever Python guards do not stand before us. An
+  // input whose strides are not those that the plan declares is a UserError: a silent copy would lose writes to a mutated
+  // input and hide the cost for the others.
+  bool check_inputs = true;
 };
 
 class Executable {
  public:
-  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels);
+  // `host` resolves the externs; run may be given another host of the same kind.
+  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host);
   ~Executable();
-  // inputs: one for each plan input. `inputs` may be moved from: the last use of an input releases it.
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+  // inputs: one for each plan input, moved from: the last use of an input releases it. Errors of ours raised after the
+  // first step say which inputs had been written by then.
   std::vector<Value> run(Host& host, std::vector<Value> inputs, const CallOptions& options = {}) const;
   const plan::Plan& plan() const;
 

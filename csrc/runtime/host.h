@@ -1,12 +1,16 @@
 // What the runtime asks of its host (torch, or a test): memory, the current stream, externs, threads.
-// Implementations are called without any lock held and must be thread-safe.
+//
+// Everything here is on the path of a call, so nothing in it forces an allocation: a TensorRef borrows its sizes and
+// strides from the host's own tensor object, an Owner is a counted pointer of the host's (torch: a TensorImpl), and an
+// extern sees light views. Implementations are called without any lock held and must be thread-safe. What the host
+// throws reaches the caller of Executable::run unchanged.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
-#include <variant>
+#include <utility>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -14,31 +18,120 @@
 
 namespace cxxinductor::runtime {
 
-// A tensor as the runtime sees it. `owner` keeps the storage alive (a host tensor handle); data points at element 0 of
-// the logical tensor (storage offset applied). sizes and strides in elements.
+// A counted reference on a host object that keeps memory alive. Copying retains, destroying releases.
+struct OwnerOperations {
+  void (*retain)(void* object);
+  void (*release)(void* object);
+};
+class Owner {
+ public:
+  Owner() = default;
+  // Takes over one reference on `object`.
+  Owner(void* object, const OwnerOperations* operations) : object_(object), operations_(operations) {}
+  Owner(const Owner& other) : object_(other.object_), operations_(other.operations_) {
+    if (object_) operations_->retain(object_);
+  }
+  Owner(Owner&& other) noexcept
+      : object_(std::exchange(other.object_, nullptr)), operations_(std::exchange(other.operations_, nullptr)) {}
+  Owner& operator=(Owner other) noexcept {
+    std::swap(object_, other.object_);
+    std::swap(operations_, other.operations_);
+    return *this;
+  }
+  ~Owner() { reset(); }
+  void reset() {
+    if (void* object = std::exchange(object_, nullptr)) operations_->release(object);
+  }
+  void* get() const { return object_; }
+  explicit operator bool() const { return object_ != nullptr; }
+  // The reference passes to the caller.
+  void* detach() { return std::exchange(object_, nullptr); }
+
+ private:
+  void* object_ = nullptr;
+  const OwnerOperations* operations_ = nullptr;
+};
+
+// A tensor of the host's. data points at element 0 of the logical tensor (storage offset applied); sizes and strides, in
+// elements, belong to the owner and live as long as it does.
 struct TensorRef {
   void* data = nullptr;
   DType dtype = DType::F32;
   Device device;
-  std::vector<int64_t> sizes;
-  std::vector<int64_t> strides;
-  std::shared_ptr<void> owner;
+  uint32_t rank = 0;
+  const int64_t* sizes_data = nullptr;
+  const int64_t* strides_data = nullptr;
+  Owner owner;
+
+  std::span<const int64_t> sizes() const { return {sizes_data, rank}; }
+  std::span<const int64_t> strides() const { return {strides_data, rank}; }
 };
 
-using Value = std::variant<TensorRef, int64_t, std::monostate>;
+// An input or output of a call.
+struct Value {
+  enum class Kind : uint8_t { None, Integer, Tensor };
+  Kind kind = Kind::None;
+  int64_t integer = 0;
+  TensorRef tensor;
+
+  Value() = default;
+  Value(int64_t i) : kind(Kind::Integer), integer(i) {}                      // NOLINT: a value is what it holds
+  Value(TensorRef t) : kind(Kind::Tensor), tensor(std::move(t)) {}           // NOLINT
+  bool is_tensor() const { return kind == Kind::Tensor; }
+  bool is_integer() const { return kind == Kind::Integer; }
+};
+
+// A strided window on memory, for the time of one call: what an extern reads or writes.
+struct TensorView {
+  void* data = nullptr;
+  DType dtype = DType::F32;
+  Device device;
+  std::span<const int64_t> sizes;
+  std::span<const int64_t> strides;
+  // The host's tensor whose memory this is, or null when it lies in the call's arena. `whole`: the window is that very
+  // tensor, and may be passed on as it is; otherwise the host makes a view of it.
+  const TensorRef* base = nullptr;
+  bool whole = false;
+};
+
+struct Operand {
+  enum class Kind : uint8_t { Tensor, Integer };
+  Kind kind = Kind::Integer;
+  int64_t integer = 0;  // the value of a symbolic argument
+  TensorView tensor;
+};
+
+class Host;
+
+// An extern op made ready once for an executable: the schema looked up, the constant arguments converted.
+class ExternCallee {
+ public:
+  virtual ~ExternCallee() = default;
+  // Holes of the call's arguments refer to `operands`. planned_out calls write into `destinations` and leave `results`
+  // alone; others put one tensor in each entry of `results` (fresh, or an alias where the schema says so), with the strides
+  // that the op chose; an entry that the op leaves undefined stays without owner.
+  virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
+                    std::span<TensorRef> results) const = 0;
+};
 
 class Host {
  public:
   virtual ~Host() = default;
-  // Uninitialised memory that a later stream-ordered free releases; bytes may be 0. Throws UserError when out of memory.
-  virtual std::shared_ptr<void> allocate(Device device, int64_t bytes, void** data) = 0;
-  virtual TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) = 0;
-  virtual void* current_stream(Device device) = 0;  // CUstream
-  // Calls the op; holes of call.args refer to `operands`. For planned_out calls `results` holds the destination tensors;
-  // otherwise the host returns fresh (or aliasing) tensors. Strides of returned tensors are the callee's own.
-  virtual std::vector<TensorRef> call_extern(const plan::CallExtern& call, std::span<const Value> operands,
-                                             std::span<const TensorRef> results) = 0;
-  // body(begin, end) over disjoint parts of [0, count), from several threads.
+  // Uninitialised memory, aligned to 64 bytes or more, whose release is ordered after the work queued so far; bytes may be
+  // 0. Throws when out of memory.
+  virtual Owner allocate(Device device, int64_t bytes, void** data) = 0;
+  virtual TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
+                                  std::span<const int64_t> strides) = 0;
+  // A new tensor on the memory of base; data: address of its element 0, inside that memory.
+  virtual TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
+                          std::span<const int64_t> strides) = 0;
+  // Element by element, equal sizes and dtype; queued on the current stream.
+  virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;
+  virtual void* current_stream(Device device) = 0;  // CUstream; null on the CPU
+  // Throws Unsupported or UserError when the op is unknown. The reference to `call` stays valid as long as the callee.
+  virtual std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) = 0;
+  // body(begin, end) over disjoint parts of [0, count) of at least `grain` (but for the last), from several threads. What a
+  // body throws is rethrown here.
   virtual void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) = 0;
   virtual void* find_symbol(const char* name) = 0;  // address of a function that the process exports (Sleef), or null
 };

@@ -28,6 +28,7 @@ class Facts {
   Interval range(std::string_view symbol) const;
   int64_t divisor(std::string_view symbol) const;  // 1 when nothing is known
   const std::map<std::string, Interval, std::less<>>& ranges() const { return ranges_; }
+  const std::map<std::string, int64_t, std::less<>>& divisors() const { return divisors_; }
 
  private:
   std::map<std::string, Interval, std::less<>> ranges_;

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -198,11 +199,19 @@ class Builder {
   void output_symbol(sym::Expr e);
   void output_none();
   void mutation(uint32_t input, ValueId value);
+  // One result, taken as given but for an empty name, which becomes the next free number.
   ValueId append(NodeKind kind, std::vector<Operand> operands, Value result);
 
  private:
+  ValueId add_value(Value value);
+  std::string fresh_name();
+  ValueId append_inferred(NodeKind kind, std::vector<Operand> operands, Value declared = {});
+
   Graph& graph_;
   OriginId origin_;
+  std::unordered_set<std::string> names_;  // names of the first names_seen_ values
+  size_t names_seen_ = 0;
+  size_t next_name_ = 0;
 };
 
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);

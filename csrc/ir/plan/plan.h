@@ -1,8 +1,8 @@
 // IR 3, plan: all that the scheduler decided. Emitters and the runtime decide nothing: they read this.
 //
-// A Plan is a list of steps over buffers and *unique* kernels (equal kernels of different layers are one kernel, launched
-// with different buffers). Inside a kernel, loops::BufferId is the position of a parameter, not a buffer of the plan.
-// A plan is plain data and serialises to text: the disk cache and packages store it.
+// A Plan is a list of steps over buffers and *unique* kernels (equal kernels of different layers are one kernel,
+// launched with different buffers). Inside a kernel, loops::BufferId is the position of a parameter, not a buffer of
+// the plan. A plan is plain data and serialises to text: the disk cache and packages store it.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,48 @@ using loops::VarSet;
 
 // ---- Kernels ----------------------------------------------------------------------------------------------------
 
+// Words used below.
+//   vector variable  the last of `row` for Rows, the last of `space` for the other kinds. None (vector_width 1, every
+//                    access Broadcast) when that list is empty.
+//   group            vector_width consecutive values of the vector variable, starting at a multiple of vector_width.
+//                    A run (one walk over the vector variable) has ceil_div(extent, vector_width) groups; its last
+//                    group is partial only if Mapping::vector_tail. Groups are numbered row-major over (outer
+//                    variables, group of the run): group g is group g % groups_per_run of run g / groups_per_run.
+//   lanes            a statement has one value for each element of a group exactly if its vars hold the vector
+//                    variable; otherwise one value a group.
+//   once-only        a Store or Check whose vars lack some variables that its segment runs over (Sweep: space and row;
+//                    Once: space) runs only where those variables are 0.
+// Both variants of a kernel (Variant::vectorized) have the same mapping and grid; without it Vector accesses are made
+// element by element, since addresses may be misaligned.
 enum class MappingKind : uint8_t {
-  // Every point of `space` once. Thread t of the grid takes vector_width consecutive points of the innermost variable,
-  // `unroll` times at a stride of the block. No reductions.
+  // Every point of `space` once. No reductions.
+  //   throughput device: thread t of block b takes the groups (b * unroll + u) * block_threads + t, u < unroll.
+  //     grid_x = ceil_div(groups, block_threads * unroll)
+  //   CPU: unit u = points [u * chunk, min((u + 1) * chunk, points)) of the row-major linearised `space`; a thread that
+  //     gets units [begin, end) walks one contiguous range of points. grid_x = ceil_div(points, chunk)
   Pointwise,
-  // A row is a point of `space`; its elements are the points of `row` (row-major). threads_per_row threads walk a row,
-  // rows_per_block rows share a block. resident: values needed by later sweeps stay in registers (the row length is
-  // constant); otherwise every sweep reloads and recomputes.
+  // A row is a point of `space` (row-major number); its elements are the points of `row` (row-major). resident: values
+  // with Home::Resident survive from sweep to sweep; other values are computed again by each sweep that lists them.
+  //   throughput device: row = b * rows_per_block + t / threads_per_row; lane = t % threads_per_row takes the groups
+  //     lane + k * threads_per_row of the row (resident: k < items_per_thread, constant row length). Rows past the end
+  //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
+  //   CPU: unit = a row, grid_x = rows; Resident values lie in a per-thread array of the row's (constant) length.
   Rows,
-  // The innermost variable of `space` is the contiguous one in memory and `row` lies across it: a block owns
-  // columns_per_block neighbouring columns, threads_per_row threads of a block share each column.
+  // The last variable of `space` is the contiguous one in memory and `row` lies across it. A strip is columns_per_block
+  // consecutive columns (values of the last space variable, the last strip may be cut) at one point of the outer space
+  // variables; strip number = outer point * ceil_div(columns, columns_per_block) + strip of the outer point. Never
+  // resident.
+  //   throughput device: block = strip; c = t % (columns_per_block / vector_width) is the thread's group in the strip
+  //     and y = t / (columns_per_block / vector_width) < threads_per_row; it walks points y + k * threads_per_row of
+  //     the row-major `row`. grid_x = strips
+  //   CPU: unit = strip, grid_x = strips; columns_per_block is a multiple of vector_width.
   Columns,
-  // Pointwise over a transposing access: 2-D tiles of tile x tile through shared memory over the two variables
-  // space[last] (contiguous in stores) and tile_var (contiguous in the staged loads).
+  // Pointwise over a transposing access, throughput devices only: tiles of tile x tile over tile_var (contiguous in the
+  // Staged loads) and the last variable `c` of space (contiguous in the stores). Block number = (outer point over the
+  // other space variables, row-major) * tiles(tile_var) * tiles(c) + tile of tile_var * tiles(c) + tile of c, tiles cut
+  // at the edges. With x = t % tile, y = t / tile and step = block_threads / tile: Staged loads are read with
+  // tile_var = x, c = y + k * step and put into shared memory; after a barrier the body runs with c = x, tile_var = y +
+  // k * step. (x, y, k count within the tile.) vector_width is 1. grid_x = blocks
   Tiles,
 };
 
@@ -45,22 +74,26 @@ struct Mapping {
   MappingKind kind = MappingKind::Pointwise;
   std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row
   std::vector<VarId> row;    // outermost first; empty for Pointwise and Tiles
-  int vector_width = 1;      // elements a vector access, along the innermost variable of row (Rows) or space (others)
-  int unroll = 1;            // Pointwise: vectors a thread; Rows looped: vectors in flight
-  int block_threads = 256;   // CUDA; Rows: threads_per_row * rows_per_block
-  int threads_per_row = 1;   // power of two
+  int vector_width = 1;      // elements of a group, a power of two
+  bool vector_tail = false;  // the vector variable's extent is not known to be a multiple of vector_width
+  int unroll = 1;            // Pointwise: groups a thread; Rows looped, Columns: groups (points) in flight
+  int block_threads = 256;   // Rows: threads_per_row * rows_per_block; Columns: threads_per_row * groups of the strip
+  int threads_per_row = 1;   // power of two; Columns: threads that share a column
   int rows_per_block = 1;
-  int items_per_thread = 1;  // Rows resident: vectors a thread holds
+  int items_per_thread = 1;  // Rows resident on a throughput device: groups a thread holds
   bool resident = false;
   int columns_per_block = 32;
   VarId tile_var;            // Tiles
   int tile = 32;
+  int chunk = 1;             // CPU Pointwise: points a unit
+  int grain = 1;             // CPU: units below which a second thread does not pay
 };
 
-// What a load or store looks like along the vector variable.
+// What a load or store looks like along the vector variable. Masked accesses are Vector only if the mask has one value
+// a group.
 enum class AccessKind : uint8_t {
-  Vector,     // coefficient 1: one wide access (when the variant is vectorised)
-  Broadcast,  // does not vary along it: one scalar access for the whole vector
+  Vector,     // coefficient 1: wide accesses (when the variant is vectorised); a group may need several of 16 bytes
+  Broadcast,  // does not vary along it: one scalar access for the whole group
   Strided,    // one scalar access an element
   Staged,     // Tiles: read through the shared tile
 };
@@ -69,13 +102,17 @@ enum class AccessKind : uint8_t {
 enum class Home : uint8_t {
   Local,     // consumed in the segment (and vector lane) that computes it
   Row,       // one value a row, in a register of every thread of the row: results of reduce and of Once statements
-  Resident,  // a register array over the thread's items, across sweeps
+  Resident,  // an array over the thread's items in the dtype of the statement (narrow types packed), across sweeps
 };
 
 struct Segment {
-  // Once: statements that vary over `space` only, executed once a row (stores by one thread of the row).
-  // Sweep: statements executed for each point of `row`; the reduces among them are complete when the sweep ends.
-  // A Pointwise, Tiles kernel has one Sweep. A statement may be listed in several sweeps (recomputed) when not resident.
+  // Once: statements that do not vary over `row`, executed once a row (Columns: a column) by every thread that needs
+  // them; stores and checks by one thread of the row.
+  // Sweep: statements executed for each point of `row`; the reduces among them are complete, and known to every thread
+  // of the row, when the sweep ends. A Reduce is always in a sweep, its Projects in later segments.
+  // A Pointwise or Tiles kernel has exactly one segment, a Sweep over the points of space. Stores, checks, reduces and
+  // Resident statements are listed once; other statements again in each sweep that needs them. A segment's list is in
+  // body order; every operand is listed earlier in the segment, or has Home::Row or Home::Resident in an earlier one.
   enum class Kind : uint8_t { Once, Sweep };
   Kind kind = Kind::Sweep;
   std::vector<StmtId> stmts;
@@ -85,22 +122,28 @@ struct Param {
   DType dtype = DType::F32;
   bool read = false;
   bool written = false;
-  bool aligned = false;  // the vectorised variant needs a 16-byte (CUDA) or vector-aligned address here
+  bool aligned = false;  // the vectorised variant needs a 16-byte aligned address here
 };
 
 struct Kernel {
   std::string name;  // C identifier, unique in the plan: "k3_layer_norm"
   Device device;
-  loops::Region region;             // BufferId = position in params
+  // BufferId = position in params. Variables are in the order space, row and named i0.. and r0..; adjacent ones are
+  // merged where that is possible. Loads and Stores have one coordinate, the element offset (as in `offsets`). No dead
+  // statements.
+  loops::Region region;
   std::vector<Param> params;        // buffer parameters, in argument order
   std::vector<std::string> symbols;  // then these, as int64
   sym::Facts facts;                 // ranges of symbols and of the region's variables
-  IdVector<StmtId, sym::Expr> offsets;     // Load, Store: element offset from the parameter's base
+  // Load, Store: element offset from the parameter's base over variables, symbols and statement symbols.
+  IdVector<StmtId, sym::Expr> offsets;
   IdVector<StmtId, AccessKind> access;     // Load, Store
   IdVector<StmtId, Home> homes;
   std::vector<Segment> segments;
   Mapping mapping;
-  sym::Expr index_limit;     // largest element offset + 1 of any access: 32-bit indices are right while it is < 2^31
+  // Largest element offset + 1 of any access and largest count of points: 32-bit indices are right while it is < 2^31.
+  // (Index statements are i64 values whatever the variant.)
+  sym::Expr index_limit;
   bool always_index32 = false;  // the facts prove it
   bool order_changed = false;   // holds a reduction whose order differs from eager's: not bit-equal
   int64_t bytes_read_hint = 0, bytes_written_hint = 0;
@@ -142,7 +185,7 @@ struct Launch {
   KernelId kernel;
   std::vector<BufferId> args;
   std::vector<sym::Expr> symbol_args;
-  sym::Expr grid_x = 1, grid_y = 1;  // blocks (CUDA); CPU: grid_x is the number of units that threads divide
+  sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see MappingKind; 0: nothing to do
   OriginId origin;
 };
 struct View {

@@ -1,0 +1,116 @@
+"""Inference of whole models: eager, Inductor, cxxinductor in one process, interleaved. Usage: models.py [--out DIR] [--only NAME]"""
+
+import argparse
+import math
+import time
+from collections import Counter
+
+import timm
+import torch
+import transformers as tf
+from timing import interleaved, save
+
+import cxxinductor
+
+
+def language(model_class, config, batch, length, decoder=False):
+    model = model_class(config)
+    tokens = torch.randint(0, config.vocab_size, (batch, length), device="cuda")
+    inputs = {"input_ids": tokens}
+    if decoder:
+        inputs["decoder_input_ids"] = tokens.clone()
+    if not isinstance(config, tf.BertConfig):
+        inputs["use_cache"] = False
+    return model, inputs
+
+
+def vision(name, batch=64):
+    return timm.create_model(name), {"x": torch.randn(batch, 3, 224, 224, device="cuda", dtype=torch.bfloat16)}
+
+
+MODELS = {
+    "distilgpt2": lambda: language(tf.GPT2LMHeadModel, tf.GPT2Config(n_layer=6), 16, 512),
+    "bert_base": lambda: language(tf.BertForMaskedLM, tf.BertConfig(), 16, 512),
+    "bart_causal": lambda: language(tf.BartForCausalLM, tf.BartConfig(), 4, 512),
+    "blenderbot_small": lambda: language(tf.BlenderbotSmallForCausalLM, tf.BlenderbotSmallConfig(), 16, 128),
+    "t5_small": lambda: language(tf.T5ForConditionalGeneration, tf.T5Config(), 8, 512, decoder=True),
+    "resnet50": lambda: vision("resnet50"),
+    "vit_base": lambda: vision("vit_base_patch16_224", 32),
+    "convnext_base": lambda: vision("convnext_base", 32),
+}
+
+
+def own_kernels(fn):
+    """Kernels of one call that are not library kernels, from a profiler trace."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        fn()
+        torch.cuda.synchronize()
+    library = ("gemm", "cutlass", "cudnn", "nvjet", "fmha", "flash", "Memcpy", "Memset", "cublas", "implicit_convolve", "nchwToNhwc",
+               "nhwcToNchw", "sm90_xmma", "sm80_xmma", "splitK", "conv2d", "at::native")
+    return sum(c.count for c in profile.key_averages() if not any(word in c.key for word in library))
+
+
+def measure(name):
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    model, inputs = MODELS[name]()
+    model = model.to("cuda", torch.bfloat16).eval().requires_grad_(False)
+    pick = lambda out: out if isinstance(out, torch.Tensor) else out[0]  # noqa: E731
+    run = lambda: pick(model(**inputs))  # noqa: E731
+    row = {"model": name, "first_call_seconds": {}, "own_kernels": {}}
+    candidates = {"eager": run}
+    with torch.no_grad():
+        run()
+        for backend in ("inductor", "cxxinductor"):
+            torch._dynamo.reset()
+            cxxinductor.reset_counters()
+            compiled = torch.compile(model, backend=backend, dynamic=False)
+            fn = lambda c=compiled: pick(c(**inputs))  # noqa: E731
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            fn()
+            torch.cuda.synchronize()
+            row["first_call_seconds"][backend] = time.perf_counter() - start
+            candidates[backend] = fn
+        row["counters"] = cxxinductor.counters()
+        row["milliseconds"] = interleaved(candidates, repeats=20)
+        eager = run().double()
+        truth = pick(model.float()(**{k: v.float() if getattr(v, "is_floating_point", lambda: False)() else v for k, v in inputs.items()})).double()
+        model.bfloat16()
+        errors = {k: ((fn().double() - truth).norm() / truth.norm()).item() for k, fn in candidates.items()}
+        row["error"] = errors
+        del eager
+        for backend in ("inductor", "cxxinductor"):
+            row["own_kernels"][backend] = own_kernels(candidates[backend])
+        details = cxxinductor.explain(model, **inputs)
+        row["externs"] = Counter(op for g in details.graphs for op in g.details["externs"])
+        row["stage_seconds"] = [g.details["times"] for g in details.graphs]
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", default="benchmarks/results")
+    parser.add_argument("--only", default="", help="comma-separated model names")
+    args = parser.parse_args()
+    rows = []
+    for name in args.only.split(",") if args.only else MODELS:
+        try:
+            row = measure(name)
+        except Exception as error:  # one broken model must not hide the others' figures
+            rows.append({"model": name, "error_message": str(error)[:2000]})
+            print(f"{name}: FAILED {str(error)[:500]}", flush=True)
+            continue
+        rows.append(row)
+        t = row["milliseconds"]
+        print(f"{name:<18} eager {t['eager']:7.2f}  inductor {t['inductor']:7.2f}  ours {t['cxxinductor']:7.2f} ms; "
+              f"vs inductor {t['inductor'] / t['cxxinductor']:.2f}x, vs eager {t['eager'] / t['cxxinductor']:.2f}x; own kernels "
+              f"{row['own_kernels']}; first call {row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
+    good = [r for r in rows if "milliseconds" in r]
+    geomean = math.exp(sum(math.log(r["milliseconds"]["inductor"] / r["milliseconds"]["cxxinductor"]) for r in good) / max(1, len(good)))
+    print(f"geomean against Inductor: {geomean:.3f}x over {len(good)} models")
+    save("models", {"rows": rows, "geomean_vs_inductor": geomean}, args.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+#include "codegen/cpu/emit.h"
+
+#include <algorithm>
+
+#include "codegen/cpu/kernel_emitter.h"
+#include "codegen/templates.h"
+#include "support/text_writer.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+// A function that ops of some kernel call on vectors: the row's `sleef` name and the element type.
+struct MathFunction {
+  std::string_view sleef;
+  DType dtype;
+  friend auto operator<=>(const MathFunction&, const MathFunction&) = default;
+};
+
+// In the order of the table of ops, so that the slots of a unit depend on its ops alone.
+std::vector<MathFunction> math_functions(const std::vector<const plan::Kernel*>& kernels) {
+  std::vector<MathFunction> functions;
+  for (const plan::Kernel* kernel : kernels) {
+    for (const loops::Stmt& stmt : kernel->region.body) {
+      const auto* apply = stmt.as<loops::Apply>();
+      if (!apply || info(apply->op).sleef.empty() || !is_float(stmt.dtype)) continue;
+      functions.push_back({info(apply->op).sleef, stmt.dtype});
+    }
+  }
+  std::sort(functions.begin(), functions.end());
+  functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+  return functions;
+}
+
+}  // namespace
+
+std::vector<std::string> cpu_math_symbols(const std::vector<const plan::Kernel*>& kernels, const Target& target) {
+  std::vector<std::string> names;
+  for (const MathFunction& f : math_functions(kernels)) {
+    const size_t split = f.sleef.find('_');
+    const std::string_view base = f.sleef.substr(0, split);
+    const std::string_view accuracy = split == std::string_view::npos ? "" : f.sleef.substr(split);
+    const char letter = f.dtype == DType::F64 ? 'd' : 'f';
+    names.push_back(fmt::format("Sleef_{}{}{}{}", base, letter, target.vector_bytes / byte_size(f.dtype), accuracy));
+  }
+  return names;
+}
+
+std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins) {
+  TextWriter out;
+  out.raw_line(template_text("cpu/prelude.h"));
+  const std::vector<MathFunction> functions = math_functions(kernels);
+  out.line("#define CXXI_VECTOR_BYTES {}", target.vector_bytes);
+  out.raw_line("#define CXXI_KEEP_SCALAR __asm__ volatile(\"\")  // a tail is short: vectorising it again costs compile time");
+  out.raw_line("enum cxxi_slot {");
+  for (const MathFunction& f : functions) out.line("  {},", cpu_math_slot(f.sleef, f.dtype));
+  out.raw_line("  cxxi_slot_count");
+  out.raw_line("};");
+  out.raw_line("extern \"C\" __attribute__((visibility(\"default\"))) void* cxxi_math[cxxi_slot_count + 1];");
+  out.raw_line("void* cxxi_math[cxxi_slot_count + 1];");
+  for (const char* name : {"cpu/vector.h", "cpu/reduce.h", "cpu/vector_math.h"}) out.raw_line(template_text(name));
+  for (const plan::Kernel* kernel : kernels) {
+    out.blank();
+    out.line("#line 1 \"{}\"", kernel->name);
+    CpuKernelEmitter(*kernel, origins, out).emit();
+  }
+  return std::move(out).take();
+}
+
+}  // namespace cxxinductor::codegen

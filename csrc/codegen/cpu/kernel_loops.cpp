@@ -1,0 +1,374 @@
+// The loops of each mapping. Bodies come from kernel_statements.cpp.
+#include <algorithm>
+
+#include "codegen/cpu/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+// Updates between two settles of a sum: error grows with the square root of N rather than N.
+constexpr int kSettleEvery = 128;
+// A Resident value longer than this is recomputed instead: it would not stay in the first-level cache.
+constexpr int64_t kLargestResidentBytes = 64 * 1024;
+
+std::string product_text(const std::vector<std::string>& factors) {
+  std::string text;
+  for (const std::string& factor : factors) text += (text.empty() ? "" : " * ") + factor;
+  return text.empty() ? "1" : text;
+}
+
+}  // namespace
+
+CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable& origins, TextWriter& out)
+    : kernel_(kernel), origins_(origins), out_(out) {
+  const plan::Mapping& mapping = kernel.mapping;
+  const bool rows = mapping.kind == plan::MappingKind::Rows;
+  const std::vector<VarId>& list = rows ? mapping.row : mapping.space;
+  if (!list.empty()) vector_var_ = list.back();
+  width_ = vector_var_.valid() ? mapping.vector_width : 1;
+  sets_ = rows && width_ > 1 ? std::clamp(mapping.unroll, 1, 8) : 1;
+  strip_ = mapping.kind == plan::MappingKind::Columns;
+  for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
+  if (!rows || !mapping.resident) return;
+  sym::Expr length = 1;
+  for (VarId v : mapping.row) length = length * kernel.region.vars[v].extent;
+  for (size_t i = 0; i < kernel.region.body.size(); ++i) {
+    const StmtId id(i);
+    if (kernel.homes[id] != plan::Home::Resident || !length.is_constant()) continue;
+    if (length.constant() * byte_size(stmt(id).dtype) <= kLargestResidentBytes) resident_.insert(id.index());
+  }
+}
+
+void CpuKernelEmitter::emit() {
+  emit_signature();
+  switch (kernel_.mapping.kind) {
+    case plan::MappingKind::Pointwise:
+      emit_pointwise();
+      break;
+    case plan::MappingKind::Rows:
+      emit_rows();
+      break;
+    case plan::MappingKind::Columns:
+      emit_columns();
+      break;
+    case plan::MappingKind::Tiles:
+      throw_internal("kernel {}: the CPU has no Tiles mapping", kernel_.name);
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+void CpuKernelEmitter::emit_signature() {
+  out_.line("extern \"C\" __attribute__((visibility(\"default\"))) void {}(void* const* cxxi_buffers,", kernel_.name);
+  out_.line("    const long long* cxxi_symbols, long long cxxi_begin, long long cxxi_end) {{");
+  out_.indent();
+  out_.line("using cxxi::index;");
+  for (size_t i = 0; i < kernel_.params.size(); ++i) {
+    const std::string element = cpu_dtype_tag(kernel_.params[i].dtype) + "::element";
+    out_.line("{0}* const p{1} = static_cast<{0}*>(cxxi_buffers[{1}]);", element, i);
+  }
+  if (checks_) {
+    out_.line("long long* const cxxi_record = static_cast<long long*>(cxxi_buffers[{}]);", kernel_.params.size());
+  }
+  for (size_t i = 0; i < kernel_.symbols.size(); ++i) {
+    out_.line("const index {} = cxxi_symbols[{}];", expression(sym::Expr::symbol(kernel_.symbols[i])), i);
+  }
+}
+
+// Declares the first `count` space variables from a row-major point number.
+void CpuKernelEmitter::decode_space(std::string_view number, size_t count) {
+  const std::vector<VarId>& space = kernel_.mapping.space;
+  if (count == 0) return;
+  out_.line("index cxxi_rest = {};", number);
+  for (size_t d = count; d-- > 0;) {
+    if (d == 0) {
+      out_.line("index {} = cxxi_rest;", variable(space[d]));
+    } else {
+      out_.line("index {} = cxxi_rest % {};", variable(space[d]), extent(space[d]));
+      out_.line("cxxi_rest /= {};", extent(space[d]));
+    }
+  }
+}
+
+void CpuKernelEmitter::open_body(std::string_view parameters, const std::vector<StmtId>& stmts) {
+  out_.line("const auto body = [&](auto cxxi_lanes{}) __attribute__((always_inline)) {{", parameters);
+  out_.indent();
+  out_.line("constexpr int L = decltype(cxxi_lanes)::value;");
+  in_body_ = true;
+  for (StmtId id : kept_operands(stmts)) emit_kept(id);
+  for (StmtId id : stmts) emit_statement(id);
+  in_body_ = false;
+  if (marked_) out_.line("#line 1 \"{}\"", kernel_.name);
+  marked_ = false;
+  if (checks_) out_.line("return true;");
+  out_.dedent();
+  out_.line("}};");
+}
+
+void CpuKernelEmitter::call_body(std::string_view arguments) {
+  if (checks_) {
+    out_.line("if (!body({})) return;  // a check failed: the record says which", arguments);
+  } else {
+    out_.line("body({});", arguments);
+  }
+}
+
+void CpuKernelEmitter::emit_pointwise() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const plan::Segment& segment = kernel_.segments.at(0);
+  for (VarId v : mapping.space) running_ |= loops::VarSet::of(v);
+  if (mapping.space.empty()) {
+    open_body("", segment.stmts);
+    call_body("cxxi::number<1>{}");
+    return;
+  }
+  const std::string last = variable(vector_var_), columns = extent(vector_var_);
+  std::vector<std::string> extents;
+  for (VarId v : mapping.space) extents.push_back(extent(v));
+  out_.line("const index cxxi_points = {};", product_text(extents));
+  out_.line("index cxxi_point = cxxi_begin * {};", mapping.chunk);
+  out_.line("const index cxxi_stop = cxxi_end * {0} < cxxi_points ? cxxi_end * {0} : cxxi_points;", mapping.chunk);
+  out_.line("if (cxxi_point >= cxxi_stop) return;");
+  decode_space("cxxi_point", mapping.space.size());
+  open_body(", index " + last, segment.stmts);
+  out_.line("index cxxi_at = {};", last);
+  out_.line("while (true) {{");
+  out_.indent();
+  out_.line("const index cxxi_left = {} - cxxi_at;", columns);
+  out_.line("const index cxxi_run = cxxi_stop - cxxi_point < cxxi_left ? cxxi_stop - cxxi_point : cxxi_left;");
+  out_.line("const index cxxi_run_end = cxxi_at + cxxi_run;");
+  if (width_ > 1) {
+    out_.line("for (; cxxi_at + {0} <= cxxi_run_end; cxxi_at += {0}) {{", width_);
+    out_.indent();
+    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_at", width_));
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.line("for (; cxxi_at < cxxi_run_end; ++cxxi_at) {{");
+  out_.indent();
+  call_body("cxxi::number<1>{}, cxxi_at");
+  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
+  out_.dedent();
+  out_.line("}}");
+  out_.line("cxxi_point += cxxi_run;");
+  out_.line("if (cxxi_point >= cxxi_stop) break;");
+  out_.line("cxxi_at = 0;");
+  for (size_t d = mapping.space.size() - 1; d-- > 0;) {
+    const std::string name = variable(mapping.space[d]);
+    if (d == 0) {
+      out_.line("++{};", name);
+    } else {
+      out_.line("if (++{} == {}) {{", name, extent(mapping.space[d]));
+      out_.indent();
+      out_.line("{} = 0;", name);
+    }
+  }
+  for (size_t d = mapping.space.size() - 1; d-- > 1;) {
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+// ---- Rows -------------------------------------------------------------------------------------------------------
+
+void CpuKernelEmitter::emit_rows() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  sym::Expr length = 1;
+  for (VarId v : mapping.row) length = length * kernel_.region.vars[v].extent;
+  for (uint32_t id : resident_) {
+    out_.line("alignas(64) {}::element w{}[{}];", cpu_dtype_tag(stmt(StmtId(id)).dtype), id,
+              std::max<int64_t>(length.constant(), 1));
+  }
+  out_.line("for (index cxxi_unit = cxxi_begin; cxxi_unit < cxxi_end; ++cxxi_unit) {{");
+  out_.indent();
+  decode_space("cxxi_unit", mapping.space.size());
+  loops::VarSet space;
+  for (VarId v : mapping.space) space |= loops::VarSet::of(v);
+  for (const plan::Segment& segment : kernel_.segments) {
+    running_ = space;
+    if (segment.kind == plan::Segment::Kind::Sweep) {
+      for (VarId v : mapping.row) running_ |= loops::VarSet::of(v);
+      emit_row_sweep(segment);
+      continue;
+    }
+    for (StmtId id : with_missing_operands(segment)) {
+      if (declared_.insert(id.index()).second) emit_statement(id);
+    }
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+void CpuKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
+  const std::vector<VarId>& row = kernel_.mapping.row;
+  const std::vector<StmtId> reduces = reduces_of(segment);
+  const int sets = reduces.empty() ? 1 : sets_;
+  for (StmtId id : reduces) {
+    out_.line("cxxi::row_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, sets, id.index());
+  }
+  const auto settle = [&] {
+    for (StmtId id : reduces) out_.line("r{}.settle();", id.index());
+  };
+  out_.line("{{");
+  out_.indent();
+  std::string parameters = ", auto cxxi_set, index cxxi_element";
+  std::string arguments;
+  for (VarId v : row) parameters += ", index " + variable(v);
+  for (size_t d = 0; d + 1 < row.size(); ++d) arguments += ", " + variable(row[d]);
+  const auto call = [&](int width, int set) {
+    const std::string at = set == 0 ? "cxxi_at" : fmt::format("cxxi_at + {}", set * width);
+    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi::number<{}>{{}}, cxxi_first + {}{}{}", width, set, at, arguments,
+                          row.empty() ? "" : ", " + at));
+  };
+  open_body(parameters, with_missing_operands(segment));
+  out_.line("index cxxi_first = 0;");
+  for (size_t d = 0; d + 1 < row.size(); ++d) {
+    out_.line("for (index {0} = 0; {0} < {1}; ++{0}) {{", variable(row[d]), extent(row[d]));
+    out_.indent();
+  }
+  out_.line("const index cxxi_length = {};", row.empty() ? "1" : extent(vector_var_));
+  out_.line("index cxxi_at = 0;");
+  if (width_ > 1) {
+    const int step = width_ * sets;
+    out_.line("while (cxxi_at + {} <= cxxi_length) {{", step);
+    out_.indent();
+    const int block = step * kSettleEvery;
+    out_.line("const index cxxi_stop = cxxi_at + {0} < cxxi_length ? cxxi_at + {0} : cxxi_length;", block);
+    out_.line("for (; cxxi_at + {0} <= cxxi_stop; cxxi_at += {0}) {{", step);
+    out_.indent();
+    for (int set = 0; set < sets; ++set) call(width_, set);
+    out_.dedent();
+    out_.line("}}");
+    settle();
+    out_.dedent();
+    out_.line("}}");
+    if (sets > 1) {
+      out_.line("for (; cxxi_at + {0} <= cxxi_length; cxxi_at += {0}) {{", width_);
+      out_.indent();
+      call(width_, 0);
+      out_.dedent();
+      out_.line("}}");
+    }
+  }
+  out_.line("for (; cxxi_at < cxxi_length; ++cxxi_at) {{");
+  out_.indent();
+  call(1, 0);
+  if (width_ > 1) {
+    out_.line("CXXI_KEEP_SCALAR;");
+  } else if (!reduces.empty()) {
+    out_.line("if ((cxxi_at & {}) == 0) {{", kSettleEvery - 1);
+    out_.indent();
+    settle();
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.dedent();
+  out_.line("}}");
+  out_.line("cxxi_first += cxxi_length;");
+  for (size_t d = 0; d + 1 < row.size(); ++d) {
+    settle();
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.dedent();
+  out_.line("}}");
+  for (StmtId id : reduces) {
+    out_.line("const auto t{0} = r{0}.joined();", id.index());
+    out_.line("const auto v{0} = t{0}.result<0>();", id.index());
+    declared_.insert(id.index());
+  }
+}
+
+// ---- Columns ----------------------------------------------------------------------------------------------------
+
+void CpuKernelEmitter::emit_columns() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int columns = mapping.columns_per_block;
+  CXXI_CHECK(columns % width_ == 0, "{}: strips of {} columns, vectors of {}", kernel_.name, columns, width_);
+  out_.line("const index cxxi_columns = {};", extent(vector_var_));
+  out_.line("const index cxxi_strips = (cxxi_columns + {}) / {};", columns - 1, columns);
+  out_.line("for (index cxxi_unit = cxxi_begin; cxxi_unit < cxxi_end; ++cxxi_unit) {{");
+  out_.indent();
+  out_.line("const index cxxi_strip = cxxi_unit % cxxi_strips * {};", columns);
+  out_.line("const index cxxi_strip_end = cxxi_strip + {0} < cxxi_columns ? cxxi_strip + {0} : cxxi_columns;", columns);
+  decode_space("cxxi_unit / cxxi_strips", mapping.space.size() - 1);
+  for (const plan::Segment& segment : kernel_.segments) {
+    for (StmtId id : reduces_of(segment)) {
+      out_.line("cxxi::strip_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, columns,
+                id.index());
+    }
+    if (segment.kind != plan::Segment::Kind::Once) continue;
+    for (StmtId id : segment.stmts) {
+      const bool value = !stmt(id).as<loops::Store>() && !stmt(id).as<loops::Check>() && !stmt(id).as<loops::Project>();
+      if (value && kernel_.homes[id] == plan::Home::Row && resident_.insert(id.index()).second) {
+        out_.line("alignas(64) {}::element w{}[{}];", cpu_dtype_tag(stmt(id).dtype), id.index(), columns);
+      }
+    }
+  }
+  loops::VarSet space;
+  for (VarId v : mapping.space) space |= loops::VarSet::of(v);
+  for (const plan::Segment& segment : kernel_.segments) {
+    running_ = space;
+    if (segment.kind == plan::Segment::Kind::Sweep) {
+      for (VarId v : mapping.row) running_ |= loops::VarSet::of(v);
+    }
+    emit_strip_segment(segment);
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
+  const std::vector<VarId> row =
+      segment.kind == plan::Segment::Kind::Sweep ? kernel_.mapping.row : std::vector<VarId>{};
+  out_.line("{{");
+  out_.indent();
+  const std::string last = variable(vector_var_);
+  // x_<row variables> are declared by the loops below, so the body takes them as parameters.
+  std::string parameters = fmt::format(", index {}, index cxxi_group, index cxxi_element", last);
+  std::string arguments = "cxxi_at, cxxi_group, cxxi_point";
+  for (VarId v : row) {
+    parameters += ", index " + variable(v);
+    arguments += ", " + variable(v);
+  }
+  open_body(parameters, with_missing_operands(segment));
+  out_.line("index cxxi_point = 0;");
+  for (VarId v : row) {
+    out_.line("for (index {0} = 0; {0} < {1}; ++{0}) {{", variable(v), extent(v));
+    out_.indent();
+  }
+  out_.line("index cxxi_at = cxxi_strip;");
+  if (width_ > 1) {
+    out_.line("for (index cxxi_group = 0; cxxi_at + {0} <= cxxi_strip_end; cxxi_at += {0}, ++cxxi_group) {{", width_);
+    out_.indent();
+    call_body(fmt::format("cxxi::number<{}>{{}}, {}", width_, arguments));
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.line("for (index cxxi_group = 0; cxxi_at < cxxi_strip_end; ++cxxi_at, ++cxxi_group) {{");
+  out_.indent();
+  call_body("cxxi::number<1>{}, " + arguments);
+  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
+  out_.dedent();
+  out_.line("}}");
+  const std::vector<StmtId> reduces = reduces_of(segment);
+  if (!reduces.empty() && !row.empty()) {
+    out_.line("if ((cxxi_point & {0}) == {0}) {{", kSettleEvery - 1);
+    out_.indent();
+    for (StmtId id : reduces) out_.line("r{}.settle();", id.index());
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.line("++cxxi_point;");
+  for (size_t d = 0; d < row.size(); ++d) {
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+}  // namespace cxxinductor::codegen

@@ -1,0 +1,389 @@
+// One statement of a region as C++: what kernels_templates/cpu/vector.h offers, applied to `L` lanes or to one.
+#include <algorithm>
+#include <cmath>
+
+#include "codegen/cpu/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+std::string_view reduction_struct(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::Sum: return "sum";
+    case Reduction::Prod: return "prod";
+    case Reduction::Max: return "max";
+    case Reduction::Min: return "min";
+    case Reduction::Any: return "any";
+    case Reduction::All: return "all_of";
+    case Reduction::ArgMax: return "argmax";
+    case Reduction::ArgMin: return "argmin";
+    case Reduction::Welford: return "welford";
+  }
+  throw_internal("no such reduction");
+}
+
+// A name as part of a C identifier.
+std::string identifier(std::string_view name) {
+  std::string text;
+  for (char c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    text += plain ? std::string(1, c) : fmt::format("_{:02x}_", static_cast<unsigned char>(c));
+  }
+  return text;
+}
+
+// Text from the user's model inside a comment or a #line: one line, nothing that ends either.
+std::string one_line(std::string_view text) {
+  std::string safe;
+  for (char c : text) safe += static_cast<unsigned char>(c) < 32 || c == '"' || c == '\\' ? ' ' : c;
+  return safe;
+}
+
+std::string value_name(plan::StmtId id) { return fmt::format("v{}", id.index()); }
+
+// The row's spelling with operands a, b, c ... in its holes.
+std::string spelling(const ScalarOpInfo& op, DType dtype) {
+  static constexpr std::string_view names[] = {"a", "b", "c", "d", "e"};
+  const bool real = is_float(dtype);
+  std::string text(real ? op.cpu_real : op.cpu_integer);
+  if (text.empty()) {
+    text = fmt::format("cxxi_{}(", op.name);
+    for (int i = 0; i < op.arity; ++i) text += fmt::format("{}{{{}}}", i > 0 ? ", " : "", i);
+    text += ")";
+  }
+  const auto fill = [&text](std::string_view hole, std::string_view with) {
+    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + with.size())) {
+      text.replace(at, hole.size(), with);
+    }
+  };
+  for (int i = 0; i < op.arity; ++i) fill(fmt::format("{{{}}}", i), names[i]);
+  fill("{T}", cpu_compute_type(dtype));
+  fill("{f}", dtype == DType::F32 ? "f" : "");
+  return text;
+}
+
+std::string parameters(int count) {
+  static constexpr std::string_view names[] = {"auto a", "auto b", "auto c", "auto d", "auto e"};
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
+  return text;
+}
+
+}  // namespace
+
+std::string cpu_dtype_tag(DType dtype) {
+  if (is_opaque(dtype)) throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
+  if (dtype == DType::Bool) return "cxxi::boolean";
+  return fmt::format("cxxi::{}", to_string(dtype));
+}
+
+std::string_view cpu_compute_type(DType dtype) {
+  switch (dtype) {
+    case DType::F64: return "double";
+    case DType::F32: return "float";
+    case DType::I8: return "signed char";
+    case DType::I16: return "short";
+    case DType::I32: return "int";
+    case DType::I64: return "long long";
+    case DType::U8: return "unsigned char";
+    case DType::U16: return "unsigned short";
+    case DType::U32: return "unsigned int";
+    case DType::U64: return "unsigned long long";
+    case DType::Bool: return "bool";
+    case DType::F16:
+    case DType::BF16:
+    case DType::F8E4M3FN:
+    case DType::F8E5M2:
+    case DType::C64:
+    case DType::C128: break;
+  }
+  throw_internal("{} is no compute type", to_string(dtype));
+}
+
+std::string cpu_literal(const Scalar& value) {
+  const DType dtype = value.dtype();
+  if (dtype == DType::Bool) return value.truth() ? "true" : "false";
+  if (is_float(dtype)) {
+    const bool wide = dtype == DType::F64;
+    const double real = value.real();
+    std::string text;
+    if (std::isnan(real)) {
+      text = fmt::format("{}__builtin_nan{}(\"\")", std::signbit(real) ? "-" : "", wide ? "" : "f");
+    } else if (std::isinf(real)) {
+      text = fmt::format("{}__builtin_inf{}()", real < 0 ? "-" : "", wide ? "" : "f");
+    } else {
+      text = fmt::format("{:a}{}", real, wide ? "" : "f");
+    }
+    if (wide || dtype == DType::F32) return text;
+    return fmt::format("cxxi::cast<{}, cxxi::f32>({})", cpu_dtype_tag(dtype), text);
+  }
+  const std::string_view type = cpu_compute_type(dtype);
+  if (dtype == DType::U64) return fmt::format("{}ULL", static_cast<uint64_t>(value.integer()));
+  // The smallest i64 has no literal of its own.
+  return fmt::format("static_cast<{}>({}LL - 1)", type, value.integer() + 1);
+}
+
+std::string cpu_math_slot(std::string_view sleef, DType dtype) {
+  return fmt::format("cxxi_slot_{}_{}", sleef, to_string(dtype));
+}
+
+// ---- expressions ------------------------------------------------------------------------------------------------
+
+std::string CpuKernelEmitter::expression(sym::Expr e, std::string_view lane) const {
+  sym::CSpelling spelled;
+  spelled.integer_suffix = "LL";
+  spelled.symbol = [&](std::string_view name) -> std::string {
+    if (const StmtId id = loops::statement_of_symbol(name); id.valid()) {
+      return lane.empty() || !has_lanes(stmt(id)) ? value_name(id) : fmt::format("cxxi::lane({}, {})", value_name(id), lane);
+    }
+    for (size_t v = 0; v < kernel_.region.vars.size(); ++v) {
+      const VarId var(v);
+      if (kernel_.region.vars[var].name != name) continue;
+      return lane.empty() || var != vector_var_ ? variable(var) : fmt::format("({} + {})", variable(var), lane);
+    }
+    return "s_" + identifier(name);
+  };
+  return sym::to_c(e, kernel_.facts, spelled);
+}
+
+std::string CpuKernelEmitter::offset_lambda(StmtId id) const {
+  return fmt::format("[&](int cxxi_lane) -> index {{ return {}; }}", expression(kernel_.offsets[id], "cxxi_lane"));
+}
+
+bool CpuKernelEmitter::consecutive(StmtId id) const {
+  if (!vector_var_.valid()) return false;
+  sym::Expr coefficient, rest;
+  if (!sym::split_linear(kernel_.offsets[id], kernel_.region.symbol(vector_var_), &coefficient, &rest)) return false;
+  for (sym::Expr symbol : rest.free_symbols()) {
+    const StmtId source = loops::statement_of_symbol(symbol.name());
+    if (source.valid() && has_lanes(stmt(source))) return false;
+  }
+  return coefficient.is_constant(1);
+}
+
+std::string CpuKernelEmitter::once_condition(const Stmt& s) const {
+  std::string text;
+  for (size_t v = 0; v < kernel_.region.vars.size(); ++v) {
+    const VarId var(v);
+    if (!running_.contains(var) || s.vars.contains(var)) continue;
+    text += fmt::format("{}{} == 0", text.empty() ? "" : " && ", variable(var));
+  }
+  return text;
+}
+
+// ---- segments ---------------------------------------------------------------------------------------------------
+
+bool CpuKernelEmitter::kept(StmtId id) const {
+  switch (kernel_.homes[id]) {
+    case plan::Home::Local: return false;
+    case plan::Home::Row: return true;
+    case plan::Home::Resident: return resident_.count(id.index()) != 0;
+  }
+  return false;
+}
+
+std::vector<plan::StmtId> CpuKernelEmitter::with_missing_operands(const plan::Segment& segment) const {
+  std::set<uint32_t> wanted;
+  std::vector<StmtId> pending(segment.stmts);
+  for (StmtId id : pending) wanted.insert(id.index());
+  while (!pending.empty()) {
+    const StmtId id = pending.back();
+    pending.pop_back();
+    for (StmtId operand : loops::operands(stmt(id))) {
+      if (!kept(operand) && wanted.insert(operand.index()).second) pending.push_back(operand);
+    }
+  }
+  std::vector<StmtId> stmts;
+  for (uint32_t id : wanted) stmts.emplace_back(id);
+  return stmts;
+}
+
+std::vector<plan::StmtId> CpuKernelEmitter::kept_operands(const std::vector<StmtId>& stmts) const {
+  std::set<uint32_t> own, found;
+  for (StmtId id : stmts) own.insert(id.index());
+  for (StmtId id : stmts) {
+    for (StmtId operand : loops::operands(stmt(id))) {
+      if (!own.count(operand.index())) found.insert(operand.index());
+    }
+  }
+  std::vector<StmtId> kept_ones;
+  for (uint32_t id : found) kept_ones.emplace_back(id);
+  return kept_ones;
+}
+
+std::vector<plan::StmtId> CpuKernelEmitter::reduces_of(const plan::Segment& segment) const {
+  std::vector<StmtId> ids;
+  for (StmtId id : segment.stmts) {
+    if (stmt(id).as<loops::Reduce>()) ids.push_back(id);
+  }
+  return ids;
+}
+
+std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const {
+  return fmt::format("cxxi::{}, {}", reduction_struct(reduce.reduction), cpu_dtype_tag(stmt(reduce.operand).dtype));
+}
+
+// Brings a value that an earlier segment left behind into the body.
+void CpuKernelEmitter::emit_kept(StmtId id) {
+  const Stmt& s = stmt(id);
+  if (!strip_) {  // a Row value has its name at the row's scope already
+    if (resident_.count(id.index())) {
+      out_.line("const auto {} = cxxi::load<{}, {}>(w{} + cxxi_element);", value_name(id), cpu_dtype_tag(s.dtype), width(s),
+                id.index());
+    }
+    return;
+  }
+  StmtId state = id;
+  uint32_t result = 0;
+  if (const auto* project = s.as<loops::Project>()) {
+    state = project->of;
+    result = project->result;
+  }
+  if (!stmt(state).as<loops::Reduce>()) {
+    out_.line("const auto {} = cxxi::load<{}, {}>(w{} + ({} - cxxi_strip));", value_name(id), cpu_dtype_tag(s.dtype),
+              width(s), id.index(), variable(vector_var_));
+    return;
+  }
+  const std::string value = fmt::format("r{}.template at<L>(cxxi_group).template result<{}>()", state.index(), result);
+  out_.line("const auto {} = {};", value_name(id), has_lanes(s) ? value : fmt::format("cxxi::lane({}, 0)", value));
+}
+
+// ---- statements -------------------------------------------------------------------------------------------------
+
+void CpuKernelEmitter::mark_origin(const Stmt& s) {
+  if (!s.origin.valid() || !origins_.contains(s.origin)) return;
+  const Origin& origin = origins_[s.origin];
+  if (!origin.call.empty() || !origin.module.empty()) {
+    out_.line("// {} {}", one_line(origin.call), one_line(origin.module));
+  }
+  if (!origin.file.empty()) {
+    out_.line("#line {} \"{}\"", std::max(origin.line, 1), one_line(origin.file));
+    marked_ = true;
+  }
+}
+
+void CpuKernelEmitter::emit_statement(StmtId id) {
+  const Stmt& s = stmt(id);
+  mark_origin(s);
+  const std::string name = value_name(id);
+  if (const auto* load = s.as<loops::Load>()) {
+    out_.line("const auto {} = {};", name, load_text(id, s, *load));
+  } else if (const auto* constant = s.as<loops::Constant>()) {
+    out_.line("const auto {} = {};", name, cpu_literal(constant->value));
+  } else if (const auto* index = s.as<loops::Index>()) {
+    out_.line("const auto {} = {};", name, index_text(s, *index));
+  } else if (const auto* apply = s.as<loops::Apply>()) {
+    out_.line("const auto {} = {};", name, apply_text(s, *apply));
+  } else if (const auto* reduce = s.as<loops::Reduce>()) {
+    emit_reduce(id, *reduce);
+    return;
+  } else if (const auto* project = s.as<loops::Project>()) {
+    if (strip_) {
+      emit_kept(id);
+    } else {
+      out_.line("const auto {} = t{}.template result<{}>();", name, project->of.index(), project->result);
+    }
+    return;
+  } else if (const auto* store = s.as<loops::Store>()) {
+    const std::string condition = once_condition(s);
+    out_.line("{}{}", condition.empty() ? "" : "if (" + condition + ") ", store_text(id, s, *store));
+    return;
+  } else if (const auto* check = s.as<loops::Check>()) {
+    emit_check(id, s, *check);
+    return;
+  }
+  if (resident_.count(id.index())) {
+    const std::string at = strip_ ? variable(vector_var_) + " - cxxi_strip" : "cxxi_element";
+    out_.line("cxxi::store<{}, {}>(w{} + ({}), {});", cpu_dtype_tag(s.dtype), width(s), id.index(), at, name);
+  }
+}
+
+std::string CpuKernelEmitter::load_text(StmtId id, const Stmt& s, const loops::Load& load) const {
+  const std::string tag = cpu_dtype_tag(s.dtype), lanes = width(s);
+  const std::string base = fmt::format("p{}", load.buffer.index());
+  const bool direct = !has_lanes(s) || kernel_.access[id] == plan::AccessKind::Vector;
+  if (!load.mask.valid()) {
+    if (direct) return fmt::format("cxxi::load<{}, {}>({} + {})", tag, lanes, base, expression(kernel_.offsets[id]));
+    return fmt::format("cxxi::gather<{}, {}>({}, {})", tag, lanes, base, offset_lambda(id));
+  }
+  const bool wide = has_lanes(s) && (direct || consecutive(id));
+  return fmt::format("cxxi::{}<{}, {}>({}, {}, {}, {})", wide ? "load_masked" : "gather_masked", tag, lanes,
+                     value_name(load.mask), base, offset_lambda(id), cpu_literal(load.otherwise));
+}
+
+std::string CpuKernelEmitter::store_text(StmtId id, const Stmt& s, const loops::Store& store) const {
+  const std::string tag = cpu_dtype_tag(s.dtype), lanes = width(s);
+  const std::string base = fmt::format("p{}", store.buffer.index()), value = value_name(store.value);
+  const bool direct = !has_lanes(s) || kernel_.access[id] == plan::AccessKind::Vector;
+  const bool lane_masks = store.mask.valid() && has_lanes(stmt(store.mask));
+  if (lane_masks) {
+    return fmt::format("cxxi::scatter_masked<{}, {}>({}, {}, {}, {});", tag, lanes, value_name(store.mask), base,
+                       offset_lambda(id), value);
+  }
+  const std::string condition = store.mask.valid() ? fmt::format("if ({}) ", value_name(store.mask)) : "";
+  if (direct) {
+    return fmt::format("{}cxxi::store<{}, {}>({} + {}, {});", condition, tag, lanes, base, expression(kernel_.offsets[id]),
+                       value);
+  }
+  return fmt::format("{}cxxi::scatter<{}, {}>({}, {}, {});", condition, tag, lanes, base, offset_lambda(id), value);
+}
+
+std::string CpuKernelEmitter::index_text(const Stmt& s, const loops::Index& index) const {
+  if (!has_lanes(s)) return fmt::format("static_cast<index>({})", expression(index.value));
+  sym::Expr coefficient, rest;
+  bool linear = sym::split_linear(index.value, kernel_.region.symbol(vector_var_), &coefficient, &rest);
+  for (sym::Expr symbol : index.value.free_symbols()) {
+    const StmtId source = loops::statement_of_symbol(symbol.name());
+    linear &= !source.valid() || !has_lanes(stmt(source));
+  }
+  if (linear) return fmt::format("cxxi::iota<L>({}, {})", expression(index.value), expression(coefficient));
+  return fmt::format("cxxi::by_lane<long long, L>([&](int cxxi_lane) -> index {{ return {}; }})",
+                     expression(index.value, "cxxi_lane"));
+}
+
+std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& apply) const {
+  const ScalarOpInfo& op = info(apply.op);
+  std::string operands;
+  for (StmtId operand : apply.operands) operands += (operands.empty() ? "" : ", ") + value_name(operand);
+  const DType from = stmt(apply.operands.at(0)).dtype;
+  switch (op.rule) {
+    case TypeRule::Identity:
+      return operands;
+    case TypeRule::Cast:
+      return fmt::format("cxxi::cast<{}, {}>({})", cpu_dtype_tag(s.dtype), cpu_dtype_tag(from), operands);
+    case TypeRule::Select:
+      return fmt::format("cxxi::select({})", operands);
+    case TypeRule::Same:
+    case TypeRule::Predicate:
+      break;
+  }
+  const std::string spelled = spelling(op, from);
+  const std::string function = fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity), spelled, spelled);
+  if (!op.sleef.empty() && is_float(from)) {
+    return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from),
+                       width(s), function, operands);
+  }
+  return fmt::format("cxxi::apply<{}, {}>({}, {})", cpu_compute_type(s.dtype), width(s), function, operands);
+}
+
+void CpuKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce) {
+  const std::string value = value_name(reduce.operand);
+  if (strip_) {
+    out_.line("r{}.template at<L>(cxxi_group).update({}, cxxi_element);", id.index(), value);
+    return;
+  }
+  const bool positions = info(reduce.reduction).takes_index;
+  out_.line("r{}.template at<L, decltype(cxxi_set)::value>().update({}, {});", id.index(), value,
+            positions ? "cxxi::iota<L>(cxxi_element, 1)" : "0");
+}
+
+void CpuKernelEmitter::emit_check(StmtId id, const Stmt& s, const loops::Check& check) {
+  std::string condition = once_condition(s);
+  if (!condition.empty()) condition += " && ";
+  const bool in_body = in_body_;
+  out_.line("if ({}!cxxi::within({}, {}, cxxi_record, {})) return{};", condition, value_name(check.index),
+            expression(check.bound), id.index(), in_body ? " false" : "");
+}
+
+}  // namespace cxxinductor::codegen

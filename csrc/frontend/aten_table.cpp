@@ -1,0 +1,30 @@
+#include "frontend/aten_table.h"
+
+#include "frontend/import.h"
+
+namespace cxxinductor::frontend {
+
+const ImportTable& aten_table() {
+  static const ImportTable table = [] {
+    ImportTable rows;
+    add_arithmetic_rows(rows);
+    add_reduction_rows(rows);
+    add_softmax_rows(rows);
+    add_norm_rows(rows);
+    add_view_rows(rows);
+    add_data_movement_rows(rows);
+    add_indexing_rows(rows);
+    add_creation_rows(rows);
+    add_pointwise_rows(rows);  // last: the rows of ops.def fill what is left
+    return rows;
+  }();
+  return table;
+}
+
+std::vector<std::string> overloads_imported_whole() {
+  std::vector<std::string> names;
+  for (const auto& [name, row] : aten_table()) names.push_back(name);
+  return names;
+}
+
+}  // namespace cxxinductor::frontend

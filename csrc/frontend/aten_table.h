@@ -1,0 +1,20 @@
+// Every ATen overload that the front-end imports natively, by family. What has no row here becomes an extern node.
+#pragma once
+
+#include "frontend/importer.h"
+
+namespace cxxinductor::frontend {
+
+const ImportTable& aten_table();  // built once, then constant
+
+void add_arithmetic_rows(ImportTable& table);   // add, sub, mul, div, pow: forms with rules of their own
+void add_pointwise_rows(ImportTable& table);    // activations with defaults, clamp, where; then the rows of ops.def
+void add_reduction_rows(ImportTable& table);
+void add_softmax_rows(ImportTable& table);
+void add_norm_rows(ImportTable& table);
+void add_view_rows(ImportTable& table);
+void add_data_movement_rows(ImportTable& table);  // cat, stack, pad, repeat, copies and casts
+void add_indexing_rows(ImportTable& table);
+void add_creation_rows(ImportTable& table);
+
+}  // namespace cxxinductor::frontend

@@ -1,0 +1,177 @@
+#include <algorithm>
+
+#include "frontend/importer.h"
+#include "support/error.h"
+
+namespace cxxinductor::frontend {
+
+std::optional<Number> to_number(const Arg& arg) {
+  if (const auto* value = arg.as<bool>()) return Number(*value);
+  if (const auto* value = arg.as<int64_t>()) return Number(*value);
+  if (const auto* value = arg.as<double>()) return Number(*value);
+  if (const auto* value = arg.as<sym::Expr>()) {
+    if (value->is_constant()) return Number(value->constant());
+    return Number(*value);
+  }
+  return std::nullopt;
+}
+
+std::optional<double> constant_real(const Number& number) {
+  if (const auto* value = std::get_if<bool>(&number)) return *value ? 1.0 : 0.0;
+  if (const auto* value = std::get_if<int64_t>(&number)) return static_cast<double>(*value);
+  if (const auto* value = std::get_if<double>(&number)) return *value;
+  return std::nullopt;
+}
+
+std::string full_name(const Call& call) {
+  if (call.overload.empty() || call.overload == "default") return call.callee;
+  return call.callee + "." + call.overload;
+}
+
+std::string describe(const CallGraph& graph, const Call& call) {
+  std::string text = full_name(call);
+  if (!call.origin.valid() || !graph.origins.contains(call.origin)) return text;
+  const Origin& origin = graph.origins[call.origin];
+  if (!origin.file.empty()) text += fmt::format(" ({}:{})", origin.file, origin.line);
+  return text;
+}
+
+std::string CallContext::description() const { return describe(graph_, call_); }
+
+void CallContext::reject(std::string_view reason) const { throw_unsupported("{}: {}", description(), reason); }
+
+const CallValueInfo& CallContext::result(size_t index) const {
+  if (index >= call_.results.size()) reject("the reader gave fewer results than the op has");
+  return graph_.values[call_.results[index]];
+}
+
+const Arg* CallContext::find(size_t position, std::string_view name) const {
+  const Arg* found = nullptr;
+  if (position < call_.args.size()) {
+    found = &call_.args[position];
+  } else {
+    for (const auto& [key, value] : call_.kwargs) {
+      if (key == name) found = &value;
+    }
+  }
+  return found != nullptr && !found->is_none() ? found : nullptr;
+}
+
+std::optional<ValueId> CallContext::as_tensor(const Arg& arg) const {
+  const Hole* hole = arg.as<Hole>();
+  if (hole == nullptr || hole->operand >= values_.size()) return std::nullopt;
+  return values_[hole->operand];
+}
+
+std::optional<ValueId> CallContext::optional_tensor(size_t position, std::string_view name) const {
+  const Arg* arg = find(position, name);
+  return arg == nullptr ? std::nullopt : as_tensor(*arg);
+}
+
+ValueId CallContext::tensor(size_t position, std::string_view name) const {
+  const auto value = optional_tensor(position, name);
+  if (!value) reject(fmt::format("argument '{}' must be a tensor", name));
+  return *value;
+}
+
+std::vector<ValueId> CallContext::tensors(size_t position, std::string_view name) const {
+  const Arg* arg = find(position, name);
+  const ArgList* list = arg == nullptr ? nullptr : arg->as<ArgList>();
+  if (list == nullptr) reject(fmt::format("argument '{}' must be a list of tensors", name));
+  std::vector<ValueId> values;
+  for (const Arg& item : *list) {
+    const auto value = as_tensor(item);
+    if (!value) reject(fmt::format("argument '{}' must be a list of tensors", name));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::optional<sym::Expr> CallContext::as_expr(const Arg& arg) const {
+  if (const auto* value = arg.as<int64_t>()) return sym::Expr(*value);
+  if (const auto* value = arg.as<sym::Expr>()) return *value;
+  if (const auto* hole = arg.as<Hole>(); hole != nullptr && hole->operand < graph_.values.size()) {
+    const CallValueInfo& info = graph_.values[hole->operand];
+    if (info.kind == CallValueInfo::Kind::SymInt) return info.symbol;
+  }
+  return std::nullopt;
+}
+
+sym::Expr CallContext::expr(size_t position, std::string_view name, sym::Expr otherwise) const {
+  const Arg* arg = find(position, name);
+  if (arg == nullptr) return otherwise;
+  const auto value = as_expr(*arg);
+  if (!value) reject(fmt::format("argument '{}' must be an integer, found {}", name, to_string(*arg)));
+  return *value;
+}
+
+int64_t CallContext::integer(size_t position, std::string_view name, int64_t otherwise) const {
+  const sym::Expr value = expr(position, name, otherwise);
+  if (!value.is_constant()) reject(fmt::format("argument '{}' must be a constant, found {}", name, to_string(value)));
+  return value.constant();
+}
+
+bool CallContext::boolean(size_t position, std::string_view name, bool otherwise) const {
+  const Arg* arg = find(position, name);
+  if (arg == nullptr) return otherwise;
+  if (const auto* value = arg->as<bool>()) return *value;
+  if (const auto* value = arg->as<int64_t>()) return *value != 0;
+  reject(fmt::format("argument '{}' must be a bool, found {}", name, to_string(*arg)));
+}
+
+double CallContext::real(size_t position, std::string_view name, double otherwise) const {
+  const Arg* arg = find(position, name);
+  if (arg == nullptr) return otherwise;
+  const auto value = to_number(*arg);
+  const auto constant = value ? constant_real(*value) : std::nullopt;
+  if (!constant) reject(fmt::format("argument '{}' must be a constant number, found {}", name, to_string(*arg)));
+  return *constant;
+}
+
+std::string CallContext::text(size_t position, std::string_view name, std::string_view otherwise) const {
+  const Arg* arg = find(position, name);
+  if (arg == nullptr) return std::string(otherwise);
+  if (const auto* value = arg->as<std::string>()) return *value;
+  reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
+}
+
+std::optional<Number> CallContext::number(size_t position, std::string_view name) const {
+  const Arg* arg = find(position, name);
+  if (arg == nullptr) return std::nullopt;
+  if (const auto value = to_number(*arg)) return value;
+  if (const auto symbol = as_expr(*arg)) return to_number(Arg(*symbol));
+  return std::nullopt;
+}
+
+Sizes CallContext::exprs(size_t position, std::string_view name) const {
+  const Arg* arg = find(position, name);
+  Sizes values;
+  if (arg == nullptr) return values;
+  const ArgList* list = arg->as<ArgList>();
+  const std::span<const Arg> items = list != nullptr ? std::span<const Arg>(*list) : std::span<const Arg>(arg, 1);
+  for (const Arg& item : items) {
+    const auto value = as_expr(item);
+    if (!value) reject(fmt::format("argument '{}' must hold integers, found {}", name, to_string(item)));
+    values.push_back(*value);
+  }
+  return values;
+}
+
+std::vector<int> CallContext::dims(size_t position, std::string_view name, int rank) const {
+  std::vector<int> wrapped;
+  for (sym::Expr dim : exprs(position, name)) {
+    if (!dim.is_constant()) reject(fmt::format("argument '{}' must hold constants", name));
+    const int64_t value = dim.constant() < 0 ? dim.constant() + std::max(rank, 1) : dim.constant();
+    if (value < 0 || value >= std::max(rank, 1)) reject(fmt::format("dimension {} of a rank {} tensor", value, rank));
+    wrapped.push_back(static_cast<int>(value));
+  }
+  return wrapped;
+}
+
+int CallContext::dim(size_t position, std::string_view name, int64_t otherwise, int rank) const {
+  const auto given = dims(position, name, rank);
+  if (!given.empty()) return given.front();
+  return static_cast<int>(otherwise < 0 ? otherwise + std::max(rank, 1) : otherwise);
+}
+
+}  // namespace cxxinductor::frontend

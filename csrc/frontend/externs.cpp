@@ -1,0 +1,148 @@
+#include "frontend/externs.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+#include "sym/simplify.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+// Translates an argument tree: holes name operands of the node instead of values of the call graph.
+class OperandCollector {
+ public:
+  OperandCollector(const CallContext& context, const CallGraph& graph) : context_(context), graph_(graph) {}
+
+  Arg translate(const Arg& arg) {
+    if (const Hole* hole = arg.as<Hole>()) return translate_hole(*hole);
+    if (const ArgList* list = arg.as<ArgList>()) {
+      ArgList items;
+      for (const Arg& item : *list) items.push_back(translate(item));
+      return Arg(std::move(items));
+    }
+    if (const auto* e = arg.as<sym::Expr>(); e != nullptr && e->is_constant()) return Arg(e->constant());
+    if (arg.as<Handle>() != nullptr) cacheable_ = false;
+    return arg;
+  }
+
+  std::vector<Operand>& operands() { return operands_; }
+  bool cacheable() const { return cacheable_; }
+
+ private:
+  Arg translate_hole(Hole hole) {
+    const CallValueInfo& info = graph_.values.at(hole.operand);
+    if (info.kind == CallValueInfo::Kind::SymInt) return translate(Arg(info.symbol));
+    if (info.kind == CallValueInfo::Kind::None) return Arg(None{});
+    const auto value = context_.as_tensor(Arg(hole));
+    if (!value) context_.reject(fmt::format("argument %{} is neither a tensor nor an integer", info.name));
+    const auto found = std::find(operands_.begin(), operands_.end(), Operand(*value));
+    const auto index = static_cast<uint32_t>(found - operands_.begin());
+    if (found == operands_.end()) operands_.emplace_back(*value);
+    return Arg(Hole{index});
+  }
+
+  const CallContext& context_;
+  const CallGraph& graph_;
+  std::vector<Operand> operands_;
+  bool cacheable_ = true;
+};
+
+void collect_holes(const Arg& arg, std::vector<uint32_t>* holes) {
+  if (const Hole* hole = arg.as<Hole>()) holes->push_back(hole->operand);
+  if (const ArgList* list = arg.as<ArgList>()) {
+    for (const Arg& item : *list) collect_holes(item, holes);
+  }
+}
+
+// Operands that belong to an argument of the schema.
+std::vector<uint32_t> operands_of(const graph::Extern& callee, const Schema& schema, size_t position) {
+  std::vector<uint32_t> holes;
+  if (position < callee.args.size()) {
+    collect_holes(callee.args[position], &holes);
+  } else {
+    for (const auto& [name, arg] : callee.kwargs) {
+      if (name == schema.arguments[position].name) collect_holes(arg, &holes);
+    }
+  }
+  return holes;
+}
+
+void add_mutation_facts(graph::Extern& callee, const Schema& schema) {
+  for (size_t i = 0; i < schema.arguments.size(); ++i) {
+    if (!schema.arguments[i].written) continue;
+    for (uint32_t operand : operands_of(callee, schema, i)) callee.mutated_operands.push_back(operand);
+  }
+  std::sort(callee.mutated_operands.begin(), callee.mutated_operands.end());
+  const auto last = std::unique(callee.mutated_operands.begin(), callee.mutated_operands.end());
+  callee.mutated_operands.erase(last, callee.mutated_operands.end());
+}
+
+void add_alias_facts(graph::Extern& callee, const Schema& schema, size_t results) {
+  callee.alias_of.assign(results, -1);
+  const bool is_list = schema.returns.size() == 1 && schema.returns.front().is_list;
+  for (size_t r = 0; r < results; ++r) {
+    const size_t position = is_list ? 0 : r;
+    if (position >= schema.returns.size() || schema.returns[position].alias.empty()) continue;
+    for (size_t i = 0; i < schema.arguments.size() && callee.alias_of[r] < 0; ++i) {
+      if (schema.arguments[i].alias != schema.returns[position].alias) continue;
+      const auto operands = operands_of(callee, schema, i);
+      if (!operands.empty()) callee.alias_of[r] = static_cast<int>(operands.front());
+    }
+  }
+}
+
+graph::Value result_value(const CallContext& context, const CallValueInfo& info) {
+  graph::Value value;
+  value.layout.kind = graph::Layout::Kind::Fixed;
+  if (info.kind == CallValueInfo::Kind::Tensor) {
+    value.dtype = info.dtype;
+    value.device = info.device;
+    value.sizes = info.sizes;
+    value.layout.strides = info.strides;
+    return value;
+  }
+  if (info.kind == CallValueInfo::Kind::Opaque) context.reject("has a result without tensor metadata");
+  value.dtype = DType::U8;
+  value.sizes = {sym::Expr(0)};
+  value.layout.strides = {sym::Expr(1)};
+  return value;
+}
+
+bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
+  const Sizes expected = graph::contiguous_strides(info.sizes);
+  for (size_t d = 0; d < expected.size(); ++d) {
+    if (!sym::prove_equal(expected[d], info.strides[d], context.facts())) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas) {
+  const Call& call = context.call();
+  const auto schema = schemas.find(call.callee, call.overload);
+  if (!schema) context.reject("no schema of that name is registered with the dispatcher");
+  graph::Extern callee;
+  callee.callee = call.callee;
+  callee.overload = call.overload;
+  OperandCollector collector(context, graph);
+  for (const Arg& arg : call.args) callee.args.push_back(collector.translate(arg));
+  for (const auto& [name, arg] : call.kwargs) callee.kwargs.emplace_back(name, collector.translate(arg));
+  callee.cacheable = collector.cacheable();
+  add_mutation_facts(callee, *schema);
+  add_alias_facts(callee, *schema, call.results.size());
+  std::vector<graph::Value> results;
+  size_t tensors = 0;
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    const CallValueInfo& info = context.result(i);
+    results.push_back(result_value(context, info));
+    tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
+  }
+  callee.ordered = schema->nondeterministic_seeded || !callee.mutated_operands.empty() || tensors == 0;
+  callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
+                       is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
+  callee.exact_strides = !callee.planned_out;
+  return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));
+}
+
+}  // namespace cxxinductor::frontend

@@ -1,0 +1,248 @@
+#include "frontend/import.h"
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/aten_table.h"
+#include "frontend/externs.h"
+#include "frontend/importer.h"
+#include "ir/graph/infer.h"
+#include "support/error.h"
+#include "sym/simplify.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+bool takes(Accepts accepts, DType dtype) {
+  if (accepts == Accepts::Any) return true;
+  if (is_opaque(dtype)) return false;
+  const bool narrow = dtype == DType::F8E4M3FN || dtype == DType::F8E5M2;
+  return accepts == Accepts::Copies || !narrow;
+}
+
+class Import {
+ public:
+  Import(const CallGraph& calls, const SchemaSource& schemas)
+      : calls_(calls), schemas_(schemas), values_(calls.values.size()), build_(graph_) {}
+
+  graph::Graph run() {
+    graph_.name = calls_.name.empty() ? "graph" : calls_.name;
+    graph_.facts = calls_.facts;
+    graph_.origins = calls_.origins;
+    for (size_t i = 0; i < calls_.inputs.size(); ++i) import_input(i);
+    for (const Call& call : calls_.calls) import_call(call);
+    for (const auto& [input, value] : calls_.mutations) record_mutation(input, tensor_of(value));
+    for (const auto& [input, value] : mutated_) build_.mutation(input, value);
+    for (const Arg& output : calls_.outputs) import_output(output);
+    return std::move(graph_);
+  }
+
+ private:
+  void import_input(size_t position) {
+    const CallValue id = calls_.inputs[position];
+    const CallValueInfo& info = calls_.values[id];
+    if (info.kind == CallValueInfo::Kind::Tensor) {
+      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, info.strides);
+      input_positions_[*values_[id]] = static_cast<uint32_t>(position);
+      for (sym::Expr e : info.sizes) know_symbols(e);
+      for (sym::Expr e : info.strides) know_symbols(e);
+    } else if (info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) {
+      build_.symbol_input(std::string(info.symbol.name()), calls_.facts.range(info.symbol.name()));
+      know_symbols(info.symbol);
+    } else {  // read through tensors' sizes, or only handed on
+      graph::Input input;
+      input.kind = graph::Input::Kind::Opaque;
+      graph_.inputs.push_back(input);
+    }
+    const bool named = position < calls_.input_sources.size() && !calls_.input_sources[position].empty();
+    graph_.inputs.back().source = named ? calls_.input_sources[position] : info.name;
+  }
+
+  void know_symbols(sym::Expr e) {
+    for (sym::Expr symbol : e.free_symbols()) known_.insert(std::string(symbol.name()));
+  }
+
+  bool is_known(sym::Expr e) const {
+    const auto& symbols = e.free_symbols();
+    return std::all_of(symbols.begin(), symbols.end(),
+                       [this](sym::Expr s) { return known_.count(std::string(s.name())) != 0; });
+  }
+
+  ValueId tensor_of(CallValue id) const {
+    if (id >= values_.size() || !values_[id]) {
+      throw_unsupported("%{} is used as a tensor but no call made it", id < values_.size() ? calls_.values[id].name : "?");
+    }
+    return *values_[id];
+  }
+
+  // Sizes read through metadata: their expressions are in every use already.
+  bool is_symbolic(const Call& call) const {
+    if (call.results.empty()) return false;
+    for (CallValue id : call.results) {
+      const CallValueInfo& info = calls_.values[id];
+      if (info.kind != CallValueInfo::Kind::SymInt || !is_known(info.symbol)) return false;
+    }
+    return true;
+  }
+
+  bool is_copy_to_input(const Call& call) const {
+    if (call.callee != "aten::copy_" || call.args.size() < 2) return false;
+    const Hole* target = call.args[0].as<Hole>();
+    return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0;
+  }
+
+  // aten::copy_(input, value): the value, as the input's dtype and sizes, is the input's last version.
+  void import_copy_to_input(const Call& call) {
+    CallContext context(build_, calls_, call, values_);
+    const ValueId input = context.tensor(0, "self");
+    const graph::Value target = graph_.values[input];
+    ValueId value = context.tensor(1, "src");
+    if (graph_.values[value].device != target.device) {
+      context.reject("copies between devices into an input are outside what we compile");
+    }
+    value = expanded(build_.cast(value, target.dtype), target.sizes);
+    record_mutation(input_positions_.at(input), value);
+    for (CallValue result : call.results) values_[result] = value;
+  }
+
+  ValueId expanded(ValueId value, const Sizes& sizes) {
+    if (graph::same_sizes(graph_.facts, graph_.values[value].sizes, sizes)) return value;
+    return build_.expand(value, sizes);
+  }
+
+  void record_mutation(uint32_t input, ValueId value) { mutated_[input] = value; }
+
+  void import_call(const Call& call) {
+    build_.set_origin(call.origin);
+    if (is_symbolic(call)) return;
+    if (is_copy_to_input(call)) return import_copy_to_input(call);
+    CallContext context(build_, calls_, call, values_);
+    const size_t nodes_before = graph_.nodes.size();
+    Results results = import_natively(context);
+    if (!results) {
+      reject_data_dependent(context);
+      results = import_extern(context, calls_, schemas_);
+    }
+    record_results(context, *results, nodes_before);
+  }
+
+  Results import_natively(CallContext& context) {
+    const auto row = aten_table().find(full_name(context.call()));
+    if (row == aten_table().end() || context.result_count() == 0) return std::nullopt;
+    for (size_t i = 0; i < context.result_count(); ++i) {
+      const CallValueInfo& info = context.result(i);
+      if (info.kind != CallValueInfo::Kind::Tensor || !takes(row->second.accepts, info.dtype)) return std::nullopt;
+    }
+    for (const Arg& arg : context.call().args) {
+      if (!fits(context, arg, row->second.accepts)) return std::nullopt;
+    }
+    for (const auto& [name, arg] : context.call().kwargs) {
+      if (!fits(context, arg, row->second.accepts)) return std::nullopt;
+    }
+    return row->second.importer(context);
+  }
+
+  // A tensor of a dtype that the row takes, on the result's device; rank-0 CPU constants may stand in CUDA calls.
+  bool fits(const CallContext& context, const Arg& arg, Accepts accepts) const {
+    if (const ArgList* list = arg.as<ArgList>()) {
+      return std::all_of(list->begin(), list->end(), [&](const Arg& item) { return fits(context, item, accepts); });
+    }
+    const Hole* hole = arg.as<Hole>();
+    if (hole == nullptr) return true;
+    const CallValueInfo& info = calls_.values[hole->operand];
+    if (info.kind == CallValueInfo::Kind::SymInt) return true;
+    if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
+    if (info.device == context.result().device) return true;
+    return accepts == Accepts::Arithmetic && is_cpu_constant(context, *hole);
+  }
+
+  bool is_cpu_constant(const CallContext& context, Hole hole) const {
+    const auto& id = values_[hole.operand];
+    if (!id || !context.value(*id).sizes.empty() || context.value(*id).device.type != DeviceType::Cpu) return false;
+    const graph::NodeId producer = context.value(*id).producer;
+    return producer.valid() && graph_.nodes[producer].as<graph::Full>() != nullptr;
+  }
+
+  // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.
+  void reject_data_dependent(const CallContext& context) const {
+    for (CallValue id : context.call().results) {
+      const CallValueInfo& info = calls_.values[id];
+      if (info.kind == CallValueInfo::Kind::SymInt && !is_known(info.symbol)) {
+        context.reject(fmt::format("reads the size {} out of a tensor", to_string(info.symbol)));
+      }
+    }
+  }
+
+  void record_results(const CallContext& context, const std::vector<ValueId>& results, size_t nodes_before) {
+    const Call& call = context.call();
+    CXXI_CHECK(results.size() == call.results.size(), "{}: built {} results, the reader has {}", context.description(),
+               results.size(), call.results.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const CallValueInfo& info = context.result(i);
+      if (info.kind != CallValueInfo::Kind::Tensor) continue;
+      graph::Value& value = graph_.values[results[i]];
+      check_result(context, value, info);
+      values_[call.results[i]] = results[i];
+      for (sym::Expr e : info.sizes) know_symbols(e);
+      const bool made_here = value.producer.valid() && value.producer.index() >= nodes_before;
+      if (!made_here || graph::is_view(graph_.nodes[value.producer].kind)) continue;
+      value.device = info.device;
+      value.layout.strides = info.strides;
+    }
+  }
+
+  void check_result(const CallContext& context, const graph::Value& value, const CallValueInfo& info) const {
+    CXXI_CHECK(value.dtype == info.dtype, "{}: built {}, eager has {}", context.description(), to_string(value.dtype),
+               to_string(info.dtype));
+    bool same = value.sizes.size() == info.sizes.size();
+    for (size_t d = 0; same && d < value.sizes.size(); ++d) {
+      const bool constant = value.sizes[d].is_constant() && info.sizes[d].is_constant();
+      same = !constant || value.sizes[d] == info.sizes[d];
+    }
+    CXXI_CHECK(same, "{}: built other sizes than eager has", context.description());
+  }
+
+  void import_output(const Arg& arg) {
+    if (arg.is_none()) return build_.output_none();
+    if (const auto* e = arg.as<sym::Expr>()) return build_.output_symbol(*e);
+    if (const auto* integer = arg.as<int64_t>()) return build_.output_symbol(sym::Expr(*integer));
+    const Hole* hole = arg.as<Hole>();
+    if (hole == nullptr) throw_unsupported("a graph returns {}, which is no tensor, integer or None", to_string(arg));
+    const CallValueInfo& info = calls_.values.at(hole->operand);
+    if (info.kind == CallValueInfo::Kind::SymInt) return build_.output_symbol(info.symbol);
+    if (info.kind == CallValueInfo::Kind::None) return build_.output_none();
+    build_.output(with_strides(tensor_of(hole->operand), info.strides));
+  }
+
+  // The value with exactly these strides: itself where its layout can be fixed so, else a copy.
+  ValueId with_strides(ValueId id, const Sizes& strides) {
+    graph::Value& value = graph_.values[id];
+    const bool same = std::equal(value.layout.strides.begin(), value.layout.strides.end(), strides.begin(), strides.end(),
+                                 [this](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, graph_.facts); });
+    const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
+                         !graph::is_view(graph_.nodes[value.producer].kind);
+    if (same || fixable) {
+      if (value.producer.valid()) value.layout = {graph::Layout::Kind::Fixed, strides};
+      return id;
+    }
+    build_.set_origin(OriginId());
+    const ValueId copy = build_.elementwise(ScalarOp::Identity, {id});
+    graph_.values[copy].layout = {graph::Layout::Kind::Fixed, strides};
+    return copy;
+  }
+
+  const CallGraph& calls_;
+  const SchemaSource& schemas_;
+  ImportedValues values_;
+  graph::Graph graph_;
+  graph::Builder build_;
+  std::map<ValueId, uint32_t> input_positions_;
+  std::map<uint32_t, ValueId> mutated_;
+  std::set<std::string> known_;
+};
+
+}  // namespace
+
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas) { return Import(calls, schemas).run(); }
+
+}  // namespace cxxinductor::frontend

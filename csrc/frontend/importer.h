@@ -1,0 +1,103 @@
+// What an importer of one call sees: the call's arguments by position or name, the metadata of its results, and the
+// builder of the graph. Importers live in one file a family of ops; aten_table.h collects their rows.
+//
+// An importer answers std::nullopt, before it builds anything, when the call is a form that it does not cover: the call
+// then becomes an extern node, which is always right. It trusts the reader for result sizes and dtypes (import.cpp
+// checks them against what was built) and states ATen's meaning, rounding included, for everything else.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "frontend/call_graph.h"
+#include "frontend/schema.h"
+#include "ir/graph/graph.h"
+
+namespace cxxinductor::frontend {
+
+using graph::Operand;
+using graph::ValueId;
+using Sizes = std::vector<sym::Expr>;
+
+// A Python number or a symbolic integer among the arguments of a call.
+using Number = std::variant<bool, int64_t, double, sym::Expr>;
+std::optional<Number> to_number(const Arg& arg);
+std::optional<double> constant_real(const Number& number);  // none for a symbolic integer
+
+// What became of a value of the call graph: a tensor of the graph, or nothing that the graph represents.
+using ImportedValues = std::vector<std::optional<ValueId>>;
+using Results = std::optional<std::vector<ValueId>>;
+
+class CallContext {
+ public:
+  CallContext(graph::Builder& builder, const CallGraph& graph, const Call& call, const ImportedValues& values)
+      : build(builder), graph_(graph), call_(call), values_(values) {}
+
+  graph::Builder& build;
+
+  const Call& call() const { return call_; }
+  const sym::Facts& facts() const { return graph_.facts; }
+  const CallValueInfo& result(size_t index = 0) const;
+  size_t result_count() const { return call_.results.size(); }
+  bool on_cuda() const { return result().device.type == DeviceType::Cuda; }
+  const graph::Value& value(ValueId id) const { return build.graph().value(id); }
+  DType dtype(ValueId id) const { return value(id).dtype; }
+  int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
+
+  // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
+  // which the importer states where it asks.
+  const Arg* find(size_t position, std::string_view name) const;
+  bool has(size_t position, std::string_view name) const { return find(position, name) != nullptr; }
+
+  // Unsupported, naming op and model line, when the argument is not of the kind that the schema promises.
+  ValueId tensor(size_t position, std::string_view name) const;
+  std::optional<ValueId> optional_tensor(size_t position, std::string_view name) const;
+  std::vector<ValueId> tensors(size_t position, std::string_view name) const;
+  std::optional<ValueId> as_tensor(const Arg& arg) const;
+  int64_t integer(size_t position, std::string_view name, int64_t otherwise) const;
+  bool boolean(size_t position, std::string_view name, bool otherwise) const;
+  double real(size_t position, std::string_view name, double otherwise) const;
+  std::string text(size_t position, std::string_view name, std::string_view otherwise) const;
+  std::optional<Number> number(size_t position, std::string_view name) const;
+  sym::Expr expr(size_t position, std::string_view name, sym::Expr otherwise) const;
+  std::optional<sym::Expr> as_expr(const Arg& arg) const;
+  Sizes exprs(size_t position, std::string_view name) const;  // a list of ints and symbols; one int is a list of one
+  // Wrapped into [0, rank), in the order given; empty when absent.
+  std::vector<int> dims(size_t position, std::string_view name, int rank) const;
+  int dim(size_t position, std::string_view name, int64_t otherwise, int rank) const;
+
+  [[noreturn]] void reject(std::string_view reason) const;
+  std::string description() const;  // "aten::add.Tensor (model.py:12)"
+
+ private:
+  const CallGraph& graph_;
+  const Call& call_;
+  const ImportedValues& values_;
+};
+
+std::string full_name(const Call& call);  // "aten::add.Tensor", "aten::relu"
+std::string describe(const CallGraph& graph, const Call& call);
+
+// Which element types an importer takes; a call with others becomes an extern.
+enum class Accepts : uint8_t {
+  Any,         // moves no data: every dtype, opaque ones included
+  Copies,      // moves data or casts it: all but opaque dtypes
+  Arithmetic,  // computes: neither opaque nor 8-bit floats
+};
+
+using Importer = std::function<Results(CallContext&)>;
+
+struct ImportRow {
+  Importer importer;
+  Accepts accepts = Accepts::Arithmetic;
+};
+// By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
+using ImportTable = std::map<std::string, ImportRow, std::less<>>;
+
+}  // namespace cxxinductor::frontend

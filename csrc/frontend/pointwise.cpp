@@ -1,0 +1,309 @@
+#include "frontend/pointwise.h"
+
+#include <array>
+#include <sstream>
+
+#include "frontend/aten_table.h"
+
+namespace cxxinductor::frontend {
+
+std::optional<DType> operation_dtype(const CallContext& context, ScalarOp op, std::span<const Term> terms) {
+  auto dtype = common_dtype(context.build.graph(), terms);
+  if (!dtype) return std::nullopt;
+  const ScalarOpInfo& row = info(op);
+  if (row.types == TypeSet::Floating) dtype = integer_to_float(*dtype);
+  if (is_opaque(*dtype) || !accepts(row.types, *dtype)) return std::nullopt;
+  return dtype;
+}
+
+Results apply(CallContext& context, ScalarOp op, std::span<const Term> terms, DType dtype, ScalarRounding rounding) {
+  bool has_tensor = false;
+  for (const Term& term : terms) has_tensor = has_tensor || std::holds_alternative<ValueId>(term);
+  if (!has_tensor || terms.size() != static_cast<size_t>(info(op).arity)) return std::nullopt;
+  auto operands = operands_in(context, terms, dtype, rounding);
+  if (!operands) return std::nullopt;
+  return std::vector{context.build.elementwise(op, std::move(*operands))};
+}
+
+Results apply_promoted(CallContext& context, ScalarOp op, std::span<const Term> terms, ScalarRounding rounding) {
+  const auto dtype = operation_dtype(context, op, terms);
+  return dtype ? apply(context, op, terms, *dtype, rounding) : std::nullopt;
+}
+
+std::optional<std::vector<Term>> terms_of(const CallContext& context, std::initializer_list<std::string_view> names,
+                                          size_t first) {
+  std::vector<Term> terms;
+  for (std::string_view name : names) {
+    auto found = term(context, first++, name);
+    if (!found) return std::nullopt;
+    terms.push_back(std::move(*found));
+  }
+  return terms;
+}
+
+Scalar immediate_real(DType dtype, double value) { return Scalar::from_real(compute_type(dtype), value); }
+
+namespace {
+
+// An op on tensors followed by numbers that have defaults and do not promote: leaky_relu(x, negative_slope=0.01).
+struct ParameterRow {
+  std::string_view overload;
+  ScalarOp op;
+  int tensors;
+  std::array<std::string_view, 3> names;
+  std::array<double, 3> defaults;
+};
+
+// Binary ops whose operands promote, in all the overloads that ATen has for tensors and numbers.
+struct PromotingRow {
+  ScalarOp op;
+  std::initializer_list<std::string_view> overloads;
+};
+
+const PromotingRow kPromotingRows[] = {
+    {ScalarOp::Eq, {"aten::eq.Tensor", "aten::eq.Scalar"}},
+    {ScalarOp::Ne, {"aten::ne.Tensor", "aten::ne.Scalar"}},
+    {ScalarOp::Lt, {"aten::lt.Tensor", "aten::lt.Scalar"}},
+    {ScalarOp::Le, {"aten::le.Tensor", "aten::le.Scalar"}},
+    {ScalarOp::Gt, {"aten::gt.Tensor", "aten::gt.Scalar"}},
+    {ScalarOp::Ge, {"aten::ge.Tensor", "aten::ge.Scalar"}},
+    {ScalarOp::LogicalAnd, {"aten::logical_and"}},
+    {ScalarOp::LogicalOr, {"aten::logical_or"}},
+    {ScalarOp::LogicalXor, {"aten::logical_xor"}},
+    {ScalarOp::BitAnd, {"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar", "aten::bitwise_and.Scalar_Tensor",
+                        "aten::__and__.Tensor", "aten::__and__.Scalar"}},
+    {ScalarOp::BitOr, {"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar", "aten::bitwise_or.Scalar_Tensor",
+                       "aten::__or__.Tensor", "aten::__or__.Scalar"}},
+    {ScalarOp::BitXor, {"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar", "aten::bitwise_xor.Scalar_Tensor",
+                        "aten::__xor__.Tensor", "aten::__xor__.Scalar"}},
+    {ScalarOp::ShiftLeft, {"aten::bitwise_left_shift.Tensor", "aten::bitwise_left_shift.Tensor_Scalar",
+                           "aten::__lshift__.Tensor", "aten::__lshift__.Scalar"}},
+    {ScalarOp::ShiftRight, {"aten::bitwise_right_shift.Tensor", "aten::bitwise_right_shift.Tensor_Scalar",
+                            "aten::__rshift__.Tensor", "aten::__rshift__.Scalar"}},
+    {ScalarOp::Remainder, {"aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor"}},
+    {ScalarOp::Fmod, {"aten::fmod.Tensor", "aten::fmod.Scalar"}},
+    {ScalarOp::Copysign, {"aten::copysign.Tensor", "aten::copysign.Scalar"}},
+    {ScalarOp::ClampMin, {"aten::clamp_min", "aten::clamp_min.Tensor"}},
+    {ScalarOp::ClampMax, {"aten::clamp_max", "aten::clamp_max.Tensor"}},
+    {ScalarOp::Sign, {"aten::sgn"}},
+};
+
+const ParameterRow kParameterRows[] = {
+    {"aten::leaky_relu", ScalarOp::LeakyRelu, 1, {"negative_slope"}, {0.01}},
+    {"aten::hardtanh", ScalarOp::Hardtanh, 1, {"min_val", "max_val"}, {-1, 1}},
+    {"aten::elu", ScalarOp::Elu, 1, {"alpha", "scale", "input_scale"}, {1, 1, 1}},
+    {"aten::softplus", ScalarOp::Softplus, 1, {"beta", "threshold"}, {1, 20}},
+    {"aten::softplus_backward", ScalarOp::SoftplusBackward, 2, {"beta", "threshold"}, {1, 20}},
+    {"aten::hardtanh_backward", ScalarOp::HardtanhBackward, 2, {"min_val", "max_val"}, {-1, 1}},
+    {"aten::threshold_backward", ScalarOp::ThresholdBackward, 2, {"threshold"}, {0}},
+    {"aten::threshold", ScalarOp::Threshold, 1, {"threshold", "value"}, {0, 0}},
+};
+
+Results import_with_parameters(CallContext& context, const ParameterRow& row) {
+  std::vector<Term> tensors;
+  for (int i = 0; i < row.tensors; ++i) tensors.push_back(context.tensor(static_cast<size_t>(i), "self"));
+  const auto dtype = operation_dtype(context, row.op, tensors);
+  if (!dtype) return std::nullopt;
+  std::vector<Operand> parameters;
+  for (int i = row.tensors; i < info(row.op).arity; ++i) {
+    const auto p = static_cast<size_t>(i - row.tensors);
+    const auto given = context.number(static_cast<size_t>(i), row.names[p]);
+    const auto value = immediate(given.value_or(Number(row.defaults[p])), *dtype);
+    if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
+    parameters.push_back(*value);
+  }
+  auto operands = operands_in(context, tensors, *dtype);
+  operands->insert(operands->end(), parameters.begin(), parameters.end());
+  return std::vector{context.build.elementwise(row.op, std::move(*operands))};
+}
+
+Results import_gelu(CallContext& context) {
+  const Term x = context.tensor(0, "self");
+  const bool by_tanh = context.text(1, "approximate", "none") == "tanh";
+  return apply_promoted(context, by_tanh ? ScalarOp::GeluTanh : ScalarOp::Gelu, {{x}});
+}
+
+Results import_gelu_backward(CallContext& context) {
+  const std::vector<Term> terms{context.tensor(0, "grad_output"), context.tensor(1, "self")};
+  const bool by_tanh = context.text(2, "approximate", "none") == "tanh";
+  return apply_promoted(context, by_tanh ? ScalarOp::GeluTanhBackward : ScalarOp::GeluBackward, terms);
+}
+
+Results import_leaky_relu_backward(CallContext& context) {
+  const std::vector<Term> tensors{context.tensor(0, "grad_output"), context.tensor(1, "self")};
+  const auto slope = context.number(2, "negative_slope");
+  const auto dtype = operation_dtype(context, ScalarOp::LeakyReluBackward, tensors);
+  const auto parameter = slope && dtype ? immediate(*slope, *dtype) : std::nullopt;
+  if (!parameter) return std::nullopt;
+  auto operands = operands_in(context, tensors, *dtype);
+  operands->push_back(*parameter);
+  return std::vector{context.build.elementwise(ScalarOp::LeakyReluBackward, std::move(*operands))};
+}
+
+// clamp(self, min?, max?): an absent bound is no bound. Numbers and rank-0 tensors promote.
+Results import_clamp(CallContext& context) {
+  auto low = term(context, 1, "min");
+  auto high = term(context, 2, "max");
+  if ((context.has(1, "min") && !low) || (context.has(2, "max") && !high) || (!low && !high)) return std::nullopt;
+  std::vector<Term> terms{context.tensor(0, "self")};
+  if (low) terms.push_back(*low);
+  if (high) terms.push_back(*high);
+  return apply_promoted(context, low && high ? ScalarOp::Clamp : low ? ScalarOp::ClampMin : ScalarOp::ClampMax, terms);
+}
+
+Results import_where(CallContext& context) {
+  const ValueId condition = context.tensor(0, "condition");
+  const auto branches = terms_of(context, {"self", "other"}, 1);
+  if (!branches || context.dtype(condition) != DType::Bool) return std::nullopt;
+  const auto dtype = common_dtype(context.build.graph(), *branches);
+  auto operands = dtype ? operands_in(context, *branches, *dtype) : std::nullopt;
+  if (!operands) return std::nullopt;
+  const bool immediates = number_of((*branches)[0]) != nullptr && number_of((*branches)[1]) != nullptr;
+  if (immediates) {  // an op of immediates alone has no dtype: state it
+    (*operands)[0] = context.build.full((*operands)[0], *dtype, context.result().device, {});
+  }
+  operands->insert(operands->begin(), condition);
+  return std::vector{context.build.elementwise(ScalarOp::Where, std::move(*operands))};
+}
+
+// masked_fill(self, mask, value): the value takes self's dtype, it does not promote.
+Results import_masked_fill(CallContext& context) {
+  const ValueId self = context.tensor(0, "self"), mask = context.tensor(1, "mask");
+  const auto value = term(context, 2, "value");
+  if (!value || context.dtype(mask) != DType::Bool) return std::nullopt;
+  const DType dtype = context.dtype(self);
+  auto operands = operands_in(context, {{*value, Term(self)}}, dtype);
+  if (!operands) return std::nullopt;
+  operands->insert(operands->begin(), mask);
+  return std::vector{context.build.elementwise(ScalarOp::Where, std::move(*operands))};
+}
+
+// A number that weighs tensors (addcmul's value, lerp's weight): held in the compute type, on every device.
+template <ScalarOp op>
+Results import_weighted(CallContext& context, std::string_view name, size_t position, double otherwise) {
+  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"), context.tensor(2, "tensor2")};
+  const auto dtype = operation_dtype(context, op, tensors);
+  const auto given = context.number(position, name);
+  const auto weight = dtype ? immediate(given.value_or(Number(otherwise)), *dtype) : std::nullopt;
+  if (!weight) return std::nullopt;
+  auto operands = operands_in(context, tensors, *dtype);
+  operands->push_back(*weight);
+  return std::vector{context.build.elementwise(op, std::move(*operands))};
+}
+
+Results import_lerp_scalar(CallContext& context) {
+  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "end")};
+  const auto dtype = operation_dtype(context, ScalarOp::Lerp, tensors);
+  const auto given = context.number(2, "weight");
+  const auto weight = dtype && given ? immediate(*given, *dtype) : std::nullopt;
+  if (!weight) return std::nullopt;
+  auto operands = operands_in(context, tensors, *dtype);
+  operands->push_back(*weight);
+  return std::vector{context.build.elementwise(ScalarOp::Lerp, std::move(*operands))};
+}
+
+// floor, ceil, round, trunc of integers are copies.
+Results import_rounding(CallContext& context, ScalarOp op) {
+  const ValueId x = context.tensor(0, "self");
+  if (!is_float(context.dtype(x))) op = ScalarOp::Identity;
+  return std::vector{context.build.elementwise(op, {x})};
+}
+
+// log_sigmoid_forward(self) -> (output, buffer); the buffer is empty on CUDA and nobody but its backward reads it.
+Results import_log_sigmoid(CallContext& context) {
+  if (!context.on_cuda()) return std::nullopt;
+  const auto output = apply_promoted(context, ScalarOp::LogSigmoid, {{Term(context.tensor(0, "self"))}});
+  if (!output) return std::nullopt;
+  const CallValueInfo& buffer = context.result(1);
+  return std::vector{output->front(), context.build.full(Operand(Scalar::from_integer(DType::F32, 0)), buffer.dtype,
+                                                         buffer.device, buffer.sizes)};
+}
+
+// native_dropout_backward(grad_output, mask, scale): grad * mask * scale in the compute type, rounded once.
+Results import_dropout_backward(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId gradient = context.tensor(0, "grad_output"), mask = context.tensor(1, "mask");
+  const DType dtype = context.dtype(gradient), compute = compute_type(dtype);
+  if (!is_float(dtype) || context.dtype(mask) != DType::Bool) return std::nullopt;
+  const ValueId kept = build.elementwise(ScalarOp::Mul, {build.cast(gradient, compute), build.cast(mask, compute)});
+  const Operand scale(immediate_real(dtype, context.real(2, "scale", 1)));
+  return std::vector{build.cast(build.elementwise(ScalarOp::Mul, {kept, scale}), dtype)};
+}
+
+// celu(self, alpha) is elu with the input scaled by 1 / alpha.
+Results import_celu(CallContext& context) {
+  const std::vector<Term> tensors{context.tensor(0, "self")};
+  const auto dtype = operation_dtype(context, ScalarOp::Elu, tensors);
+  const double alpha = context.real(1, "alpha", 1);
+  if (!dtype || alpha == 0) return std::nullopt;
+  auto operands = operands_in(context, tensors, *dtype);
+  for (double parameter : {alpha, 1.0, 1.0 / alpha}) operands->emplace_back(immediate_real(*dtype, parameter));
+  return std::vector{context.build.elementwise(ScalarOp::Elu, std::move(*operands))};
+}
+
+// A row of ops.def: the op's operands are the call's first arguments, numbers promote, and there are no others.
+Results import_plain(CallContext& context, ScalarOp op) {
+  const auto arity = static_cast<size_t>(info(op).arity);
+  if (context.call().args.size() != arity || !context.call().kwargs.empty()) return std::nullopt;
+  std::vector<Term> terms;
+  for (size_t i = 0; i < arity; ++i) {
+    auto found = term(context, i, "");
+    if (!found) return std::nullopt;
+    terms.push_back(std::move(*found));
+  }
+  return apply_promoted(context, op, terms);
+}
+
+bool is_structural(ScalarOp op) { return op == ScalarOp::Identity || op == ScalarOp::Cast || op == ScalarOp::Where; }
+
+}  // namespace
+
+void add_pointwise_rows(ImportTable& table) {
+  for (const ParameterRow& row : kParameterRows) {
+    table.emplace(row.overload, ImportRow{[&row](CallContext& c) { return import_with_parameters(c, row); }});
+  }
+  table.emplace("aten::gelu", ImportRow{import_gelu});
+  table.emplace("aten::gelu_backward", ImportRow{import_gelu_backward});
+  table.emplace("aten::celu", ImportRow{import_celu});
+  table.emplace("aten::native_dropout_backward", ImportRow{import_dropout_backward});
+  table.emplace("aten::leaky_relu_backward", ImportRow{import_leaky_relu_backward});
+  table.emplace("aten::log_sigmoid_forward", ImportRow{import_log_sigmoid});
+  for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) table.emplace(name, ImportRow{import_clamp});
+  for (const char* name : {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
+    table.emplace(name, ImportRow{import_where});
+  }
+  for (const char* name : {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}) {
+    table.emplace(name, ImportRow{import_masked_fill});
+  }
+  table.emplace("aten::addcmul", ImportRow{[](CallContext& c) {
+                  return import_weighted<ScalarOp::Addcmul>(c, "value", 3, 1.0);
+                }});
+  table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) {
+                  return import_weighted<ScalarOp::Addcdiv>(c, "value", 3, 1.0);
+                }});
+  table.emplace("aten::lerp.Scalar", ImportRow{import_lerp_scalar});
+  const std::pair<const char*, ScalarOp> roundings[] = {{"aten::floor", ScalarOp::Floor},
+                                                        {"aten::ceil", ScalarOp::Ceil},
+                                                        {"aten::round", ScalarOp::Round},
+                                                        {"aten::trunc", ScalarOp::Trunc}};
+  for (const auto& [name, op] : roundings) {
+    table.emplace(name, ImportRow{[op](CallContext& c) { return import_rounding(c, op); }});
+  }
+  const auto add_plain = [&table](std::string_view name, ScalarOp op) {
+    table.emplace(name, ImportRow{[op](CallContext& c) { return import_plain(c, op); }});
+  };
+  for (const PromotingRow& row : kPromotingRows) {
+    for (std::string_view name : row.overloads) add_plain(name, row.op);
+  }
+  for (size_t i = 0; i < scalar_ops().size(); ++i) {
+    const auto op = static_cast<ScalarOp>(i);
+    if (is_structural(op)) continue;
+    std::istringstream words{std::string(info(op).aten)};
+    for (std::string word; words >> word;) {
+      if (word.ends_with(".default")) word.resize(word.size() - 8);
+      add_plain("aten::" + word, op);
+    }
+  }
+}
+
+}  // namespace cxxinductor::frontend

@@ -1,0 +1,167 @@
+#include "frontend/promotion.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cxxinductor::frontend {
+namespace {
+
+bool is_narrow_float(DType dtype) { return dtype == DType::F8E4M3FN || dtype == DType::F8E5M2; }
+
+bool is_wide_unsigned(DType dtype) { return dtype == DType::U16 || dtype == DType::U32 || dtype == DType::U64; }
+
+// bool < integer < float, as at::result_type ranks categories.
+int category(DType dtype) { return is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; }
+
+DType dtype_of(const Number& number) {
+  if (std::holds_alternative<bool>(number)) return DType::Bool;
+  return std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
+}
+
+// One of the three levels of priority; promotes within itself.
+struct Level {
+  std::optional<DType> dtype;
+  bool sound = true;
+  void add(DType other) {
+    const auto promoted = dtype ? promote_types(*dtype, other) : std::optional(other);
+    sound = sound && promoted.has_value();
+    if (promoted) dtype = promoted;
+  }
+};
+
+// The lower level matters only where its category is higher, or where there is nothing above it.
+std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower, bool* sound) {
+  if (!higher || !lower) return higher ? higher : lower;
+  if (category(*higher) >= category(*lower) && *higher != DType::Bool) return higher;
+  const auto promoted = promote_types(*higher, *lower);
+  *sound = *sound && promoted.has_value();
+  return promoted;
+}
+
+bool holds(DType dtype, int64_t value) {
+  if (dtype == DType::Bool) return value == 0 || value == 1;
+  if (dtype == DType::I64) return true;
+  if (dtype == DType::U64) return value >= 0;
+  return Scalar::from_integer(dtype, value).integer() == value;
+}
+
+}  // namespace
+
+std::optional<DType> promote_types(DType a, DType b) {
+  if (a == b) return a;
+  if (is_opaque(a) || is_opaque(b)) return std::nullopt;
+  if (a == DType::Bool) return b;
+  if (b == DType::Bool) return a;
+  if (is_narrow_float(a) || is_narrow_float(b)) return std::nullopt;
+  if (is_float(a) && is_float(b)) {
+    if (byte_size(a) == byte_size(b)) return DType::F32;  // f16 with bf16
+    return byte_size(a) > byte_size(b) ? a : b;
+  }
+  if (is_float(a)) return a;
+  if (is_float(b)) return b;
+  if (is_wide_unsigned(a) || is_wide_unsigned(b)) return std::nullopt;
+  if (byte_size(a) == byte_size(b)) return DType::I16;  // i8 with u8
+  return byte_size(a) > byte_size(b) ? a : b;
+}
+
+std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Term> terms) {
+  Level dimensioned, zero_dimensional, numbers;
+  for (const Term& term : terms) {
+    if (const auto* id = std::get_if<ValueId>(&term)) {
+      const graph::Value& value = graph.value(*id);
+      (value.sizes.empty() ? zero_dimensional : dimensioned).add(value.dtype);
+    } else if (const auto* known = std::get_if<KnownScalar>(&term)) {
+      zero_dimensional.add(known->dtype);
+    } else {
+      numbers.add(dtype_of(std::get<Number>(term)));
+    }
+  }
+  bool sound = dimensioned.sound && zero_dimensional.sound && numbers.sound;
+  const auto lower = combine(zero_dimensional.dtype, numbers.dtype, &sound);
+  const auto common = combine(dimensioned.dtype, lower, &sound);
+  return sound ? common : std::nullopt;
+}
+
+DType integer_to_float(DType dtype) { return is_float(dtype) || is_opaque(dtype) ? dtype : DType::F32; }
+
+std::optional<Operand> immediate(const Number& number, DType dtype) {
+  const DType compute = compute_type(dtype);
+  if (const auto* symbol = std::get_if<sym::Expr>(&number)) return Operand(*symbol);
+  if (is_float(dtype)) return Operand(Scalar::from_real(compute, *constant_real(number)));
+  if (const auto* real = std::get_if<double>(&number)) {
+    if (std::trunc(*real) != *real || std::abs(*real) >= 0x1p53) return std::nullopt;
+    return immediate(Number(static_cast<int64_t>(*real)), dtype);
+  }
+  const int64_t integer = std::holds_alternative<bool>(number) ? std::get<bool>(number) : std::get<int64_t>(number);
+  if (!holds(dtype, integer)) return std::nullopt;
+  return Operand(Scalar::from_integer(compute, integer));
+}
+
+const Number* number_of(const Term& term) {
+  if (const auto* known = std::get_if<KnownScalar>(&term)) return &known->value;
+  return std::get_if<Number>(&term);
+}
+
+std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
+                                                ScalarRounding rounding) {
+  const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
+  const bool round = narrow && rounding == ScalarRounding::ByDevice && !context.on_cuda();
+  bool dimensioned = false;
+  std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
+  for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
+    if (const Number* number = number_of(terms[i])) {
+      const auto converted = immediate(*number, dtype);
+      if (!converted) return std::nullopt;
+      operands[i] = *converted;
+      if (auto* scalar = std::get_if<Scalar>(&operands[i]); round && scalar != nullptr) {
+        *scalar = Scalar::from_real(compute_type(dtype), round_to(dtype, scalar->real()));
+      }
+    } else {
+      dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
+    }
+  }
+  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (const auto* id = std::get_if<ValueId>(&terms[i])) {
+      const bool keep = keep_rank0 && context.rank(*id) == 0;
+      operands[i] = context.build.cast(*id, keep ? compute_type(dtype) : dtype);
+    }
+  }
+  return operands;
+}
+
+namespace {
+
+// The value of a rank-0 tensor that a `full` made, rounded to the tensor's dtype.
+std::optional<Number> known_value(const graph::Graph& graph, ValueId id) {
+  const graph::Value& value = graph.value(id);
+  if (!value.sizes.empty() || !value.producer.valid()) return std::nullopt;
+  const graph::Node& node = graph.nodes[value.producer];
+  if (node.as<graph::Full>() == nullptr) return std::nullopt;
+  if (const auto* symbol = std::get_if<sym::Expr>(&node.operands.front())) {
+    return value.dtype == DType::I64 ? std::optional(Number(*symbol)) : std::nullopt;
+  }
+  const auto* scalar = std::get_if<Scalar>(&node.operands.front());
+  if (scalar == nullptr) return std::nullopt;
+  if (is_float(value.dtype)) return Number(round_to(value.dtype, scalar->as_real()));
+  if (value.dtype == DType::Bool) return Number(scalar->truth());
+  return Number(scalar->as_integer());
+}
+
+}  // namespace
+
+std::optional<Term> term(const CallContext& context, size_t position, std::string_view name) {
+  const Arg* arg = context.find(position, name);
+  if (arg == nullptr) return std::nullopt;
+  if (const auto id = context.as_tensor(*arg)) {
+    if (context.on_cuda() && context.value(*id).device.type == DeviceType::Cpu) {
+      const auto number = known_value(context.build.graph(), *id);
+      return number ? std::optional(Term(KnownScalar{*number, context.dtype(*id)})) : std::nullopt;
+    }
+    return Term(*id);
+  }
+  const auto number = context.number(position, name);
+  return number ? std::optional(Term(*number)) : std::nullopt;
+}
+
+}  // namespace cxxinductor::frontend

@@ -1,0 +1,51 @@
+// ATen's type promotion: tensors, zero-dimensional tensors and Python numbers to one dtype, as at::result_type does it.
+//
+// What comes out is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype (never
+// rounded to a narrower tensor dtype, as eager's kernels hold them). Nothing outside this file promotes.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <variant>
+#include <vector>
+
+#include "frontend/importer.h"
+
+namespace cxxinductor::frontend {
+
+// c10::promoteTypes; none where ATen has no promotion (8-bit floats, wide unsigned with signed, complex).
+std::optional<DType> promote_types(DType a, DType b);
+
+// The value of a rank-0 CPU tensor: promotes as a rank-0 tensor of that dtype, enters the kernel as a number.
+struct KnownScalar {
+  Number value;
+  DType dtype;
+};
+using Term = std::variant<ValueId, Number, KnownScalar>;
+
+// Dtype that an elementwise op of these terms computes in. Tensors of rank 1 and more outrank rank 0, which outrank
+// numbers, unless the lower one is of a higher category (bool < integer < float). Numbers: bool, i64, f32.
+std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Term> terms);
+
+// Ops such as division and exp turn integers into the default float dtype.
+DType integer_to_float(DType dtype);
+
+// The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises).
+std::optional<Operand> immediate(const Number& number, DType dtype);
+
+// How numbers and rank-0 tensors enter a kernel of a narrower dtype. Eager's CUDA kernels hold numbers in the compute
+// type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute type.
+enum class ScalarRounding : uint8_t { ByDevice, Never };
+
+// Terms as operands of an op on `dtype`: casts in front of tensors, immediates for numbers.
+std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
+                                                ScalarRounding rounding = ScalarRounding::ByDevice);
+
+// The number of a term, null for a tensor.
+const Number* number_of(const Term& term);
+
+// Tensor or number at a position. A rank-0 CPU tensor with a known value in a CUDA call is a KnownScalar, as eager's
+// kernels take it by value.
+std::optional<Term> term(const CallContext& context, size_t position, std::string_view name);
+
+}  // namespace cxxinductor::frontend

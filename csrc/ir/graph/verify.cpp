@@ -1,0 +1,254 @@
+// Invariants of the graph IR.
+//
+//  G1  Ids are in range: inputs, operands, results, outputs and mutations name values of the graph.
+//  G2  Each value is one tensor input, or result r of the node that it calls its producer.
+//  G3  Values are defined before they are read.
+//  G4  Names print: values' are unique, and graph, values and symbols are spelled with the characters of their text form.
+//  G5  A value has one stride a dimension.
+//  G6  Results are what kind and operands give (infer.h): count, dtype, device, sizes, attributes in range.
+//  G7  An extern names its callee; its operands are tensors and symbols; holes, aliases and mutated operands are in range.
+//  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
+//  G9  Every symbol is declared: a symbol input, a range, or a size or stride of an input or extern result.
+//  G10 An extern that holds in-process handles is not cacheable.
+#include "ir/graph/verify.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+
+#include "ir/graph/infer.h"
+#include "ir/graph/text.h"
+#include "ir/text_parts.h"
+#include "support/error.h"
+
+namespace cxxinductor::graph {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Graph& graph) : graph_(graph) {}
+
+  std::vector<std::string> run() {
+    check_ids();
+    if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
+    check_definitions();
+    check_names();
+    for (const Value& value : graph_.values)
+      if (value.layout.strides.size() != value.sizes.size())
+        report("G5", where(value), "has {} sizes and {} strides", value.sizes.size(), value.layout.strides.size());
+    if (!messages_.empty()) return std::move(messages_);
+    check_nodes();
+    check_mutations();
+    check_symbols();
+    return std::move(messages_);
+  }
+
+ private:
+  template <class... Args>
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+    messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
+  }
+  std::string where(const Value& value) const {
+    std::string text = "%" + value.name;
+    if (value.producer.valid() && graph_.nodes.contains(value.producer)) {
+      OriginId origin = graph_.nodes[value.producer].origin;
+      if (origin.valid() && graph_.origins.contains(origin))
+        text += fmt::format(" ({}:{})", graph_.origins[origin].file, graph_.origins[origin].line);
+    }
+    return text;
+  }
+  std::string where(const Node& node) const {
+    if (!node.results.empty() && graph_.values.contains(node.results[0])) return where(graph_.values[node.results[0]]);
+    return fmt::format("node {}", &node - &*graph_.nodes.begin());
+  }
+
+  void check_ids() {
+    for (size_t i = 0; i < graph_.inputs.size(); ++i)
+      if (graph_.inputs[i].kind == Input::Kind::Tensor && !graph_.values.contains(graph_.inputs[i].value))
+        report("G1", fmt::format("input {}", i), "names no value");
+    for (const Node& node : graph_.nodes) {
+      for (const Operand& operand : node.operands)
+        if (const auto* id = std::get_if<ValueId>(&operand); id && !graph_.values.contains(*id))
+          report("G1", where(node), "reads a value that does not exist");
+      for (ValueId id : node.results)
+        if (!graph_.values.contains(id)) report("G1", where(node), "has a result that does not exist");
+    }
+    for (const Output& output : graph_.outputs)
+      if (output.kind == Output::Kind::Tensor && !graph_.values.contains(output.value))
+        report("G1", "an output", "names no value");
+    for (const Mutation& mutation : graph_.mutations)
+      if (mutation.input >= graph_.inputs.size() || !graph_.values.contains(mutation.value))
+        report("G1", "a mutation", "names no input or no value");
+  }
+
+  void check_definitions() {
+    std::vector<bool> defined(graph_.values.size(), false);
+    auto define = [&](ValueId id, NodeId producer, size_t index) {
+      const Value& value = graph_.values[id];
+      if (defined[id.index()]) report("G2", where(value), "is defined twice");
+      defined[id.index()] = true;
+      if (value.producer != producer || (producer.valid() && value.result_index != index))
+        report("G2", where(value), "does not point to its definition");
+    };
+    for (const Input& input : graph_.inputs)
+      if (input.kind == Input::Kind::Tensor) define(input.value, NodeId(), 0);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[NodeId(n)];
+      for (const Operand& operand : node.operands)
+        if (const auto* id = std::get_if<ValueId>(&operand); id && !defined[id->index()])
+          report("G3", where(node), "reads %{} before its definition", graph_.values[*id].name);
+      for (size_t r = 0; r < node.results.size(); ++r) define(node.results[r], NodeId(n), r);
+    }
+    for (const Value& value : graph_.values)
+      if (!defined[static_cast<size_t>(&value - &*graph_.values.begin())]) report("G2", where(value), "is never defined");
+  }
+
+  void check_names() {
+    if (!is_text_name(graph_.name)) report("G4", "the graph", "has the name '{}'", graph_.name);
+    std::unordered_set<std::string> names;
+    for (const Value& value : graph_.values) {
+      if (!is_text_name(value.name)) report("G4", where(value), "has a name that does not print");
+      if (!names.insert(value.name).second) report("G4", where(value), "is the name of two values");
+    }
+    for (const Input& input : graph_.inputs)
+      if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
+        report("G4", "an input", "has the symbol '{}'", input.symbol);
+  }
+
+  void check_nodes() {
+    for (const Node& node : graph_.nodes) {
+      if (const auto* callee = node.as<Extern>()) {
+        check_extern(*callee, node);
+        continue;
+      }
+      if (node.results.empty()) {
+        report("G6", where(node), "has no results");
+        continue;
+      }
+      try {
+        std::vector<Value> results = infer_results(graph_, node.kind, node.operands, graph_.values[node.results[0]]);
+        if (results.size() != node.results.size())
+          report("G6", where(node), "has {} results, its kind gives {}", node.results.size(), results.size());
+        for (size_t i = 0; i < std::min(results.size(), node.results.size()); ++i)
+          check_result(results[i], graph_.values[node.results[i]]);
+      } catch (const UserError& error) {
+        report("G6", where(node), "is ill-formed: {}", error.what());
+      }
+    }
+  }
+
+  void check_result(const Value& expected, const Value& found) {
+    if (expected.dtype != found.dtype)
+      report("G6", where(found), "is {}, its operands give {}", to_string(found.dtype), to_string(expected.dtype));
+    if (expected.device != found.device)
+      report("G6", where(found), "is on {}, its operands give {}", to_string(found.device), to_string(expected.device));
+    if (!same_sizes(graph_.facts, expected.sizes, found.sizes))
+      report("G6", where(found), "has sizes {}, its operands give {}", print_expr_list(found.sizes),
+             print_expr_list(expected.sizes));
+  }
+
+  void check_extern(const Extern& callee, const Node& node) {
+    if (callee.callee.empty()) report("G7", where(node), "calls nothing");
+    for (const Operand& operand : node.operands)
+      if (std::holds_alternative<Scalar>(operand)) report("G7", where(node), "has an immediate among an extern's operands");
+    bool handles = false;
+    for (const Arg& arg : callee.args) check_arg(arg, node, handles);
+    for (const auto& [key, arg] : callee.kwargs) {
+      if (!is_symbol_name(key)) report("G4", where(node), "has the keyword '{}'", key);
+      check_arg(arg, node, handles);
+    }
+    if (handles && callee.cacheable) report("G10", where(node), "holds a handle and is cacheable");
+    if (callee.alias_of.size() != node.results.size())
+      report("G7", where(node), "has {} results and {} alias facts", node.results.size(), callee.alias_of.size());
+    for (int operand : callee.alias_of)
+      if (operand != -1 && (operand < 0 || !is_tensor(node, static_cast<size_t>(operand))))
+        report("G7", where(node), "has a result that aliases operand {}, which is no tensor", operand);
+    std::set<uint32_t> mutated;
+    for (uint32_t operand : callee.mutated_operands)
+      if (!is_tensor(node, operand) || !mutated.insert(operand).second)
+        report("G7", where(node), "mutates operand {}, which is no tensor or named twice", operand);
+  }
+  static bool is_tensor(const Node& node, size_t operand) {
+    return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]);
+  }
+  void check_arg(const Arg& arg, const Node& node, bool& handles) {
+    if (const auto* hole = arg.as<Hole>(); hole && hole->operand >= node.operands.size())
+      report("G7", where(node), "has the argument ${} and {} operands", hole->operand, node.operands.size());
+    handles |= arg.as<Handle>() != nullptr;
+    if (const auto* list = arg.as<ArgList>())
+      for (const Arg& item : *list) check_arg(item, node, handles);
+  }
+
+  void check_mutations() {
+    std::set<uint32_t> mutated;
+    for (const Mutation& mutation : graph_.mutations) {
+      const Input& input = graph_.inputs[mutation.input];
+      const Value& last = graph_.values[mutation.value];
+      if (input.kind != Input::Kind::Tensor) {
+        report("G8", where(last), "ends in input {}, which is no tensor", mutation.input);
+        continue;
+      }
+      const Value& target = graph_.values[input.value];
+      if (!mutated.insert(mutation.input).second) report("G8", where(target), "is mutated twice");
+      if (target.dtype != last.dtype || target.device != last.device || !same_sizes(graph_.facts, target.sizes, last.sizes))
+        report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
+    }
+  }
+
+  void declare(const Value& value) {
+    for (const auto* list : {&value.sizes, &value.layout.strides})
+      for (sym::Expr e : *list)
+        for (sym::Expr symbol : e.free_symbols())
+          if (is_symbol_name(symbol.name())) symbols_.insert(std::string(symbol.name()));
+  }
+  void check_expr(sym::Expr e, const std::string& place) {
+    for (sym::Expr symbol : e.free_symbols())
+      if (!symbols_.contains(std::string(symbol.name()))) report("G9", place, "uses the unknown symbol {}", symbol.name());
+  }
+
+  void check_symbols() {
+    for (const auto& [symbol, range] : graph_.facts.ranges()) symbols_.insert(symbol);
+    for (const auto& [symbol, divisor] : graph_.facts.divisors()) symbols_.insert(symbol);
+    for (const Input& input : graph_.inputs) {
+      if (input.kind == Input::Kind::Symbol) symbols_.insert(input.symbol);
+      if (input.kind == Input::Kind::Tensor) declare(graph_.values[input.value]);
+    }
+    for (const Node& node : graph_.nodes)
+      if (node.as<Extern>())
+        for (ValueId id : node.results) declare(graph_.values[id]);
+    for (const Value& value : graph_.values)
+      for (const auto* list : {&value.sizes, &value.layout.strides})
+        for (sym::Expr e : *list) check_expr(e, where(value));
+    for (const Node& node : graph_.nodes) {
+      for (const Operand& operand : node.operands)
+        if (const auto* e = std::get_if<sym::Expr>(&operand)) check_expr(*e, where(node));
+      if (const auto* iota = node.as<Iota>()) check_expr(iota->start + iota->step, where(node));
+      if (const auto* slice = node.as<Slice>()) check_expr(slice->start + slice->step, where(node));
+      if (const auto* pad = node.as<Pad>())
+        for (sym::Expr low : pad->low) check_expr(low, where(node));
+    }
+    for (const Output& output : graph_.outputs)
+      if (output.kind == Output::Kind::Symbol) check_expr(output.symbol, "an output");
+  }
+
+  const Graph& graph_;
+  std::unordered_set<std::string> symbols_;
+  std::vector<std::string> messages_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const Graph& graph) { return Verifier(graph).run(); }
+
+void verify_or_throw(const Graph& graph, std::string_view after) {
+  std::vector<std::string> messages = verify(graph);
+  if (messages.empty()) return;
+  // With an id out of range or a stride missing there is nothing to print.
+  bool printable = std::none_of(messages.begin(), messages.end(), [](const std::string& message) {
+    return message.starts_with("G1:") || message.starts_with("G5:");
+  });
+  throw_internal("the graph is unsound after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "),
+                 printable ? print(graph) : "");
+}
+
+}  // namespace cxxinductor::graph

@@ -1,0 +1,170 @@
+#include "ir/loops/loops.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "support/error.h"
+
+namespace cxxinductor::loops {
+namespace {
+
+constexpr std::string_view statement_prefix = "stmt.";
+
+void add_statements_of(sym::Expr e, std::vector<StmtId>& out) {
+  for (sym::Expr symbol : e.free_symbols())
+    if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) out.push_back(id);
+}
+void add_statements_of(const std::vector<sym::Expr>& coords, std::vector<StmtId>& out) {
+  for (sym::Expr e : coords) add_statements_of(e, out);
+}
+
+struct OperandsOf {
+  std::vector<StmtId> ids;
+  void operator()(const Load& load) {
+    add_statements_of(load.coords, ids);
+    if (load.mask.valid()) ids.push_back(load.mask);
+  }
+  void operator()(const Constant&) {}
+  void operator()(const Index& index) { add_statements_of(index.value, ids); }
+  void operator()(const Apply& apply) { ids = apply.operands; }
+  void operator()(const Reduce& reduce) { ids.push_back(reduce.operand); }
+  void operator()(const Project& project) { ids.push_back(project.of); }
+  void operator()(const Store& store) {
+    add_statements_of(store.coords, ids);
+    ids.push_back(store.value);
+    if (store.mask.valid()) ids.push_back(store.mask);
+  }
+  void operator()(const Check& check) {
+    ids.push_back(check.index);
+    add_statements_of(check.bound, ids);
+  }
+};
+
+const Stmt& statement(const Region& region, StmtId id) {
+  CXXI_CHECK(region.body.contains(id), "region {} has no statement {}", region.name, id.index());
+  return region.body[id];
+}
+
+VarSet vars_of_all(const Region& region, const std::vector<sym::Expr>& coords) {
+  VarSet vars;
+  for (sym::Expr e : coords) vars |= vars_of(region, e);
+  return vars;
+}
+
+}  // namespace
+
+std::vector<StmtId> operands(const Stmt& stmt) {
+  OperandsOf visitor;
+  std::visit(visitor, stmt.kind);
+  return std::move(visitor.ids);
+}
+
+sym::Expr statement_symbol(StmtId stmt) {
+  return sym::Expr::symbol(fmt::format("{}{}", statement_prefix, stmt.index()));
+}
+
+StmtId statement_of_symbol(std::string_view name) {
+  if (!name.starts_with(statement_prefix)) return {};
+  name.remove_prefix(statement_prefix.size());
+  uint32_t index = 0;
+  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), index);
+  if (error != std::errc() || end != name.data() + name.size()) return {};
+  return StmtId(index);
+}
+
+VarSet vars_of(const Region& region, sym::Expr e) {
+  VarSet vars;
+  for (sym::Expr symbol : e.free_symbols()) {
+    if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) {
+      vars |= statement(region, id).vars;
+      continue;
+    }
+    for (size_t v = 0; v < region.vars.size(); ++v)
+      if (region.vars[VarId(v)].name == symbol.name()) vars |= VarSet::of(VarId(v));
+  }
+  return vars;
+}
+
+VarSet reduced_vars(const Region& region) {
+  VarSet vars;
+  for (const Stmt& stmt : region.body)
+    if (const auto* reduce = stmt.as<Reduce>()) vars |= reduce->over;
+  return vars;
+}
+
+std::vector<Access> accesses(const Region& region) {
+  std::vector<Access> found;
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    const Stmt& stmt = region.body[StmtId(s)];
+    if (const auto* load = stmt.as<Load>()) found.push_back({StmtId(s), load->buffer, &load->coords, false});
+    if (const auto* store = stmt.as<Store>()) found.push_back({StmtId(s), store->buffer, &store->coords, true});
+  }
+  return found;
+}
+
+VarId RegionBuilder::var(std::string name, sym::Expr extent) {
+  CXXI_CHECK(region_.vars.size() < 32, "region {} has more than 32 variables", region_.name);
+  return region_.vars.push_back({std::move(name), extent});
+}
+
+StmtId RegionBuilder::append(Stmt stmt) { return region_.body.push_back(std::move(stmt)); }
+
+StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask,
+                           Scalar otherwise) {
+  VarSet vars = vars_of_all(region_, coords);
+  DType dtype = program.buffers[buffer].dtype;
+  if (mask.valid()) vars |= statement(region_, mask).vars;
+  // Without a mask `otherwise` says nothing; keep it canonical, so that equal loads compare equal.
+  if (!mask.valid()) otherwise = Scalar();
+  return append({Load{buffer, std::move(coords), mask, otherwise}, dtype, vars, origin_});
+}
+
+StmtId RegionBuilder::constant(Scalar value) { return append({Constant{value}, value.dtype(), {}, origin_}); }
+
+StmtId RegionBuilder::index(sym::Expr value) {
+  return append({Index{value}, DType::I64, vars_of(region_, value), origin_});
+}
+
+StmtId RegionBuilder::apply(ScalarOp op, std::vector<StmtId> operands, DType cast_to) {
+  const ScalarOpInfo& row = info(op);
+  CXXI_CHECK(operands.size() == static_cast<size_t>(row.arity), "{} expects {} operands, found {}", row.name, row.arity,
+             operands.size());
+  VarSet vars;
+  for (StmtId operand : operands) vars |= statement(region_, operand).vars;
+  DType operand_dtype = region_.body[operands[row.rule == TypeRule::Select ? 1 : 0]].dtype;
+  DType dtype = result_dtype(op, operand_dtype, cast_to);
+  return append({Apply{op, std::move(operands)}, dtype, vars, origin_});
+}
+
+StmtId RegionBuilder::cast(StmtId value, DType to) {
+  if (statement(region_, value).dtype == to) return value;
+  return apply(ScalarOp::Cast, {value}, to);
+}
+
+StmtId RegionBuilder::reduce(Reduction reduction, StmtId operand, VarSet over) {
+  const Stmt& source = statement(region_, operand);
+  DType dtype = result_dtype(reduction, source.dtype, 0);
+  return append({Reduce{reduction, operand, over}, dtype, source.vars - over, origin_});
+}
+
+StmtId RegionBuilder::project(StmtId of, uint32_t result) {
+  const Stmt& source = statement(region_, of);
+  const auto* reduce = source.as<Reduce>();
+  CXXI_CHECK(reduce, "statement {} of region {} is no reduction", of.index(), region_.name);
+  DType dtype = result_dtype(reduce->reduction, statement(region_, reduce->operand).dtype, static_cast<int>(result));
+  return append({Project{of, result}, dtype, source.vars, origin_});
+}
+
+StmtId RegionBuilder::store(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId value,
+                            StmtId mask) {
+  VarSet vars = vars_of_all(region_, coords) | statement(region_, value).vars;
+  if (mask.valid()) vars |= statement(region_, mask).vars;
+  return append({Store{buffer, std::move(coords), value, mask}, program.buffers[buffer].dtype, vars, origin_});
+}
+
+StmtId RegionBuilder::check(StmtId index, sym::Expr bound, std::string what) {
+  VarSet vars = statement(region_, index).vars | vars_of(region_, bound);
+  return append({Check{index, bound, std::move(what)}, DType::Bool, vars, origin_});
+}
+
+}  // namespace cxxinductor::loops

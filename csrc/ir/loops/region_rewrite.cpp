@@ -1,0 +1,315 @@
+#include "ir/loops/region_rewrite.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace cxxinductor::loops {
+namespace {
+
+size_t mix(size_t seed, size_t value) { return seed * 0x9e3779b97f4a7c15ull + value + (seed >> 29); }
+
+struct Hasher {
+  size_t seed;
+  void add(size_t value) { seed = mix(seed, value); }
+  void add(StmtId id) { add(id.index()); }
+  void add(const Scalar& s) {
+    add(std::hash<double>()(s.real()));
+    add(static_cast<size_t>(s.integer()));
+  }
+  void add(const std::vector<sym::Expr>& exprs) {
+    for (sym::Expr e : exprs) add(e.hash());
+  }
+  void operator()(const Load& load) {
+    add(load.buffer.index());
+    add(load.coords);
+    add(load.mask);
+  }
+  void operator()(const Constant& constant) { add(constant.value); }
+  void operator()(const Index& index) { add(index.value.hash()); }
+  void operator()(const Apply& apply) {
+    add(static_cast<size_t>(apply.op));
+    for (StmtId operand : apply.operands) add(operand);
+  }
+  void operator()(const Reduce& reduce) {
+    add(static_cast<size_t>(reduce.reduction));
+    add(reduce.operand);
+    add(reduce.over.bits());
+  }
+  void operator()(const Project& project) {
+    add(project.of);
+    add(project.result);
+  }
+  void operator()(const Store& store) {
+    add(store.buffer.index());
+    add(store.coords);
+    add(store.value);
+  }
+  void operator()(const Check& check) {
+    add(check.index);
+    add(check.bound.hash());
+  }
+};
+
+struct Same {
+  bool operator()(const Load& a, const Load& b) const {
+    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.otherwise == b.otherwise;
+  }
+  bool operator()(const Constant& a, const Constant& b) const { return a.value == b.value; }
+  bool operator()(const Index& a, const Index& b) const { return a.value == b.value; }
+  bool operator()(const Apply& a, const Apply& b) const { return a.op == b.op && a.operands == b.operands; }
+  bool operator()(const Reduce& a, const Reduce& b) const {
+    return a.reduction == b.reduction && a.operand == b.operand && a.over == b.over;
+  }
+  bool operator()(const Project& a, const Project& b) const { return a.of == b.of && a.result == b.result; }
+  bool operator()(const Store& a, const Store& b) const {
+    return a.buffer == b.buffer && a.coords == b.coords && a.value == b.value && a.mask == b.mask;
+  }
+  bool operator()(const Check& a, const Check& b) const {
+    return a.index == b.index && a.bound == b.bound && a.what == b.what;
+  }
+  template <class A, class B>
+  bool operator()(const A&, const B&) const {
+    return false;
+  }
+};
+
+size_t hash_of(const Stmt& stmt) {
+  Hasher hasher{mix(stmt.kind.index(), static_cast<size_t>(stmt.dtype))};
+  std::visit(hasher, stmt.kind);
+  return hasher.seed;
+}
+
+bool same(const Stmt& a, const Stmt& b) { return a.dtype == b.dtype && std::visit(Same{}, a.kind, b.kind); }
+
+// A division of a plain variable by a factor of its extent.
+struct SplitPoint {
+  VarId var;
+  sym::Expr inner, outer;
+};
+
+bool find_split(sym::Expr e, const Region& region, SplitPoint* split) {
+  if (!has_division(e)) return false;
+  for (sym::Expr operand : e.operands())
+    if (find_split(operand, region, split)) return true;
+  if (e.kind() != sym::Kind::FloorDiv && e.kind() != sym::Kind::Mod) return false;
+  sym::Expr numerator = e.operands()[0], divisor = e.operands()[1];
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    if (region.symbol(VarId(v)) != numerator) continue;
+    auto outer = exact_quotient(region.vars[VarId(v)].extent, divisor);
+    if (!outer) return false;
+    *split = {VarId(v), divisor, *outer};
+    return true;
+  }
+  return false;
+}
+
+bool find_split(const Region& region, SplitPoint* split) {
+  auto in_all = [&](const std::vector<sym::Expr>& coords) {
+    return std::any_of(coords.begin(), coords.end(), [&](sym::Expr e) { return find_split(e, region, split); });
+  };
+  for (const Stmt& stmt : region.body) {
+    if (const auto* load = stmt.as<Load>(); load && in_all(load->coords)) return true;
+    if (const auto* store = stmt.as<Store>(); store && in_all(store->coords)) return true;
+    if (const auto* index = stmt.as<Index>(); index && find_split(index->value, region, split)) return true;
+  }
+  return false;
+}
+
+constexpr size_t max_split_variables = 24;
+
+void split_variable(Region& region, const SplitPoint& split, const sym::Facts& facts) {
+  IdVector<VarId, Var> vars;
+  ExprMap values;
+  std::string inner_name = fresh_variable_name(region.vars);
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    const Var& var = region.vars[VarId(v)];
+    if (VarId(v) != split.var) {
+      vars.push_back(var);
+      continue;
+    }
+    vars.push_back({var.name, split.outer});
+    vars.push_back({inner_name, split.inner});
+    values[sym::Expr::symbol(var.name)] = sym::Expr::symbol(var.name) * split.inner + sym::Expr::symbol(inner_name);
+  }
+  region = change_variables(region, vars, values, facts);
+}
+
+}  // namespace
+
+std::string fresh_variable_name(const IdVector<VarId, Var>& vars) {
+  for (size_t n = vars.size();; ++n) {
+    std::string name = fmt::format("i{}", n);
+    if (std::none_of(vars.begin(), vars.end(), [&](const Var& var) { return var.name == name; })) return name;
+  }
+}
+
+BodyBuilder::BodyBuilder(Region& region, const sym::Facts& facts) : region_(region), space_(region, facts) {
+  CXXI_CHECK(region.body.empty(), "the body of region {} is not empty", region.name);
+  for (size_t v = 0; v < region.vars.size(); ++v) var_of_symbol_[region.symbol(VarId(v))] = VarId(v);
+}
+
+VarSet BodyBuilder::vars_of_expr(sym::Expr e) const {
+  VarSet vars;
+  for (sym::Expr symbol : e.free_symbols()) {
+    if (auto found = var_of_symbol_.find(symbol); found != var_of_symbol_.end()) vars |= VarSet::of(found->second);
+    else if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) vars |= region_.body[id].vars;
+  }
+  return vars;
+}
+
+VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
+  VarSet vars;
+  auto add_coords = [&](const std::vector<sym::Expr>& coords) {
+    for (sym::Expr e : coords) vars |= vars_of_expr(e);
+  };
+  if (const auto* load = stmt.as<Load>()) add_coords(load->coords);
+  if (const auto* store = stmt.as<Store>()) add_coords(store->coords);
+  if (const auto* index = stmt.as<Index>()) vars |= vars_of_expr(index->value);
+  if (const auto* check = stmt.as<Check>()) vars |= vars_of_expr(check->bound);
+  for (StmtId operand : operands(stmt)) vars |= region_.body[operand].vars;
+  if (const auto* reduce = stmt.as<Reduce>()) vars = vars - reduce->over;
+  return vars;
+}
+
+StmtId BodyBuilder::emit(Stmt stmt) {
+  size_t hash = hash_of(stmt);
+  for (auto [it, end] = numbering_.equal_range(hash); it != end; ++it)
+    if (same(region_.body[it->second], stmt)) return it->second;
+  stmt.vars = vars_of_stmt(stmt);
+  StmtId id = region_.body.push_back(std::move(stmt));
+  numbering_.emplace(hash, id);
+  return id;
+}
+
+Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
+  Stmt result = stmt;
+  auto statement = [&](StmtId& id) {
+    if (!id.valid()) return;
+    id = renaming.statements[id.index()];
+    CXXI_CHECK(id.valid(), "a statement of region {} is used before it is emitted", region_.name);
+  };
+  auto expression = [&](sym::Expr& e) { e = space_.simplify(replace(e, renaming.expressions)); };
+  if (auto* load = result.as<Load>()) {
+    for (sym::Expr& e : load->coords) expression(e);
+    statement(load->mask);
+  } else if (auto* store = result.as<Store>()) {
+    for (sym::Expr& e : store->coords) expression(e);
+    statement(store->value);
+    statement(store->mask);
+  } else if (auto* apply = result.as<Apply>()) {
+    for (StmtId& operand : apply->operands) statement(operand);
+  } else if (auto* index = result.as<Index>()) {
+    expression(index->value);
+  } else if (auto* check = result.as<Check>()) {
+    statement(check->index);
+    expression(check->bound);
+  } else if (auto* project = result.as<Project>()) {
+    statement(project->of);
+  } else if (auto* reduce = result.as<Reduce>()) {
+    statement(reduce->operand);
+    VarSet over;
+    for (size_t v = 0; v < renaming.vars.size(); ++v)
+      if (reduce->over.contains(VarId(v))) over |= renaming.vars[v];
+    reduce->over = over;
+  }
+  return result;
+}
+
+void BodyBuilder::bind(StmtId old, StmtId now, Renaming& renaming) const {
+  renaming.statements[old.index()] = now;
+  // Symbols of statements are only ever read from integers.
+  if (is_integer(region_.body[now].dtype)) renaming.expressions[statement_symbol(old)] = statement_symbol(now);
+}
+
+StmtId BodyBuilder::emit_renamed(const Region& from, StmtId old, Renaming& renaming) {
+  StmtId now = emit(renamed(from.body[old], renaming));
+  bind(old, now, renaming);
+  return now;
+}
+
+Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,
+                        const sym::Facts& facts) {
+  Region result{region.name, region.device, vars, {}};
+  BodyBuilder builder(result, facts);
+  Renaming renaming{std::vector<StmtId>(region.body.size()), values, {}};
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    auto value = values.find(region.symbol(VarId(v)));
+    renaming.vars.push_back(builder.vars_of_expr(value == values.end() ? region.symbol(VarId(v)) : value->second));
+  }
+  for (size_t s = 0; s < region.body.size(); ++s) builder.emit_renamed(region, StmtId(s), renaming);
+  return result;
+}
+
+void remove_dead_statements(Region& region) {
+  std::vector<bool> live(region.body.size(), false);
+  bool any_dead = false;
+  for (size_t s = region.body.size(); s-- > 0;) {
+    const Stmt& stmt = region.body[StmtId(s)];
+    if (stmt.as<Store>() || stmt.as<Check>()) live[s] = true;
+    if (!live[s]) {
+      any_dead = true;
+      continue;
+    }
+    for (StmtId operand : operands(stmt)) live[operand.index()] = true;
+  }
+  if (!any_dead) return;
+  Region result{region.name, region.device, region.vars, {}};
+  sym::Facts none;
+  BodyBuilder builder(result, none);
+  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
+  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
+  for (size_t s = 0; s < region.body.size(); ++s)
+    if (live[s]) builder.emit_renamed(region, StmtId(s), renaming);
+  region = std::move(result);
+}
+
+void drop_unit_variables(Region& region, const sym::Facts& facts) {
+  VarSet unit;
+  for (size_t v = 0; v < region.vars.size(); ++v)
+    if (region.vars[VarId(v)].extent.is_constant(1)) unit |= VarSet::of(VarId(v));
+  for (const Stmt& stmt : region.body) {
+    const auto* reduce = stmt.as<Reduce>();
+    if (!reduce || !reduce->over.subset_of(unit)) continue;
+    for (size_t v = 0; v < region.vars.size(); ++v) {
+      if (!reduce->over.contains(VarId(v))) continue;
+      unit = unit - VarSet::of(VarId(v));
+      break;
+    }
+  }
+  if (unit.empty()) return;
+  IdVector<VarId, Var> vars;
+  ExprMap values;
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    if (unit.contains(VarId(v))) values[region.symbol(VarId(v))] = 0;
+    else vars.push_back(region.vars[VarId(v)]);
+  }
+  region = change_variables(region, vars, values, facts);
+}
+
+void split_variables(Region& region, const sym::Facts& facts) {
+  SplitPoint split;
+  while (region.vars.size() < max_split_variables && find_split(region, &split)) split_variable(region, split, facts);
+}
+
+bool split_variable_for(Region& region, sym::Expr e, const sym::Facts& facts) {
+  SplitPoint split;
+  if (region.vars.size() >= max_split_variables || !find_split(e, region, &split)) return false;
+  split_variable(region, split, facts);
+  return true;
+}
+
+void number_variables(Region& region, const sym::Facts& facts) {
+  bool numbered = true;
+  IdVector<VarId, Var> vars;
+  ExprMap values;
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    std::string name = fmt::format("i{}", v);
+    numbered = numbered && region.vars[VarId(v)].name == name;
+    values[region.symbol(VarId(v))] = sym::Expr::symbol(name);
+    vars.push_back({std::move(name), region.vars[VarId(v)].extent});
+  }
+  if (!numbered) region = change_variables(region, vars, values, facts);
+}
+
+}  // namespace cxxinductor::loops

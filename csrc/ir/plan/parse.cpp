@@ -1,0 +1,305 @@
+#include <charconv>
+#include <unordered_map>
+
+#include "ir/loops/region_text.h"
+#include "ir/plan/spelling.h"
+#include "ir/plan/text.h"
+#include "ir/plan/verify.h"
+#include "ir/program_text.h"
+#include "ir/strides.h"
+#include "support/error.h"
+
+namespace cxxinductor::plan {
+namespace {
+
+constexpr int max_number = 1 << 30;
+
+template <class Table>
+auto parse_word(TextCursor& cursor, const Table& table, std::string_view what) {
+  for (const auto& [word, value] : table)
+    if (cursor.accept(word)) return value;
+  cursor.fail(what);
+}
+
+class KernelParser {
+ public:
+  KernelParser(TextCursor& cursor, OriginReader& origins) : cursor_(cursor), origins_(origins) {}
+
+  Kernel parse() {  // after "kernel"
+    kernel_.name = cursor_.sigil_name('@', "the kernel's name");
+    cursor_.expect("on");
+    kernel_.device = parse_device(cursor_);
+    parse_params();
+    parse_symbols();
+    parse_where(cursor_, kernel_.facts);
+    cursor_.expect("{");
+    cursor_.expect("index_limit");
+    kernel_.index_limit = parse_parenthesized_expr(cursor_);
+    kernel_.always_index32 = cursor_.accept("always_index32");
+    kernel_.order_changed = cursor_.accept("order_changed");
+    cursor_.expect("bytes_read");
+    kernel_.bytes_read_hint = cursor_.integer("a number of bytes");
+    cursor_.expect("bytes_written");
+    kernel_.bytes_written_hint = cursor_.integer("a number of bytes");
+    parse_body();
+    parse_mapping();
+    while (!cursor_.accept("}")) parse_segment();
+    return std::move(kernel_);
+  }
+
+ private:
+  void parse_params() {
+    cursor_.expect("(");
+    if (cursor_.accept(")")) return;
+    do {
+      if (kernel_.params.size() >= max_text_items) cursor_.fail("fewer parameters");
+      Param param;
+      param.dtype = parse_dtype(cursor_);
+      param.read = cursor_.accept("read");
+      param.written = cursor_.accept("written");
+      param.aligned = cursor_.accept("aligned");
+      kernel_.params.push_back(param);
+      loops::Buffer buffer;
+      buffer.dtype = param.dtype;
+      parameters_.buffers.push_back(std::move(buffer));
+    } while (cursor_.accept(","));
+    cursor_.expect(")");
+  }
+
+  void parse_symbols() {
+    cursor_.expect("symbols");
+    cursor_.expect("[");
+    if (cursor_.accept("]")) return;
+    do kernel_.symbols.push_back(parse_symbol_name(cursor_, "a symbol"));
+    while (cursor_.accept(","));
+    cursor_.expect("]");
+  }
+
+  VarId parse_var() {
+    TextCursor start = cursor_;
+    std::string name = cursor_.identifier("a variable");
+    for (size_t v = 0; v < kernel_.region.vars.size(); ++v)
+      if (kernel_.region.vars[VarId(v)].name == name) return VarId(v);
+    start.fail("a variable of the region");
+  }
+  std::vector<VarId> parse_vars() {
+    std::vector<VarId> vars;
+    cursor_.expect("[");
+    if (cursor_.accept("]")) return vars;
+    do {
+      if (vars.size() > 32) cursor_.fail("at most 32 variables");
+      vars.push_back(parse_var());
+    } while (cursor_.accept(","));
+    cursor_.expect("]");
+    return vars;
+  }
+
+  void parse_mapping() {
+    Mapping& mapping = kernel_.mapping;
+    cursor_.expect("mapping");
+    mapping.kind = parse_word(cursor_, mapping_words, "a kind of mapping");
+    cursor_.expect("space");
+    mapping.space = parse_vars();
+    cursor_.expect("row");
+    mapping.row = parse_vars();
+    for (const auto& [word, member] : mapping_numbers)
+      if (cursor_.accept(word)) mapping.*member = parse_int(cursor_, word, 0, max_number);
+    for (const auto& [word, member] : mapping_counts)
+      if (cursor_.accept(word)) mapping.*member = cursor_.integer(word);
+    for (const auto& [word, member] : mapping_flags) mapping.*member = cursor_.accept(word);
+    if (cursor_.accept("tile_var")) mapping.tile_var = parse_var();
+  }
+
+  void parse_body() {
+    loops::RegionParsing how;
+    how.program = &parameters_;
+    how.parse_buffer = [this](TextCursor& cursor) {
+      TextCursor start = cursor;
+      std::string name = cursor.sigil_name('@', "a parameter's number");
+      size_t number = 0;
+      auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
+      bool known = error == std::errc() && end == name.data() + name.size() && number < kernel_.params.size();
+      if (!known) start.fail(fmt::format("the number of one of {} parameters", kernel_.params.size()));
+      return loops::BufferId(number);
+    };
+    how.parse_annotation = [this](TextCursor& cursor, StmtId) { parse_annotation(cursor); };
+    how.origins = &origins_;
+    how.device = kernel_.device;
+    how.name_stores = true;
+    kernel_.region = parse_region(cursor_, how, names_);
+  }
+
+  void parse_annotation(TextCursor& cursor) {
+    sym::Expr offset;
+    if (cursor.accept("at"))
+      offset = parse_parenthesized_expr(cursor, [this](std::string_view text) { return names_.rewrite(text); });
+    AccessKind access = AccessKind::Vector;
+    for (const auto& [word, kind] : access_words)
+      if (cursor.accept(word)) access = kind;
+    kernel_.offsets.push_back(offset);
+    kernel_.access.push_back(access);
+    kernel_.homes.push_back(cursor.accept("home") ? parse_word(cursor, home_words, "where the value lives") : Home::Local);
+  }
+
+  void parse_segment() {
+    Segment segment;
+    if (cursor_.accept("once")) segment.kind = Segment::Kind::Once;
+    else cursor_.expect("sweep");
+    if (kernel_.segments.size() >= max_text_items) cursor_.fail("fewer segments");
+    cursor_.expect("[");
+    if (!cursor_.accept("]")) {
+      do segment.stmts.push_back(names_.parse(cursor_));
+      while (cursor_.accept(","));
+      cursor_.expect("]");
+    }
+    kernel_.segments.push_back(std::move(segment));
+  }
+
+  TextCursor& cursor_;
+  OriginReader& origins_;
+  Kernel kernel_;
+  loops::Program parameters_;  // dtypes of the parameters, for the region's reader
+  loops::StatementNames names_;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view text) : cursor_(text), origins_(plan_.origins) {}
+
+  Plan parse() {
+    parse_guarded(cursor_, [&] { parse_plan(); });
+    require_sound("plan", verify(plan_));
+    return std::move(plan_);
+  }
+
+ private:
+  void parse_plan() {
+    cursor_.expect("plan");
+    plan_.name = cursor_.sigil_name('@', "the plan's name");
+    cursor_.expect("for");
+    plan_.target = parse_symbol_name(cursor_, "a target");
+    if (cursor_.accept("on")) plan_.arena_device = parse_device(cursor_);
+    cursor_.expect("(");
+    if (!cursor_.accept(")")) {
+      do
+        plan_.inputs.push_back(parse_input<Input>(cursor_, [this](Input& input) {
+          input.buffer = parse_buffer(true);
+          return plan_.buffers[input.buffer].name;
+        }));
+      while (cursor_.accept(","));
+      cursor_.expect(")");
+    }
+    parse_where(cursor_, plan_.facts);
+    cursor_.expect("{");
+    while (cursor_.accept("symbol")) parse_symbol_source();
+    if (cursor_.accept("arena")) plan_.arena_bytes = parse_parenthesized_expr(cursor_);
+    while (cursor_.accept("buffer")) parse_buffer(false);
+    while (cursor_.accept("kernel")) {
+      Kernel kernel = KernelParser(cursor_, origins_).parse();
+      KernelId id(plan_.kernels.size());
+      if (!kernels_.emplace(kernel.name, id).second) cursor_.fail(fmt::format("a new kernel name, not @{}", kernel.name));
+      plan_.kernels.push_back(std::move(kernel));
+    }
+    while (!cursor_.accept("return")) {
+      if (plan_.steps.size() >= max_text_items) cursor_.fail("fewer steps");
+      parse_step();
+    }
+    parse_outputs(cursor_, plan_.outputs, [this](TextCursor& cursor) { return parse_buffer_name(cursor); });
+    cursor_.expect("}");
+    if (!cursor_.at_end()) cursor_.fail("the end of the text");
+  }
+
+  void parse_symbol_source() {
+    SymbolSource source;
+    source.symbol = parse_symbol_name(cursor_, "a symbol");
+    cursor_.expect("=");
+    cursor_.expect("input");
+    source.input = static_cast<uint32_t>(parse_int(cursor_, "an input's number", 0, max_number));
+    if (cursor_.accept("dim")) source.dim = parse_int(cursor_, "a dimension", 0, 2 * max_text_rank);
+    plan_.symbols.push_back(std::move(source));
+  }
+
+  BufferId parse_buffer(bool is_input) {
+    Buffer buffer;
+    TextCursor start = cursor_;
+    buffer.name = cursor_.sigil_name('@', "a buffer's name");
+    cursor_.expect(":");
+    buffer.dtype = parse_dtype(cursor_);
+    buffer.sizes = parse_expr_list(cursor_);
+    buffer.strides = cursor_.accept("strides") ? parse_expr_list(cursor_) : row_major_strides(buffer.sizes);
+    if (buffer.strides.size() != buffer.sizes.size()) start.fail("as many strides as sizes");
+    buffer.device = cursor_.accept("on") ? parse_device(cursor_) : plan_.arena_device;
+    cursor_.expect("bytes");
+    buffer.bytes = parse_parenthesized_expr(cursor_);
+    buffer.kind = is_input ? Buffer::Kind::Input : parse_word(cursor_, buffer_words, "a kind of buffer");
+    if (buffer.kind == Buffer::Kind::Arena) {
+      cursor_.expect("at");
+      buffer.arena_offset = parse_parenthesized_expr(cursor_);
+    }
+    if (plan_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");
+    BufferId id(plan_.buffers.size());
+    if (!known_.emplace(buffer.name, id).second) start.fail("a new buffer name");
+    return plan_.buffers.push_back(std::move(buffer));
+  }
+
+  BufferId parse_buffer_name(TextCursor& cursor) {
+    TextCursor start = cursor;
+    std::string name = cursor.sigil_name('@', "a buffer");
+    auto found = known_.find(name);
+    if (found == known_.end()) start.fail(fmt::format("a declared buffer (there is no @{})", name));
+    return found->second;
+  }
+
+  void parse_step() {
+    if (cursor_.accept("allocate")) {
+      plan_.steps.emplace_back(Allocate{parse_buffer_name(cursor_)});
+    } else if (cursor_.accept("free")) {
+      plan_.steps.emplace_back(Free{parse_buffer_name(cursor_)});
+    } else if (cursor_.accept("launch")) {
+      parse_launch();
+    } else {
+      auto call = parse_extern<View, CallExtern>(
+          cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
+          [this](BufferId id) { return &plan_.buffers[id]; });
+      call.origin = origins_.parse(cursor_);
+      plan_.steps.emplace_back(std::move(call));
+    }
+  }
+
+  void parse_launch() {
+    Launch launch;
+    TextCursor start = cursor_;
+    std::string name = cursor_.sigil_name('@', "a kernel");
+    auto found = kernels_.find(name);
+    if (found == kernels_.end()) start.fail(fmt::format("a kernel (there is no @{})", name));
+    launch.kernel = found->second;
+    cursor_.expect("(");
+    if (!cursor_.accept(")")) {
+      do launch.args.push_back(parse_buffer_name(cursor_));
+      while (cursor_.accept(","));
+      cursor_.expect(")");
+    }
+    cursor_.expect("symbols");
+    launch.symbol_args = parse_expr_list(cursor_, {}, max_text_items);
+    cursor_.expect("grid");
+    TextCursor grid_start = cursor_;
+    std::vector<sym::Expr> grid = parse_expr_list(cursor_);
+    if (grid.size() != 2) grid_start.fail("a grid of two numbers");
+    launch.grid_x = grid[0];
+    launch.grid_y = grid[1];
+    launch.origin = origins_.parse(cursor_);
+    plan_.steps.emplace_back(std::move(launch));
+  }
+
+  TextCursor cursor_;
+  Plan plan_;
+  OriginReader origins_;
+  std::unordered_map<std::string, BufferId> known_;
+  std::unordered_map<std::string, KernelId> kernels_;
+};
+
+}  // namespace
+
+Plan parse(std::string_view text) { return Parser(text).parse(); }
+
+}  // namespace cxxinductor::plan

@@ -1,0 +1,167 @@
+#include "ir/loops/region_text.h"
+#include "ir/plan/spelling.h"
+#include "ir/plan/text.h"
+#include "ir/program_text.h"
+#include "ir/strides.h"
+#include "support/error.h"
+#include "support/text_writer.h"
+
+namespace cxxinductor::plan {
+namespace {
+
+// The canonical form has no names and no origins: equal kernels of different layers give equal text.
+class KernelPrinter {
+ public:
+  KernelPrinter(TextWriter& writer, const Kernel& kernel, const OriginTable* origins)
+      : writer_(writer), kernel_(kernel), origins_(origins) {}
+
+  void print() {
+    std::vector<std::string> params;
+    for (const Param& param : kernel_.params)
+      params.push_back(fmt::format("{}{}{}{}", to_string(param.dtype), param.read ? " read" : "",
+                                   param.written ? " written" : "", param.aligned ? " aligned" : ""));
+    writer_.line("kernel{} on {} ({}) symbols [{}]{} {{", origins_ ? " @" + kernel_.name : "", to_string(kernel_.device),
+                 fmt::join(params, ", "), fmt::join(kernel_.symbols, ", "), print_where(kernel_.facts));
+    writer_.indent();
+    writer_.line("index_limit ({}){}{} bytes_read {} bytes_written {}", sym::to_string(kernel_.index_limit),
+                 kernel_.always_index32 ? " always_index32" : "", kernel_.order_changed ? " order_changed" : "",
+                 kernel_.bytes_read_hint, kernel_.bytes_written_hint);
+    print_body();
+    print_mapping();
+    for (const Segment& segment : kernel_.segments) {
+      std::vector<std::string> stmts;
+      for (StmtId id : segment.stmts) stmts.push_back(fmt::format("%{}", id.index()));
+      writer_.line("{} [{}]", segment.kind == Segment::Kind::Once ? "once" : "sweep", fmt::join(stmts, ", "));
+    }
+    writer_.dedent();
+    writer_.line("}}");
+  }
+
+ private:
+  std::string var_name(VarId v) const { return kernel_.region.vars.contains(v) ? kernel_.region.vars[v].name : "?"; }
+  std::string var_list(const std::vector<VarId>& vars) const {
+    std::vector<std::string> names;
+    for (VarId v : vars) names.push_back(var_name(v));
+    return fmt::format("[{}]", fmt::join(names, ", "));
+  }
+
+  void print_mapping() {
+    const Mapping& mapping = kernel_.mapping;
+    const Mapping defaults;
+    std::string text = fmt::format("mapping {} space {} row {}", word_of(mapping_words, mapping.kind),
+                                   var_list(mapping.space), var_list(mapping.row));
+    for (const auto& [word, member] : mapping_numbers)
+      if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
+    for (const auto& [word, member] : mapping_counts)
+      if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
+    for (const auto& [word, member] : mapping_flags)
+      if (mapping.*member) text += fmt::format(" {}", word);
+    if (mapping.tile_var.valid()) text += " tile_var " + var_name(mapping.tile_var);
+    writer_.raw_line(text);
+  }
+
+  void print_body() {
+    loops::RegionPrinting how;
+    how.buffer = [](loops::BufferId id) { return fmt::format("{}", id.index()); };
+    how.annotation = [this](StmtId id) { return annotation(id); };
+    how.origins = origins_;
+    how.name = origins_ != nullptr;
+    how.device = kernel_.device;
+    print_region(writer_, kernel_.region, how);
+  }
+
+  std::string annotation(StmtId id) const {
+    std::string text;
+    const loops::Stmt& stmt = kernel_.region.body[id];
+    bool accesses = stmt.as<loops::Load>() || stmt.as<loops::Store>();
+    if (accesses && kernel_.offsets.contains(id)) text += fmt::format(" at ({})", loops::print_expr(kernel_.offsets[id]));
+    if (accesses && kernel_.access.contains(id)) text += fmt::format(" {}", word_of(access_words, kernel_.access[id]));
+    if (kernel_.homes.contains(id) && kernel_.homes[id] != Home::Local)
+      text += fmt::format(" home {}", word_of(home_words, kernel_.homes[id]));
+    return text;
+  }
+
+  TextWriter& writer_;
+  const Kernel& kernel_;
+  const OriginTable* origins_;  // null for the canonical form
+};
+
+class Printer {
+ public:
+  explicit Printer(const Plan& plan) : plan_(plan), device_(plan.arena_device) {}
+
+  std::string print() {
+    std::vector<std::string> inputs;
+    for (const Input& input : plan_.inputs) inputs.push_back(input_text(input));
+    std::string device = device_ == Device() ? "" : fmt::format(" on {}", to_string(device_));
+    writer_.line("plan @{} for {}{} ({}){} {{", plan_.name, plan_.target, device, fmt::join(inputs, ", "),
+                 print_where(plan_.facts));
+    writer_.indent();
+    for (const SymbolSource& source : plan_.symbols)
+      writer_.line("symbol {} = input {}{}", source.symbol, source.input,
+                   source.dim < 0 ? "" : fmt::format(" dim {}", source.dim));
+    if (!plan_.arena_bytes.is_constant(0)) writer_.line("arena ({})", sym::to_string(plan_.arena_bytes));
+    for (const Buffer& buffer : plan_.buffers)
+      if (buffer.kind != Buffer::Kind::Input) writer_.line("buffer {}", buffer_text(buffer));
+    for (const Kernel& kernel : plan_.kernels) KernelPrinter(writer_, kernel, &plan_.origins).print();
+    for (const Step& step : plan_.steps)
+      writer_.raw_line(std::visit([this](const auto& kind) { return step_text(kind); }, step));
+    writer_.raw_line(print_return(plan_.outputs, [this](BufferId id) { return name(id); }));
+    writer_.dedent();
+    writer_.line("}}");
+    return std::move(writer_).take();
+  }
+
+ private:
+  std::string name(BufferId id) const { return plan_.buffers.contains(id) ? "@" + plan_.buffers[id].name : "@?"; }
+
+  std::string buffer_text(const Buffer& buffer) const {
+    std::string text = fmt::format("@{}: {}{}", buffer.name, to_string(buffer.dtype), print_expr_list(buffer.sizes));
+    if (buffer.strides != row_major_strides(buffer.sizes)) text += " strides " + print_expr_list(buffer.strides);
+    if (buffer.device != device_) text += " on " + to_string(buffer.device);
+    text += fmt::format(" bytes ({})", sym::to_string(buffer.bytes));
+    if (buffer.kind != Buffer::Kind::Input) text += fmt::format(" {}", word_of(buffer_words, buffer.kind));
+    if (buffer.kind == Buffer::Kind::Arena) text += fmt::format(" at ({})", sym::to_string(buffer.arena_offset));
+    return text;
+  }
+
+  std::string input_text(const Input& input) const {
+    if (input.kind != Input::Kind::Tensor) return print_input(input, "", "");
+    CXXI_CHECK(plan_.buffers.contains(input.buffer), "an input names no buffer");
+    const Buffer& buffer = plan_.buffers[input.buffer];
+    return print_input(input, buffer_text(buffer), buffer.name);
+  }
+
+  std::string step_text(const Allocate& allocate) const { return "allocate " + name(allocate.buffer); }
+  std::string step_text(const Free& free) const { return "free " + name(free.buffer); }
+  std::string step_text(const Launch& launch) const {
+    std::vector<std::string> args;
+    for (BufferId arg : launch.args) args.push_back(name(arg));
+    std::string kernel = plan_.kernels.contains(launch.kernel) ? plan_.kernels[launch.kernel].name : "?";
+    return fmt::format("launch @{}({}) symbols {} grid {}{}", kernel, fmt::join(args, ", "),
+                       print_expr_list(launch.symbol_args), print_expr_list({launch.grid_x, launch.grid_y}),
+                       print_origin(plan_.origins, launch.origin));
+  }
+  std::string step_text(const CallExtern& call) const {
+    return print_extern<View>(
+               call, [this](BufferId id) { return name(id); },
+               [this](BufferId id) { return plan_.buffers.contains(id) ? &plan_.buffers[id] : nullptr; }) +
+           print_origin(plan_.origins, call.origin);
+  }
+
+  const Plan& plan_;
+  Device device_;
+  TextWriter writer_;
+};
+
+}  // namespace
+
+std::string print(const Plan& plan) { return Printer(plan).print(); }
+
+std::string print(const Kernel& kernel) {
+  TextWriter writer;
+  KernelPrinter(writer, kernel, nullptr).print();
+  return std::move(writer).take();
+}
+
+}  // namespace cxxinductor::plan

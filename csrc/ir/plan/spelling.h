@@ -1,0 +1,51 @@
+// Words of the plan's text form, one table for the printer and the parser.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "ir/plan/plan.h"
+
+namespace cxxinductor::plan {
+
+inline constexpr std::array mapping_words = {
+    std::pair{std::string_view("pointwise"), MappingKind::Pointwise}, std::pair{std::string_view("rows"), MappingKind::Rows},
+    std::pair{std::string_view("columns"), MappingKind::Columns}, std::pair{std::string_view("tiles"), MappingKind::Tiles}};
+
+// Numbers and flags of a mapping; those that have their default value are not printed.
+inline constexpr std::array mapping_numbers = {
+    std::pair{std::string_view("vector_width"), &Mapping::vector_width},
+    std::pair{std::string_view("unroll"), &Mapping::unroll},
+    std::pair{std::string_view("block_threads"), &Mapping::block_threads},
+    std::pair{std::string_view("threads_per_row"), &Mapping::threads_per_row},
+    std::pair{std::string_view("rows_per_block"), &Mapping::rows_per_block},
+    std::pair{std::string_view("items_per_thread"), &Mapping::items_per_thread},
+    std::pair{std::string_view("columns_per_block"), &Mapping::columns_per_block},
+    std::pair{std::string_view("tile"), &Mapping::tile}};
+inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"), &Mapping::chunk},
+                                              std::pair{std::string_view("grain"), &Mapping::grain}};
+inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
+                                             std::pair{std::string_view("resident"), &Mapping::resident}};
+
+inline constexpr std::array access_words = {
+    std::pair{std::string_view("vector"), AccessKind::Vector}, std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
+    std::pair{std::string_view("strided"), AccessKind::Strided}, std::pair{std::string_view("staged"), AccessKind::Staged}};
+
+inline constexpr std::array home_words = {std::pair{std::string_view("local"), Home::Local},
+                                          std::pair{std::string_view("row"), Home::Row},
+                                          std::pair{std::string_view("resident"), Home::Resident}};
+
+inline constexpr std::array buffer_words = {
+    std::pair{std::string_view("input"), Buffer::Kind::Input}, std::pair{std::string_view("arena"), Buffer::Kind::Arena},
+    std::pair{std::string_view("own"), Buffer::Kind::Own},
+    std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned}};
+
+template <class Table, class Value>
+std::string_view word_of(const Table& table, Value value) {
+  for (const auto& [word, known] : table)
+    if (known == value) return word;
+  return "?";
+}
+
+}  // namespace cxxinductor::plan

@@ -1,0 +1,333 @@
+// Invariants of the plan IR. P1 to P7 hold for each kernel (verify_kernel.cpp), the others for the plan.
+//
+//  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
+//  P2  A kernel's region is sound (L1 to L8) over the kernel's parameters and symbols, and on the kernel's device.
+//  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
+//  P4  Every variable is in space or in row exactly once; a row only where the kind has one; numbers are positive and
+//      agree with one another; reductions are over row variables and give values that vary over space.
+//  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies over
+//      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are
+//      computed by one segment.
+//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident mappings
+//      have resident values.
+//  P7  Parameters that a kernel loads are declared read, those that it stores written.
+//  P8  Ids of buffers, kernels and inputs are in range.
+//  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is written
+//      is one argument only.
+//  P10 Own buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
+//      last use; every buffer but an input is written before it is read.
+//  P11 Arena buffers lie in the arena, on its device, and those that live at the same time do not overlap, as far as
+//      offsets and sizes are constant; outputs are no arena buffers.
+//  P12 Every symbol has one source, an input that gives it; expressions use only these.
+//  P13 An extern names its callee; holes, aliases and mutated operands are in range; results are extern-owned, or allocated
+//      and planned.
+#include "ir/plan/verify.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <unordered_set>
+
+#include "ir/plan/text.h"
+#include "ir/plan/verify_kernel.h"
+#include "ir/text_parts.h"
+#include "support/error.h"
+
+namespace cxxinductor::plan {
+namespace {
+
+constexpr size_t never = static_cast<size_t>(-1);
+
+class Verifier {
+ public:
+  explicit Verifier(const Plan& plan) : plan_(plan) {}
+
+  std::vector<std::string> run() {
+    check_names();
+    for (const Kernel& kernel : plan_.kernels)
+      for (std::string& message : verify_kernel(kernel, &plan_.origins)) messages_.push_back(std::move(message));
+    check_ids();
+    if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
+    check_symbols();
+    for (const Step& step : plan_.steps) {
+      if (const auto* launch = std::get_if<Launch>(&step)) check_launch(*launch);
+      if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
+    }
+    check_lifetimes();
+    check_arena();
+    return std::move(messages_);
+  }
+
+ private:
+  template <class... Args>
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+    messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
+  }
+  std::string where(BufferId id) const { return "@" + plan_.buffers[id].name; }
+
+  void check_names() {
+    if (!is_text_name(plan_.name)) report("P1", "the plan", "has the name '{}'", plan_.name);
+    if (!is_symbol_name(plan_.target)) report("P1", "the plan", "has the target '{}'", plan_.target);
+    std::unordered_set<std::string> names;
+    for (const Buffer& buffer : plan_.buffers) {
+      if (!is_text_name(buffer.name) || !names.insert(buffer.name).second)
+        report("P1", "@" + buffer.name, "is no name for a buffer or the name of two");
+      if (buffer.strides.size() != buffer.sizes.size())
+        report("P8", "@" + buffer.name, "has {} sizes and {} strides", buffer.sizes.size(), buffer.strides.size());
+    }
+    std::unordered_set<std::string> kernels;
+    for (const Kernel& kernel : plan_.kernels)
+      if (!kernels.insert(kernel.name).second) report("P1", "@" + kernel.name, "is the name of two kernels");
+  }
+
+  void check_buffer(BufferId id, const std::string& place) {
+    if (!plan_.buffers.contains(id)) report("P8", place, "names no buffer");
+  }
+  void check_view(const View& view, const std::string& place) {
+    check_buffer(view.buffer, place);
+    if (view.sizes.size() != view.strides.size())
+      report("P8", place, "has {} sizes and {} strides", view.sizes.size(), view.strides.size());
+  }
+
+  void check_ids() {
+    std::set<BufferId> inputs;
+    for (const Input& input : plan_.inputs) {
+      if (input.kind != Input::Kind::Tensor) continue;
+      check_buffer(input.buffer, "an input");
+      if (plan_.buffers.contains(input.buffer) && plan_.buffers[input.buffer].kind != Buffer::Kind::Input)
+        report("P8", where(input.buffer), "is an input and of another kind");
+      if (!inputs.insert(input.buffer).second) report("P8", "an input", "is two inputs");
+    }
+    for (size_t b = 0; b < plan_.buffers.size(); ++b)
+      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
+        report("P8", where(BufferId(b)), "is of the kind of inputs and none");
+    for (const Output& output : plan_.outputs) {
+      if (output.kind == Output::Kind::Tensor) check_buffer(output.buffer, "an output");
+      if (output.kind == Output::Kind::View) check_view(output.view, "an output");
+    }
+    for (const Step& step : plan_.steps) {
+      if (const auto* allocate = std::get_if<Allocate>(&step)) check_buffer(allocate->buffer, "allocate");
+      if (const auto* free = std::get_if<Free>(&step)) check_buffer(free->buffer, "free");
+      if (const auto* launch = std::get_if<Launch>(&step)) {
+        if (!plan_.kernels.contains(launch->kernel)) report("P8", "a launch", "names no kernel");
+        for (BufferId id : launch->args) check_buffer(id, "a launch");
+      }
+      if (const auto* call = std::get_if<CallExtern>(&step)) {
+        for (const auto& operand : call->operands)
+          if (const auto* view = std::get_if<View>(&operand)) check_view(*view, "extern " + call->callee);
+        for (BufferId id : call->results) check_buffer(id, "extern " + call->callee);
+      }
+    }
+  }
+
+  void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
+    for (sym::Expr e : list)
+      for (sym::Expr symbol : e.free_symbols())
+        if (!symbols_.contains(std::string(symbol.name()))) report("P12", place, "uses the unknown symbol {}", symbol.name());
+  }
+  void check_view_exprs(const View& view, const std::string& place) {
+    check_exprs(view.sizes, place);
+    check_exprs(view.strides, place);
+    check_exprs({view.offset}, place);
+  }
+
+  void check_symbols() {
+    for (const SymbolSource& source : plan_.symbols) {
+      if (!is_symbol_name(source.symbol) || !symbols_.insert(source.symbol).second)
+        report("P12", source.symbol, "is no symbol or has two sources");
+      if (source.input >= plan_.inputs.size()) {
+        report("P12", source.symbol, "comes from input {} of {}", source.input, plan_.inputs.size());
+        continue;
+      }
+      const Input& input = plan_.inputs[source.input];
+      bool sound = source.dim < 0 ? input.kind == Input::Kind::Symbol
+                                  : input.kind == Input::Kind::Tensor &&
+                                        static_cast<size_t>(source.dim) < 2 * plan_.buffers[input.buffer].sizes.size();
+      if (!sound) report("P12", source.symbol, "comes from dimension {} of input {}, which has none", source.dim, source.input);
+    }
+    for (const Buffer& buffer : plan_.buffers) {
+      check_exprs(buffer.sizes, "@" + buffer.name);
+      check_exprs(buffer.strides, "@" + buffer.name);
+      check_exprs({buffer.bytes, buffer.arena_offset}, "@" + buffer.name);
+    }
+    check_exprs({plan_.arena_bytes}, "the arena");
+    for (const Output& output : plan_.outputs) {
+      if (output.kind == Output::Kind::Symbol) check_exprs({output.symbol}, "an output");
+      if (output.kind == Output::Kind::View) check_view_exprs(output.view, "an output");
+    }
+  }
+
+  void check_launch(const Launch& launch) {
+    const Kernel& kernel = plan_.kernels[launch.kernel];
+    std::string place = "launch of @" + kernel.name;
+    check_exprs(launch.symbol_args, place);
+    check_exprs({launch.grid_x, launch.grid_y}, place);
+    if (launch.symbol_args.size() != kernel.symbols.size())
+      report("P9", place, "gives {} symbols, the kernel has {}", launch.symbol_args.size(), kernel.symbols.size());
+    if (launch.args.size() != kernel.params.size()) {
+      report("P9", place, "gives {} buffers, the kernel has {}", launch.args.size(), kernel.params.size());
+      return;
+    }
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[launch.args[i]];
+      if (buffer.dtype != kernel.params[i].dtype || buffer.device != kernel.device)
+        report("P9", place, "gives {} ({} on {}) for parameter {}, which is {} on {}", where(launch.args[i]),
+               to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype), to_string(kernel.device));
+      for (size_t j = 0; j < i; ++j)
+        if (launch.args[i] == launch.args[j] && (kernel.params[i].written || kernel.params[j].written))
+          report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
+    }
+  }
+
+  void check_extern(const CallExtern& call) {
+    std::string place = "extern " + call.callee;
+    if (call.callee.empty()) report("P13", place, "calls nothing");
+    for (const auto& operand : call.operands) {
+      if (const auto* view = std::get_if<View>(&operand)) check_view_exprs(*view, place);
+      else check_exprs({std::get<sym::Expr>(operand)}, place);
+    }
+    for (BufferId id : call.results) {
+      Buffer::Kind kind = plan_.buffers[id].kind;
+      bool planned = kind == Buffer::Kind::Own || kind == Buffer::Kind::Arena;
+      if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned)
+        report("P13", place, "returns {}, which is of the wrong kind", where(id));
+    }
+    for (const Arg& arg : call.args) check_arg(arg, call, place);
+    for (const auto& [key, arg] : call.kwargs) {
+      if (!is_symbol_name(key)) report("P1", place, "has the keyword '{}'", key);
+      check_arg(arg, call, place);
+    }
+    if (call.alias_of.size() != call.results.size())
+      report("P13", place, "has {} results and {} alias facts", call.results.size(), call.alias_of.size());
+    for (int operand : call.alias_of)
+      if (operand != -1 && (operand < 0 || !is_tensor(call, static_cast<size_t>(operand))))
+        report("P13", place, "has a result that aliases operand {}, which is no tensor", operand);
+    std::set<uint32_t> mutated;
+    for (uint32_t operand : call.mutated_operands)
+      if (!is_tensor(call, operand) || !mutated.insert(operand).second)
+        report("P13", place, "mutates operand {}, which is no tensor or named twice", operand);
+  }
+  static bool is_tensor(const CallExtern& call, size_t operand) {
+    return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
+  }
+  void check_arg(const Arg& arg, const CallExtern& call, const std::string& place) {
+    if (const auto* hole = arg.as<Hole>(); hole && hole->operand >= call.operands.size())
+      report("P13", place, "has the argument ${} and {} operands", hole->operand, call.operands.size());
+    if (const auto* list = arg.as<ArgList>())
+      for (const Arg& item : *list) check_arg(item, call, place);
+  }
+
+  // ---- P10: one walk over the steps --------------------------------------------------------------------------------
+
+  struct Life {
+    bool allocated = false, freed = false, written = false;
+    size_t first = never, last = 0;  // steps that use it
+  };
+
+  void use(BufferId id, size_t step, bool reads, bool writes, const std::string& place) {
+    Life& life = lives_[id.index()];
+    Buffer::Kind kind = plan_.buffers[id].kind;
+    if (kind == Buffer::Kind::Own && !life.allocated) report("P10", place, "uses {} before it is allocated", where(id));
+    if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
+    if (reads && !life.written && kind != Buffer::Kind::Input) report("P10", place, "reads {} before it is written", where(id));
+    life.written |= writes;
+    if (life.first == never) life.first = step;
+    life.last = step;
+  }
+
+  void visit(const Allocate& allocate, size_t) {
+    Life& life = lives_[allocate.buffer.index()];
+    if (plan_.buffers[allocate.buffer].kind != Buffer::Kind::Own || life.allocated)
+      report("P10", where(allocate.buffer), "is allocated twice or not of the own kind");
+    life.allocated = true;
+  }
+  void visit(const Free& free, size_t) {
+    Life& life = lives_[free.buffer.index()];
+    Buffer::Kind kind = plan_.buffers[free.buffer].kind;
+    bool exists = kind == Buffer::Kind::Own ? life.allocated : kind == Buffer::Kind::ExternOwned && life.written;
+    if (!exists || life.freed) report("P10", where(free.buffer), "is freed twice or not there to be freed");
+    life.freed = true;
+  }
+  void visit(const Launch& launch, size_t step) {
+    const Kernel& kernel = plan_.kernels[launch.kernel];
+    std::string place = "launch of @" + kernel.name;
+    for (size_t i = 0; i < std::min(launch.args.size(), kernel.params.size()); ++i)
+      use(launch.args[i], step, kernel.params[i].read, kernel.params[i].written, place);
+  }
+  void visit(const CallExtern& call, size_t step) {
+    std::string place = "extern " + call.callee;
+    for (const auto& operand : call.operands)
+      if (const auto* view = std::get_if<View>(&operand)) use(view->buffer, step, true, false, place);
+    for (BufferId id : call.results) {
+      if (plan_.buffers[id].kind == Buffer::Kind::ExternOwned && lives_[id.index()].written)
+        report("P10", place, "returns {}, which an earlier step returned", where(id));
+      use(id, step, false, true, place);
+    }
+  }
+
+  void check_lifetimes() {
+    lives_.resize(plan_.buffers.size());
+    for (size_t s = 0; s < plan_.steps.size(); ++s)
+      std::visit([&](const auto& step) { visit(step, s); }, plan_.steps[s]);
+    for (const Output& output : plan_.outputs) {
+      if (output.kind != Output::Kind::Tensor && output.kind != Output::Kind::View) continue;
+      BufferId id = output.kind == Output::Kind::Tensor ? output.buffer : output.view.buffer;
+      use(id, plan_.steps.size(), true, false, "return");
+      if (plan_.buffers[id].kind == Buffer::Kind::Arena) report("P11", where(id), "is an output and in the arena");
+    }
+  }
+
+  // ---- P11 ---------------------------------------------------------------------------------------------------------
+
+  void check_arena() {
+    struct Range {
+      BufferId id;
+      int64_t begin, end;
+    };
+    std::vector<Range> ranges;
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      BufferId id(b);
+      const Buffer& buffer = plan_.buffers[id];
+      if (buffer.kind != Buffer::Kind::Arena) continue;
+      if (buffer.device != plan_.arena_device) report("P11", where(id), "is in the arena of another device");
+      if (!buffer.arena_offset.is_constant() || !buffer.bytes.is_constant()) continue;
+      int64_t begin = buffer.arena_offset.constant(), bytes = buffer.bytes.constant(), end = 0;
+      bool overflow = __builtin_add_overflow(begin, bytes, &end);
+      if (overflow || begin < 0 || bytes < 0 || (plan_.arena_bytes.is_constant() && end > plan_.arena_bytes.constant()))
+        report("P11", where(id), "lies at {} bytes {}, outside the arena", begin, bytes);
+      else if (bytes > 0 && lives_[b].first != never) ranges.push_back({id, begin, end});
+    }
+    // By offset, so that only neighbours that may overlap are compared.
+    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::tie(a.begin, a.id) < std::tie(b.begin, b.id); });
+    for (size_t i = 0; i < ranges.size(); ++i)
+      for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
+        const Life& a = lives_[ranges[i].id.index()];
+        const Life& b = lives_[ranges[j].id.index()];
+        if (a.first <= b.last && b.first <= a.last)
+          report("P11", where(ranges[j].id), "overlaps {} in the arena while both live", where(ranges[i].id));
+      }
+  }
+
+  const Plan& plan_;
+  std::unordered_set<std::string> symbols_;
+  std::vector<Life> lives_;
+  std::vector<std::string> messages_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify(const Plan& plan) { return Verifier(plan).run(); }
+
+void verify_or_throw(const Plan& plan, std::string_view after) {
+  std::vector<std::string> messages = verify(plan);
+  if (messages.empty()) return;
+  std::string text;
+  try {
+    text = print(plan);
+  } catch (const InternalError& error) {
+    text = fmt::format("(cannot be printed: {})", error.what());
+  }
+  throw_internal("the plan is unsound after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), text);
+}
+
+}  // namespace cxxinductor::plan

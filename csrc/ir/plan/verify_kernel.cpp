@@ -1,0 +1,193 @@
+#include "ir/plan/verify_kernel.h"
+
+#include <set>
+#include <unordered_set>
+
+#include "ir/loops/verify_region.h"
+#include "ir/plan/spelling.h"
+#include "ir/text_parts.h"
+#include "support/error.h"
+
+namespace cxxinductor::plan {
+namespace {
+
+bool is_c_identifier(std::string_view name) { return is_symbol_name(name) && name.find('.') == name.npos; }
+
+class KernelVerifier {
+ public:
+  KernelVerifier(const Kernel& kernel, const OriginTable* origins) : kernel_(kernel), region_(kernel.region) {
+    context_.origins = origins;
+    // Accesses have one coordinate, the element offset.
+    for (const Param& param : kernel.params) context_.buffers.push_back({param.dtype, 1});
+    for (const std::string& symbol : kernel.symbols) context_.symbols.insert(symbol);
+  }
+
+  std::vector<std::string> run() {
+    check_signature();
+    for (const std::string& message : loops::verify_region(region_, context_)) report("P2", "{}", message);
+    check_tables();
+    if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
+    check_exprs();
+    check_params();
+    check_mapping();
+    check_segments();
+    return std::move(messages_);
+  }
+
+ private:
+  template <class... Args>
+  void report(std::string_view invariant, fmt::format_string<Args...> format, Args&&... args) {
+    messages_.push_back(
+        fmt::format("{}: kernel @{}: {}", invariant, kernel_.name, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  void check_signature() {
+    if (!is_c_identifier(kernel_.name)) report("P1", "the name is no C identifier");
+    if (region_.device != kernel_.device)
+      report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
+    std::unordered_set<std::string> names;
+    for (const std::string& symbol : kernel_.symbols)
+      if (!is_symbol_name(symbol) || !names.insert(symbol).second) report("P1", "'{}' is no symbol or named twice", symbol);
+  }
+
+  void check_tables() {
+    size_t count = region_.body.size();
+    if (kernel_.offsets.size() != count || kernel_.access.size() != count || kernel_.homes.size() != count)
+      report("P3", "{} statements have {} offsets, {} kinds of access and {} homes", count, kernel_.offsets.size(),
+             kernel_.access.size(), kernel_.homes.size());
+    for (const auto* vars : {&kernel_.mapping.space, &kernel_.mapping.row})
+      for (VarId v : *vars)
+        if (!region_.vars.contains(v)) report("P4", "the mapping names a variable that does not exist");
+    if (kernel_.mapping.tile_var.valid() && !region_.vars.contains(kernel_.mapping.tile_var))
+      report("P4", "the mapping's tile_var does not exist");
+    for (const Segment& segment : kernel_.segments)
+      for (StmtId id : segment.stmts)
+        if (!region_.body.contains(id)) report("P5", "a segment lists a statement that does not exist");
+  }
+
+  void check_exprs() {
+    std::unordered_set<std::string> vars;
+    for (const loops::Var& var : region_.vars) vars.insert(var.name);
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      const loops::Stmt& stmt = region_.body[StmtId(s)];
+      if (!stmt.as<loops::Load>() && !stmt.as<loops::Store>()) continue;
+      for (sym::Expr symbol : kernel_.offsets[StmtId(s)].free_symbols()) {
+        StmtId used = loops::statement_of_symbol(symbol.name());
+        bool known = used.valid() ? used.index() < s && is_integer(region_.body[used].dtype)
+                                  : vars.contains(std::string(symbol.name())) ||
+                                        context_.symbols.contains(std::string(symbol.name()));
+        if (!known) report("P3", "the offset of %{} uses {}", s, symbol.name());
+      }
+    }
+    for (sym::Expr symbol : kernel_.index_limit.free_symbols())
+      if (!context_.symbols.contains(std::string(symbol.name()))) report("P3", "index_limit uses {}", symbol.name());
+  }
+
+  void check_params() {
+    for (const loops::Access& access : accesses(region_)) {
+      const Param& param = kernel_.params[access.buffer.index()];
+      if (access.store ? !param.written : !param.read)
+        report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(), access.store ? "stores" : "loads",
+               access.buffer.index());
+    }
+  }
+
+  void check_mapping() {
+    const Mapping& mapping = kernel_.mapping;
+    VarSet space, row;
+    size_t listed = mapping.space.size() + mapping.row.size();
+    for (VarId v : mapping.space) space |= VarSet::of(v);
+    for (VarId v : mapping.row) row |= VarSet::of(v);
+    if ((space | row).count() != static_cast<int>(listed) || listed != region_.vars.size())
+      report("P4", "every variable is in space or in row exactly once");
+    bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns;
+    if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
+    if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles)) report("P4", "tile_var belongs to tiles, and only to them");
+    if (mapping.tile_var.valid() && (!space.contains(mapping.tile_var) || mapping.tile_var == mapping.space.back()))
+      report("P4", "tile_var is a variable of space other than the last");
+    if (mapping.resident && mapping.kind != MappingKind::Rows) report("P4", "only rows are resident");
+    check_mapping_numbers();
+    space_ = space;
+    for (size_t s = 0; s < region_.body.size(); ++s)
+      if (const auto* reduce = region_.body[StmtId(s)].as<loops::Reduce>())
+        if (!reduce->over.subset_of(row) || !region_.body[StmtId(s)].vars.subset_of(space))
+          report("P4", "%{} reduces over other variables than the row's", s);
+  }
+
+  void check_mapping_numbers() {
+    const Mapping& mapping = kernel_.mapping;
+    for (const auto& [word, member] : mapping_numbers)
+      if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
+    for (const auto& [word, member] : mapping_counts)
+      if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
+    for (int number : {mapping.threads_per_row, mapping.vector_width})
+      if (number & (number - 1)) report("P4", "{} is no power of two (threads_per_row or vector_width)", number);
+    bool columns = mapping.kind == MappingKind::Columns;
+    if (columns && mapping.columns_per_block % mapping.vector_width != 0)
+      report("P4", "a strip of {} columns is cut into vectors of {}", mapping.columns_per_block, mapping.vector_width);
+    int64_t abreast = mapping.kind == MappingKind::Rows ? mapping.rows_per_block
+                      : columns                         ? mapping.columns_per_block / mapping.vector_width
+                                                        : 0;
+    if (abreast && kernel_.device.type == DeviceType::Cuda && mapping.block_threads != mapping.threads_per_row * abreast)
+      report("P4", "block_threads is {}, but {} threads for each of {} make a block", mapping.block_threads,
+             mapping.threads_per_row, abreast);
+  }
+
+  void check_segments() {
+    std::vector<int> computed(region_.body.size(), -1);  // the last segment that computes the statement
+    if (kernel_.mapping.kind == MappingKind::Pointwise || kernel_.mapping.kind == MappingKind::Tiles)
+      if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::Sweep)
+        report("P5", "a pointwise or tiled kernel has one sweep");
+    for (size_t g = 0; g < kernel_.segments.size(); ++g) {
+      const Segment& segment = kernel_.segments[g];
+      std::set<StmtId> here;
+      for (StmtId id : segment.stmts) {
+        const loops::Stmt& stmt = region_.body[id];
+        if (segment.kind == Segment::Kind::Once && !stmt.vars.subset_of(space_))
+          report("P5", "%{} varies over the row and stands in a once segment", id.index());
+        if (segment.kind == Segment::Kind::Once && stmt.as<loops::Reduce>())
+          report("P5", "the reduction %{} stands in a once segment", id.index());
+        if (!here.empty() && id < *here.rbegin()) report("P5", "segment {} lists %{} out of order", g, id.index());
+        bool once = stmt.as<loops::Store>() || stmt.as<loops::Reduce>() || stmt.as<loops::Check>() ||
+                    kernel_.homes[id] == Home::Resident;
+        if (computed[id.index()] >= 0 && once) report("P5", "%{} is executed by two segments", id.index());
+        for (StmtId operand : operands(stmt)) check_operand(id, operand, computed, static_cast<int>(g));
+        if (!here.insert(id).second) report("P5", "segment {} lists %{} twice", g, id.index());
+        computed[id.index()] = static_cast<int>(g);
+      }
+    }
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      StmtId id(s);
+      if (computed[s] < 0) report("P5", "no segment computes %{}", s);
+      Home home = kernel_.homes[id];
+      if (region_.body[id].as<loops::Reduce>() && home != Home::Row) report("P6", "the reduction %{} does not live in a row", s);
+      if (home == Home::Row && !region_.body[id].vars.subset_of(space_)) report("P6", "%{} lives in a row and varies over it", s);
+      if (home == Home::Resident && !kernel_.mapping.resident) report("P6", "%{} is resident in a kernel that keeps nothing", s);
+    }
+  }
+
+  void check_operand(StmtId id, StmtId operand, const std::vector<int>& computed, int segment) {
+    int at = computed[operand.index()];
+    if (at < 0) {
+      report("P5", "%{} is computed before its operand %{}", id.index(), operand.index());
+    } else if (at != segment && kernel_.homes[operand] == Home::Local) {
+      report("P6", "%{} reads %{}, which is local to another segment", id.index(), operand.index());
+    } else if (at == segment && region_.body[operand].as<loops::Reduce>()) {
+      report("P5", "%{} reads the reduction %{} in the sweep that computes it", id.index(), operand.index());
+    }
+  }
+
+  const Kernel& kernel_;
+  const loops::Region& region_;
+  loops::RegionContext context_;
+  VarSet space_;
+  std::vector<std::string> messages_;
+};
+
+}  // namespace
+
+std::vector<std::string> verify_kernel(const Kernel& kernel, const OriginTable* origins) {
+  return KernelVerifier(kernel, origins).run();
+}
+
+}  // namespace cxxinductor::plan

@@ -1,0 +1,307 @@
+#include "ir/text_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "support/error.h"
+
+namespace cxxinductor {
+namespace {
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+// Reads "open item, item close" through `item`.
+template <class ParseItem>
+void parse_items(TextCursor& cursor, std::string_view open, std::string_view close, size_t limit, ParseItem item) {
+  cursor.expect(open);
+  if (cursor.accept(close)) return;
+  for (size_t count = 0;; ++count) {
+    if (count == limit) cursor.fail(fmt::format("at most {} items", limit));
+    item();
+    if (cursor.accept(close)) return;
+    cursor.expect(",");
+  }
+}
+
+}  // namespace
+
+std::string quote(std::string_view text) {
+  std::string quoted = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c == '\n') quoted += "\\n";
+    else quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string print_expr_list(const std::vector<sym::Expr>& list, const SymbolSpelling& spell) {
+  std::string text = "[";
+  for (size_t i = 0; i < list.size(); ++i) text += (i ? ", " : "") + (spell ? spell(list[i]) : sym::to_string(list[i]));
+  return text + "]";
+}
+
+std::string print_int_list(const std::vector<int>& list) { return fmt::format("[{}]", fmt::join(list, ", ")); }
+
+sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewrite& rewrite) {
+  TextCursor start = cursor;
+  std::string_view text = cursor.balanced_until(stops);
+  if (text.size() > 16384) start.fail("an expression of at most 16384 characters");
+  std::string message;
+  try {
+    return sym::parse(rewrite ? rewrite(text) : std::string(text));
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  // The position inside the expression says little; `start` has the one in the text.
+  if (size_t colon = message.find(": "); message.starts_with("line ") && colon != message.npos) message.erase(0, colon + 2);
+  start.fail(fmt::format("an expression ({})", message));
+}
+
+std::vector<sym::Expr> parse_expr_list(TextCursor& cursor, const ExprRewrite& rewrite, size_t limit) {
+  std::vector<sym::Expr> list;
+  parse_items(cursor, "[", "]", limit, [&] { list.push_back(parse_expr(cursor, ",]", rewrite)); });
+  return list;
+}
+
+int parse_int(TextCursor& cursor, std::string_view what, int low, int high) {
+  TextCursor start = cursor;
+  int64_t value = cursor.integer(what);
+  if (value < low || value > high) start.fail(fmt::format("{} between {} and {}", what, low, high));
+  return static_cast<int>(value);
+}
+
+std::vector<int> parse_int_list(TextCursor& cursor, size_t limit) {
+  std::vector<int> list;
+  parse_items(cursor, "[", "]", limit, [&] {
+    list.push_back(parse_int(cursor, "an integer", std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+  });
+  return list;
+}
+
+DType parse_dtype(TextCursor& cursor) {
+  TextCursor start = cursor;
+  std::optional<DType> dtype = find_dtype(cursor.identifier("a dtype"));
+  if (!dtype) start.fail("a dtype");
+  return *dtype;
+}
+
+bool looking_at_dtype(TextCursor cursor) {
+  cursor.skip_blanks();
+  if (cursor.at_end() || cursor.looking_at_number()) return false;
+  try {
+    return find_dtype(cursor.identifier("a dtype")).has_value();
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
+Device parse_device(TextCursor& cursor) {
+  TextCursor start = cursor;
+  std::string name = cursor.identifier("a device");
+  if (cursor.accept(":")) name += fmt::format(":{}", parse_int(cursor, "a device's number", 0, 65535));
+  std::optional<Device> device = find_device(name);
+  if (!device) start.fail("a device");
+  return *device;
+}
+
+std::string print_typed_scalar(const Scalar& value) {
+  return fmt::format("{}({})", to_string(value.dtype()), to_string(value));
+}
+
+Scalar parse_typed_scalar(TextCursor& cursor) {
+  TextCursor start = cursor;
+  DType dtype = parse_dtype(cursor);
+  if (is_opaque(dtype)) start.fail("a dtype that has immediates");
+  cursor.expect("(");
+  Scalar value = parse_scalar(cursor, dtype);
+  cursor.expect(")");
+  return value;
+}
+
+namespace {
+
+Arg parse_word_arg(TextCursor& cursor) {
+  TextCursor start = cursor;
+  std::string word = cursor.identifier("an argument");
+  if (word == "none") return Arg(None{});
+  if (word == "true" || word == "false") return Arg(word == "true");
+  if (word == "inf") return Arg(std::numeric_limits<double>::infinity());
+  if (word == "nan") return Arg(std::numeric_limits<double>::quiet_NaN());
+  if (std::optional<DType> dtype = find_dtype(word)) return Arg(*dtype);
+  Arg arg;
+  if (word == "expr") {
+    cursor.expect("(");
+    arg = Arg(parse_expr(cursor, ")"));
+  } else if (word == "device") {
+    cursor.expect("(");
+    arg = Arg(parse_device(cursor));
+  } else if (word == "layout" || word == "memory_format" || word == "handle") {
+    cursor.expect("(");
+    int number = parse_int(cursor, word, word == "handle" ? 0 : -1, std::numeric_limits<int>::max());
+    if (word == "layout") arg = Arg(LayoutArg{number});
+    else if (word == "memory_format") arg = Arg(MemoryFormatArg{number});
+    else arg = Arg(Handle{static_cast<uint32_t>(number)});
+  } else {
+    start.fail("an argument");
+  }
+  cursor.expect(")");
+  return arg;
+}
+
+}  // namespace
+
+Arg parse_arg(TextCursor& cursor) {
+  TextCursor::Nested nested(cursor);
+  cursor.skip_blanks();
+  if (cursor.looking_at("[")) {
+    ArgList list;
+    parse_items(cursor, "[", "]", max_text_items, [&] { list.push_back(parse_arg(cursor)); });
+    return Arg(std::move(list));
+  }
+  if (cursor.looking_at("\"")) return Arg(cursor.quoted("a string"));
+  if (cursor.accept("$")) return Arg(Hole{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
+  if (cursor.looking_at_number() || cursor.looking_at("-")) {
+    TextCursor ahead = cursor;
+    std::string_view number = ahead.balanced_until(",])");
+    bool integral = std::all_of(number.begin(), number.end(), [](char c) { return is_digit(c) || c == '-' || c == ' ' || c == '\n'; });
+    if (integral) return Arg(cursor.integer("an integer"));
+    return Arg(cursor.real("a number"));
+  }
+  return parse_word_arg(cursor);
+}
+
+std::string print_callee(std::string_view callee, std::string_view overload) {
+  if (callee.find('.') != callee.npos) return fmt::format("{} overload {}", quote(callee), quote(overload));
+  return quote(overload.empty() ? std::string(callee) : fmt::format("{}.{}", callee, overload));
+}
+
+void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload) {
+  callee = cursor.quoted("the callee, in quotes");
+  if (cursor.accept("overload")) {
+    overload = cursor.quoted("the overload, in quotes");
+  } else if (size_t dot = callee.find('.'); dot != callee.npos) {
+    overload = callee.substr(dot + 1);
+    callee.resize(dot);
+  }
+}
+
+std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs) {
+  std::vector<std::string> items;
+  for (const Arg& arg : args) items.push_back(to_string(arg));
+  for (const auto& [key, arg] : kwargs) items.push_back(fmt::format("{} = {}", key, to_string(arg)));
+  return fmt::format("({})", fmt::join(items, ", "));
+}
+
+void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs) {
+  parse_items(cursor, "(", ")", max_text_items, [&] {
+    TextCursor ahead = cursor;
+    bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") && !ahead.looking_at("[") &&
+                !ahead.looking_at("$");
+    if (word) ahead.identifier("an argument");
+    bool keyed = word && ahead.looking_at("=");
+    if (!keyed) {
+      if (!kwargs.empty()) cursor.fail("key = argument");
+      args.push_back(parse_arg(cursor));
+      return;
+    }
+    std::string key = cursor.identifier("an argument's name");
+    cursor.expect("=");
+    kwargs.emplace_back(std::move(key), parse_arg(cursor));
+  });
+}
+
+std::string print_where(const sym::Facts& facts) {
+  constexpr sym::Interval unbounded;
+  std::vector<std::string> clauses;
+  for (const auto& [symbol, range] : facts.ranges()) {
+    std::string clause = symbol;
+    if (range.low != unbounded.low) clause = fmt::format("{} <= {}", range.low, clause);
+    if (range.high != unbounded.high) clause += fmt::format(" <= {}", range.high);
+    if (range != unbounded) clauses.push_back(std::move(clause));
+  }
+  for (const auto& [symbol, divisor] : facts.divisors())
+    if (divisor != 1) clauses.push_back(fmt::format("{} | {}", divisor, symbol));
+  return clauses.empty() ? "" : fmt::format(" where {}", fmt::join(clauses, ", "));
+}
+
+void parse_where(TextCursor& cursor, sym::Facts& facts) {
+  if (!cursor.accept("where")) return;
+  do {
+    cursor.skip_blanks();
+    TextCursor start = cursor;
+    sym::Interval range;
+    if (cursor.looking_at_number()) {
+      int64_t number = cursor.integer("a bound or divisor");
+      if (cursor.accept("|")) {
+        if (number < 1) start.fail("a positive divisor");
+        facts.set_divisor(parse_symbol_name(cursor, "a symbol"), number);
+        continue;
+      }
+      cursor.expect("<=");
+      range.low = number;
+    }
+    std::string symbol = parse_symbol_name(cursor, "a symbol");
+    if (cursor.accept("<=")) range.high = cursor.integer("an upper bound");
+    if (range.low > range.high) start.fail("a range that is not empty");
+    facts.set_range(symbol, range);
+  } while (cursor.accept(","));
+}
+
+std::string print_origin(const OriginTable& origins, OriginId id) {
+  if (!id.valid() || !origins.contains(id)) return "";
+  const Origin& origin = origins[id];
+  return fmt::format(" from {}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
+}
+
+OriginId OriginReader::parse(TextCursor& cursor) {
+  if (!cursor.accept("from")) return {};
+  Origin origin;
+  origin.file = cursor.quoted("a file name");
+  cursor.expect(":");
+  origin.line = parse_int(cursor, "a line", std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
+  origin.module = cursor.quoted("a module path");
+  origin.call = cursor.quoted("a call");
+  std::string key = fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
+  auto [entry, is_new] = known_.try_emplace(std::move(key));
+  if (is_new) entry->second = origins_.push_back(std::move(origin));
+  return entry->second;
+}
+
+bool is_text_name(std::string_view name) {
+  return !name.empty() &&
+         std::all_of(name.begin(), name.end(), [](char c) { return is_letter(c) || is_digit(c) || c == '.'; });
+}
+
+bool is_symbol_name(std::string_view name) {
+  return is_text_name(name) && is_letter(name.front()) && !name.starts_with("stmt.");
+}
+
+std::string parse_symbol_name(TextCursor& cursor, std::string_view what) {
+  TextCursor start = cursor;
+  std::string name = cursor.identifier(what);
+  if (!is_symbol_name(name)) start.fail(what);
+  return name;
+}
+
+void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all) {
+  std::string message;
+  try {
+    return parse_all();
+  } catch (const UserError& error) {
+    message = error.what();
+    if (message.starts_with("line ")) throw;
+  } catch (const Unsupported& error) {
+    message = error.what();
+  }
+  throw_user_error("line {}: {}", cursor.line(), message);
+}
+
+void require_sound(std::string_view what, const std::vector<std::string>& messages) {
+  if (!messages.empty()) throw_user_error("the text is no sound {}:\n  {}", what, fmt::join(messages, "\n  "));
+}
+
+}  // namespace cxxinductor

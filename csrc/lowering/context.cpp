@@ -1,0 +1,202 @@
+#include "lowering/context.h"
+
+#include <algorithm>
+
+#include "ir/graph/infer.h"
+#include "ir/loops/region_rewrite.h"
+#include "lowering/views.h"
+#include "support/error.h"
+
+namespace cxxinductor::lowering {
+
+Context::Context(const graph::Graph& source) : graph(source), buffers(source.values.size()) {
+  program.name = graph.name;
+  program.facts = graph.facts;
+  program.origins = graph.origins;
+}
+
+namespace {
+
+// The operand that node, a view, looks at.
+graph::ValueId viewed(const graph::Node& node) { return std::get<graph::ValueId>(node.operands.at(0)); }
+
+const graph::Node* view_producer(const graph::Graph& graph, graph::ValueId id) {
+  graph::NodeId producer = graph.values[id].producer;
+  if (!producer.valid() || !graph::is_view(graph.nodes[producer].kind)) return nullptr;
+  return &graph.nodes[producer];
+}
+
+}  // namespace
+
+graph::ValueId Context::base_of(graph::ValueId id) const {
+  while (const graph::Node* node = view_producer(graph, id)) id = viewed(*node);
+  return id;
+}
+
+Location Context::locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const {
+  while (const graph::Node* node = view_producer(graph, id)) {
+    graph::ValueId operand = viewed(*node);
+    coords = coords_through_view(node->kind, value(operand), value(id), coords, space);
+    id = operand;
+  }
+  return {id, std::move(coords)};
+}
+
+std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
+  const graph::Node* node = view_producer(graph, id);
+  if (!node) {
+    CXXI_CHECK(buffers[id].valid(), "%{} has no buffer", value(id).name);
+    const loops::Buffer& buffer = program.buffers[buffers[id]];
+    return loops::View{buffers[id], buffer.dtype, buffer.sizes, buffer.strides, 0};
+  }
+  auto window = strided_view(viewed(*node));
+  if (!window) return std::nullopt;
+  const graph::Value& result = value(id);
+  std::vector<sym::Expr> strides(result.sizes.size());
+  if (const auto* permute = node->as<graph::Permute>()) {
+    for (size_t d = 0; d < strides.size(); ++d) strides[d] = window->strides[static_cast<size_t>(permute->dims[d])];
+  } else if (const auto* slice = node->as<graph::Slice>()) {
+    auto d = static_cast<size_t>(slice->dim);
+    strides = window->strides;
+    window->offset = window->offset + slice->start * strides[d];
+    strides[d] = strides[d] * slice->step;
+  } else if (node->as<graph::Expand>()) {
+    size_t missing = strides.size() - window->sizes.size();
+    for (size_t d = missing; d < strides.size(); ++d)
+      strides[d] = window->sizes[d - missing].is_constant(1) && !result.sizes[d].is_constant(1)
+                       ? sym::Expr(0)
+                       : window->strides[d - missing];
+  } else if (node->as<graph::Reshape>()) {
+    graph::Value operand;
+    operand.sizes = window->sizes;
+    operand.layout.strides = window->strides;
+    // A value of rank 0 may become [1, 1]; any stride does.
+    auto reshaped = operand.sizes.empty() ? graph::contiguous_strides(result.sizes)
+                                          : graph::reshape_strides(graph.facts, operand, result.sizes);
+    if (!reshaped) return std::nullopt;
+    strides = *reshaped;
+  } else {
+    return std::nullopt;  // a flip
+  }
+  window->sizes = result.sizes;
+  window->strides = std::move(strides);
+  return window;
+}
+
+bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
+                           const std::vector<sym::Expr>& b) const {
+  for (const sym::Expr& size : sizes)
+    if (size.is_constant(0)) return true;
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!sizes[d].is_constant(1) && a[d] != b[d] && !prove_equal(a[d], b[d], graph.facts)) return false;
+  return true;
+}
+
+std::vector<sym::Expr> Context::dense_strides(const graph::Value& v) const {
+  auto contiguous = graph::contiguous_strides(v.sizes);
+  const auto& strides = v.layout.strides;
+  if (strides.size() != v.sizes.size()) return contiguous;
+  std::vector<bool> placed(strides.size(), false);
+  sym::Expr next = 1;
+  for (size_t count = 0; count < strides.size(); ++count) {
+    size_t found = strides.size();
+    for (size_t d = strides.size(); d-- > 0 && found == strides.size();) {
+      if (placed[d]) continue;
+      bool unit = v.sizes[d].is_constant(1);
+      if (unit || strides[d] == next || prove_equal(strides[d], next, graph.facts)) found = d;
+    }
+    if (found == strides.size()) return contiguous;
+    placed[found] = true;
+    next = next * v.sizes[found];
+  }
+  return strides;
+}
+
+loops::BufferId Context::add_buffer(const graph::Value& v, std::string name, std::vector<sym::Expr> strides,
+                                    loops::Buffer::Role role, bool fixed) {
+  return program.buffers.push_back({std::move(name), v.dtype, v.device, v.sizes, std::move(strides), role, fixed});
+}
+
+std::string Context::fresh_name(const std::string& stem) const {
+  auto taken = [&](const std::string& name) {
+    auto named = [&](const auto& item) { return item.name == name; };
+    return std::any_of(graph.values.begin(), graph.values.end(), named) ||
+           std::any_of(program.buffers.begin(), program.buffers.end(), named);
+  };
+  std::string name = stem;
+  for (int n = 2; taken(name); ++n) name = fmt::format("{}.{}", stem, n);
+  return name;
+}
+
+void Context::append_region(loops::Region region) {
+  loops::drop_unit_variables(region, program.facts);
+  loops::split_variables(region, program.facts);
+  loops::number_variables(region, program.facts);
+  loops::remove_dead_statements(region);
+  program.steps.push_back(std::move(region));
+}
+
+void Context::append_copy(graph::ValueId id, loops::BufferId target, const std::string& region_name) {
+  graph::NodeId producer = value(id).producer;
+  RegionWriter writer(*this, region_name, value(id).device, producer.valid() ? graph.nodes[producer].origin : OriginId());
+  std::vector<sym::Expr> coords = writer.vars(value(id).sizes);
+  loops::StmtId loaded = writer.load(id, coords);
+  writer.builder().store(program, target, coords, loaded);
+  writer.finish();
+}
+
+loops::BufferId Context::materialise(graph::ValueId id, const std::string& name) {
+  auto target = add_buffer(value(id), fresh_name(name), dense_strides(value(id)), loops::Buffer::Role::Temporary, true);
+  append_copy(id, target, fmt::format("c_{}", program.buffers[target].name));
+  return target;
+}
+
+RegionWriter::RegionWriter(Context& context, std::string name, Device device, OriginId origin)
+    : context_(context), region_{std::move(name), device, {}, {}}, builder_(region_), space_(context.graph.facts) {
+  builder_.set_origin(origin);
+}
+
+std::vector<sym::Expr> RegionWriter::vars(const std::vector<sym::Expr>& sizes) {
+  std::vector<sym::Expr> coords;
+  for (sym::Expr size : sizes) {
+    loops::VarId var = builder_.var(fmt::format("i{}", region_.vars.size()), size);
+    coords.push_back(region_.symbol(var));
+    space_.add(coords.back(), size);
+  }
+  return coords;
+}
+
+loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId mask) {
+  Location at = context_.locate(id, std::move(coords), space_);
+  loops::BufferId buffer = context_.buffers[at.base];
+  CXXI_CHECK(buffer.valid(), "%{} is read but has no buffer", context_.value(at.base).name);
+  DType dtype = context_.value(id).dtype;
+  Scalar otherwise = is_opaque(dtype) ? Scalar() : Scalar::from_integer(dtype, 0);
+  return builder_.load(context_.program, buffer, std::move(at.coords), mask, otherwise);
+}
+
+loops::StmtId RegionWriter::compute(loops::StmtId stmt) {
+  return builder_.cast(stmt, compute_type(region_.body[stmt].dtype));
+}
+
+void RegionWriter::store(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt) {
+  stmt = builder_.cast(stmt, context_.value(id).dtype);
+  builder_.store(context_.program, context_.buffers[id], std::move(coords), stmt);
+}
+
+loops::StmtId RegionWriter::range_mask(sym::Expr e, sym::Expr low, sym::Expr high) {
+  loops::StmtId mask;
+  auto constant_or_index = [&](sym::Expr bound) { return builder_.index(bound); };
+  if (!space_.at_least(e, low)) mask = builder_.apply(ScalarOp::Ge, {builder_.index(e), constant_or_index(low)});
+  if (!space_.at_least(high - 1, e))
+    mask = both(mask, builder_.apply(ScalarOp::Lt, {builder_.index(e), constant_or_index(high)}));
+  return mask;
+}
+
+loops::StmtId RegionWriter::both(loops::StmtId a, loops::StmtId b) {
+  if (!a.valid()) return b;
+  if (!b.valid()) return a;
+  return builder_.apply(ScalarOp::LogicalAnd, {a, b});
+}
+
+}  // namespace cxxinductor::lowering

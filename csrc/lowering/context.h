@@ -1,0 +1,84 @@
+// What the lowering of one node needs: the program under construction, where each value lives, and how to read a value.
+//
+// Only values that are not views have buffers. Reading a view means reading its base at composed coordinates (locate),
+// or, for externs and outputs, as a strided window on the base's buffer (strided_view).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/loops/index_algebra.h"
+#include "ir/loops/loops.h"
+
+namespace cxxinductor::lowering {
+
+struct Location {
+  graph::ValueId base;
+  std::vector<sym::Expr> coords;
+};
+
+class Context {
+ public:
+  explicit Context(const graph::Graph& source);
+  const graph::Graph& graph;
+  loops::Program program;
+  IdVector<graph::ValueId, loops::BufferId> buffers;  // invalid for views
+
+  const graph::Value& value(graph::ValueId id) const { return graph.values[id]; }
+  // The value that is not a view, below id.
+  graph::ValueId base_of(graph::ValueId id) const;
+  Location locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const;
+  // The value as a window on its base's buffer; nothing where strides cannot express it.
+  std::optional<loops::View> strided_view(graph::ValueId id) const;
+  bool same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
+                    const std::vector<sym::Expr>& b) const;  // where they matter: not in dimensions of size 1
+  // Strides that fill memory without gaps or overlaps: the value's own if they do, else contiguous.
+  std::vector<sym::Expr> dense_strides(const graph::Value& value) const;
+
+  loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides,
+                             loops::Buffer::Role role, bool fixed);
+  std::string fresh_name(const std::string& stem) const;
+  // A buffer of its own with the elements of value id, made by a copy region.
+  loops::BufferId materialise(graph::ValueId id, const std::string& name);
+  // A region that copies value id into `target` at identity coordinates.
+  void append_copy(graph::ValueId id, loops::BufferId target, const std::string& region_name);
+  void append_region(loops::Region region);  // puts it into its canonical space first
+};
+
+// One region under construction: variables i0, i1, ... over `sizes`.
+class RegionWriter {
+ public:
+  RegionWriter(Context& context, std::string name, Device device, OriginId origin);
+  loops::RegionBuilder& builder() { return builder_; }
+  const loops::Space& space() const { return space_; }
+  // Variables over sizes, their symbols as coordinates.
+  std::vector<sym::Expr> vars(const std::vector<sym::Expr>& sizes);
+  loops::StmtId load(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId mask = {});
+  loops::StmtId compute(loops::StmtId stmt);  // cast to its compute type
+  void store(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt);
+  // low <= e < high as a bool statement, leaving out what is proven; invalid when all is.
+  loops::StmtId range_mask(sym::Expr e, sym::Expr low, sym::Expr high);
+  loops::StmtId both(loops::StmtId a, loops::StmtId b);  // either may be invalid
+  void finish() { context_.append_region(std::move(region_)); }
+
+ private:
+  Context& context_;
+  loops::Region region_;
+  loops::RegionBuilder builder_;
+  loops::Space space_;
+};
+
+// One file a family of nodes.
+void lower_elementwise(Context& context, const graph::Node& node, const graph::Elementwise& kind);
+void lower_reduce(Context& context, const graph::Node& node, const graph::Reduce& kind);
+void lower_full(Context& context, const graph::Node& node);
+void lower_iota(Context& context, const graph::Node& node, const graph::Iota& kind);
+void lower_pad(Context& context, const graph::Node& node, const graph::Pad& kind);
+void lower_cat(Context& context, const graph::Node& node, const graph::Cat& kind);
+void lower_gather(Context& context, const graph::Node& node, const graph::Gather& kind);
+void lower_extern(Context& context, const graph::Node& node, const graph::Extern& kind);
+void lower_signature(Context& context);  // outputs and mutations, after all nodes
+
+}  // namespace cxxinductor::lowering

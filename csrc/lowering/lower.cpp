@@ -1,0 +1,69 @@
+#include "lowering/lower.h"
+
+#include "lowering/context.h"
+
+namespace cxxinductor::lowering {
+namespace {
+
+struct LowerNode {
+  Context& context;
+  const graph::Node& node;
+  void operator()(const graph::Elementwise& kind) const { lower_elementwise(context, node, kind); }
+  void operator()(const graph::Reduce& kind) const { lower_reduce(context, node, kind); }
+  void operator()(const graph::Full&) const { lower_full(context, node); }
+  void operator()(const graph::Iota& kind) const { lower_iota(context, node, kind); }
+  void operator()(const graph::Permute&) const {}  // views: their readers compose coordinates
+  void operator()(const graph::Reshape&) const {}
+  void operator()(const graph::Expand&) const {}
+  void operator()(const graph::Slice&) const {}
+  void operator()(const graph::Flip&) const {}
+  void operator()(const graph::Pad& kind) const { lower_pad(context, node, kind); }
+  void operator()(const graph::Cat& kind) const { lower_cat(context, node, kind); }
+  void operator()(const graph::Gather& kind) const { lower_gather(context, node, kind); }
+  void operator()(const graph::Extern& kind) const { lower_extern(context, node, kind); }
+};
+
+void add_inputs(Context& context) {
+  for (const graph::Input& input : context.graph.inputs) {
+    loops::ProgramInput lowered;
+    lowered.source = input.source;
+    switch (input.kind) {
+      case graph::Input::Kind::Tensor: {
+        const graph::Value& value = context.value(input.value);
+        lowered.buffer =
+            context.add_buffer(value, value.name, value.layout.strides, loops::Buffer::Role::Input, true);
+        context.buffers[input.value] = lowered.buffer;
+        break;
+      }
+      case graph::Input::Kind::Symbol:
+        lowered.kind = loops::ProgramInput::Kind::Symbol;
+        lowered.symbol = input.symbol;
+        break;
+      case graph::Input::Kind::Opaque: lowered.kind = loops::ProgramInput::Kind::Opaque; break;
+    }
+    context.program.inputs.push_back(std::move(lowered));
+  }
+}
+
+}  // namespace
+
+loops::Program lower(const graph::Graph& graph) {
+  Context context(graph);
+  add_inputs(context);
+  for (const graph::Node& node : graph.nodes) {
+    const bool is_extern = node.as<graph::Extern>() != nullptr;
+    if (!graph::is_view(node.kind))
+      for (graph::ValueId result : node.results) {
+        const graph::Value& value = context.value(result);
+        // An extern's results come as the callee makes them.
+        context.buffers[result] =
+            context.add_buffer(value, value.name, is_extern ? value.layout.strides : context.dense_strides(value),
+                               loops::Buffer::Role::Temporary, is_extern);
+      }
+    std::visit(LowerNode{context, node}, node.kind);
+  }
+  lower_signature(context);
+  return std::move(context.program);
+}
+
+}  // namespace cxxinductor::lowering

@@ -1,0 +1,55 @@
+// Calls into ATen: operands as strided windows, copies only where strides cannot express the view.
+#include "lowering/context.h"
+#include "support/error.h"
+
+namespace cxxinductor::lowering {
+namespace {
+
+loops::View whole(const Context& context, loops::BufferId buffer) {
+  const loops::Buffer& b = context.program.buffers[buffer];
+  return {buffer, b.dtype, b.sizes, b.strides, 0};
+}
+
+loops::View tensor_operand(Context& context, graph::ValueId id, const graph::Extern& kind) {
+  const graph::Value& value = context.value(id);
+  auto window = context.strided_view(id);
+  if (window && (!kind.exact_strides || context.same_strides(value.sizes, window->strides, value.layout.strides))) {
+    // What an extern reads in place keeps its layout.
+    loops::Buffer& buffer = context.program.buffers[window->buffer];
+    buffer.fixed = buffer.fixed || kind.exact_strides;
+    return *window;
+  }
+  return whole(context, context.materialise(id, value.name + ".copy"));
+}
+
+}  // namespace
+
+void lower_extern(Context& context, const graph::Node& node, const graph::Extern& kind) {
+  loops::ExternCall call;
+  call.callee = kind.callee;
+  call.overload = kind.overload;
+  call.args = kind.args;
+  call.kwargs = kind.kwargs;
+  call.alias_of = kind.alias_of;
+  call.mutated_operands = kind.mutated_operands;
+  call.planned_out = kind.planned_out;
+  call.ordered = kind.ordered;
+  call.cacheable = kind.cacheable;
+  call.origin = node.origin;
+  for (size_t i = 0; i < node.operands.size(); ++i) {
+    if (const auto* e = std::get_if<sym::Expr>(&node.operands[i])) {
+      call.operands.emplace_back(*e);
+      continue;
+    }
+    const auto* id = std::get_if<graph::ValueId>(&node.operands[i]);
+    if (!id) throw_internal("operand {} of {} is an immediate; those belong into its arguments", i, kind.callee);
+    bool mutated = std::find(kind.mutated_operands.begin(), kind.mutated_operands.end(), i) != kind.mutated_operands.end();
+    if (mutated && !context.strided_view(*id))
+      throw_unsupported("{} writes into %{}, a view that strides cannot express", kind.callee, context.value(*id).name);
+    call.operands.emplace_back(mutated ? *context.strided_view(*id) : tensor_operand(context, *id, kind));
+  }
+  for (graph::ValueId result : node.results) call.results.push_back(context.buffers[result]);
+  context.program.steps.emplace_back(std::move(call));
+}
+
+}  // namespace cxxinductor::lowering

@@ -1,0 +1,99 @@
+// Outputs and mutations. Outputs alias what they alias in eager: an input itself, a view of a buffer where the demanded
+// strides are the view's own, else a buffer that nobody else holds. Mutated inputs are written last.
+#include <algorithm>
+#include <map>
+
+#include "ir/loops/region_rewrite.h"
+#include "lowering/context.h"
+#include "support/error.h"
+
+namespace cxxinductor::lowering {
+namespace {
+
+bool is_mutated(const Context& context, graph::ValueId input) {
+  const auto& mutations = context.graph.mutations;
+  return std::any_of(mutations.begin(), mutations.end(),
+                     [&](const graph::Mutation& m) { return context.graph.inputs[m.input].value == input; });
+}
+
+bool is_input(const Context& context, graph::ValueId id) { return !context.value(id).producer.valid(); }
+
+loops::ProgramOutput tensor_output(Context& context, graph::ValueId id,
+                                   std::map<graph::ValueId, loops::BufferId>& copies) {
+  loops::ProgramOutput output;
+  const graph::ValueId base = context.base_of(id);
+  // The old value of an input that will be overwritten must be saved; all else may be handed out as it is.
+  const bool overwritten = is_input(context, base) && is_mutated(context, base);
+  if (id == base && !overwritten) {
+    output.buffer = context.buffers[id];
+    loops::Buffer& buffer = context.program.buffers[output.buffer];
+    if (buffer.role != loops::Buffer::Role::Input) buffer.role = loops::Buffer::Role::Output;
+    buffer.fixed = true;
+    return output;
+  }
+  auto window = overwritten ? std::nullopt : context.strided_view(id);
+  if (window && context.same_strides(context.value(id).sizes, window->strides, context.value(id).layout.strides)) {
+    output.kind = loops::ProgramOutput::Kind::View;
+    loops::Buffer& buffer = context.program.buffers[window->buffer];
+    if (buffer.role != loops::Buffer::Role::Input) buffer.role = loops::Buffer::Role::Output;
+    buffer.fixed = true;
+    output.view = *window;
+    return output;
+  }
+  auto [copy, fresh] = copies.try_emplace(id);
+  if (fresh) copy->second = context.materialise(id, context.value(id).name + ".out");
+  output.buffer = copy->second;
+  context.program.buffers[output.buffer].role = loops::Buffer::Role::Output;
+  return output;
+}
+
+// The new value of each mutated input, in a place that no other mutation overwrites before it is read.
+void lower_mutations(Context& context) {
+  struct Final {
+    graph::ValueId value;
+    loops::BufferId source, target;  // source: invalid to read the value itself
+  };
+  std::vector<Final> finals;
+  for (const graph::Mutation& mutation : context.graph.mutations) {
+    const graph::ValueId input = context.graph.inputs[mutation.input].value;
+    if (mutation.value == input) continue;
+    const graph::ValueId base = context.base_of(mutation.value);
+    Final final{mutation.value, {}, context.buffers[input]};
+    if (is_input(context, base) && is_mutated(context, base))
+      final.source = context.materialise(mutation.value, context.value(input).name + ".new");
+    finals.push_back(final);
+  }
+  for (const Final& final : finals) {
+    const loops::Buffer target = context.program.buffers[final.target];
+    if (!final.source.valid()) {
+      context.append_copy(final.value, final.target, "m_" + target.name);
+      continue;
+    }
+    RegionWriter writer(context, "m_" + target.name, target.device, {});
+    std::vector<sym::Expr> coords = writer.vars(target.sizes);
+    loops::StmtId loaded = writer.builder().load(context.program, final.source, coords);
+    writer.builder().store(context.program, final.target, coords, loaded);
+    writer.finish();
+  }
+}
+
+}  // namespace
+
+void lower_signature(Context& context) {
+  std::map<graph::ValueId, loops::BufferId> copies;
+  for (const graph::Output& output : context.graph.outputs) {
+    loops::ProgramOutput lowered;
+    switch (output.kind) {
+      case graph::Output::Kind::Tensor: lowered = tensor_output(context, output.value, copies); break;
+      case graph::Output::Kind::Symbol:
+        lowered.kind = loops::ProgramOutput::Kind::Symbol;
+        lowered.symbol = output.symbol;
+        break;
+      case graph::Output::Kind::None: lowered.kind = loops::ProgramOutput::Kind::None; break;
+    }
+    context.program.outputs.push_back(std::move(lowered));
+  }
+  lower_mutations(context);
+}
+
+}  // namespace cxxinductor::lowering

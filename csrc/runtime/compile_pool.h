@@ -1,0 +1,66 @@
+// Threads of this process that compile kernels: longest task first, every task is run, errors are collected.
+//
+// A pool lives as long as its owner; with no thread at all (threads == 1) the caller does the work itself. run_all may be
+// called from several threads at once: each call waits for its own tasks only, and helps while it waits.
+// Not for: work on the hot path of a call (that is Host::parallel_for).
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <queue>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace cxxinductor::runtime {
+
+struct CompileTask {
+  std::string name;      // for messages: the kernel or the unit
+  double cost = 1;       // any unit; only the order matters
+  std::function<void()> work;
+};
+
+// One entry a failed task, in the order of the tasks given.
+struct CompileFailure {
+  std::string name;
+  std::exception_ptr error;
+};
+
+class CompilePool {
+ public:
+  explicit CompilePool(int threads);  // 0: one a core
+  ~CompilePool();                     // waits for the running tasks, drops nothing that a run_all still waits for
+  CompilePool(const CompilePool&) = delete;
+  CompilePool& operator=(const CompilePool&) = delete;
+
+  // Returns when every task has run.
+  std::vector<CompileFailure> run_all(std::vector<CompileTask> tasks);
+  int thread_count() const { return static_cast<int>(threads_.size()) + 1; }
+
+ private:
+  struct Batch;
+  struct Entry {
+    double cost;
+    uint64_t order;  // earlier submissions first among equal costs
+    std::shared_ptr<Batch> batch;
+    size_t index;
+    bool operator<(const Entry& other) const {
+      return cost != other.cost ? cost < other.cost : order > other.order;
+    }
+  };
+  void work_loop();
+  void run_entry(const Entry& entry);
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::priority_queue<Entry> queue_;
+  uint64_t next_order_ = 0;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace cxxinductor::runtime

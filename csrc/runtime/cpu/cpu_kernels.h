@@ -1,0 +1,60 @@
+// Kernels of the CPU target: units of source text compiled by the host compiler, cached, loaded, and run over the host's
+// threads. Emitting is the driver's to inject: the runtime knows no code generator.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/target.h"
+#include "runtime/compile_pool.h"
+#include "runtime/cpu/host_compiler.h"
+#include "runtime/cpu/shared_object.h"
+#include "runtime/disk_cache.h"
+#include "runtime/executable.h"
+
+namespace cxxinductor::runtime {
+
+// A translation unit as codegen::emit_cpu makes it; math_symbols: what to put into its cxxi_math, in slot order.
+struct CpuUnitSource {
+  std::string text;
+  std::vector<std::string> math_symbols;
+};
+using CpuEmitter = std::function<CpuUnitSource(const std::vector<const plan::Kernel*>&)>;
+
+// Compiler flags for a target; part of the cache key.
+std::vector<std::string> cpu_compile_flags(const Target& target);
+
+class CpuKernelProvider : public KernelProvider {
+ public:
+  // All references must outlive the provider. cache may be null.
+  CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool, DiskCache* cache,
+                    Host& host);
+  ~CpuKernelProvider() override;
+  // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before get.
+  // UserError when the machine has no compiler: the caller falls back.
+  void prepare(const plan::Plan& plan) override;
+  const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
+
+  struct Counters {
+    int units = 0, compiled = 0, from_cache = 0;
+  };
+  const Counters& counters() const { return counters_; }
+
+ private:
+  struct Unit;
+  void load_unit(Unit& unit) const;
+
+  Target target_;
+  CpuEmitter emitter_;
+  HostCompiler& compiler_;
+  CompilePool& pool_;
+  DiskCache* cache_;
+  Host& host_;
+  std::vector<std::unique_ptr<SharedObject>> objects_;
+  std::vector<std::unique_ptr<LoadedKernel>> kernels_;  // for each kernel of the plan; null for other devices
+  Counters counters_;
+};
+
+}  // namespace cxxinductor::runtime

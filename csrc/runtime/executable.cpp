@@ -1,0 +1,337 @@
+// run(): bind symbols, evaluate the program, check, take the arena, walk the steps, build the outputs. Nothing here hashes,
+// locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
+#include "runtime/executable.h"
+
+#include <algorithm>
+
+#include "runtime/call_memory.h"
+#include "runtime/executable_tables.h"
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+namespace {
+
+constexpr int kVariants = 4;
+constexpr int64_t kIndexLimit32 = int64_t{1} << 31;
+
+int variant_number(plan::Variant variant) { return (variant.vectorized ? 1 : 0) + (variant.index64 ? 2 : 0); }
+
+bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(address) & 15u) == 0; }
+
+// An Error of ours with more text, of the same kind.
+[[noreturn]] void rethrow_with(const Error& error, const std::string& suffix) {
+  const std::string text = error.what() + suffix;
+  if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
+  if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
+  throw InternalError(text);
+}
+
+}  // namespace
+
+struct Executable::Impl {
+  plan::Plan plan;
+  std::shared_ptr<KernelProvider> kernels;
+  Tables tables;
+  // One entry a kernel and variant, filled when first asked for: the provider is asked once.
+  std::unique_ptr<std::atomic<const LoadedKernel*>[]> loaded;
+  size_t most_rank = 0;
+  size_t scratch = 0;  // bytes of CallMemory that a call takes
+
+  Impl(plan::Plan the_plan, std::shared_ptr<KernelProvider> the_kernels, Host& host)
+      : plan(std::move(the_plan)),
+        kernels(std::move(the_kernels)),
+        tables(build_tables(plan, host)),
+        loaded(new std::atomic<const LoadedKernel*>[plan.kernels.size() * kVariants]()) {
+    for (const BufferTable& buffer : tables.buffers) most_rank = std::max<size_t>(most_rank, buffer.geometry.rank);
+    // A result that is no planned one is compared with its declared sizes and strides.
+    tables.most_dims += 2 * most_rank;
+    scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
+              CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
+              CallMemory::bytes_for<int64_t>(tables.most_symbols) + CallMemory::bytes_for<Operand>(tables.most_operands) +
+              CallMemory::bytes_for<TensorView>(tables.most_results) + CallMemory::bytes_for<int64_t>(tables.most_dims) +
+              2 * CallMemory::bytes_for<int64_t>(most_rank);
+  }
+
+  const LoadedKernel& kernel(uint32_t index, plan::Variant variant) const {
+    std::atomic<const LoadedKernel*>& entry = loaded[index * kVariants + static_cast<size_t>(variant_number(variant))];
+    if (const LoadedKernel* found = entry.load(std::memory_order_acquire)) [[likely]]
+      return *found;
+    const LoadedKernel& found = kernels->get(plan::KernelId(index), variant);
+    entry.store(&found, std::memory_order_release);
+    return found;
+  }
+
+};
+
+namespace {
+
+// The state of one call.
+class Call {
+ public:
+  Call(const plan::Plan& plan, const Tables& tables, Host& host, size_t scratch_bytes, size_t most_rank)
+      : plan_(plan), tables_(tables), host_(host), memory_(scratch_bytes), tensors_(tables.buffers.size()) {
+    values_ = memory_.take<int64_t>(tables.program.workspace_size());
+    addresses_ = memory_.take<void*>(tables.buffers.size());
+    args_ = memory_.take<void*>(tables.most_args);
+    symbols_ = memory_.take<int64_t>(tables.most_symbols);
+    operands_ = memory_.take<Operand>(tables.most_operands);
+    destinations_ = memory_.take<TensorView>(tables.most_results);
+    dims_ = memory_.take<int64_t>(tables.most_dims);
+    sizes_ = memory_.take<int64_t>(most_rank);
+    strides_ = memory_.take<int64_t>(most_rank);
+  }
+
+  void bind(std::vector<Value>& inputs, const CallOptions& options) {
+    if (inputs.size() != plan_.inputs.size()) {
+      throw_user_error("expected {} inputs, found {}", plan_.inputs.size(), inputs.size());
+    }
+    if (options.check_inputs) check_ranks_and_types(plan_, tables_, inputs);
+    for (const SymbolBinding& b : tables_.bindings) {
+      const Value& input = inputs[b.input];
+      const auto dim = static_cast<uint32_t>(b.dim);
+      values_[b.slot] = b.dim < 0       ? input.integer
+                        : dim < b.rank  ? input.tensor.sizes_data[dim]
+                                        : input.tensor.strides_data[dim - b.rank];
+    }
+    if (options.check_inputs) check_symbols(plan_, tables_, inputs, values_);
+    tables_.program.run(values_);
+    if (options.check_inputs) check_geometry(plan_, tables_, inputs, values_);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (tables_.input_buffers[i] < 0) continue;
+      const auto buffer = static_cast<size_t>(tables_.input_buffers[i]);
+      addresses_[buffer] = inputs[i].tensor.data;
+      tensors_[buffer] = std::move(inputs[i].tensor);
+    }
+    for (uint32_t buffer : tables_.unused_inputs) tensors_[buffer].owner.reset();
+  }
+
+  void take_arena() {
+    stream_ = tables_.uses_cuda ? host_.current_stream(tables_.cuda_device) : nullptr;
+    if (!tables_.has_arena) return;
+    void* base = nullptr;
+    arena_ = host_.allocate(plan_.arena_device, values_[tables_.arena_bytes], &base);
+    for (size_t i = 0; i < tables_.buffers.size(); ++i) {
+      const BufferTable& buffer = tables_.buffers[i];
+      if (buffer.kind == plan::Buffer::Kind::Arena) {
+        addresses_[i] = static_cast<std::byte*>(base) + values_[buffer.arena_offset];
+      }
+    }
+  }
+
+  template <class KernelOf>
+  void walk(size_t& step_number, const KernelOf& kernel_of) {
+    for (; step_number < tables_.steps.size(); ++step_number) {
+      const StepTable& step = tables_.steps[step_number];
+      switch (step.kind) {
+        case StepTable::Kind::Allocate:
+          allocate(step.index);
+          break;
+        case StepTable::Kind::Free:
+          tensors_[step.index].owner.reset();
+          break;
+        case StepTable::Kind::Launch:
+          launch(tables_.launches[step.index], kernel_of);
+          break;
+        case StepTable::Kind::Extern:
+          call_extern(tables_.externs[step.index]);
+          break;
+      }
+      for (uint32_t i = 0; i < step.releases_count; ++i) tensors_[tables_.releases[step.releases_first + i]].owner.reset();
+    }
+  }
+
+  std::vector<Value> outputs() {
+    std::vector<Value> results(tables_.outputs.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const OutputTable& output = tables_.outputs[i];
+      switch (output.kind) {
+        case plan::Output::Kind::Tensor:
+          results[i] = Value(output.last_use ? std::move(tensors_[output.buffer]) : tensors_[output.buffer]);
+          break;
+        case plan::Output::Kind::View: {
+          const TensorView view = window(output.geometry, dims_);
+          void* data = element_address(output.buffer, values_[output.offset]);
+          results[i] = Value(host_.alias(tensors_[output.buffer], data, output.dtype, view.sizes, view.strides));
+          break;
+        }
+        case plan::Output::Kind::Symbol:
+          results[i] = Value(values_[output.symbol]);
+          break;
+        case plan::Output::Kind::None:
+          break;
+      }
+    }
+    return results;
+  }
+
+ private:
+  void* element_address(uint32_t buffer, int64_t offset) const {
+    return static_cast<std::byte*>(addresses_[buffer]) + offset * byte_size(tables_.buffers[buffer].dtype);
+  }
+
+  // Sizes and strides evaluated into `to`, which holds at least 2 * rank values.
+  TensorView window(Geometry geometry, std::span<int64_t> to) const {
+    for (uint32_t d = 0; d < 2 * geometry.rank; ++d) to[d] = values_[tables_.dims[geometry.first + d]];
+    TensorView view;
+    view.sizes = to.subspan(0, geometry.rank);
+    view.strides = to.subspan(geometry.rank, geometry.rank);
+    return view;
+  }
+
+  TensorView buffer_view(uint32_t buffer, std::span<int64_t> to) const {
+    const BufferTable& table = tables_.buffers[buffer];
+    TensorView view = window(table.geometry, to);
+    view.data = addresses_[buffer];
+    view.dtype = table.dtype;
+    view.device = table.device;
+    view.base = tensors_[buffer].owner ? &tensors_[buffer] : nullptr;
+    view.whole = view.base != nullptr;
+    return view;
+  }
+
+  void allocate(uint32_t buffer) {
+    const BufferTable& table = tables_.buffers[buffer];
+    const Slot* slots = tables_.dims.data() + table.geometry.first;
+    const uint32_t rank = table.geometry.rank;
+    for (uint32_t d = 0; d < rank; ++d) {
+      sizes_[d] = values_[slots[d]];
+      strides_[d] = values_[slots[rank + d]];
+    }
+    tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
+    addresses_[buffer] = tensors_[buffer].data;
+  }
+
+  template <class KernelOf>
+  void launch(const LaunchTable& table, const KernelOf& kernel_of) {
+    const int64_t grid_x = values_[table.grid_x], grid_y = values_[table.grid_y];
+    if (grid_x <= 0 || grid_y <= 0) return;
+    for (size_t i = 0; i < table.args.size(); ++i) args_[i] = addresses_[table.args[i]];
+    for (size_t i = 0; i < table.symbols.size(); ++i) symbols_[i] = values_[table.symbols[i]];
+    plan::Variant variant;
+    for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args_[i]);
+    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
+    kernel_of(table.kernel, variant)
+        .launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), grid_x, grid_y,
+                table.on_cuda ? stream_ : nullptr);
+  }
+
+  void call_extern(const ExternTable& table) {
+    size_t used = 0;
+    for (size_t i = 0; i < table.operands.size(); ++i) {
+      const OperandTable& from = table.operands[i];
+      Operand& to = operands_[i];
+      to = Operand();
+      if (!from.is_tensor) {
+        to.integer = values_[from.integer];
+        continue;
+      }
+      to.kind = Operand::Kind::Tensor;
+      to.tensor = window(from.geometry, dims_.subspan(used));
+      used += 2 * from.geometry.rank;
+      to.tensor.data = element_address(from.buffer, values_[from.offset]);
+      to.tensor.dtype = from.dtype;
+      to.tensor.device = tables_.buffers[from.buffer].device;
+      to.tensor.base = tensors_[from.buffer].owner ? &tensors_[from.buffer] : nullptr;
+      to.tensor.whole = from.whole && to.tensor.base != nullptr;
+    }
+    const std::span<const Operand> operands = operands_.first(table.operands.size());
+    if (table.planned_out) {
+      for (size_t i = 0; i < table.results.size(); ++i) {
+        const auto buffer = static_cast<uint32_t>(table.results[i]);
+        destinations_[i] = buffer_view(buffer, dims_.subspan(used));
+        used += 2 * tables_.buffers[buffer].geometry.rank;
+      }
+      table.callee->call(host_, operands, destinations_.first(table.results.size()), {});
+      return;
+    }
+    std::vector<TensorRef> results(table.results.size());
+    table.callee->call(host_, operands, {}, results);
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (table.results[i] < 0) continue;
+      keep_result(table, i, static_cast<uint32_t>(table.results[i]), results[i], dims_.subspan(used));
+    }
+  }
+
+  // Stores what an extern returned, in the layout that the plan declares: kernels were compiled for that one.
+  void keep_result(const ExternTable& table, size_t index, uint32_t buffer, TensorRef& result, std::span<int64_t> dims) {
+    const BufferTable& declared = tables_.buffers[buffer];
+    const TensorView view = window(declared.geometry, dims);
+    const auto text = [](std::span<const int64_t> numbers) {
+      std::string all;
+      for (int64_t n : numbers) all += (all.empty() ? "" : ", ") + std::to_string(n);
+      return "[" + all + "]";
+    };
+    if (!result.owner || result.dtype != declared.dtype || result.device != declared.device ||
+        !std::ranges::equal(result.sizes(), view.sizes)) {
+      throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", table.name, index,
+                     result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()), to_string(result.device),
+                     to_string(declared.dtype), text(view.sizes), to_string(declared.device));
+    }
+    bool same = true, empty = false;
+    for (uint32_t d = 0; d < result.rank; ++d) {
+      same &= result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
+      empty |= view.sizes[d] == 0;
+    }
+    if (declared.kind == plan::Buffer::Kind::ExternOwned && (same || empty)) [[likely]] {
+      addresses_[buffer] = result.data;
+      tensors_[buffer] = std::move(result);
+      return;
+    }
+    if (table.result_aliases[index]) {
+      throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", table.name, index,
+                     text(result.strides()), text(view.strides));
+    }
+    if (declared.kind == plan::Buffer::Kind::ExternOwned) {
+      tensors_[buffer] = host_.empty_strided(declared.dtype, declared.device, view.sizes, view.strides);
+      addresses_[buffer] = tensors_[buffer].data;
+    }
+    TensorView to = view;
+    to.data = addresses_[buffer];
+    to.dtype = declared.dtype;
+    to.device = declared.device;
+    to.base = tensors_[buffer].owner ? &tensors_[buffer] : nullptr;
+    to.whole = to.base != nullptr;
+    host_.copy_strided(to, {result.data, result.dtype, result.device, result.sizes(), result.strides(), &result, true});
+  }
+
+  const plan::Plan& plan_;
+  const Tables& tables_;
+  Host& host_;
+  CallMemory memory_;
+  Owner arena_;
+  std::vector<TensorRef> tensors_;  // for each buffer; empty for those in the arena
+  std::span<int64_t> values_;
+  std::span<void*> addresses_;
+  std::span<void*> args_;
+  std::span<int64_t> symbols_;
+  std::span<Operand> operands_;
+  std::span<TensorView> destinations_;
+  std::span<int64_t> dims_, sizes_, strides_;
+  void* stream_ = nullptr;
+};
+
+}  // namespace
+
+Executable::Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host)
+    : impl_(std::make_unique<Impl>(std::move(plan), std::move(kernels), host)) {}
+Executable::~Executable() = default;
+
+const plan::Plan& Executable::plan() const { return impl_->plan; }
+
+std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const CallOptions& options) const {
+  Call call(impl_->plan, impl_->tables, host, impl_->scratch, impl_->most_rank);
+  call.bind(inputs, options);
+  inputs.clear();
+  call.take_arena();
+  size_t step = 0;
+  try {
+    call.walk(step, [this](uint32_t kernel, plan::Variant variant) -> const LoadedKernel& {
+      return impl_->kernel(kernel, variant);
+    });
+  } catch (const Error& error) {
+    rethrow_with(error, describe_failed_step(impl_->plan, step));
+  }
+  return call.outputs();
+}
+
+}  // namespace cxxinductor::runtime

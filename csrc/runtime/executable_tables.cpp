@@ -1,0 +1,275 @@
+#include "runtime/executable_tables.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+namespace {
+
+std::vector<std::string> symbol_names(const plan::Plan& plan) {
+  std::vector<std::string> names;
+  for (const plan::SymbolSource& source : plan.symbols) {
+    if (std::find(names.begin(), names.end(), source.symbol) == names.end()) names.push_back(source.symbol);
+  }
+  return names;
+}
+
+class TableBuilder {
+ public:
+  TableBuilder(const plan::Plan& plan, Host& host) : plan_(plan), host_(host) {
+    names_ = symbol_names(plan);
+    tables_.program = sym::Program(names_);
+  }
+
+  Tables build() {
+    add_buffers();
+    add_inputs();
+    for (const plan::Step& step : plan_.steps) std::visit([this](const auto& s) { add_step(s); }, step);
+    add_outputs();
+    add_releases();
+    tables_.arena_bytes = slot(plan_.arena_bytes);
+    tables_.has_arena = !plan_.arena_bytes.is_constant(0);
+    return std::move(tables_);
+  }
+
+ private:
+  Slot slot(sym::Expr e) { return tables_.program.add(e); }
+
+  Geometry geometry(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides) {
+    CXXI_CHECK(sizes.size() == strides.size(), "{} sizes and {} strides", sizes.size(), strides.size());
+    const Geometry result{static_cast<uint32_t>(tables_.dims.size()), static_cast<uint32_t>(sizes.size())};
+    for (sym::Expr e : sizes) tables_.dims.push_back(slot(e));
+    for (sym::Expr e : strides) tables_.dims.push_back(slot(e));
+    return result;
+  }
+
+  void add_buffers() {
+    for (const plan::Buffer& buffer : plan_.buffers) {
+      BufferTable table{buffer.kind, buffer.dtype, buffer.device, geometry(buffer.sizes, buffer.strides)};
+      if (buffer.kind == plan::Buffer::Kind::Arena) {
+        table.arena_offset = slot(buffer.arena_offset);
+        table.bytes = slot(buffer.bytes);
+      }
+      tables_.buffers.push_back(table);
+    }
+  }
+
+  void add_inputs() {
+    for (const plan::Input& input : plan_.inputs) {
+      const bool tensor = input.kind == plan::Input::Kind::Tensor;
+      tables_.input_buffers.push_back(tensor ? static_cast<int64_t>(input.buffer.index()) : -1);
+    }
+    for (const plan::SymbolSource& source : plan_.symbols) {
+      CXXI_CHECK(source.input < plan_.inputs.size(), "symbol {} comes from input {}", source.symbol, source.input);
+      const plan::Input& input = plan_.inputs[source.input];
+      SymbolBinding binding{0, source.input, source.dim, 0, plan_.facts.range(source.symbol),
+                            plan_.facts.divisor(source.symbol)};
+      binding.slot = static_cast<Slot>(std::find(names_.begin(), names_.end(), source.symbol) - names_.begin());
+      if (source.dim >= 0) {
+        CXXI_CHECK(input.kind == plan::Input::Kind::Tensor, "symbol {} reads a size of an input that is no tensor",
+                   source.symbol);
+        binding.rank = static_cast<uint32_t>(plan_.buffers[input.buffer].sizes.size());
+        CXXI_CHECK(static_cast<uint32_t>(source.dim) < 2 * binding.rank, "symbol {}: dimension {} of rank {}",
+                   source.symbol, source.dim, binding.rank);
+      } else {
+        CXXI_CHECK(input.kind == plan::Input::Kind::Symbol, "symbol {} is read from an input that is no integer",
+                   source.symbol);
+      }
+      tables_.bindings.push_back(binding);
+    }
+  }
+
+  void use_buffer(plan::BufferId id) { last_use_[id.index()] = tables_.steps.size(); }
+
+  void add_step(const plan::Allocate& step) {
+    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Own, "buffer {} is allocated but not Own",
+               plan_.buffers[step.buffer].name);
+    tables_.steps.push_back({StepTable::Kind::Allocate, step.buffer.index()});
+  }
+  void add_step(const plan::Free& step) { tables_.steps.push_back({StepTable::Kind::Free, step.buffer.index()}); }
+
+  void add_step(const plan::Launch& step) {
+    const plan::Kernel& kernel = plan_.kernels[step.kernel];
+    CXXI_CHECK(step.args.size() == kernel.params.size(), "kernel {} takes {} buffers, the launch has {}", kernel.name,
+               kernel.params.size(), step.args.size());
+    CXXI_CHECK(step.symbol_args.size() == kernel.symbols.size(), "kernel {} takes {} symbols, the launch has {}",
+               kernel.name, kernel.symbols.size(), step.symbol_args.size());
+    LaunchTable table;
+    table.kernel = step.kernel.index();
+    table.on_cuda = kernel.device.type == DeviceType::Cuda;
+    if (table.on_cuda) {
+      tables_.uses_cuda = true;
+      tables_.cuda_device = kernel.device;
+    }
+    for (size_t i = 0; i < step.args.size(); ++i) {
+      table.args.push_back(step.args[i].index());
+      use_buffer(step.args[i]);
+      // Element-aligned addresses are enough for the vector loads of the CPU.
+      if (kernel.params[i].aligned && table.on_cuda) table.aligned_args.push_back(static_cast<uint32_t>(i));
+    }
+    sym::Substitution actual;
+    for (size_t i = 0; i < step.symbol_args.size(); ++i) {
+      table.symbols.push_back(slot(step.symbol_args[i]));
+      actual.emplace(kernel.symbols[i], step.symbol_args[i]);
+    }
+    table.grid_x = slot(step.grid_x);
+    table.grid_y = slot(step.grid_y);
+    table.checks_index_limit = table.on_cuda && !kernel.always_index32;
+    table.index_limit = slot(table.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
+    tables_.most_args = std::max(tables_.most_args, table.args.size());
+    tables_.most_symbols = std::max(tables_.most_symbols, table.symbols.size());
+    tables_.steps.push_back({StepTable::Kind::Launch, static_cast<uint32_t>(tables_.launches.size())});
+    tables_.launches.push_back(std::move(table));
+  }
+
+  OperandTable operand(const plan::View& view) {
+    const plan::Buffer& buffer = plan_.buffers[view.buffer];
+    OperandTable table{true};
+    table.buffer = view.buffer.index();
+    table.dtype = view.dtype;
+    table.geometry = geometry(view.sizes, view.strides);
+    table.offset = slot(view.offset);
+    table.whole = view.offset.is_constant(0) && view.dtype == buffer.dtype && view.sizes == buffer.sizes &&
+                  view.strides == buffer.strides;
+    use_buffer(view.buffer);
+    return table;
+  }
+  OperandTable operand(sym::Expr e) { return {false, slot(e)}; }
+
+  void add_step(const plan::CallExtern& step) {
+    ExternTable table;
+    table.name = step.callee + (step.overload.empty() ? "" : "." + step.overload);
+    table.planned_out = step.planned_out;
+    table.callee = host_.resolve_extern(step);
+    CXXI_CHECK(table.callee != nullptr, "the host gave no callee for {}", table.name);
+    size_t dims = 0;
+    for (const auto& o : step.operands) {
+      table.operands.push_back(std::visit([this](const auto& v) { return operand(v); }, o));
+      dims += 2 * table.operands.back().geometry.rank;
+    }
+    for (size_t i = 0; i < step.results.size(); ++i) {
+      const plan::BufferId id = step.results[i];
+      CXXI_CHECK(id.valid() || !step.planned_out, "{} has a planned result without a buffer", table.name);
+      table.results.push_back(id.valid() ? static_cast<int64_t>(id.index()) : -1);
+      table.result_aliases.push_back(i < step.alias_of.size() && step.alias_of[i] >= 0);
+      if (!id.valid()) continue;
+      use_buffer(id);
+      dims += 2 * plan_.buffers[id].sizes.size();
+    }
+    tables_.most_operands = std::max(tables_.most_operands, table.operands.size());
+    tables_.most_results = std::max(tables_.most_results, table.results.size());
+    tables_.most_dims = std::max(tables_.most_dims, dims);
+    tables_.steps.push_back({StepTable::Kind::Extern, static_cast<uint32_t>(tables_.externs.size())});
+    tables_.externs.push_back(std::move(table));
+  }
+
+  void add_outputs() {
+    std::set<uint32_t> needed_later;
+    for (size_t i = plan_.outputs.size(); i-- > 0;) {
+      const plan::Output& output = plan_.outputs[i];
+      OutputTable table{output.kind};
+      switch (output.kind) {
+        case plan::Output::Kind::Tensor:
+          table.buffer = output.buffer.index();
+          break;
+        case plan::Output::Kind::View:
+          table.buffer = output.view.buffer.index();
+          table.dtype = output.view.dtype;
+          table.geometry = geometry(output.view.sizes, output.view.strides);
+          table.offset = slot(output.view.offset);
+          tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * table.geometry.rank);
+          break;
+        case plan::Output::Kind::Symbol:
+          table.symbol = slot(output.symbol);
+          break;
+        case plan::Output::Kind::None:
+          break;
+      }
+      if (output.kind == plan::Output::Kind::Tensor || output.kind == plan::Output::Kind::View) {
+        const plan::Buffer& buffer = plan_.buffers[plan::BufferId(table.buffer)];
+        CXXI_CHECK(buffer.kind != plan::Buffer::Kind::Arena, "output {} lies in the arena ({})", i, buffer.name);
+        table.last_use = needed_later.insert(table.buffer).second;
+      }
+      tables_.outputs.push_back(table);
+    }
+    std::reverse(tables_.outputs.begin(), tables_.outputs.end());
+    handed_out_ = std::move(needed_later);
+  }
+
+  void add_releases() {
+    std::map<size_t, std::vector<uint32_t>> after;
+    std::set<uint32_t> seen;
+    for (int64_t buffer : tables_.input_buffers) {
+      if (buffer < 0) continue;
+      const auto id = static_cast<uint32_t>(buffer);
+      if (handed_out_.count(id) || !seen.insert(id).second) continue;
+      if (const auto found = last_use_.find(id); found != last_use_.end()) {
+        after[found->second].push_back(id);
+      } else {
+        tables_.unused_inputs.push_back(id);
+      }
+    }
+    for (const auto& [step, buffers] : after) {
+      tables_.steps[step].releases_first = static_cast<uint32_t>(tables_.releases.size());
+      tables_.steps[step].releases_count = static_cast<uint32_t>(buffers.size());
+      tables_.releases.insert(tables_.releases.end(), buffers.begin(), buffers.end());
+    }
+  }
+
+  const plan::Plan& plan_;
+  Host& host_;
+  std::vector<std::string> names_;
+  std::map<uint32_t, size_t> last_use_;
+  std::set<uint32_t> handed_out_;
+  Tables tables_;
+};
+
+std::string step_name(const plan::Plan& plan, const plan::Step& step) {
+  struct Namer {
+    const plan::Plan& plan;
+    std::string operator()(const plan::Allocate& s) const { return "allocate " + plan.buffers[s.buffer].name; }
+    std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
+    std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
+    std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
+  };
+  return std::visit(Namer{plan}, step);
+}
+
+void add_written(const plan::Plan& plan, const plan::Step& step, std::set<uint32_t>& written) {
+  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
+    const plan::Kernel& kernel = plan.kernels[launch->kernel];
+    for (size_t i = 0; i < launch->args.size(); ++i) {
+      if (kernel.params[i].written) written.insert(launch->args[i].index());
+    }
+  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+    for (uint32_t operand : call->mutated_operands) {
+      if (const auto* view = std::get_if<plan::View>(&call->operands[operand])) written.insert(view->buffer.index());
+    }
+    if (call->planned_out) {
+      for (plan::BufferId result : call->results) written.insert(result.index());
+    }
+  }
+}
+
+}  // namespace
+
+Tables build_tables(const plan::Plan& plan, Host& host) { return TableBuilder(plan, host).build(); }
+
+std::string describe_failed_step(const plan::Plan& plan, size_t step) {
+  std::set<uint32_t> written;
+  for (size_t i = 0; i <= step; ++i) add_written(plan, plan.steps[i], written);
+  std::string names;
+  for (size_t i = 0; i < plan.inputs.size(); ++i) {
+    const plan::Input& input = plan.inputs[i];
+    if (input.kind != plan::Input::Kind::Tensor || !written.count(input.buffer.index())) continue;
+    names += (names.empty() ? "" : ", ") + (input.source.empty() ? plan.buffers[input.buffer].name : input.source);
+  }
+  std::string text = fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
+  if (!names.empty()) text += "; these inputs may already have been written: " + names;
+  return text + ")";
+}
+
+}  // namespace cxxinductor::runtime

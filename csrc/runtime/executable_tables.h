@@ -1,0 +1,124 @@
+// What Executable works out once from a plan: slots of one flat sym::Program, buffer numbers, prebuilt steps. Internal to
+// the runtime. All slots index the call's workspace of int64 values; all lists that a call walks are contiguous.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "runtime/host.h"
+#include "sym/program.h"
+
+namespace cxxinductor::runtime {
+
+using Slot = uint32_t;
+
+struct SymbolBinding {
+  Slot slot;
+  uint32_t input;
+  int dim;           // as in plan::SymbolSource
+  uint32_t rank;     // declared rank of that input
+  sym::Interval range;
+  int64_t divisor = 1;
+};
+
+// Sizes, then strides: 2 * rank slots from `first` in Tables::dims.
+struct Geometry {
+  uint32_t first = 0;
+  uint32_t rank = 0;
+};
+
+struct BufferTable {
+  plan::Buffer::Kind kind;
+  DType dtype;
+  Device device;
+  Geometry geometry;
+  Slot arena_offset = 0;
+  Slot bytes = 0;
+};
+
+struct LaunchTable {
+  uint32_t kernel;
+  std::vector<uint32_t> args;          // buffers
+  std::vector<Slot> symbols;
+  std::vector<uint32_t> aligned_args;  // positions whose address decides whether the vectorised variant may run
+  Slot grid_x, grid_y, index_limit;
+  bool checks_index_limit;
+  bool on_cuda;
+};
+
+struct OperandTable {
+  bool is_tensor;
+  Slot integer = 0;
+  uint32_t buffer = 0;
+  DType dtype = DType::F32;
+  Geometry geometry;
+  Slot offset = 0;
+  bool whole = false;
+};
+
+struct ExternTable {
+  std::unique_ptr<ExternCallee> callee;
+  std::string name;
+  std::vector<OperandTable> operands;
+  std::vector<int64_t> results;  // buffers; -1: not wanted
+  std::vector<bool> result_aliases;
+  bool planned_out;
+};
+
+struct StepTable {
+  enum class Kind : uint8_t { Allocate, Free, Launch, Extern };
+  Kind kind;
+  uint32_t index;                 // Allocate, Free: the buffer; else into launches or externs
+  uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
+};
+
+struct OutputTable {
+  plan::Output::Kind kind;
+  uint32_t buffer = 0;
+  bool last_use = false;  // Tensor: no later output needs the buffer: it is moved
+  DType dtype = DType::F32;
+  Geometry geometry;
+  Slot offset = 0;
+  Slot symbol = 0;
+};
+
+struct Tables {
+  sym::Program program;
+  std::vector<SymbolBinding> bindings;
+  std::vector<Slot> dims;
+  std::vector<BufferTable> buffers;
+  std::vector<int64_t> input_buffers;   // for each plan input: buffer, or -1
+  std::vector<uint32_t> unused_inputs;  // buffers released before the first step
+  std::vector<uint32_t> releases;
+  std::vector<StepTable> steps;
+  std::vector<LaunchTable> launches;
+  std::vector<ExternTable> externs;
+  std::vector<OutputTable> outputs;
+  Slot arena_bytes = 0;
+  bool has_arena = false;
+  bool uses_cuda = false;
+  Device cuda_device;
+  // Largest needs of one step, for the call's scratch memory.
+  size_t most_args = 0, most_symbols = 0, most_operands = 0, most_results = 0, most_dims = 0;
+};
+
+// `plan` must outlive the tables (callees refer to its calls). InternalError when the plan breaks an invariant.
+Tables build_tables(const plan::Plan& plan, Host& host);
+
+// UserError naming the input, what was expected and what was found. Runs before the symbols are bound.
+void check_ranks_and_types(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs);
+// Ranges of symbols, and that every place that gives a symbol agrees; needs the symbols in the workspace.
+void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
+                   std::span<const int64_t> values);
+// Sizes and strides, once the workspace holds all values.
+void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
+                    std::span<const int64_t> values);
+
+// " (at step 3 of 12, ...; these inputs had been written: x)" for an error raised by a step.
+std::string describe_failed_step(const plan::Plan& plan, size_t step);
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,316 @@
+#include "schedule/fusion/dependencies.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::BufferId;
+
+constexpr int64_t label_gap = int64_t{1} << 24;
+constexpr size_t path_budget = 4096;  // edges looked at before two steps count as too far apart
+
+void sort_unique(std::vector<BufferId>& ids) {
+  std::sort(ids.begin(), ids.end());
+  ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+}
+
+void extern_accesses(const loops::ExternCall& call, RegionFacts& facts) {
+  for (size_t i = 0; i < call.operands.size(); ++i)
+    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) facts.reads.push_back(view->buffer);
+  for (uint32_t i : call.mutated_operands)
+    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) facts.writes.push_back(view->buffer);
+  facts.writes.insert(facts.writes.end(), call.results.begin(), call.results.end());
+  sort_unique(facts.reads);
+  sort_unique(facts.writes);
+}
+
+}  // namespace
+
+RegionFacts facts_of(const loops::Region& region) {
+  RegionFacts facts;
+  for (const loops::Stmt& stmt : region.body) {
+    if (const auto* load = stmt.as<loops::Load>()) facts.reads.push_back(load->buffer);
+    if (const auto* store = stmt.as<loops::Store>()) facts.writes.push_back(store->buffer);
+    if (const auto* reduce = stmt.as<loops::Reduce>()) facts.reduced |= reduce->over;
+    if (stmt.as<loops::Check>()) ++facts.checks;
+    if (const auto* apply = stmt.as<loops::Apply>()) {
+      ++facts.applies;
+      if (info(apply->op).traits.transcendental) ++facts.transcendental;
+    }
+  }
+  for (size_t v = 0; v < region.vars.size(); ++v) facts.all |= loops::VarSet::of(loops::VarId(v));
+  sort_unique(facts.reads);
+  sort_unique(facts.writes);
+  return facts;
+}
+
+Dependencies::Dependencies(loops::Program program) : program_(std::move(program)) {
+  readers_.resize(program_.buffers.size());
+  writers_.resize(program_.buffers.size());
+  handed_out_.resize(program_.buffers.size(), false);
+  for (size_t b = 0; b < program_.buffers.size(); ++b)
+    handed_out_[BufferId(b)] = program_.buffers[BufferId(b)].role != loops::Buffer::Role::Temporary;
+  for (const loops::ProgramOutput& output : program_.outputs) {
+    if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = true;
+    if (output.kind == loops::ProgramOutput::Kind::View) handed_out_[output.view.buffer] = true;
+  }
+  find_memories();
+  for (loops::Step& step : program_.steps) {
+    Node added;
+    if (const auto* region = std::get_if<loops::Region>(&step)) added.facts = facts_of(*region);
+    else extern_accesses(std::get<loops::ExternCall>(step), added.facts);
+    added.step = std::move(step);
+    StepId id = steps_.push_back(std::move(added));
+    node(id).parent = id;
+    node(id).label = static_cast<int64_t>(id.index() + 1) * label_gap;
+    node(id).previous = tail_;
+    if (tail_.valid()) node(tail_).next = id;
+    else head_ = id;
+    tail_ = id;
+    note_accesses(id);
+  }
+  program_.steps.clear();
+  build_edges();
+}
+
+loops::BufferId Dependencies::add_buffer(loops::Buffer buffer) {
+  BufferId id = program_.buffers.push_back(std::move(buffer));
+  readers_.resize(program_.buffers.size());
+  writers_.resize(program_.buffers.size());
+  handed_out_.resize(program_.buffers.size(), false);
+  memory_of_.push_back(static_cast<uint32_t>(memory_writers_.size()));
+  memory_writers_.emplace_back();
+  return id;
+}
+
+void Dependencies::note_accesses(StepId id) {
+  for (BufferId b : node(id).facts.reads) readers_[b].push_back(id);
+  for (BufferId b : node(id).facts.writes) {
+    writers_[b].push_back(id);
+    memory_writers_[memory_of_[b]].push_back(id);
+  }
+}
+
+void Dependencies::find_memories() {
+  std::vector<uint32_t> alias(program_.buffers.size());
+  for (uint32_t b = 0; b < alias.size(); ++b) alias[b] = b;
+  auto root = [&](BufferId b) {
+    uint32_t i = b.index();
+    while (alias[i] != i) i = alias[i] = alias[alias[i]];
+    return i;
+  };
+  for (const loops::Step& step : program_.steps)
+    if (const auto* call = std::get_if<loops::ExternCall>(&step))
+      for (size_t r = 0; r < call->results.size() && r < call->alias_of.size(); ++r)
+        if (int from = call->alias_of[r]; from >= 0)
+          if (const auto* view = std::get_if<loops::View>(&call->operands[static_cast<size_t>(from)]))
+            alias[root(call->results[r])] = root(view->buffer);
+  for (size_t b = 0; b < alias.size(); ++b) memory_of_.push_back(root(BufferId(b)));
+  memory_writers_.resize(alias.size());
+}
+
+void Dependencies::build_edges() {
+  const size_t memories = memory_writers_.size();
+  std::vector<StepId> last_writer(memories), ordered;
+  std::vector<std::vector<StepId>> readers_since(memories);
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    StepId id(s);
+    for (BufferId b : node(id).facts.reads) {
+      if (StepId writer = last_writer[memory_of_[b]]; writer.valid()) add_edge(writer, id);
+      readers_since[memory_of_[b]].push_back(id);
+    }
+    for (BufferId b : node(id).facts.writes) {
+      uint32_t memory = memory_of_[b];
+      if (last_writer[memory].valid()) add_edge(last_writer[memory], id);
+      for (StepId reader : readers_since[memory]) add_edge(reader, id);
+      readers_since[memory].clear();
+      last_writer[memory] = id;
+    }
+    const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
+    if (!call || !call->ordered) continue;
+    if (!ordered.empty()) add_edge(ordered.back(), id);
+    ordered.push_back(id);
+  }
+}
+
+void Dependencies::add_edge(StepId a, StepId b) {
+  if (a == b) return;
+  node(a).after.push_back(b);
+  node(b).before.push_back(a);
+}
+
+StepId Dependencies::find(StepId id) const {
+  while (node(id).parent != id) id = node(id).parent;
+  return id;
+}
+
+const loops::Region* Dependencies::region(StepId id) const { return std::get_if<loops::Region>(&node(id).step); }
+
+std::vector<StepId> Dependencies::order() const {
+  std::vector<StepId> ids;
+  for (StepId id = head_; id.valid(); id = node(id).next) ids.push_back(id);
+  return ids;
+}
+
+bool Dependencies::reads(StepId id, BufferId buffer) const {
+  return alive(id) && std::binary_search(node(id).facts.reads.begin(), node(id).facts.reads.end(), buffer);
+}
+
+std::optional<StepId> Dependencies::producer(BufferId buffer) const {
+  if (program_.buffers[buffer].role == loops::Buffer::Role::Input) return std::nullopt;
+  std::optional<StepId> found;
+  for (StepId id : writers_[buffer]) {
+    id = find(id);
+    const auto& writes = node(id).facts.writes;
+    if (node(id).removed || !std::binary_search(writes.begin(), writes.end(), buffer)) continue;
+    if (!region(id) || (found && *found != id)) return std::nullopt;
+    found = id;
+  }
+  return found;
+}
+
+std::vector<StepId> Dependencies::readers(BufferId buffer) const {
+  std::vector<StepId> found;
+  std::unordered_set<StepId> seen;
+  for (StepId id : readers_[buffer])
+    if (id = find(id); reads(id, buffer) && seen.insert(id).second) found.push_back(id);
+  return found;
+}
+
+bool Dependencies::needed_beyond(BufferId buffer, StepId a, StepId b) const {
+  if (handed_out_[buffer]) return true;
+  for (StepId id : readers_[buffer])
+    if (id = find(id); id != a && id != b && reads(id, buffer)) return true;
+  return false;
+}
+
+bool Dependencies::overwritten_between(BufferId buffer, StepId a, StepId b) const {
+  for (StepId id : memory_writers_[memory_of_[buffer]])
+    if (id = find(id); alive(id) && id != b && before(a, id) && before(id, b)) return true;
+  return false;
+}
+
+Dependencies::Path Dependencies::path_between(StepId first, StepId second, std::vector<StepId>* between) const {
+  between->clear();
+  std::unordered_set<StepId> seen;
+  std::vector<StepId> work;
+  size_t budget = path_budget;
+  bool found = false;
+  auto visit = [&](StepId from, bool direct) {
+    for (StepId id : node(from).before) {
+      if (budget-- == 0) return false;
+      id = find(id);
+      if (id == first && !direct) found = true;
+      if (id == second || id == first || !before(first, id) || !seen.insert(id).second) continue;
+      work.push_back(id);
+    }
+    return true;
+  };
+  if (!visit(second, true)) return Path::TooFar;
+  for (size_t next = 0; next < work.size() && !found; ++next)
+    if (!visit(work[next], false)) return Path::TooFar;
+  if (found) return Path::Exists;
+  *between = std::move(work);
+  std::sort(between->begin(), between->end(), [&](StepId a, StepId b) { return before(a, b); });
+  return Path::None;
+}
+
+void Dependencies::unlink(StepId id) {
+  Node& n = node(id);
+  (n.previous.valid() ? node(n.previous).next : head_) = n.next;
+  (n.next.valid() ? node(n.next).previous : tail_) = n.previous;
+}
+
+void Dependencies::relabel() {
+  int64_t label = 0;
+  for (StepId id = head_; id.valid(); id = node(id).next) node(id).label = label += label_gap;
+}
+
+void Dependencies::link_before(StepId id, StepId next) {
+  StepId previous = node(next).previous;
+  auto low = [&] { return previous.valid() ? node(previous).label : 0; };
+  if (node(next).label - low() < 2) relabel();
+  Node& n = node(id);
+  n.label = low() + (node(next).label - low()) / 2;
+  n.previous = previous;
+  n.next = next;
+  (previous.valid() ? node(previous).next : head_) = id;
+  node(next).previous = id;
+}
+
+StepId Dependencies::merge(StepId first, StepId second, const std::vector<StepId>& between, loops::Region fused) {
+  for (StepId id : between) {
+    unlink(id);
+    link_before(id, first);
+  }
+  // The step with more edges survives, so that edges move few times in all.
+  auto edges = [&](StepId id) { return node(id).before.size() + node(id).after.size(); };
+  StepId survivor = edges(first) >= edges(second) ? first : second;
+  StepId gone = survivor == first ? second : first;
+  if (survivor == second) {
+    unlink(second);
+    link_before(second, first);
+  }
+  unlink(gone);
+  node(gone).parent = survivor;
+  Node& kept = node(survivor);
+  kept.before.insert(kept.before.end(), node(gone).before.begin(), node(gone).before.end());
+  kept.after.insert(kept.after.end(), node(gone).after.begin(), node(gone).after.end());
+  node(gone) = Node{.step = {}, .facts = {}, .parent = survivor, .removed = true};
+  kept.facts = facts_of(fused);
+  kept.step = std::move(fused);
+  ++kept.version;
+  return survivor;
+}
+
+void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops::Region region) {
+  RegionFacts now = facts_of(region);
+  for (BufferId b : now.reads) {
+    if (reads(reader, b)) continue;
+    readers_[b].push_back(reader);
+    for (StepId writer : memory_writers_[memory_of_[b]])
+      if (writer = find(writer); alive(writer) && writer != reader && writer != producer)
+        before(writer, reader) ? add_edge(writer, reader) : add_edge(reader, writer);
+  }
+  node(reader).facts = std::move(now);
+  node(reader).step = std::move(region);
+  ++node(reader).version;
+}
+
+void Dependencies::replace(StepId id, loops::Region region) {
+  node(id).facts = facts_of(region);
+  node(id).step = std::move(region);
+  ++node(id).version;
+}
+
+void Dependencies::insert_before(StepId next, loops::Region region) {
+  Node added;
+  added.facts = facts_of(region);
+  added.step = std::move(region);
+  added.before = node(next).before;
+  StepId id = steps_.push_back(std::move(added));
+  node(id).parent = id;
+  link_before(id, next);
+  for (StepId earlier : node(id).before) node(find(earlier)).after.push_back(id);
+  // What may overwrite next's inputs comes after next, hence after this step.
+  add_edge(id, next);
+  note_accesses(id);
+  for (BufferId b : node(id).facts.writes) readers_[b].push_back(next);
+}
+
+void Dependencies::remove(StepId id) {
+  unlink(id);
+  node(id).removed = true;
+  node(id).facts = {};
+}
+
+loops::Program Dependencies::finish() && {
+  for (StepId id : order()) program_.steps.push_back(std::move(node(id).step));
+  return std::move(program_);
+}
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,99 @@
+// The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
+// the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of extern
+// results included) and from ordered externs; merging two steps unites their edges.
+//
+// The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
+// that lie between the two.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/loops/loops.h"
+#include "support/typed_id.h"
+
+namespace cxxinductor::schedule {
+
+struct StepTag;
+using StepId = Id<StepTag>;
+
+// What is read off a region once for each version of it.
+struct RegionFacts {
+  std::vector<loops::BufferId> reads, writes;  // sorted, distinct
+  loops::VarSet all, reduced;
+  int checks = 0, applies = 0, transcendental = 0;
+  bool pointwise() const { return reduced.empty() && checks == 0; }
+};
+RegionFacts facts_of(const loops::Region& region);
+
+class Dependencies {
+ public:
+  explicit Dependencies(loops::Program program);
+
+  const loops::Program& program() const { return program_; }
+  loops::BufferId add_buffer(loops::Buffer buffer);
+  size_t step_count() const { return steps_.size(); }
+  StepId find(StepId id) const;       // the step that id was merged into
+  bool alive(StepId id) const { return find(id) == id && !node(id).removed; }
+  const loops::Region* region(StepId id) const;  // null for externs
+  const RegionFacts& facts(StepId id) const { return node(id).facts; }
+  uint32_t version(StepId id) const { return node(id).version; }  // rises when the region changes
+  bool before(StepId a, StepId b) const { return node(a).label < node(b).label; }
+  std::vector<StepId> order() const;
+
+  // The one region that stores a temporary or output buffer; nothing for inputs and extern results.
+  std::optional<StepId> producer(loops::BufferId buffer) const;
+  std::vector<StepId> readers(loops::BufferId buffer) const;  // externs included, in no particular order but stable
+  // Whether something other than `a` and `b` needs the buffer in memory.
+  bool needed_beyond(loops::BufferId buffer, StepId a, StepId b) const;
+  // Whether the buffer is an output, or what an output views.
+  bool needed_beyond_readers(loops::BufferId buffer) const { return handed_out_[buffer] != 0; }
+  // Whether somebody overwrites the buffer after step `a` and not after step `b`.
+  bool overwritten_between(loops::BufferId buffer, StepId a, StepId b) const;
+
+  enum class Path : uint8_t { None, Exists, TooFar };
+  // A path first -> x -> second through another step; `between` are the ancestors of second that stand after first.
+  Path path_between(StepId first, StepId second, std::vector<StepId>* between) const;
+  // first and second, with no path between them, become one step with this region.
+  StepId merge(StepId first, StepId second, const std::vector<StepId>& between, loops::Region fused);
+  // A reader that now reads what `producer` reads.
+  void replace_after_inlining(StepId reader, StepId producer, loops::Region region);
+  void replace(StepId id, loops::Region region);
+  void insert_before(StepId next, loops::Region region);  // its writes are read by `next` alone, its reads were next's
+  void remove(StepId id);
+  loops::Program finish() &&;  // steps in order
+
+ private:
+  struct Node {
+    loops::Step step;
+    RegionFacts facts;
+    StepId parent;
+    bool removed = false;
+    uint32_t version = 0;
+    int64_t label = 0;
+    StepId previous, next;
+    std::vector<StepId> before, after;  // edges; ids may have been merged away
+  };
+  Node& node(StepId id) { return steps_[id]; }
+  const Node& node(StepId id) const { return steps_[id]; }
+  void add_edge(StepId a, StepId b);
+  void find_memories();
+  void build_edges();
+  void note_accesses(StepId id);
+  void unlink(StepId id);
+  void link_before(StepId id, StepId next);
+  void relabel();
+  bool reads(StepId id, loops::BufferId buffer) const;
+
+  loops::Program program_;
+  IdVector<StepId, Node> steps_;
+  StepId head_, tail_;
+  IdVector<loops::BufferId, std::vector<StepId>> readers_, writers_;
+  IdVector<loops::BufferId, char> handed_out_;  // outputs and what they view
+  // Buffers that may share memory through an extern's result are one memory.
+  IdVector<loops::BufferId, uint32_t> memory_of_;
+  std::vector<std::vector<StepId>> memory_writers_;
+};
+
+}  // namespace cxxinductor::schedule

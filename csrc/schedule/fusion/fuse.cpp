@@ -1,0 +1,222 @@
+// The driver of fusion: inline what is cheap, merge pairs by what they save until nothing changes, compute instead of
+// load where that is cheaper, and split reductions that would run on a corner of the machine.
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "ir/loops/region_rewrite.h"
+#include "schedule/fusion/can_fuse.h"
+#include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/inline_producers.h"
+#include "schedule/fusion/score_fusion.h"
+#include "schedule/fusion/split_reduction.h"
+#include "schedule/fusion/substitute.h"
+#include "schedule/schedule.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+constexpr int max_rounds = 64;
+
+struct Candidate {
+  double saved = 0;
+  StepId first, second;
+  bool siblings = false;
+  size_t position = 0;  // of discovery: breaks ties
+};
+
+class Fuser {
+ public:
+  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options)
+      : dependencies_(dependencies), costs_(costs), options_(options) {}
+
+  bool merge_pairs() {
+    bool any = false;
+    for (int round = 0; round < max_rounds; ++round) {
+      bool changed = false;
+      for (const Candidate& candidate : candidates()) changed = consider(candidate) || changed;
+      if (!changed) break;
+      any = true;
+    }
+    return any;
+  }
+
+  // What kept neighbours apart, in order; pairs that merged later are left out.
+  std::vector<plan::Refusal> refusals(const std::map<StepId, std::string>& names) const {
+    std::vector<plan::Refusal> found;
+    for (const auto& [pair, reason] : reasons_)
+      if (auto first = names.find(pair.first), second = names.find(pair.second);
+          first != names.end() && second != names.end() && !reason.empty())
+        found.push_back({first->second, second->second, reason});
+    return found;
+  }
+
+ private:
+  const loops::Program& program() const { return dependencies_.program(); }
+
+  double shared_bytes(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b) const {
+    std::vector<loops::BufferId> shared;
+    std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(shared));
+    double bytes = 0;
+    for (loops::BufferId buffer : shared) bytes += costs_.buffer_bytes(buffer);
+    return bytes;
+  }
+
+  std::vector<Candidate> candidates() const {
+    std::vector<Candidate> found;
+    const std::vector<StepId> order = dependencies_.order();
+    std::vector<loops::BufferId> read_buffers;
+    for (StepId consumer : order) {
+      if (!dependencies_.region(consumer)) continue;
+      std::vector<StepId> producers;
+      for (loops::BufferId buffer : dependencies_.facts(consumer).reads) {
+        read_buffers.push_back(buffer);
+        auto producer = dependencies_.producer(buffer);
+        if (!producer || std::find(producers.begin(), producers.end(), *producer) != producers.end()) continue;
+        producers.push_back(*producer);
+        const RegionFacts &a = dependencies_.facts(*producer), &b = dependencies_.facts(consumer);
+        found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer, false,
+                         found.size()});
+      }
+    }
+    std::sort(read_buffers.begin(), read_buffers.end());
+    read_buffers.erase(std::unique(read_buffers.begin(), read_buffers.end()), read_buffers.end());
+    for (loops::BufferId buffer : read_buffers) add_siblings(buffer, found);
+    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+      return a.saved != b.saved ? a.saved > b.saved : a.position < b.position;
+    });
+    return found;
+  }
+
+  // Neighbouring readers of one buffer.
+  void add_siblings(loops::BufferId buffer, std::vector<Candidate>& found) const {
+    std::vector<StepId> readers = dependencies_.readers(buffer);
+    std::erase_if(readers, [&](StepId id) { return !dependencies_.region(id); });
+    std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
+    for (size_t i = 0; i + 1 < readers.size(); ++i) {
+      const RegionFacts &a = dependencies_.facts(readers[i]), &b = dependencies_.facts(readers[i + 1]);
+      if (shared_bytes(a.writes, b.reads) > 0) continue;  // a producer and its consumer
+      found.push_back({shared_bytes(a.reads, b.reads), readers[i], readers[i + 1], true, found.size()});
+    }
+  }
+
+  bool consider(const Candidate& candidate) {
+    StepId first = dependencies_.find(candidate.first), second = dependencies_.find(candidate.second);
+    if (first == second) return false;
+    if (dependencies_.before(second, first)) {
+      if (!candidate.siblings) return false;
+      std::swap(first, second);
+    }
+    const uint64_t key = (uint64_t{first.index()} << 32 | second.index()) * 0x9e3779b97f4a7c15ull ^
+                         (uint64_t{dependencies_.version(first)} << 32 | dependencies_.version(second)) << 1 ^
+                         static_cast<uint64_t>(candidate.siblings);
+    if (hopeless_.contains(key)) return false;
+    bool may_change = false;
+    std::string reason = try_merge(first, second, candidate.siblings, &may_change);
+    if (reason.empty()) return true;
+    if (!may_change) hopeless_.insert(key);
+    if (!candidate.siblings) reasons_[{first, second}] = std::move(reason);
+    return false;
+  }
+
+  // Empty when merged. may_change: other merges could lift the refusal.
+  std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
+    const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
+    if (a.device != b.device) return "they run on different devices";
+    if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fused_statements))
+      return fmt::format("the body would have more than {} statements", options_.max_fused_statements);
+    std::vector<StepId> between;
+    *may_change = true;
+    switch (dependencies_.path_between(first, second, &between)) {
+      case Dependencies::Path::Exists: return "another step needs the producer and is needed by the consumer";
+      case Dependencies::Path::TooFar: return "too many steps lie between them";
+      case Dependencies::Path::None: break;
+    }
+    auto needed = [&](loops::BufferId buffer) { return dependencies_.needed_beyond(buffer, first, second); };
+    FusedBody body = siblings ? join_siblings(program(), a, b) : substitute_producer(program(), a, b, needed);
+    *may_change = false;
+    if (!body.region) return body.reason;
+    if (!body.aligned) {
+      const auto& writes = dependencies_.facts(first).writes;
+      *may_change = std::any_of(writes.begin(), writes.end(), needed);
+      if (*may_change) return "its elements are read in another arrangement, and others need them stored";
+    }
+    if (auto reason = refuse_region(program(), *body.region, costs_, options_)) return *reason;
+    const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost();
+    if (costs_.region_cost(*body.region) >= apart) return "the fused region would cost more than its parts";
+    body.region->name.clear();  // named at the end
+    dependencies_.merge(first, second, between, std::move(*body.region));
+    return {};
+  }
+
+  Dependencies& dependencies_;
+  const FusionCosts& costs_;
+  const Options& options_;
+  std::unordered_set<uint64_t> hopeless_;  // pairs of versions that were refused for good
+  std::map<std::pair<StepId, StepId>, std::string> reasons_;
+};
+
+// Drops temporaries that nobody accesses any more.
+void compact_buffers(loops::Program& program) {
+  IdVector<loops::BufferId, char> used(program.buffers.size(), 0);
+  auto for_each = [&](auto&& visit) {
+    for (loops::Step& step : program.steps) {
+      if (auto* region = std::get_if<loops::Region>(&step)) {
+        for (loops::Stmt& stmt : region->body) {
+          if (auto* load = stmt.as<loops::Load>()) visit(load->buffer);
+          if (auto* store = stmt.as<loops::Store>()) visit(store->buffer);
+        }
+        continue;
+      }
+      auto& call = std::get<loops::ExternCall>(step);
+      for (auto& operand : call.operands)
+        if (auto* view = std::get_if<loops::View>(&operand)) visit(view->buffer);
+      for (loops::BufferId& result : call.results) visit(result);
+    }
+    for (loops::ProgramInput& input : program.inputs)
+      if (input.kind == loops::ProgramInput::Kind::Tensor) visit(input.buffer);
+    for (loops::ProgramOutput& output : program.outputs) {
+      if (output.kind == loops::ProgramOutput::Kind::Tensor) visit(output.buffer);
+      if (output.kind == loops::ProgramOutput::Kind::View) visit(output.view.buffer);
+    }
+  };
+  for_each([&](loops::BufferId& id) { used[id] = 1; });
+  IdVector<loops::BufferId, loops::BufferId> renumbered(program.buffers.size());
+  IdVector<loops::BufferId, loops::Buffer> kept;
+  for (size_t b = 0; b < program.buffers.size(); ++b)
+    if (used[loops::BufferId(b)]) renumbered[loops::BufferId(b)] = kept.push_back(std::move(program.buffers[loops::BufferId(b)]));
+  program.buffers = std::move(kept);
+  for_each([&](loops::BufferId& id) { id = renumbered[id]; });
+}
+
+}  // namespace
+
+loops::Program fuse(loops::Program program, const Target& target, const Options& options,
+                    std::vector<plan::Refusal>* refusals) {
+  Dependencies dependencies(std::move(program));
+  const FusionCosts costs(dependencies.program(), target);
+  Fuser fuser(dependencies, costs, options);
+  inline_producers(dependencies, costs, options, Inlining::Early);
+  fuser.merge_pairs();
+  if (inline_producers(dependencies, costs, options, Inlining::Late)) fuser.merge_pairs();
+  split_reductions(dependencies, costs, target);
+
+  const std::vector<StepId> order = dependencies.order();
+  std::map<StepId, std::string> names;
+  int fused = 0;
+  for (StepId id : order)
+    if (const loops::Region* region = dependencies.region(id))
+      names[id] = region->name.empty() ? fmt::format("f{}", fused++) : region->name;
+  if (refusals) *refusals = fuser.refusals(names);
+  loops::Program result = std::move(dependencies).finish();
+  for (size_t i = 0; i < order.size(); ++i)
+    if (auto* region = std::get_if<loops::Region>(&result.steps[i])) {
+      region->name = names.at(order[i]);
+      loops::number_variables(*region, result.facts);
+    }
+  compact_buffers(result);
+  return result;
+}
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,181 @@
+#include "schedule/fusion/inline_producers.h"
+
+#include <algorithm>
+
+#include "ir/loops/region_rewrite.h"
+#include "schedule/fusion/can_fuse.h"
+#include "schedule/fusion/substitute.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+constexpr int max_applies = 24;
+constexpr size_t max_readers = 64, max_readers_of_constants = 4096;
+constexpr double small_share = 0.25;  // loads of a broadcast, against what it stores
+constexpr double part_read = 0.5;     // of a buffer's elements, below which computing a part again is fine
+
+using loops::Stmt;
+
+loops::Region without_store(const loops::Program& program, const loops::Region& region, loops::BufferId buffer) {
+  loops::Region result{region.name, region.device, region.vars, {}};
+  loops::BodyBuilder builder(result, program.facts);
+  loops::Renaming renaming{std::vector<loops::StmtId>(region.body.size()), {}, {}};
+  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(loops::VarId(v)));
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    const auto* store = region.body[loops::StmtId(s)].as<loops::Store>();
+    if (!store || store->buffer != buffer) builder.emit_renamed(region, loops::StmtId(s), renaming);
+  }
+  loops::remove_dead_statements(result);
+  return result;
+}
+
+class ProducerInliner {
+ public:
+  ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when)
+      : dependencies_(dependencies), costs_(costs), options_(options), when_(when) {}
+
+  bool run() {
+    std::vector<StepId> order = dependencies_.order();
+    // Consumers first: a chain of producers then moves into its readers one by one.
+    for (size_t i = order.size(); i-- > 0;) {
+      if (!dependencies_.region(order[i])) continue;
+      const std::vector<loops::BufferId> writes = dependencies_.facts(order[i]).writes;
+      for (loops::BufferId buffer : writes)
+        if (dependencies_.producer(buffer) == order[i]) consider(order[i], buffer);
+    }
+    return changed_;
+  }
+
+ private:
+  struct Reader {
+    StepId step;
+    std::optional<loops::Region> region;  // with the producer inlined, where that is legal
+    double gain = 0;
+    double share = 1;  // of the buffer's elements that it reads
+    bool rearranged = false;
+  };
+
+  const loops::Program& program() const { return dependencies_.program(); }
+
+  bool is_cheap_by_itself(const loops::Region& slice, const RegionFacts& facts, loops::BufferId buffer,
+                          size_t reader_count) const {
+    if (facts.transcendental > 0) return false;
+    if (facts.reads.empty()) return true;
+    double loaded = 0;
+    for (loops::BufferId read : facts.reads) loaded += costs_.buffer_bytes(read);
+    const double stored = costs_.buffer_bytes(buffer);
+    if (facts.applies <= 8 && loaded <= small_share * stored) return true;
+    const bool converts = std::all_of(slice.body.begin(), slice.body.end(), [](const Stmt& stmt) {
+      const auto* apply = stmt.as<loops::Apply>();
+      return !apply || apply->op == ScalarOp::Cast;
+    });
+    return converts && facts.reads.size() == 1 && (loaded <= stored || reader_count <= 2);
+  }
+
+  void look_at_uses(const loops::Region& region, loops::BufferId buffer, Reader& reader) const {
+    const loops::Space space(region, program().facts);
+    const std::vector<sym::Expr>* first = nullptr;
+    double read = 0;
+    for (const Stmt& stmt : region.body) {
+      const auto* load = stmt.as<loops::Load>();
+      if (!load || load->buffer != buffer) continue;
+      read += costs_.points(region, stmt.vars);
+      if (load->mask.valid() || (first && *first != load->coords) ||
+          !space.is_bijection(load->coords, program().buffers[buffer].sizes))
+        reader.rearranged = true;
+      first = &load->coords;
+    }
+    const double elements = costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
+    reader.share = elements > 0 ? read / elements : 1;
+  }
+
+  Reader inspect(StepId producer, const loops::Region& slice, const RegionFacts& facts, loops::BufferId buffer,
+                 StepId step) const {
+    Reader reader;
+    reader.step = step;
+    const loops::Region* region = dependencies_.region(step);
+    if (!region || region->device != slice.device) return reader;
+    if (region->body.size() + slice.body.size() > static_cast<size_t>(options_.max_fused_statements)) return reader;
+    for (loops::BufferId read : facts.reads)
+      if (dependencies_.overwritten_between(read, producer, step)) return reader;
+    look_at_uses(*region, buffer, reader);
+    FusedBody body = inline_producer(program(), slice, *region);
+    if (!body.region || refuse_region(program(), *body.region, costs_, options_)) return reader;
+    reader.gain = costs_.region_cost(*region) - costs_.region_cost(*body.region);
+    reader.region = std::move(body.region);
+    return reader;
+  }
+
+  void consider(StepId producer, loops::BufferId buffer) {
+    if (!dependencies_.alive(producer)) return;
+    const loops::Region& region = *dependencies_.region(producer);
+    const bool whole = dependencies_.facts(producer).pointwise() && dependencies_.facts(producer).writes.size() == 1;
+    if (!whole && when_ == Inlining::Early) return;
+    const loops::Region slice = whole ? region : slice_for_store(program(), region, buffer);
+    const RegionFacts facts = facts_of(slice);
+    if (!facts.pointwise() || facts.applies > max_applies) return;
+    const std::vector<StepId> steps = dependencies_.readers(buffer);
+    if (steps.empty() || steps.size() > (facts.reads.empty() ? max_readers_of_constants : max_readers)) return;
+    const bool cheap = is_cheap_by_itself(slice, facts, buffer, steps.size());
+    std::vector<Reader> readers;
+    bool any_rearranged = false;
+    for (StepId step : steps) {
+      if (step == producer) return;
+      if (when_ == Inlining::Early && !cheap && !is_rearranged(step, buffer)) {
+        readers.push_back({step, {}, 0, 1, false});
+        continue;
+      }
+      readers.push_back(inspect(producer, slice, facts, buffer, step));
+      any_rearranged = any_rearranged || readers.back().rearranged;
+    }
+    if (when_ == Inlining::Early && !cheap && !any_rearranged) return;
+    apply(producer, buffer, whole, cheap, std::move(readers));
+  }
+
+  bool is_rearranged(StepId step, loops::BufferId buffer) const {
+    Reader reader;
+    if (const loops::Region* region = dependencies_.region(step)) look_at_uses(*region, buffer, reader);
+    return reader.rearranged;
+  }
+
+  void apply(StepId producer, loops::BufferId buffer, bool whole, bool cheap, std::vector<Reader> readers) {
+    const loops::Region& region = *dependencies_.region(producer);
+    const bool all = !dependencies_.needed_beyond_readers(buffer) &&
+                     std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.region.has_value(); });
+    double gain = 0;
+    for (const Reader& reader : readers) gain += reader.gain;
+    std::optional<loops::Region> rest;
+    if (all) {
+      gain += costs_.region_cost(region);
+      if (!whole) rest = without_store(program(), region, buffer);
+      gain += whole ? costs_.launch_cost() : -costs_.region_cost(*rest);
+    }
+    const bool everywhere = all && gain > 0;
+    for (Reader& reader : readers) {
+      if (!reader.region) continue;
+      const bool part = reader.rearranged && reader.share <= part_read && reader.gain > -costs_.launch_cost();
+      const bool alone = when_ == Inlining::Late ? reader.gain > 0 : part || (cheap && reader.gain > 0);
+      if (!everywhere && !alone) continue;
+      dependencies_.replace_after_inlining(reader.step, producer, std::move(*reader.region));
+      changed_ = true;
+    }
+    if (!dependencies_.readers(buffer).empty() || dependencies_.needed_beyond_readers(buffer)) return;
+    if (whole) dependencies_.remove(producer);
+    else dependencies_.replace(producer, rest ? std::move(*rest) : without_store(program(), region, buffer));
+    changed_ = true;
+  }
+
+  Dependencies& dependencies_;
+  const FusionCosts& costs_;
+  const Options& options_;
+  Inlining when_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when) {
+  return ProducerInliner(dependencies, costs, options, when).run();
+}
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,163 @@
+#include "schedule/fusion/score_fusion.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "schedule/fusion/dependencies.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+constexpr double typical_size = 256;
+constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
+constexpr double strided_load_factor = 2, strided_store_factor = 4;
+constexpr double long_row = 16384;
+
+const std::vector<sym::Expr>* coords_of(const loops::Stmt& stmt, loops::BufferId* buffer) {
+  if (const auto* load = stmt.as<loops::Load>()) {
+    *buffer = load->buffer;
+    return &load->coords;
+  }
+  if (const auto* store = stmt.as<loops::Store>()) {
+    *buffer = store->buffer;
+    return &store->coords;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+double typical_value(sym::Expr e, const sym::Facts& facts) {
+  if (e.is_constant()) return static_cast<double>(e.constant());
+  if (e.is_symbol()) {
+    sym::Interval range = facts.range(e.name());
+    return std::clamp(typical_size, static_cast<double>(range.low), static_cast<double>(std::max(range.low, range.high)));
+  }
+  double value = typical_value(e.operands()[0], facts);
+  for (size_t i = 1; i < e.operands().size(); ++i) {
+    double next = typical_value(e.operands()[i], facts);
+    switch (e.kind()) {
+      case sym::Kind::Constant:
+      case sym::Kind::Symbol: break;
+      case sym::Kind::Add: value += next; break;
+      case sym::Kind::Mul: value *= next; break;
+      case sym::Kind::FloorDiv: value = next == 0 ? 0 : std::floor(value / next); break;
+      case sym::Kind::Mod: value = next == 0 ? 0 : value - next * std::floor(value / next); break;
+      case sym::Kind::Min: value = std::min(value, next); break;
+      case sym::Kind::Max: value = std::max(value, next); break;
+    }
+  }
+  return value;
+}
+
+int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt, loops::VarId var) {
+  loops::BufferId buffer;
+  const auto* coords = coords_of(stmt, &buffer);
+  if (!coords || !stmt.vars.contains(var)) return 0;
+  const sym::Expr symbol = region.symbol(var);
+  int stride = 0;
+  for (size_t d = 0; d < coords->size(); ++d) {
+    sym::Expr e = (*coords)[d], coefficient = 1, rest;
+    if (!e.depends_on(symbol)) continue;
+    if (e != symbol && !sym::split_linear(e, symbol, &coefficient, &rest)) return -1;
+    sym::Expr step = coefficient * program.buffers[buffer].strides[d];
+    if (step.is_constant(0)) continue;
+    if (!step.is_constant(1) || stride != 0) return -1;
+    stride = 1;
+  }
+  return stride;
+}
+
+bool reduces_across_columns(const loops::Program& program, const loops::Region& region) {
+  const loops::VarSet reduced = loops::reduced_vars(region);
+  double along = 0, across = 0;
+  for (const loops::Stmt& stmt : region.body) {
+    if (!stmt.as<loops::Load>() || (stmt.vars & reduced).empty() || stmt.vars.subset_of(reduced)) continue;
+    for (size_t v = 0; v < region.vars.size(); ++v)
+      if (access_stride(program, region, stmt, loops::VarId(v)) == 1)
+        (reduced.contains(loops::VarId(v)) ? along : across) += byte_size(stmt.dtype);
+  }
+  return across > along;
+}
+
+bool is_splittable(Reduction reduction) {
+  const ReductionInfo& row = info(reduction);
+  return row.state == 1 && row.results == 1 && !row.takes_index;
+}
+
+bool reductions_come_last(const loops::Region& region) {
+  const loops::VarSet reduced = loops::reduced_vars(region);
+  std::vector<bool> late(region.body.size(), false);  // depends on a reduction's result
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    const loops::Stmt& stmt = region.body[loops::StmtId(s)];
+    for (loops::StmtId operand : loops::operands(stmt)) late[s] = late[s] || late[operand.index()];
+    const auto* reduce = stmt.as<loops::Reduce>();
+    if (late[s] && (reduce || !(stmt.vars & reduced).empty())) return false;
+    if (!reduce) continue;
+    if (!is_splittable(reduce->reduction)) return false;
+    late[s] = true;
+  }
+  return true;
+}
+
+double FusionCosts::buffer_bytes(loops::BufferId buffer) const {
+  const loops::Buffer& b = program_.buffers[buffer];
+  double bytes = byte_size(b.dtype);
+  for (sym::Expr size : b.sizes) bytes *= typical_value(size, program_.facts);
+  return bytes;
+}
+
+double FusionCosts::points(const loops::Region& region, loops::VarSet vars) const {
+  double count = 1;
+  for (size_t v = 0; v < region.vars.size(); ++v)
+    if (vars.contains(loops::VarId(v))) count *= typical_value(region.vars[loops::VarId(v)].extent, program_.facts);
+  return count;
+}
+
+bool FusionCosts::few_long_rows(const loops::Region& region) const {
+  const loops::VarSet reduced = loops::reduced_vars(region);
+  if (reduced.empty()) return false;
+  loops::VarSet all;
+  for (size_t v = 0; v < region.vars.size(); ++v) all |= loops::VarSet::of(loops::VarId(v));
+  return points(region, all - reduced) < target_.multiprocessors && points(region, reduced) > long_row;
+}
+
+double FusionCosts::access_cost(const loops::Region& region, const loops::Stmt& stmt, loops::VarId vector_var) const {
+  loops::BufferId buffer;
+  if (!coords_of(stmt, &buffer)) return 0;
+  double bytes = points(region, stmt.vars) * byte_size(program_.buffers[buffer].dtype);
+  const bool load = stmt.as<loops::Load>() != nullptr;
+  if (load) bytes = std::min(bytes, buffer_bytes(buffer));
+  if (vector_var.valid() && access_stride(program_, region, stmt, vector_var) < 0)
+    bytes *= load ? strided_load_factor : strided_store_factor;
+  return bytes;
+}
+
+double FusionCosts::region_cost(const loops::Region& region) const {
+  const RegionFacts facts = facts_of(region);
+  // The variable that neighbouring threads run along: the contiguous one of the widest store (of a load, if reduced).
+  const bool columns = !facts.reduced.empty() && reduces_across_columns(program_, region);
+  loops::VarId vector_var;
+  for (const loops::Stmt& stmt : region.body) {
+    if (facts.reduced.empty() ? !stmt.as<loops::Store>() : !stmt.as<loops::Load>()) continue;
+    if (!facts.reduced.empty() && (stmt.vars & facts.reduced).empty()) continue;
+    for (size_t v = 0; v < region.vars.size() && !vector_var.valid(); ++v)
+      if (access_stride(program_, region, stmt, loops::VarId(v)) == 1 &&
+          (facts.reduced.empty() || facts.reduced.contains(loops::VarId(v)) != columns))
+        vector_var = loops::VarId(v);
+  }
+  double cost = 0;
+  for (const loops::Stmt& stmt : region.body) {
+    cost += access_cost(region, stmt, vector_var);
+    const auto* apply = stmt.as<loops::Apply>();
+    if (!apply) continue;
+    // Without rows, what varies over fewer variables is computed again at every point.
+    double evaluations = points(region, facts.reduced.empty() ? facts.all : stmt.vars);
+    cost += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
+  }
+  if (few_long_rows(region) && !reductions_come_last(region))
+    cost *= std::min(32.0, target_.multiprocessors / std::max(1.0, points(region, facts.all - facts.reduced)));
+  return cost;
+}
+
+}  // namespace cxxinductor::schedule

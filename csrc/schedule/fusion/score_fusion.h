@@ -1,0 +1,41 @@
+// What a region costs, in bytes of memory traffic: numbers only, no legality. Fusing is worth it when the fused region
+// costs less than its parts and their launches.
+//
+// Symbolic sizes are taken at a typical value; the numbers steer, nothing depends on them.
+#pragma once
+
+#include "ir/loops/loops.h"
+#include "ir/target.h"
+
+namespace cxxinductor::schedule {
+
+double typical_value(sym::Expr e, const sym::Facts& facts);
+
+class FusionCosts {
+ public:
+  FusionCosts(const loops::Program& program, const Target& target) : program_(program), target_(target) {}
+  double buffer_bytes(loops::BufferId buffer) const;
+  double points(const loops::Region& region, loops::VarSet vars) const;
+  // Traffic with its access pattern, arithmetic, and what too few rows cost.
+  double region_cost(const loops::Region& region) const;
+  double launch_cost() const { return target_.warp > 1 ? 2e6 : 2e4; }
+  // Rows are too few to fill the machine with one block (thread) each, and each of them is long.
+  bool few_long_rows(const loops::Region& region) const;
+
+ private:
+  double access_cost(const loops::Region& region, const loops::Stmt& stmt, loops::VarId vector_var) const;
+
+  const loops::Program& program_;
+  const Target& target_;
+};
+
+// Where a region with reductions walks memory: along its rows, or across columns that lie side by side.
+bool reduces_across_columns(const loops::Program& program, const loops::Region& region);
+// Elements between neighbours along var in the buffer of a Load or Store: 0, 1, or -1 for anything else.
+int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt, loops::VarId var);
+// The pieces of a sum, product, max, min, any or all can be combined: it can be split over blocks.
+bool is_splittable(Reduction reduction);
+// The reductions are splittable and nothing that varies over the reduced variables depends on their results.
+bool reductions_come_last(const loops::Region& region);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,243 @@
+#include "schedule/fusion/split_reduction.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "ir/loops/region_rewrite.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::BodyBuilder;
+using loops::BufferId;
+using loops::Renaming;
+using loops::Stmt;
+using loops::StmtId;
+using loops::VarId;
+using loops::VarSet;
+
+constexpr double min_elements = 65536;  // below, one launch is faster than two
+constexpr double min_row_piece = 4096, min_column_piece = 64, columns_of_block = 32;
+
+// Into how many pieces each reduction should fall; 1: leave it.
+double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs,
+                     const Target& target) {
+  const RegionFacts facts = facts_of(region);
+  if (facts.reduced.empty() || !reductions_come_last(region)) return 1;
+  const double rows = costs.points(region, facts.all - facts.reduced), length = costs.points(region, facts.reduced);
+  const bool columns = reduces_across_columns(program, region);
+  const double blocks = columns ? std::ceil(rows / columns_of_block) : rows;
+  if (blocks >= target.multiprocessors || rows * length < min_elements) return 1;
+  const double pieces = std::min(2.0 * target.multiprocessors / std::max(1.0, blocks),
+                                 length / (columns ? min_column_piece : min_row_piece));
+  return std::max(1.0, std::floor(pieces));
+}
+
+int64_t divisor_near(int64_t n, int64_t wanted) {
+  int64_t best = 1;
+  for (int64_t d = 1; d <= std::min(n, 2 * wanted); ++d)
+    if (n % d == 0) best = d;
+  return best;
+}
+
+// One variable of the reduction runs as outer * inner + position within the piece.
+struct Pieces {
+  VarId var;
+  sym::Expr outer, inner;
+  bool exact = true;  // outer * inner is the extent; else the last piece is cut by a mask
+};
+
+Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted, const sym::Facts& facts) {
+  // The outermost variable that is long enough, else the longest.
+  VarId var;
+  double length = 0;
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    double extent = typical_value(region.vars[VarId(v)].extent, facts);
+    if (!reduced.contains(VarId(v)) || length >= wanted || extent <= length) continue;
+    var = VarId(v);
+    length = extent;
+  }
+  const auto count = static_cast<int64_t>(std::min(wanted, length));
+  const sym::Expr extent = region.vars[var].extent;
+  if (extent.is_constant()) {
+    int64_t divisor = divisor_near(extent.constant(), count);
+    if (divisor * 2 >= count) return {var, divisor, extent.constant() / divisor, true};
+  }
+  return {var, count, sym::ceil_div(extent, count), false};
+}
+
+class ReductionSplitter {
+ public:
+  ReductionSplitter(Dependencies& dependencies, StepId step, const Pieces& pieces, bool columns)
+      : dependencies_(dependencies), step_(step), region_(*dependencies.region(step)), facts_(facts_of(region_)),
+        pieces_(pieces), columns_(columns) {}
+
+  bool run() {
+    if (!pieces_.exact && facts_.checks > 0) return false;
+    classify();
+    make_pieces();
+    loops::Region whole = make_whole();
+    dependencies_.insert_before(step_, std::move(pieces_region_));
+    dependencies_.replace(step_, std::move(whole));
+    return true;
+  }
+
+ private:
+  const sym::Facts& symbol_facts() const { return dependencies_.program().facts; }
+
+  // Statements of the first region: the reductions, what they need, and effects at every element.
+  void classify() {
+    in_pieces_.assign(region_.body.size(), false);
+    for (size_t s = region_.body.size(); s-- > 0;) {
+      const Stmt& stmt = region_.body[StmtId(s)];
+      const bool effect = stmt.as<loops::Store>() || stmt.as<loops::Check>();
+      if (stmt.as<loops::Reduce>() || (effect && !(stmt.vars & facts_.reduced).empty())) in_pieces_[s] = true;
+      if (!in_pieces_[s]) continue;
+      for (StmtId operand : loops::operands(stmt)) in_pieces_[operand.index()] = true;
+    }
+  }
+
+  void make_pieces() {
+    pieces_region_ = {region_.name.empty() ? "" : region_.name + "_pieces", region_.device, {}, {}};
+    loops::ExprMap values;
+    std::string inner_name = loops::fresh_variable_name(region_.vars);
+    for (size_t v = 0; v < region_.vars.size(); ++v) {
+      const loops::Var& var = region_.vars[VarId(v)];
+      pieces_region_.vars.push_back({var.name, VarId(v) == pieces_.var ? pieces_.outer : var.extent});
+      if (VarId(v) == pieces_.var) pieces_region_.vars.push_back({inner_name, pieces_.inner});
+    }
+    piece_symbol_ = region_.symbol(pieces_.var);
+    position_ = piece_symbol_ * pieces_.inner + sym::Expr::symbol(inner_name);
+    values[piece_symbol_] = position_;
+    BodyBuilder builder(pieces_region_, symbol_facts());
+    Renaming renaming{std::vector<StmtId>(region_.body.size()), values, {}};
+    for (size_t v = 0; v < region_.vars.size(); ++v) {
+      sym::Expr symbol = VarId(v) == pieces_.var ? sym::Expr::symbol(inner_name) : region_.symbol(VarId(v));
+      renaming.vars.push_back(builder.vars_of_expr(symbol));
+    }
+    if (!pieces_.exact) mask_ = emit_mask(builder);
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      if (!in_pieces_[s]) continue;
+      const Stmt& stmt = region_.body[StmtId(s)];
+      Stmt now = builder.renamed(stmt, renaming);
+      if (mask_.valid()) guard(builder, stmt, now);
+      StmtId id = builder.emit(std::move(now));
+      builder.bind(StmtId(s), id, renaming);
+      if (stmt.as<loops::Reduce>()) store_partial(builder, StmtId(s), id);
+    }
+  }
+
+  StmtId emit_mask(BodyBuilder& builder) const {
+    StmtId at = builder.emit({loops::Index{position_}, DType::I64, {}, {}});
+    StmtId end = builder.emit({loops::Index{region_.vars[pieces_.var].extent}, DType::I64, {}, {}});
+    return builder.emit({loops::Apply{ScalarOp::Lt, {at, end}}, DType::Bool, {}, {}});
+  }
+
+  // The cut piece: nothing is read or stored past the end, and reductions see their neutral element there.
+  void guard(BodyBuilder& builder, const Stmt& old, Stmt& now) const {
+    if (!old.vars.contains(pieces_.var) && !old.as<loops::Reduce>()) return;
+    auto both = [&](StmtId mask) {
+      return mask.valid() ? builder.emit({loops::Apply{ScalarOp::LogicalAnd, {mask, mask_}}, DType::Bool, {}, {}}) : mask_;
+    };
+    if (auto* load = now.as<loops::Load>()) {
+      if (!load->mask.valid()) load->otherwise = Scalar::from_integer(now.dtype, 0);
+      load->mask = both(load->mask);
+    } else if (auto* store = now.as<loops::Store>()) {
+      store->mask = both(store->mask);
+    } else if (auto* reduce = now.as<loops::Reduce>()) {
+      const DType dtype = builder.region().body[reduce->operand].dtype;
+      Scalar neutral = cast(initial_state(reduce->reduction, dtype).at(0), dtype);
+      StmtId no = builder.emit({loops::Constant{neutral}, dtype, {}, {}});
+      reduce->operand = builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
+    }
+  }
+
+  void store_partial(BodyBuilder& builder, StmtId old, StmtId value) {
+    const Stmt& stmt = builder.region().body[value];
+    if (!partials_.empty() && std::any_of(partials_.begin(), partials_.end(), [&](const auto& p) { return p.first == old; }))
+      return;
+    loops::Buffer buffer;
+    buffer.name = fmt::format("pieces.{}.{}", step_.index(), partials_.size());
+    buffer.dtype = stmt.dtype;
+    buffer.device = region_.device;
+    std::vector<sym::Expr> coords;
+    auto add_dim = [&](sym::Expr coord, sym::Expr size) {
+      coords.push_back(coord);
+      buffer.sizes.push_back(size);
+    };
+    if (columns_) add_dim(piece_symbol_, pieces_.outer);
+    for (size_t v = 0; v < region_.vars.size(); ++v)
+      if (!facts_.reduced.contains(VarId(v))) add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
+    if (!columns_) add_dim(piece_symbol_, pieces_.outer);
+    buffer.strides.assign(buffer.sizes.size(), 1);
+    for (size_t d = buffer.sizes.size() - 1; d-- > 0;) buffer.strides[d] = buffer.strides[d + 1] * buffer.sizes[d + 1];
+    const DType dtype = stmt.dtype;
+    const OriginId origin = stmt.origin;
+    BufferId id = dependencies_.add_buffer(std::move(buffer));
+    builder.emit({loops::Store{id, coords, value, {}}, dtype, {}, origin});
+    partials_.push_back({old, {id, std::move(coords)}});
+  }
+
+  // Reduces the pieces; everything else that one row needs follows.
+  loops::Region make_whole() const {
+    loops::Region result{region_.name, region_.device, {}, {}};
+    for (size_t v = 0; v < region_.vars.size(); ++v) {
+      if (VarId(v) == pieces_.var) result.vars.push_back({region_.vars[VarId(v)].name, pieces_.outer});
+      else if (!facts_.reduced.contains(VarId(v))) result.vars.push_back(region_.vars[VarId(v)]);
+    }
+    BodyBuilder builder(result, symbol_facts());
+    Renaming renaming{std::vector<StmtId>(region_.body.size()), {}, {}};
+    for (size_t v = 0; v < region_.vars.size(); ++v) renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
+    for (const auto& [old, partial] : partials_) {
+      const Stmt& stmt = region_.body[old];
+      StmtId load = builder.emit({loops::Load{partial.first, partial.second, {}, {}}, stmt.dtype, {}, stmt.origin});
+      loops::Reduce reduce{stmt.as<loops::Reduce>()->reduction, load, builder.vars_of_expr(piece_symbol_)};
+      builder.bind(old, builder.emit({reduce, stmt.dtype, {}, stmt.origin}), renaming);
+    }
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      const Stmt& stmt = region_.body[StmtId(s)];
+      const bool effect = stmt.as<loops::Store>() || stmt.as<loops::Check>();
+      if (effect && (stmt.vars & facts_.reduced).empty()) emit_with_operands(builder, StmtId(s), renaming);
+    }
+    return result;
+  }
+
+  void emit_with_operands(BodyBuilder& builder, StmtId old, Renaming& renaming) const {
+    if (renaming.statements[old.index()].valid()) return;
+    for (StmtId operand : loops::operands(region_.body[old])) emit_with_operands(builder, operand, renaming);
+    builder.emit_renamed(region_, old, renaming);
+  }
+
+  Dependencies& dependencies_;
+  StepId step_;
+  const loops::Region region_;
+  const RegionFacts facts_;
+  const Pieces pieces_;
+  const bool columns_;
+  std::vector<bool> in_pieces_;
+  loops::Region pieces_region_;
+  sym::Expr piece_symbol_, position_;
+  StmtId mask_;
+  std::vector<std::pair<StmtId, std::pair<BufferId, std::vector<sym::Expr>>>> partials_;
+};
+
+}  // namespace
+
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target) {
+  for (StepId step : dependencies.order()) {
+    const loops::Region* region = dependencies.region(step);
+    if (!region) continue;
+    const double wanted = wanted_pieces(dependencies.program(), *region, costs, target);
+    if (wanted < 2) continue;
+    const VarSet reduced = dependencies.facts(step).reduced;
+    bool uniform = true;  // of merged regions this holds; a region of one node reduces once
+    for (const Stmt& stmt : region->body)
+      if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
+    if (!uniform) continue;
+    const Pieces pieces = choose_pieces(*region, reduced, wanted, dependencies.program().facts);
+    ReductionSplitter(dependencies, step, pieces, reduces_across_columns(dependencies.program(), *region)).run();
+  }
+}
+
+}  // namespace cxxinductor::schedule

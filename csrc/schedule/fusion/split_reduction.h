@@ -1,0 +1,12 @@
+// Few long reductions leave most of the machine idle. Such a region becomes two: one that reduces pieces of the rows
+// into a temporary, and one that reduces the pieces' results and does what comes after.
+#pragma once
+
+#include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/score_fusion.h"
+
+namespace cxxinductor::schedule {
+
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,100 @@
+#include "schedule/plan/access.h"
+
+#include <algorithm>
+
+#include "schedule/plan/mapping.h"
+
+namespace cxxinductor::schedule {
+
+using loops::Stmt;
+using loops::VarId;
+using loops::VarSet;
+using plan::AccessKind;
+
+namespace {
+
+VarSet mask_vars(const loops::Region& region, const Stmt& stmt) {
+  loops::StmtId mask;
+  if (const auto* load = stmt.as<loops::Load>()) mask = load->mask;
+  if (const auto* store = stmt.as<loops::Store>()) mask = store->mask;
+  return mask.valid() ? region.body[mask].vars : VarSet();
+}
+
+// Accesses along v with coefficient 1, which groups of some width could make wide.
+std::vector<const Stmt*> contiguous_accesses(const FlatRegion& flat, VarId v) {
+  std::vector<const Stmt*> found;
+  for (const loops::Access& access : accesses(flat.region)) {
+    const Stmt& stmt = flat.region.body[access.stmt];
+    if (!stmt.vars.contains(v)) continue;
+    std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
+    if (linear && linear->coefficient.is_constant(1)) found.push_back(&stmt);
+  }
+  return found;
+}
+
+bool width_pays(const FlatRegion& flat, const std::vector<const Stmt*>& contiguous, VarId v, int width) {
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Store>() && classify_access(flat, stmt, v, width, true) == AccessKind::Strided) return false;
+  int wide_bytes = 0, narrow_bytes = 0;
+  for (const Stmt* stmt : contiguous)
+    (classify_access(flat, *stmt, v, width, true) == AccessKind::Vector ? wide_bytes : narrow_bytes) +=
+        byte_size(stmt->dtype);
+  return wide_bytes > narrow_bytes;
+}
+
+}  // namespace
+
+VarId vector_variable(const plan::Mapping& mapping) {
+  const std::vector<VarId>& vars = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
+  return vars.empty() ? VarId() : vars.back();
+}
+
+AccessKind classify_access(const FlatRegion& flat, const Stmt& stmt, VarId v, int width, bool aligned_only) {
+  if (!v.valid() || !stmt.vars.contains(v)) return AccessKind::Broadcast;
+  if (mask_vars(flat.region, stmt).contains(v)) return AccessKind::Strided;
+  std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
+  if (!linear || !linear->coefficient.is_constant(1)) return AccessKind::Strided;
+  if (aligned_only && !prove_divides(width, linear->rest, flat.facts)) return AccessKind::Strided;
+  return AccessKind::Vector;
+}
+
+VarId contiguous_variable(const FlatRegion& flat, const Stmt& stmt) {
+  for (size_t v = 0; v < flat.region.vars.size(); ++v) {
+    std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), VarId(v));
+    if (linear && linear->coefficient.is_constant(1)) return VarId(v);
+  }
+  return {};
+}
+
+bool is_staged(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var) {
+  const auto* load = stmt.as<loops::Load>();
+  if (!load || load->mask.valid() || !stmt.vars.contains(c) || !stmt.vars.contains(tile_var)) return false;
+  for (sym::Expr symbol : offset_of(stmt).free_symbols())
+    if (loops::statement_of_symbol(symbol.name()).valid()) return false;
+  std::optional<Linear> along = linear_in(flat.region, offset_of(stmt), tile_var);
+  std::optional<Linear> across = linear_in(flat.region, offset_of(stmt), c);
+  return along && along->coefficient.is_constant(1) && across;
+}
+
+int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
+  if (!v.valid()) return 1;
+  if (!is_throughput_device(target)) {
+    bool has_double = std::any_of(flat.region.body.begin(), flat.region.body.end(),
+                                  [](const Stmt& stmt) { return stmt.dtype == DType::F64; });
+    return target.vector_bytes / (has_double ? 8 : 4);
+  }
+  std::vector<const Stmt*> contiguous = contiguous_accesses(flat, v);
+  if (contiguous.empty()) return 1;
+  int narrowest = 16, widest = 1;
+  for (const Stmt* stmt : contiguous) {
+    narrowest = std::min(narrowest, byte_size(stmt->dtype));
+    widest = std::max(widest, byte_size(stmt->dtype));
+  }
+  // The narrowest type fills one access, the widest takes two at most.
+  int width = std::min({target.vector_bytes / narrowest, 2 * target.vector_bytes / widest, 8});
+  sym::Interval extent = bounds(flat.extent(v), flat.facts);
+  while (width > 1 && (extent.high < width || !width_pays(flat, contiguous, v, width))) width /= 2;
+  return width;
+}
+
+}  // namespace cxxinductor::schedule

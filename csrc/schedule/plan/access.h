@@ -1,0 +1,27 @@
+// What accesses look like along the vector variable, and how wide vectors may be.
+#pragma once
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+#include "schedule/plan/flat_region.h"
+
+namespace cxxinductor::schedule {
+
+// The vector variable of a mapping (see plan::MappingKind); invalid when there is none.
+loops::VarId vector_variable(const plan::Mapping& mapping);
+
+// Kind of a Load or Store along v in groups of `width`. aligned_only: wide accesses need a multiple of width in every
+// other term of the offset.
+plan::AccessKind classify_access(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId v, int width,
+                                 bool aligned_only);
+
+// The variable along which neighbouring elements of memory are accessed; invalid when there is none.
+loops::VarId contiguous_variable(const FlatRegion& flat, const loops::Stmt& stmt);
+
+// Can a load be read through a shared tile over c and tile_var, neighbouring threads reading along tile_var?
+bool is_staged(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, loops::VarId tile_var);
+
+// Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.
+int choose_vector_width(const FlatRegion& flat, loops::VarId v, const Target& target);
+
+}  // namespace cxxinductor::schedule

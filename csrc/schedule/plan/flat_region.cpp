@@ -1,0 +1,158 @@
+#include "schedule/plan/flat_region.h"
+
+#include <algorithm>
+
+#include "ir/loops/index_algebra.h"
+#include "schedule/plan/region_edit.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::Stmt;
+using loops::StmtId;
+using loops::VarId;
+using loops::VarSet;
+using sym::Expr;
+
+VarSet set_of(const std::vector<VarId>& vars) {
+  VarSet set;
+  for (VarId v : vars) set |= VarSet::of(v);
+  return set;
+}
+
+// Makes `vars` of every statement, and `over` of every Reduce, what its expressions and operands say.
+void infer_vars(FlatRegion& flat) {
+  loops::Region& region = flat.region;
+  VarSet row = flat.row_set();
+  for (Stmt& stmt : region.body) {
+    VarSet vars;
+    auto add = [&](StmtId id) {
+      if (id.valid()) vars |= region.body[id].vars;
+    };
+    for (StmtId id : operands(stmt)) add(id);
+    rewrite_expressions(stmt, [&](Expr e) {
+      vars |= vars_of(region, e);
+      return e;
+    });
+    if (auto* reduce = stmt.as<loops::Reduce>()) {
+      reduce->over = row;
+      vars = vars - row;
+    }
+    stmt.vars = vars;
+  }
+}
+
+void infer_facts(FlatRegion& flat) {
+  flat.facts = flat.program_facts;
+  for (const loops::Var& var : flat.region.vars) {
+    sym::Interval extent = bounds(var.extent, flat.program_facts);
+    int64_t high = extent.high == sym::Interval().high ? extent.high : std::max<int64_t>(extent.high - 1, 0);
+    flat.facts.set_range(var.name, {0, high});
+  }
+}
+
+void drop_unit_variables(FlatRegion& flat) {
+  IdVector<VarId, loops::Var> vars;
+  std::vector<VarId> space, row;
+  sym::Substitution gone;
+  auto keep = [&](const std::vector<VarId>& from, std::vector<VarId>& to, bool needs_one) {
+    for (size_t k = 0; k < from.size(); ++k) {
+      const loops::Var& var = flat.region.vars[from[k]];
+      bool last_chance = needs_one && to.empty() && k + 1 == from.size();
+      if (var.extent.is_constant(1) && !last_chance)
+        gone.emplace(var.name, Expr(0));
+      else
+        to.push_back(vars.push_back(var));
+    }
+  };
+  keep(flat.space, space, false);
+  keep(flat.row, row, true);
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), gone);
+}
+
+void flatten_accesses(loops::Region& region, const loops::Program& program, const sym::Facts& facts) {
+  loops::Space space(region, facts);
+  for (Stmt& stmt : region.body) {
+    auto flatten_one = [&](loops::BufferId id, std::vector<Expr>& coords) {
+      const loops::Buffer& buffer = program.buffers[id];
+      CXXI_CHECK(coords.size() == buffer.strides.size(), "region {} accesses {} of rank {} with {} coordinates",
+                 region.name, buffer.name, buffer.strides.size(), coords.size());
+      CXXI_CHECK(buffer.device == region.device, "region {} on {} accesses {} on {}", region.name,
+                 to_string(region.device), buffer.name, to_string(buffer.device));
+      Expr offset = 0;
+      for (size_t d = 0; d < coords.size(); ++d)
+        if (!buffer.sizes[d].is_constant(1)) offset = offset + coords[d] * buffer.strides[d];
+      coords = {simplify(space.simplify(loops::expand(offset)), facts)};
+    };
+    if (auto* load = stmt.as<loops::Load>()) flatten_one(load->buffer, load->coords);
+    if (auto* store = stmt.as<loops::Store>()) flatten_one(store->buffer, store->coords);
+  }
+}
+
+}  // namespace
+
+VarSet FlatRegion::row_set() const { return set_of(row); }
+
+bool FlatRegion::is_row_varying(const Stmt& stmt) const {
+  return stmt.as<loops::Reduce>() || !(stmt.vars & row_set()).empty();
+}
+
+Expr offset_of(const Stmt& stmt) {
+  if (const auto* load = stmt.as<loops::Load>()) return load->coords.front();
+  return stmt.as<loops::Store>()->coords.front();
+}
+
+std::optional<Linear> linear_in(const loops::Region& region, Expr e, VarId v) {
+  Linear linear;
+  if (!split_linear(e, region.symbol(v), &linear.coefficient, &linear.rest)) return {};
+  if ((vars_of(region, linear.coefficient) | vars_of(region, linear.rest)).contains(v)) return {};
+  return linear;
+}
+
+int64_t estimate(Expr e, const sym::Facts& facts) {
+  return evaluate(e, [&](std::string_view name) {
+    sym::Interval range = facts.range(name);
+    return std::clamp<int64_t>(64, range.low, std::max(range.low, range.high));
+  });
+}
+
+Expr points(const FlatRegion& flat, const std::vector<VarId>& vars) {
+  Expr product = 1;
+  for (VarId v : vars) product = product * flat.extent(v);
+  return simplify(product, flat.facts);
+}
+
+void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space,
+                       std::vector<VarId> row, const sym::Substitution& replacements) {
+  flat.region.vars = std::move(vars);
+  flat.space = std::move(space);
+  flat.row = std::move(row);
+  infer_facts(flat);
+  for (Stmt& stmt : flat.region.body)
+    rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.facts); });
+  infer_vars(flat);
+}
+
+FlatRegion flatten(const loops::Program& program, const loops::Region& region) {
+  FlatRegion flat;
+  flat.region = region;
+  flat.program_facts = program.facts;
+  VarSet reduced = reduced_vars(region);
+  for (const Stmt& stmt : region.body)
+    if (const auto* reduce = stmt.as<loops::Reduce>())
+      CXXI_CHECK(reduce->over == reduced, "region {} reduces over different variables", region.name);
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    flat.region.vars[VarId(v)].extent = simplify(region.vars[VarId(v)].extent, program.facts);
+    (reduced.contains(VarId(v)) ? flat.row : flat.space).push_back(VarId(v));
+  }
+  infer_facts(flat);
+  flatten_accesses(flat.region, program, flat.facts);
+  drop_dead(flat.region);
+  drop_unit_variables(flat);
+  merge_equal(flat.region);
+  infer_vars(flat);
+  return flat;
+}
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,55 @@
+// A region in the form that mapping works on: accesses are element offsets, variables are split into space and row.
+//
+// Invariants: Loads and Stores have one coordinate, the offset from the buffer's base in elements. Every Reduce runs
+// over exactly the variables of `row`. No statement is dead, no two pure statements are equal. `vars` of statements is
+// tight: a variable is in it only if an offset, an index expression or an operand mentions it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/loops/loops.h"
+
+namespace cxxinductor::schedule {
+
+struct FlatRegion {
+  loops::Region region;                  // BufferIds are the program's
+  std::vector<loops::VarId> space, row;  // outermost first
+  sym::Facts program_facts;
+  sym::Facts facts;  // program_facts and the variables' ranges
+
+  loops::VarSet row_set() const;
+  bool is_row_varying(const loops::Stmt& stmt) const;  // executed for each point of the row: a Reduce always is
+  sym::Expr extent(loops::VarId v) const { return region.vars[v].extent; }
+};
+
+// Flattens accesses, drops dead and repeated statements and variables of extent 1.
+FlatRegion flatten(const loops::Program& program, const loops::Region& region);
+
+// Replaces the variables; `replacements` gives the old ones in terms of the new. Facts and `vars` follow.
+void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space,
+                       std::vector<loops::VarId> row, const sym::Substitution& replacements);
+
+// Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
+// The row order of a reduction that counts positions stays.
+void order_variables(FlatRegion& flat);
+
+// Makes one variable of two neighbours wherever every access allows it.
+void merge_variables(FlatRegion& flat);
+
+// Gives variables their canonical order (space, row) and names.
+void name_variables(FlatRegion& flat);
+
+// The offset of a Load or Store.
+sym::Expr offset_of(const loops::Stmt& stmt);
+// e == coefficient * variable + rest, neither depending on the variable, through statement symbols either.
+struct Linear {
+  sym::Expr coefficient, rest;
+};
+std::optional<Linear> linear_in(const loops::Region& region, sym::Expr e, loops::VarId v);
+// A likely value, for heuristics only: symbols stand for 64, or what their range allows nearest to it.
+int64_t estimate(sym::Expr e, const sym::Facts& facts);
+// Product of the extents of vars, simplified.
+sym::Expr points(const FlatRegion& flat, const std::vector<loops::VarId>& vars);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,34 @@
+// A region as kernels of the plan, with the launches that run it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+
+namespace cxxinductor::schedule {
+
+struct MappedKernel {
+  plan::Kernel kernel;                // without a name
+  std::vector<loops::BufferId> args;  // the program's buffers, one a parameter
+  std::vector<sym::Expr> symbol_args;
+  sym::Expr grid_x;
+  OriginId origin;   // of the statement that says most about the kernel
+  std::string hint;  // C identifier made from what the kernel computes: "layer_norm_gelu"
+};
+
+struct MappedKernels {
+  std::vector<MappedKernel> kernels;       // one or, for a reduction cut in parts, two; in order
+  std::vector<loops::Buffer> temporaries;  // what they need besides the program's buffers
+};
+
+// Temporaries get the BufferIds that follow the program's. Unsupported if the region is not on the target's kind of
+// device.
+MappedKernels build_kernels(const loops::Program& program, const loops::Region& region, const Target& target);
+
+// Elements from a tensor's first to one past its last, as stored; exact for dense tensors, an upper bound otherwise.
+sym::Expr storage_extent(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides,
+                         const sym::Facts& facts);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,67 @@
+#include "schedule/plan/kernel_name.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string_view>
+#include <vector>
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::Stmt;
+
+constexpr size_t most_names = 3;
+constexpr size_t longest_hint = 48;
+
+// "aten.native_layer_norm.default", "aten::native_layer_norm" -> "native_layer_norm", as a C identifier.
+std::string op_name(std::string_view call) {
+  for (std::string_view separator : {"::", "."})
+    if (size_t at = call.find(separator); at != std::string_view::npos) {
+      call.remove_prefix(at + separator.size());
+      break;
+    }
+  call = call.substr(0, call.find('.'));
+  while (!call.empty() && call.front() == '_') call.remove_prefix(1);
+  std::string name;
+  for (char c : call) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
+std::string operation_name(const Stmt& stmt) {
+  if (const auto* reduce = stmt.as<loops::Reduce>()) return std::string(info(reduce->reduction).name);
+  if (const auto* apply = stmt.as<loops::Apply>()) return std::string(info(apply->op).name);
+  return {};
+}
+
+void add_name(std::vector<std::string>& names, std::string name) {
+  if (!name.empty() && names.size() < most_names && std::find(names.begin(), names.end(), name) == names.end())
+    names.push_back(std::move(name));
+}
+
+}  // namespace
+
+std::string kernel_hint(const loops::Region& region, const OriginTable& origins) {
+  std::vector<std::string> names;
+  for (bool reductions : {true, false})
+    for (const Stmt& stmt : region.body)
+      if (!reductions || stmt.as<loops::Reduce>())
+        if (stmt.origin.valid() && origins.contains(stmt.origin)) add_name(names, op_name(origins[stmt.origin].call));
+  if (names.empty())
+    for (bool reductions : {true, false})
+      for (const Stmt& stmt : region.body)
+        if (!reductions || stmt.as<loops::Reduce>()) add_name(names, operation_name(stmt));
+  if (names.empty()) return "copy";
+  std::string hint = names.front();
+  for (size_t k = 1; k < names.size() && hint.size() + names[k].size() < longest_hint; ++k) hint += "_" + names[k];
+  return hint.substr(0, longest_hint);
+}
+
+OriginId main_origin(const loops::Region& region) {
+  for (const Stmt& stmt : region.body)
+    if (stmt.as<loops::Reduce>() && stmt.origin.valid()) return stmt.origin;
+  for (const Stmt& stmt : region.body)
+    if (stmt.as<loops::Store>() && stmt.origin.valid()) return stmt.origin;
+  return {};
+}
+
+}  // namespace cxxinductor::schedule

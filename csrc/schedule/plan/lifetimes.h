@@ -1,0 +1,21 @@
+// From which step to which step each buffer of a program is needed, aliases included.
+#pragma once
+
+#include <vector>
+
+#include "ir/loops/loops.h"
+
+namespace cxxinductor::schedule {
+
+struct Lifetime {
+  int first = -1;               // step of the first access; -1: never accessed by a step
+  int last = -1;                // step of the last access, through whatever aliases the buffer too
+  bool used = false;            // accessed, an input or an output
+  bool is_output = false;       // handed out, itself or as a view
+  bool aliased_output = false;  // something that may share its memory is handed out
+  bool extern_owned = false;    // made by an extern call that allocates
+};
+
+IdVector<loops::BufferId, Lifetime> infer_lifetimes(const loops::Program& program);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,307 @@
+#include "schedule/plan/mapping.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "schedule/plan/access.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::Stmt;
+using loops::VarId;
+using plan::Mapping;
+using plan::MappingKind;
+using plan::Segment;
+using sym::Expr;
+
+int64_t power_of_two_up(int64_t n) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+int64_t power_of_two_down(int64_t n) {
+  return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+}
+int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int count_sweeps(const Schedule& schedule) {
+  return static_cast<int>(std::count_if(schedule.segments.begin(), schedule.segments.end(),
+                                        [](const Segment& s) { return s.kind == Segment::Kind::Sweep; }));
+}
+
+int count_loads(const FlatRegion& flat) {
+  return static_cast<int>(std::count_if(flat.region.body.begin(), flat.region.body.end(),
+                                        [](const Stmt& stmt) { return stmt.as<loops::Load>() != nullptr; }));
+}
+
+// Groups in all runs over `vars`.
+Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
+  if (vars.empty()) return 1;
+  std::vector<VarId> outer(vars.begin(), vars.end() - 1);
+  return simplify(points(flat, outer) * ceil_div(flat.extent(vars.back()), vector_width), flat.facts);
+}
+
+// ---- Kind -------------------------------------------------------------------------------------------------------
+
+// Does the contiguous variable of most bytes of the widest-ranging loads lie across the row?
+bool lies_across(const FlatRegion& flat) {
+  if (flat.space.empty()) return false;
+  int rank = 0;
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Load>()) rank = std::max(rank, stmt.vars.count());
+  int along = 0, across = 0;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!stmt.as<loops::Load>() || stmt.vars.count() < rank) continue;
+    VarId v = contiguous_variable(flat, stmt);
+    if (!v.valid()) continue;
+    if (v == flat.space.back())
+      across += byte_size(stmt.dtype);
+    else if (flat.row_set().contains(v))
+      along += byte_size(stmt.dtype);
+  }
+  // A handful of columns would leave most threads of a strip idle.
+  return across > along && estimate(flat.extent(flat.space.back()), flat.facts) >= 8;
+}
+
+// The variable along which transposed loads are contiguous, when there are enough of them to pay for shared tiles.
+VarId transposed_variable(const FlatRegion& flat) {
+  if (flat.space.size() < 2) return {};
+  VarId c = flat.space.back();
+  if (estimate(flat.extent(c), flat.facts) < 16) return {};
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Store>() && contiguous_variable(flat, stmt) != c) return {};
+  IdVector<VarId, int> bytes(flat.region.vars.size());
+  VarId best;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!stmt.as<loops::Load>()) continue;
+    VarId v = contiguous_variable(flat, stmt);
+    if (!v.valid() || v == c || estimate(flat.extent(v), flat.facts) < 16) continue;
+    if (!is_staged(flat, stmt, c, v)) continue;
+    bytes[v] += byte_size(stmt.dtype);
+    if (!best.valid() || bytes[v] > bytes[best]) best = v;
+  }
+  return best;
+}
+
+// ---- Throughput devices -----------------------------------------------------------------------------------------
+
+// Threads for a row of n elements that stays in registers; more of them when rows are too few to fill the device.
+int64_t threads_for_row(int64_t n) {
+  if (n <= 64) return 8;
+  if (n <= 128) return 16;
+  if (n <= 3072) return 32;
+  if (n <= 6144) return 64;
+  if (n <= 16384) return 128;
+  return 256;
+}
+
+constexpr int64_t registers_of_multiprocessor = 65536;
+constexpr int64_t registers_for_addresses = 28;
+
+int64_t resident_register_limit(int64_t block_threads) {
+  return std::min<int64_t>(64, registers_of_multiprocessor / block_threads - registers_for_addresses);
+}
+
+int64_t widen_for_few_rows(const FlatRegion& flat, const Target& target, int64_t threads, int64_t groups) {
+  Expr rows = points(flat, flat.space);
+  if (!rows.is_constant()) return threads;
+  int64_t wanted = int64_t{512} * target.multiprocessors;
+  while (threads * 2 <= std::min<int64_t>(groups, target.max_threads_per_block) && rows.constant() * threads < wanted)
+    threads *= 2;
+  return threads;
+}
+
+void set_row_threads(Mapping& mapping, int64_t threads) {
+  mapping.threads_per_row = static_cast<int>(threads);
+  mapping.rows_per_block = static_cast<int>(std::max<int64_t>(1, 128 / threads));
+  mapping.block_threads = mapping.threads_per_row * mapping.rows_per_block;
+}
+
+// Keeps the row in registers when it fits, and says whether it does.
+bool try_resident_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& resident) {
+  Expr length = points(flat, flat.row), groups_expr = group_count(flat, flat.row, mapping.vector_width);
+  if (resident.resident_bytes == 0 || !length.is_constant() || !groups_expr.is_constant()) return false;
+  int64_t groups = groups_expr.constant();
+  int64_t threads = std::min(threads_for_row(length.constant()), power_of_two_up(groups));
+  threads = widen_for_few_rows(flat, target, threads, groups);
+  for (; threads <= target.max_threads_per_block; threads *= 2) {
+    int64_t items = ceil_of(groups, threads);
+    int64_t registers = ceil_of(items * mapping.vector_width * resident.resident_bytes, 4);
+    if (registers > resident_register_limit(std::max<int64_t>(threads, 128))) continue;
+    set_row_threads(mapping, threads);
+    mapping.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
+    mapping.resident = true;
+    return true;
+  }
+  return false;
+}
+
+void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapping) {
+  Expr groups = group_count(flat, flat.row, mapping.vector_width);
+  int64_t in_flight = count_loads(flat) <= 2 ? 4 : 2;
+  int64_t most = std::min<int64_t>(1024, target.max_threads_per_block);
+  int64_t threads = 128;
+  mapping.unroll = static_cast<int>(in_flight);
+  if (groups.is_constant()) {
+    int64_t count = groups.constant();
+    threads = std::clamp<int64_t>(power_of_two_down(ceil_of(count, in_flight)),
+                                  std::min<int64_t>(8, power_of_two_up(count)), most / 2);
+    threads = widen_for_few_rows(flat, target, threads, count);
+    mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(count / threads), 1, in_flight));
+  } else if (sym::Interval range = bounds(groups, flat.facts); range.high <= 1024) {
+    threads = 32;
+  }
+  // One long row: one block is all it gets.
+  if (flat.space.empty() && !groups.is_constant()) threads = most;
+  set_row_threads(mapping, threads);
+}
+
+void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping) {
+  Expr columns = flat.extent(flat.space.back());
+  std::vector<VarId> outer(flat.space.begin(), flat.space.end() - 1);
+  auto strip_width = [](int width) { return std::max(8, 32 / width) * width; };
+  Expr strips = points(flat, flat.space);
+  if (strips.is_constant())
+    while (mapping.vector_width > 2 &&
+           points(flat, outer).constant() * ceil_of(columns.constant(), strip_width(mapping.vector_width)) <
+               target.multiprocessors)
+      mapping.vector_width /= 2;
+  mapping.columns_per_block = strip_width(mapping.vector_width);
+  int groups = mapping.columns_per_block / mapping.vector_width;
+  int64_t length = estimate(points(flat, flat.row), flat.facts);
+  int64_t threads = length >= 4096 ? 512 : 256;
+  mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length), 1, threads / groups));
+  mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / mapping.threads_per_row), 1, 4));
+  mapping.block_threads = groups * mapping.threads_per_row;
+}
+
+void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mapping) {
+  Expr count = points(flat, flat.space);
+  mapping.block_threads = 256;
+  if (!count.is_constant()) {
+    mapping.unroll = count_loads(flat) <= 2 ? 2 : 1;
+    return;
+  }
+  // Narrower vectors before idle multiprocessors.
+  int64_t few = int64_t{64} * target.multiprocessors;
+  while (mapping.vector_width > 1 && count.constant() / mapping.vector_width < few) mapping.vector_width /= 2;
+  int64_t groups = ceil_of(count.constant(), mapping.vector_width);
+  if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
+  // Unrolling must leave two waves of blocks, eight on a multiprocessor.
+  int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
+  int most = std::clamp(8 / std::max(count_loads(flat), 1), 1, 4);
+  while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
+}
+
+void map_tiles(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
+  mapping.kind = MappingKind::Tiles;
+  mapping.tile_var = tile_var;
+  mapping.vector_width = 1;
+  mapping.block_threads = 256;
+  int widest = 1;
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Load>() && is_staged(flat, stmt, flat.space.back(), tile_var))
+      widest = std::max(widest, byte_size(stmt.dtype));
+  bool large =
+      estimate(flat.extent(tile_var), flat.facts) >= 64 && estimate(flat.extent(flat.space.back()), flat.facts) >= 64;
+  mapping.tile = widest <= 2 && large ? 64 : 32;
+}
+
+MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Mapping mapping) {
+  if (mapping.kind == MappingKind::Pointwise) {
+    if (VarId tile_var = transposed_variable(flat); tile_var.valid())
+      map_tiles(flat, mapping, tile_var);
+    else
+      map_pointwise(flat, target, mapping);
+    return {std::move(mapping), schedule_looped(flat)};
+  }
+  if (mapping.kind == MappingKind::Columns) {
+    map_columns(flat, target, mapping);
+    return {std::move(mapping), schedule_looped(flat)};
+  }
+  Schedule resident = schedule_resident(flat, false);
+  if (count_sweeps(resident) > 1 && try_resident_rows(flat, target, mapping, resident))
+    return {std::move(mapping), std::move(resident)};
+  map_looped_rows(flat, target, mapping);
+  return {std::move(mapping), schedule_looped(flat)};
+}
+
+// ---- Few threads with vectors -----------------------------------------------------------------------------------
+
+// Element operations below which a second thread does not pay.
+constexpr int64_t operations_for_thread = 65536;
+constexpr int64_t row_buffer_elements = 16384;
+
+int64_t operations_at_point(const FlatRegion& flat) {
+  int64_t operations = 0;
+  for (const Stmt& stmt : flat.region.body) {
+    const auto* apply = stmt.as<loops::Apply>();
+    operations += apply && info(apply->op).traits.transcendental ? 8 : 1;
+  }
+  return std::max<int64_t>(operations, 1);
+}
+
+MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
+  mapping.block_threads = 1;
+  mapping.unroll = mapping.kind == MappingKind::Pointwise ? 1 : 4;
+  int64_t points_of_unit = 1;
+  Schedule schedule = schedule_looped(flat);
+  if (mapping.kind == MappingKind::Pointwise) {
+    points_of_unit = mapping.chunk = 1024;
+  } else {
+    int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.facts), 1);
+    points_of_unit = length;
+    if (mapping.kind == MappingKind::Columns) {
+      mapping.columns_per_block = 4 * mapping.vector_width;
+      points_of_unit = length * mapping.columns_per_block;
+    } else if (Expr row = points(flat, flat.row); row.is_constant() && row.constant() <= row_buffer_elements) {
+      Schedule resident = schedule_resident(flat, true);
+      mapping.resident = resident.resident_bytes > 0;
+      if (mapping.resident) schedule = std::move(resident);
+    }
+  }
+  mapping.grain =
+      static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
+  return {std::move(mapping), std::move(schedule)};
+}
+
+}  // namespace
+
+MappedRegion map_region(const FlatRegion& flat, const Target& target) {
+  Mapping mapping;
+  mapping.space = flat.space;
+  mapping.row = flat.row;
+  if (!flat.row.empty()) mapping.kind = lies_across(flat) ? MappingKind::Columns : MappingKind::Rows;
+  mapping.vector_width = choose_vector_width(flat, vector_variable(mapping), target);
+  MappedRegion mapped = is_throughput_device(target) ? map_for_throughput(flat, target, std::move(mapping))
+                                                     : map_for_cores(flat, std::move(mapping));
+  VarId v = vector_variable(mapped.mapping);
+  mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.facts);
+  return mapped;
+}
+
+Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& target) {
+  bool throughput = is_throughput_device(target);
+  Expr grid = 1;
+  switch (mapping.kind) {
+    case MappingKind::Pointwise:
+      grid = throughput ? ceil_div(group_count(flat, mapping.space, mapping.vector_width),
+                                   mapping.block_threads * mapping.unroll)
+                        : ceil_div(points(flat, mapping.space), mapping.chunk);
+      break;
+    case MappingKind::Rows:
+      grid = ceil_div(points(flat, mapping.space), throughput ? mapping.rows_per_block : 1);
+      break;
+    case MappingKind::Columns:
+      grid = group_count(flat, mapping.space, mapping.columns_per_block);
+      break;
+    case MappingKind::Tiles:
+      for (VarId v : mapping.space) {
+        bool tiled = v == mapping.tile_var || v == mapping.space.back();
+        grid = grid * (tiled ? ceil_div(flat.extent(v), mapping.tile) : flat.extent(v));
+      }
+      break;
+  }
+  return simplify(grid, flat.facts);
+}
+
+}  // namespace cxxinductor::schedule

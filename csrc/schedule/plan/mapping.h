@@ -1,0 +1,26 @@
+// How a region's points are dealt to threads: kind, widths and counts, from the region's accesses and the target's
+// data.
+#pragma once
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+#include "schedule/plan/flat_region.h"
+#include "schedule/plan/segments.h"
+
+namespace cxxinductor::schedule {
+
+struct MappedRegion {
+  plan::Mapping mapping;
+  Schedule schedule;
+};
+
+// flat: ordered, merged and named.
+MappedRegion map_region(const FlatRegion& flat, const Target& target);
+
+// Launch::grid_x, see plan::MappingKind.
+sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
+
+// Threads that exchange registers and hide latency by their number, against few threads with vectors and caches.
+inline bool is_throughput_device(const Target& target) { return target.warp > 1; }
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,49 @@
+// Edits of a region's statement list that keep its meaning.
+#pragma once
+
+#include <vector>
+
+#include "ir/loops/loops.h"
+
+namespace cxxinductor::schedule {
+
+// Replaces every symbolic expression of a statement by f(expression), in a fixed order.
+template <class F>
+void rewrite_expressions(loops::Stmt& stmt, F f) {
+  if (auto* load = stmt.as<loops::Load>()) {
+    for (sym::Expr& e : load->coords) e = f(e);
+  } else if (auto* store = stmt.as<loops::Store>()) {
+    for (sym::Expr& e : store->coords) e = f(e);
+  } else if (auto* index = stmt.as<loops::Index>()) {
+    index->value = f(index->value);
+  } else if (auto* check = stmt.as<loops::Check>()) {
+    check->bound = f(check->bound);
+  }
+}
+
+// A new body made from an old one: statements are copied in order, others inserted between them.
+class BodyCopier {
+ public:
+  explicit BodyCopier(const loops::Region& from) : from_(from), renamed_(from.body.size()) {}
+
+  // The old statement with operands as they are called in the new body; each must be copied or replaced already.
+  loops::Stmt renamed(loops::StmtId old) const;
+  loops::StmtId copy(loops::StmtId old);
+  loops::StmtId insert(loops::Stmt stmt) { return body_.push_back(std::move(stmt)); }
+  void replace(loops::StmtId old, loops::StmtId now);
+  const IdVector<loops::StmtId, loops::Stmt>& body() const { return body_; }
+
+ private:
+  const loops::Region& from_;
+  IdVector<loops::StmtId, loops::Stmt> body_;
+  IdVector<loops::StmtId, loops::StmtId> renamed_;
+  sym::Substitution symbols_;
+};
+
+// Drops statements that no Store or Check needs.
+void drop_dead(loops::Region& region);
+
+// Keeps the first of equal pure statements. A load before and one after a store to the same buffer are not equal.
+void merge_equal(loops::Region& region);
+
+}  // namespace cxxinductor::schedule

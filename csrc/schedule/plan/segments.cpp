@@ -1,0 +1,209 @@
+#include "schedule/plan/segments.h"
+
+#include <algorithm>
+
+#include "schedule/plan/residents.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::BufferId;
+using loops::Stmt;
+using loops::StmtId;
+using plan::Home;
+using plan::Segment;
+
+// The levels of statements: a row-varying statement of level k can run in sweep k, another one just before it.
+class Levels {
+ public:
+  explicit Levels(const FlatRegion& flat) : flat_(flat), at_least_(flat.region.body.size(), 0) { update(); }
+
+  int of(size_t s) const { return level_[s]; }
+  // The sweep that first needs a row-varying statement.
+  const std::vector<int>& first() const { return first_; }
+  int sweeps() const { return sweeps_; }
+  void delay(size_t s, int level) {
+    at_least_[s] = level;
+    update();
+  }
+
+ private:
+  void update() {
+    const loops::Region& region = flat_.region;
+    level_.assign(region.body.size(), 0);
+    sweeps_ = 1;
+    for (size_t s = 0; s < region.body.size(); ++s) {
+      const Stmt& stmt = region.body[StmtId(s)];
+      int level = at_least_[s];
+      for (StmtId operand : operands(stmt)) {
+        int past_reduce = region.body[operand].as<loops::Reduce>() ? 1 : 0;
+        level = std::max(level, level_[operand.index()] + past_reduce);
+      }
+      level = std::max(level, level_after_memory(s));
+      level_[s] = level;
+      if (flat_.is_row_varying(stmt)) sweeps_ = std::max(sweeps_, level + 1);
+    }
+    update_first();
+  }
+
+  // Accesses of one buffer, one of them a store, keep their order.
+  int level_after_memory(size_t s) const {
+    const Stmt& stmt = flat_.region.body[StmtId(s)];
+    const auto* load = stmt.as<loops::Load>();
+    const auto* store = stmt.as<loops::Store>();
+    if (!load && !store) return 0;
+    BufferId buffer = load ? load->buffer : store->buffer;
+    int level = 0;
+    for (size_t p = 0; p < s; ++p) {
+      const Stmt& earlier = flat_.region.body[StmtId(p)];
+      const auto* other_load = earlier.as<loops::Load>();
+      const auto* other_store = earlier.as<loops::Store>();
+      bool conflicts =
+          (other_store && other_store->buffer == buffer) || (store && other_load && other_load->buffer == buffer);
+      if (!conflicts) continue;
+      // What a sweep does is complete for another part of the row, or for what runs once a row, only when it ends.
+      bool past_sweep = flat_.is_row_varying(earlier) && !flat_.is_row_varying(stmt);
+      level = std::max(level, level_[p] + (past_sweep ? 1 : 0));
+    }
+    return level;
+  }
+
+  void update_first() {
+    const loops::Region& region = flat_.region;
+    first_.assign(region.body.size(), sweeps_);
+    for (size_t s = region.body.size(); s-- > 0;) {
+      const Stmt& stmt = region.body[StmtId(s)];
+      if (!flat_.is_row_varying(stmt)) continue;
+      bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>();
+      if (acts) first_[s] = level_[s];
+      for (StmtId operand : operands(stmt)) first_[operand.index()] = std::min(first_[operand.index()], first_[s]);
+    }
+  }
+
+  const FlatRegion& flat_;
+  std::vector<int> at_least_;
+  std::vector<int> level_, first_;
+  int sweeps_ = 1;
+};
+
+// The statements of sweep k: what acts there, what is kept there, and what those need.
+std::vector<StmtId> list_sweep(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident, int k) {
+  const loops::Region& region = flat.region;
+  std::vector<bool> listed(region.body.size());
+  for (size_t s = region.body.size(); s-- > 0;) {
+    const Stmt& stmt = region.body[StmtId(s)];
+    if (!flat.is_row_varying(stmt)) continue;
+    bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>() || resident[s];
+    if (acts && levels.first()[s] == k) listed[s] = true;
+    if (!listed[s]) continue;
+    for (StmtId operand : operands(stmt)) {
+      size_t o = operand.index();
+      const Stmt& value = region.body[operand];
+      if (!flat.is_row_varying(value) || value.as<loops::Reduce>()) continue;
+      if (!(resident[o] && levels.first()[o] < k)) listed[o] = true;
+    }
+  }
+  std::vector<StmtId> stmts;
+  for (size_t s = 0; s < listed.size(); ++s)
+    if (listed[s]) stmts.push_back(StmtId(s));
+  return stmts;
+}
+
+std::vector<StmtId> list_once(const FlatRegion& flat, const Levels& levels, int k) {
+  std::vector<StmtId> stmts;
+  for (size_t s = 0; s < flat.region.body.size(); ++s)
+    if (!flat.is_row_varying(flat.region.body[StmtId(s)]) && levels.of(s) == k) stmts.push_back(StmtId(s));
+  return stmts;
+}
+
+std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+  std::vector<Segment> segments;
+  auto add = [&](Segment::Kind kind, std::vector<StmtId> stmts) {
+    if (!stmts.empty()) segments.push_back({kind, std::move(stmts)});
+  };
+  for (int k = 0; k < levels.sweeps(); ++k) {
+    add(Segment::Kind::Once, list_once(flat, levels, k));
+    add(Segment::Kind::Sweep, list_sweep(flat, levels, resident, k));
+  }
+  add(Segment::Kind::Once, list_once(flat, levels, levels.sweeps()));
+  return segments;
+}
+
+// Raises the level of one store whose buffer a later sweep would load again, as it was before the store.
+bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<bool>& resident) {
+  const loops::Region& region = flat.region;
+  std::vector<int> last(region.body.size(), -1);
+  for (int k = 0; k < levels.sweeps(); ++k)
+    for (StmtId id : list_sweep(flat, levels, resident, k)) last[id.index()] = k;
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    const auto* store = region.body[StmtId(s)].as<loops::Store>();
+    if (!store) continue;
+    for (size_t p = 0; p < s; ++p) {
+      const auto* load = region.body[StmtId(p)].as<loops::Load>();
+      if (!load || load->buffer != store->buffer || last[p] < 0) continue;
+      int wanted = last[p] + (flat.is_row_varying(region.body[StmtId(s)]) ? 0 : 1);
+      if (levels.of(s) >= wanted) continue;
+      levels.delay(s, wanted);
+      return true;
+    }
+  }
+  return false;
+}
+
+int resident_bytes(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+  std::vector<int> last(flat.region.body.size(), -1);
+  for (int k = 0; k < levels.sweeps(); ++k)
+    for (StmtId id : list_sweep(flat, levels, resident, k))
+      for (StmtId operand : operands(flat.region.body[id])) last[operand.index()] = k;
+  int most = 0;
+  for (int k = 0; k + 1 < levels.sweeps(); ++k) {
+    int bytes = 0;
+    for (size_t s = 0; s < resident.size(); ++s)
+      if (resident[s] && levels.first()[s] <= k && last[s] > k) bytes += byte_size(flat.region.body[StmtId(s)].dtype);
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+Schedule single_sweep(const FlatRegion& flat) {
+  Schedule schedule;
+  schedule.homes.resize(flat.region.body.size(), Home::Local);
+  Segment sweep;
+  for (size_t s = 0; s < flat.region.body.size(); ++s) sweep.stmts.push_back(StmtId(s));
+  schedule.segments.push_back(std::move(sweep));
+  return schedule;
+}
+
+Schedule schedule_sweeps(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+  Schedule schedule;
+  schedule.segments = list_segments(flat, levels, resident);
+  schedule.resident_bytes = resident_bytes(flat, levels, resident);
+  schedule.homes.resize(flat.region.body.size(), Home::Local);
+  for (size_t s = 0; s < resident.size(); ++s) {
+    const Stmt& stmt = flat.region.body[StmtId(s)];
+    if (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>()) schedule.homes[StmtId(s)] = Home::Row;
+    if (resident[s]) schedule.homes[StmtId(s)] = Home::Resident;
+  }
+  return schedule;
+}
+
+}  // namespace
+
+Schedule schedule_looped(const FlatRegion& flat) {
+  if (flat.row.empty()) return single_sweep(flat);
+  Levels levels(flat);
+  std::vector<bool> none(flat.region.body.size());
+  while (delay_a_store(flat, levels, none)) {
+  }
+  return schedule_sweeps(flat, levels, none);
+}
+
+Schedule schedule_resident(const FlatRegion& flat, bool free_reloads) {
+  if (flat.row.empty()) return single_sweep(flat);
+  Levels levels(flat);
+  std::vector<bool> resident = choose_residents(flat, levels.first(), free_reloads);
+  while (delay_a_store(flat, levels, resident)) resident = choose_residents(flat, levels.first(), free_reloads);
+  return schedule_sweeps(flat, levels, resident);
+}
+
+}  // namespace cxxinductor::schedule

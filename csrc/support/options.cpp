@@ -1,0 +1,122 @@
+#include "support/options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "support/error.h"
+
+namespace cxxinductor {
+namespace {
+
+constexpr std::array option_rows{
+#define OPTION(name, type, default_value, environment, doc) \
+  OptionInfo{#name, #type, #default_value, environment, doc},
+#include "support/options.def"
+#undef OPTION
+};
+
+// Options whose values are words from a list.
+struct Choice {
+  std::string_view option;
+  std::vector<std::string_view> values;
+};
+const std::vector<Choice>& choices() {
+  static const std::vector<Choice> table{
+      {"numerics", {"eager", "fast"}},
+      {"verify", {"each", "ends", "off"}},
+      {"check", {"", "eager", "interp"}},
+      {"cache", {"on", "off"}},
+  };
+  return table;
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1] ? 1 : 0)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+[[noreturn]] void unknown(std::string_view what, std::string_view name, std::string_view (*name_of)(const OptionInfo&)) {
+  const auto nearest = std::min_element(option_rows.begin(), option_rows.end(), [&](const auto& a, const auto& b) {
+    return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b));
+  });
+  std::string known;
+  for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
+  throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
+}
+
+void assign(bool& target, std::string_view name, std::string_view value) {
+  if (value == "1" || value == "true" || value == "on") {
+    target = true;
+  } else if (value == "0" || value == "false" || value == "off") {
+    target = false;
+  } else {
+    throw_user_error("option '{}': expected true or false, found '{}'", name, value);
+  }
+}
+
+void assign(int64_t& target, std::string_view name, std::string_view value) {
+  int64_t parsed = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+  if (error != std::errc() || end != value.data() + value.size())
+    throw_user_error("option '{}': expected an integer, found '{}'", name, value);
+  target = parsed;
+}
+
+void assign(std::string& target, std::string_view name, std::string_view value) {
+  for (const Choice& choice : choices()) {
+    if (choice.option != name || std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end()) continue;
+    std::string known;
+    for (std::string_view word : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
+    throw_user_error("option '{}': expected one of {}, found '{}'", name, known, value);
+  }
+  target = std::string(value);
+}
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() { return option_rows; }
+
+void set_option(Options& options, std::string_view name, std::string_view value) {
+#define OPTION(option, ...) \
+  if (name == #option) return assign(options.option, name, value);
+#include "support/options.def"
+#undef OPTION
+  unknown("option", name, [](const OptionInfo& row) { return row.name; });
+}
+
+Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
+  Options options;
+  for (const auto& [variable, value] : environment) {
+    if (!variable.starts_with("CXXINDUCTOR_")) continue;
+    // Read by tests and builds, not by compiles.
+    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_NVRTC" ||
+        variable.starts_with("CXXINDUCTOR_BUILD_"))
+      continue;
+    const auto row = std::find_if(option_rows.begin(), option_rows.end(),
+                                  [&](const OptionInfo& r) { return r.environment == variable; });
+    if (row == option_rows.end()) unknown("environment variable", variable, [](const OptionInfo& r) { return r.environment; });
+    set_option(options, row->name, value);
+  }
+  return options;
+}
+
+std::string to_string(const Options& options) {
+  std::string text;
+#define OPTION(name, ...) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", #name, options.name);
+#include "support/options.def"
+#undef OPTION
+  return text;
+}
+
+}  // namespace cxxinductor

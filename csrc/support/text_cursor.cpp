@@ -1,0 +1,175 @@
+#include "support/text_cursor.h"
+
+#include <cctype>
+#include <charconv>
+#include <cstdlib>
+#include <limits>
+
+#include "support/error.h"
+
+namespace cxxinductor {
+namespace {
+
+bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_identifier(char c) { return is_word(c) || c == '.'; }
+
+}  // namespace
+
+void TextCursor::skip_blanks() {
+  while (offset_ < text_.size()) {
+    if (std::isspace(static_cast<unsigned char>(text_[offset_])) != 0) {
+      ++offset_;
+    } else if (text_[offset_] == ';') {
+      while (offset_ < text_.size() && text_[offset_] != '\n') ++offset_;
+    } else {
+      return;
+    }
+  }
+}
+
+bool TextCursor::at_end() {
+  skip_blanks();
+  return offset_ == text_.size();
+}
+
+bool TextCursor::looking_at(std::string_view token) {
+  skip_blanks();
+  if (text_.substr(offset_, token.size()) != token) return false;
+  // A keyword must end where the word ends.
+  const size_t end = offset_ + token.size();
+  return !(is_word(token.back()) && end < text_.size() && is_word(text_[end]));
+}
+
+bool TextCursor::accept(std::string_view token) {
+  if (!looking_at(token)) return false;
+  offset_ += token.size();
+  return true;
+}
+
+void TextCursor::expect(std::string_view token) {
+  if (!accept(token)) fail(fmt::format("'{}'", token));
+}
+
+std::string TextCursor::identifier(std::string_view what) {
+  skip_blanks();
+  const size_t begin = offset_;
+  if (begin < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[begin])) != 0 || text_[begin] == '_')) {
+    size_t end = begin;
+    while (end < text_.size()) {
+      if (is_identifier(text_[end])) {
+        ++end;
+      } else if (text_.substr(end, 2) == "::" && end + 2 < text_.size() && is_word(text_[end + 2])) {
+        end += 2;
+      } else {
+        break;
+      }
+    }
+    offset_ = end;
+    return std::string(text_.substr(begin, end - begin));
+  }
+  fail(what);
+}
+
+std::string TextCursor::sigil_name(char sigil, std::string_view what) {
+  skip_blanks();
+  size_t end = offset_ + 1;
+  if (offset_ >= text_.size() || text_[offset_] != sigil) fail(what);
+  while (end < text_.size() && is_identifier(text_[end])) ++end;
+  if (end == offset_ + 1) fail(what);
+  std::string name(text_.substr(offset_ + 1, end - offset_ - 1));
+  offset_ = end;
+  return name;
+}
+
+bool TextCursor::looking_at_number() {
+  skip_blanks();
+  size_t at = offset_;
+  if (at < text_.size() && text_[at] == '-') ++at;
+  return at < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at])) != 0;
+}
+
+int64_t TextCursor::integer(std::string_view what) {
+  if (!looking_at_number()) fail(what);
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text_.data() + offset_, text_.data() + text_.size(), value);
+  if (error != std::errc()) fail(what);
+  offset_ = static_cast<size_t>(end - text_.data());
+  return value;
+}
+
+double TextCursor::real(std::string_view what) {
+  skip_blanks();
+  size_t end = offset_;
+  if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
+  while (end < text_.size()) {
+    const char c = text_[end];
+    const bool exponent_sign = (c == '-' || c == '+') && end > 0 && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos;
+    if (!is_identifier(c) && !exponent_sign) break;
+    ++end;
+  }
+  const std::string token(text_.substr(offset_, end - offset_));
+  char* parsed_end = nullptr;
+  const double value = std::strtod(token.c_str(), &parsed_end);  // reads inf, nan and hexadecimal floats too
+  if (token.empty() || parsed_end != token.c_str() + token.size()) fail(what);
+  offset_ = end;
+  return value;
+}
+
+std::string TextCursor::quoted(std::string_view what) {
+  skip_blanks();
+  if (offset_ >= text_.size() || text_[offset_] != '"') fail(what);
+  std::string value;
+  for (size_t at = offset_ + 1; at < text_.size(); ++at) {
+    const char c = text_[at];
+    if (c == '"') {
+      offset_ = at + 1;
+      return value;
+    }
+    if (c != '\\') {
+      value += c;
+      continue;
+    }
+    if (++at == text_.size()) break;
+    value += text_[at] == 'n' ? '\n' : text_[at];
+  }
+  fail("a closing '\"'");
+}
+
+std::string_view TextCursor::balanced_until(std::string_view stops) {
+  skip_blanks();
+  const size_t begin = offset_;
+  int depth = 0;
+  for (; offset_ < text_.size(); ++offset_) {
+    const char c = text_[offset_];
+    if (depth == 0 && stops.find(c) != std::string_view::npos) break;
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && --depth < 0) break;
+  }
+  return text_.substr(begin, offset_ - begin);
+}
+
+int TextCursor::line() const {
+  int line = 1;
+  for (size_t i = 0; i < offset_ && i < text_.size(); ++i) line += text_[i] == '\n';
+  return line;
+}
+
+void TextCursor::fail(std::string_view expected) {
+  skip_blanks();
+  const size_t newline = text_.substr(0, offset_).rfind('\n');
+  const size_t column = newline == std::string_view::npos ? offset_ + 1 : offset_ - newline;
+  std::string_view found = text_.substr(offset_, 24);
+  found = found.substr(0, found.find('\n'));
+  throw_user_error("line {}, column {}: expected {}, found {}", line(), column, expected,
+                   found.empty() ? std::string("the end of the text") : fmt::format("'{}'", found));
+}
+
+TextCursor::Nested::Nested(TextCursor& cursor) : cursor_(cursor) {
+  constexpr int deepest = 200;
+  if (++cursor_.depth_ > deepest) {
+    --cursor_.depth_;
+    throw_user_error("line {}: nested more than {} deep", cursor_.line(), deepest);
+  }
+}
+
+}  // namespace cxxinductor

@@ -1,0 +1,464 @@
+#include "sym/expr.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <unordered_map>
+
+#include "support/error.h"
+
+namespace cxxinductor::sym {
+
+struct Node {
+  Kind kind;
+  int64_t constant = 0;
+  std::string name;
+  std::vector<Expr> operands;
+  std::vector<Expr> free_symbols;
+  size_t hash = 0;
+};
+
+namespace {
+
+size_t combine(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2)); }
+
+int64_t checked_add(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_add_overflow(a, b, &r)) throw_unsupported("a size or index overflows 64 bits: {} + {}", a, b);
+  return r;
+}
+
+int64_t checked_mul(int64_t a, int64_t b) {
+  int64_t r;
+  if (__builtin_mul_overflow(a, b, &r)) throw_unsupported("a size or index overflows 64 bits: {} * {}", a, b);
+  return r;
+}
+
+int64_t floor_quotient(int64_t a, int64_t b) {
+  if (b == 0) throw_user_error("division by zero in a size or index expression");
+  if (b == -1) return checked_mul(a, -1);
+  int64_t q = a / b;
+  if ((a % b != 0) && ((a < 0) != (b < 0))) --q;
+  return q;
+}
+
+int64_t floor_remainder(int64_t a, int64_t b) {
+  if (b == -1) return 0;
+  return a - floor_quotient(a, b) * b;
+}
+
+}  // namespace
+
+// Nodes live as long as the process: graphs share most of their expressions.
+class Interner {
+ public:
+  static Interner& instance() {
+    static Interner* interner = new Interner;
+    return *interner;
+  }
+
+  Expr make(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands) {
+    size_t hash = combine(static_cast<size_t>(kind), std::hash<int64_t>()(constant));
+    hash = combine(hash, std::hash<std::string_view>()(name));
+    for (Expr e : operands) hash = combine(hash, e.hash());
+    const std::lock_guard lock(mutex_);
+    auto [begin, end] = table_.equal_range(hash);
+    for (auto it = begin; it != end; ++it) {
+      const Node& node = *it->second;
+      if (node.kind == kind && node.constant == constant && node.name == name && node.operands == operands)
+        return Expr(&node);
+    }
+    Node& node = nodes_.emplace_back();
+    node.kind = kind;
+    node.constant = constant;
+    node.name = name;
+    node.operands = std::move(operands);
+    node.hash = hash;
+    const Expr result(&node);
+    if (kind == Kind::Symbol) {
+      node.free_symbols.push_back(result);
+    } else {
+      for (Expr e : node.operands) {
+        for (Expr s : e.node_->free_symbols) {
+          if (std::find(node.free_symbols.begin(), node.free_symbols.end(), s) == node.free_symbols.end())
+            node.free_symbols.push_back(s);
+        }
+      }
+      std::sort(node.free_symbols.begin(), node.free_symbols.end(),
+                [](Expr a, Expr b) { return a.node_->name < b.node_->name; });
+    }
+    table_.emplace(hash, &node);
+    return result;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<Node> nodes_;
+  std::unordered_multimap<size_t, const Node*> table_;
+};
+
+namespace {
+
+Expr intern(Kind kind, std::vector<Expr> operands) { return Interner::instance().make(kind, 0, {}, std::move(operands)); }
+
+// coefficient * monomial, the monomial being 1 or a product without constant factor.
+using Sum = std::map<Expr, int64_t, Less>;
+
+void add_term(Sum& sum, Expr monomial, int64_t coefficient) {
+  if (coefficient == 0) return;
+  auto [it, fresh] = sum.try_emplace(monomial, coefficient);
+  if (fresh) return;
+  it->second = checked_add(it->second, coefficient);
+  if (it->second == 0) sum.erase(it);
+}
+
+void split_coefficient(Expr e, int64_t* coefficient, Expr* monomial) {
+  if (e.is_constant()) {
+    *coefficient = e.constant();
+    *monomial = Expr(1);
+  } else if (e.kind() == Kind::Mul && e.operands()[0].is_constant()) {
+    *coefficient = e.operands()[0].constant();
+    const auto rest = e.operands().subspan(1);
+    *monomial = rest.size() == 1 ? rest[0] : intern(Kind::Mul, {rest.begin(), rest.end()});
+  } else {
+    *coefficient = 1;
+    *monomial = e;
+  }
+}
+
+void add_expression(Sum& sum, Expr e, int64_t factor) {
+  if (e.kind() == Kind::Add) {
+    for (Expr term : e.operands()) add_expression(sum, term, factor);
+    return;
+  }
+  int64_t coefficient;
+  Expr monomial;
+  split_coefficient(e, &coefficient, &monomial);
+  add_term(sum, monomial, checked_mul(coefficient, factor));
+}
+
+Expr scaled(int64_t coefficient, Expr monomial) {
+  if (coefficient == 0) return Expr(0);
+  if (monomial.is_constant()) return Expr(checked_mul(coefficient, monomial.constant()));
+  if (coefficient == 1) return monomial;
+  std::vector<Expr> factors{Expr(coefficient)};
+  if (monomial.kind() == Kind::Mul)
+    factors.insert(factors.end(), monomial.operands().begin(), monomial.operands().end());
+  else
+    factors.push_back(monomial);
+  return intern(Kind::Mul, std::move(factors));
+}
+
+Expr build(const Sum& sum) {
+  std::vector<Expr> terms;
+  for (const auto& [monomial, coefficient] : sum) terms.push_back(scaled(coefficient, monomial));
+  if (terms.empty()) return Expr(0);
+  if (terms.size() == 1) return terms[0];
+  return intern(Kind::Add, std::move(terms));
+}
+
+Sum as_sum(Expr e) {
+  Sum sum;
+  add_expression(sum, e, 1);
+  return sum;
+}
+
+Expr multiply_monomials(Expr a, Expr b) {
+  if (a.is_constant(1)) return b;
+  if (b.is_constant(1)) return a;
+  std::vector<Expr> factors;
+  for (Expr e : {a, b}) {
+    if (e.kind() == Kind::Mul)
+      factors.insert(factors.end(), e.operands().begin(), e.operands().end());
+    else
+      factors.push_back(e);
+  }
+  std::sort(factors.begin(), factors.end(), Less());
+  return intern(Kind::Mul, std::move(factors));
+}
+
+}  // namespace
+
+Expr::Expr() : Expr(static_cast<int64_t>(0)) {}
+Expr::Expr(int64_t constant) : node_(Interner::instance().make(Kind::Constant, constant, {}, {}).node_) {}
+Expr Expr::symbol(std::string_view name) { return Interner::instance().make(Kind::Symbol, 0, name, {}); }
+
+Kind Expr::kind() const { return node_->kind; }
+int64_t Expr::constant() const {
+  CXXI_CHECK(node_->kind == Kind::Constant, "{} is no constant", to_string(*this));
+  return node_->constant;
+}
+std::string_view Expr::name() const {
+  CXXI_CHECK(node_->kind == Kind::Symbol, "{} is no symbol", to_string(*this));
+  return node_->name;
+}
+std::span<const Expr> Expr::operands() const { return node_->operands; }
+const std::vector<Expr>& Expr::free_symbols() const { return node_->free_symbols; }
+bool Expr::depends_on(Expr symbol) const {
+  return std::find(node_->free_symbols.begin(), node_->free_symbols.end(), symbol) != node_->free_symbols.end();
+}
+
+Expr sum(std::span<const Expr> terms) {
+  Sum total;
+  for (Expr term : terms) add_expression(total, term, 1);
+  return build(total);
+}
+Expr product(std::span<const Expr> factors) {
+  Expr total(1);
+  for (Expr factor : factors) total = total * factor;
+  return total;
+}
+Expr operator+(Expr a, Expr b) {
+  if (a.is_constant() && b.is_constant()) return Expr(checked_add(a.constant(), b.constant()));
+  if (a.is_constant(0)) return b;
+  if (b.is_constant(0)) return a;
+  Sum total = as_sum(a);
+  add_expression(total, b, 1);
+  return build(total);
+}
+Expr operator-(Expr a, Expr b) {
+  if (a == b) return Expr(0);
+  Sum total = as_sum(a);
+  add_expression(total, b, -1);
+  return build(total);
+}
+Expr operator-(Expr a) { return Expr(-1) * a; }
+Expr operator*(Expr a, Expr b) {
+  if (a.is_constant() && b.is_constant()) return Expr(checked_mul(a.constant(), b.constant()));
+  if (a.is_constant(1)) return b;
+  if (b.is_constant(1)) return a;
+  Sum total;
+  for (const auto& [m1, c1] : as_sum(a)) {
+    for (const auto& [m2, c2] : as_sum(b)) add_term(total, multiply_monomials(m1, m2), checked_mul(c1, c2));
+  }
+  return build(total);
+}
+
+Expr floor_div(Expr a, Expr b) {
+  if (b.is_constant(0)) throw_user_error("division by zero in a size or index expression");
+  if (a.is_constant(0) || b.is_constant(1)) return a;
+  if (a.is_constant() && b.is_constant()) return Expr(floor_quotient(a.constant(), b.constant()));
+  if (a == b) return Expr(1);
+  if (b.is_constant() && b.constant() > 0) {
+    const int64_t d = b.constant();
+    Sum whole, rest;
+    for (const auto& [monomial, coefficient] : as_sum(a)) {
+      if (monomial.is_constant(1)) {
+        add_term(whole, monomial, floor_quotient(coefficient, d));
+        add_term(rest, monomial, floor_remainder(coefficient, d));
+      } else if (coefficient % d == 0) {
+        add_term(whole, monomial, coefficient / d);
+      } else {
+        add_term(rest, monomial, coefficient);
+      }
+    }
+    const Expr remainder = build(rest);
+    if (!whole.empty()) return build(whole) + floor_div(remainder, b);
+    if (remainder.kind() == Kind::FloorDiv && remainder.operands()[1].is_constant() && remainder.operands()[1].constant() > 0)
+      return floor_div(remainder.operands()[0], Expr(checked_mul(d, remainder.operands()[1].constant())));
+    return intern(Kind::FloorDiv, {remainder, b});
+  }
+  if (b.is_symbol()) {  // (b*x + r) // b is not safe to split without knowing b != 0, but b*x // b is what shapes hold
+    Sum whole;
+    bool exact = true;
+    for (const auto& [monomial, coefficient] : as_sum(a)) {
+      std::vector<Expr> factors;
+      if (monomial.kind() == Kind::Mul)
+        factors.assign(monomial.operands().begin(), monomial.operands().end());
+      else
+        factors.push_back(monomial);
+      auto found = std::find(factors.begin(), factors.end(), b);
+      if (found == factors.end()) {
+        exact = false;
+        break;
+      }
+      factors.erase(found);
+      add_term(whole, product(factors), coefficient);
+    }
+    if (exact) return build(whole);
+  }
+  return intern(Kind::FloorDiv, {a, b});
+}
+
+Expr mod(Expr a, Expr b) {
+  if (b.is_constant(0)) throw_user_error("division by zero in a size or index expression");
+  if (a.is_constant(0) || b.is_constant(1) || a == b) return Expr(0);
+  if (a.is_constant() && b.is_constant()) return Expr(floor_remainder(a.constant(), b.constant()));
+  if (b.is_constant() && b.constant() > 0) {
+    const int64_t d = b.constant();
+    Sum rest;
+    for (const auto& [monomial, coefficient] : as_sum(a)) {
+      if (monomial.is_constant(1))
+        add_term(rest, monomial, floor_remainder(coefficient, d));
+      else if (coefficient % d != 0)
+        add_term(rest, monomial, coefficient);
+    }
+    const Expr remainder = build(rest);
+    if (remainder != a) return mod(remainder, b);
+    if (remainder.is_constant()) return Expr(floor_remainder(remainder.constant(), d));
+    return intern(Kind::Mod, {remainder, b});
+  }
+  return intern(Kind::Mod, {a, b});
+}
+
+Expr ceil_div(Expr a, Expr b) { return -floor_div(-a, b); }
+
+namespace {
+
+Expr extremum(Kind kind, Expr a, Expr b) {
+  std::vector<Expr> operands;
+  for (Expr e : {a, b}) {
+    if (e.kind() == kind)
+      operands.insert(operands.end(), e.operands().begin(), e.operands().end());
+    else
+      operands.push_back(e);
+  }
+  std::sort(operands.begin(), operands.end(), Less());
+  operands.erase(std::unique(operands.begin(), operands.end()), operands.end());
+  while (operands.size() > 1 && operands[0].is_constant() && operands[1].is_constant()) {
+    const int64_t x = operands[0].constant(), y = operands[1].constant();
+    operands[1] = Expr(kind == Kind::Min ? std::min(x, y) : std::max(x, y));
+    operands.erase(operands.begin());
+  }
+  if (operands.size() == 1) return operands[0];
+  return intern(kind, std::move(operands));
+}
+
+}  // namespace
+
+Expr min(Expr a, Expr b) { return extremum(Kind::Min, a, b); }
+Expr max(Expr a, Expr b) { return extremum(Kind::Max, a, b); }
+
+int compare(Expr a, Expr b) {
+  if (a == b) return 0;
+  if (a.kind() != b.kind()) return a.kind() < b.kind() ? -1 : 1;
+  switch (a.kind()) {
+    case Kind::Constant:
+      return a.constant() < b.constant() ? -1 : 1;
+    case Kind::Symbol:
+      return a.name() < b.name() ? -1 : 1;
+    case Kind::Add:
+    case Kind::Mul:
+    case Kind::FloorDiv:
+    case Kind::Mod:
+    case Kind::Min:
+    case Kind::Max:
+      break;
+  }
+  const auto x = a.operands(), y = b.operands();
+  for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
+    if (const int c = compare(x[i], y[i]); c != 0) return c;
+  }
+  return x.size() < y.size() ? -1 : 1;
+}
+
+Expr substitute(Expr e, const Substitution& replacements) {
+  if (e.free_symbols().empty()) return e;
+  if (e.is_symbol()) {
+    auto found = replacements.find(std::string(e.name()));
+    return found == replacements.end() ? e : found->second;
+  }
+  std::vector<Expr> operands;
+  bool changed = false;
+  for (Expr operand : e.operands()) {
+    operands.push_back(substitute(operand, replacements));
+    changed = changed || operands.back() != operand;
+  }
+  if (!changed) return e;
+  switch (e.kind()) {
+    case Kind::Add:
+      return sum(operands);
+    case Kind::Mul:
+      return product(operands);
+    case Kind::FloorDiv:
+      return floor_div(operands[0], operands[1]);
+    case Kind::Mod:
+      return mod(operands[0], operands[1]);
+    case Kind::Min:
+    case Kind::Max: {
+      Expr out = operands[0];
+      for (Expr operand : operands) out = e.kind() == Kind::Min ? min(out, operand) : max(out, operand);
+      return out;
+    }
+    case Kind::Constant:
+    case Kind::Symbol:
+      break;
+  }
+  return e;
+}
+
+std::vector<Term> linear_terms(Expr e) {
+  std::vector<Term> terms;
+  for (const auto& [monomial, coefficient] : as_sum(e)) terms.push_back({coefficient, monomial});
+  return terms;
+}
+
+bool split_linear(Expr e, Expr symbol, Expr* coefficient, Expr* rest) {
+  *coefficient = Expr(0);
+  *rest = Expr(0);
+  for (const Term& term : linear_terms(e)) {
+    if (!term.monomial.depends_on(symbol)) {
+      *rest = *rest + scaled(term.coefficient, term.monomial);
+      continue;
+    }
+    std::vector<Expr> factors;
+    if (term.monomial.kind() == Kind::Mul)
+      factors.assign(term.monomial.operands().begin(), term.monomial.operands().end());
+    else
+      factors.push_back(term.monomial);
+    auto found = std::find(factors.begin(), factors.end(), symbol);
+    if (found == factors.end()) return false;
+    factors.erase(found);
+    const Expr other = product(factors);
+    if (other.depends_on(symbol)) return false;
+    *coefficient = *coefficient + Expr(term.coefficient) * other;
+  }
+  return true;
+}
+
+int64_t evaluate(Expr e, const std::function<int64_t(std::string_view)>& value_of) {
+  switch (e.kind()) {
+    case Kind::Constant:
+      return e.constant();
+    case Kind::Symbol:
+      return value_of(e.name());
+    case Kind::Add:
+    case Kind::Mul:
+    case Kind::FloorDiv:
+    case Kind::Mod:
+    case Kind::Min:
+    case Kind::Max:
+      break;
+  }
+  int64_t value = evaluate(e.operands()[0], value_of);
+  for (Expr operand : e.operands().subspan(1)) {
+    const int64_t other = evaluate(operand, value_of);
+    switch (e.kind()) {
+      case Kind::Add:
+        value = checked_add(value, other);
+        break;
+      case Kind::Mul:
+        value = checked_mul(value, other);
+        break;
+      case Kind::FloorDiv:
+        value = floor_quotient(value, other);
+        break;
+      case Kind::Mod:
+        value = floor_remainder(value, other);
+        break;
+      case Kind::Min:
+        value = std::min(value, other);
+        break;
+      case Kind::Max:
+        value = std::max(value, other);
+        break;
+      case Kind::Constant:
+      case Kind::Symbol:
+        break;
+    }
+  }
+  return value;
+}
+
+}  // namespace cxxinductor::sym

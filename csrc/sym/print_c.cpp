@@ -1,0 +1,59 @@
+#include "sym/print_c.h"
+
+#include <fmt/format.h>
+
+namespace cxxinductor::sym {
+namespace {
+
+class Printer {
+ public:
+  Printer(const Facts& facts, const CSpelling& spelling) : facts_(facts), spelling_(spelling) {}
+
+  std::string print(Expr e) const {
+    switch (e.kind()) {
+      case Kind::Constant:
+        return fmt::format("{}{}", e.constant(), spelling_.integer_suffix);
+      case Kind::Symbol:
+        return spelling_.symbol ? spelling_.symbol(e.name()) : std::string(e.name());
+      case Kind::Add:
+        return joined(e, " + ");
+      case Kind::Mul:
+        return joined(e, " * ");
+      case Kind::FloorDiv:
+        return quotient(e, "/", "cxxi_floor_div");
+      case Kind::Mod:
+        return quotient(e, "%", "cxxi_floor_mod");
+      case Kind::Min:
+        return folded(e, "cxxi_min_int");
+      case Kind::Max:
+        return folded(e, "cxxi_max_int");
+    }
+    return {};
+  }
+
+ private:
+  std::string joined(Expr e, std::string_view separator) const {
+    std::string text = "(";
+    for (Expr operand : e.operands()) text += fmt::format("{}{}", text.size() > 1 ? separator : "", print(operand));
+    return text + ")";
+  }
+  std::string quotient(Expr e, std::string_view op, std::string_view function) const {
+    const Expr a = e.operands()[0], b = e.operands()[1];
+    if (bounds(a, facts_).low >= 0 && bounds(b, facts_).low > 0) return fmt::format("({} {} {})", print(a), op, print(b));
+    return fmt::format("{}({}, {})", function, print(a), print(b));
+  }
+  std::string folded(Expr e, std::string_view function) const {
+    std::string text = print(e.operands()[0]);
+    for (Expr operand : e.operands().subspan(1)) text = fmt::format("{}({}, {})", function, text, print(operand));
+    return text;
+  }
+
+  const Facts& facts_;
+  const CSpelling& spelling_;
+};
+
+}  // namespace
+
+std::string to_c(Expr e, const Facts& facts, const CSpelling& spelling) { return Printer(facts, spelling).print(e); }
+
+}  // namespace cxxinductor::sym

@@ -1,0 +1,82 @@
+#include "sym/program.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace cxxinductor::sym {
+namespace {
+
+int64_t floor_quotient(int64_t a, int64_t b) {
+  if (b == 0) throw_user_error("division by zero in a size expression");
+  if (b == -1) return -a;
+  const int64_t q = a / b;
+  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
+}
+
+}  // namespace
+
+Program::Program(std::vector<std::string> symbols) : symbols_(std::move(symbols)) {
+  for (size_t i = 0; i < symbols_.size(); ++i) slots_.emplace(Expr::symbol(symbols_[i]), static_cast<uint32_t>(i));
+}
+
+uint32_t Program::add(Expr e) {
+  if (auto found = slots_.find(e); found != slots_.end()) return found->second;
+  const auto emit = [&](Instruction instruction) {
+    code_.push_back(instruction);
+    return static_cast<uint32_t>(symbols_.size() + code_.size() - 1);
+  };
+  uint32_t slot = 0;
+  if (e.is_constant()) {
+    slot = emit({Kind::Constant, e.constant(), 0});
+  } else if (e.is_symbol()) {
+    throw_user_error("the symbol {} has no source at run time", e.name());
+  } else {
+    slot = add(e.operands()[0]);
+    for (Expr operand : e.operands().subspan(1)) {
+      const uint32_t other = add(operand);
+      slot = emit({e.kind(), static_cast<int64_t>(slot), other});
+    }
+  }
+  slots_.emplace(e, slot);
+  return slot;
+}
+
+void Program::run(std::span<int64_t> workspace) const {
+  size_t slot = symbols_.size();
+  for (const Instruction& i : code_) {
+    int64_t& out = workspace[slot++];
+    if (i.kind == Kind::Constant) {
+      out = i.a;
+      continue;
+    }
+    const int64_t a = workspace[static_cast<size_t>(i.a)], b = workspace[i.b];
+    bool overflow = false;
+    switch (i.kind) {
+      case Kind::Add:
+        overflow = __builtin_add_overflow(a, b, &out);
+        break;
+      case Kind::Mul:
+        overflow = __builtin_mul_overflow(a, b, &out);
+        break;
+      case Kind::FloorDiv:
+        out = floor_quotient(a, b);
+        break;
+      case Kind::Mod:
+        out = a - floor_quotient(a, b) * b;
+        break;
+      case Kind::Min:
+        out = std::min(a, b);
+        break;
+      case Kind::Max:
+        out = std::max(a, b);
+        break;
+      case Kind::Constant:
+      case Kind::Symbol:
+        break;
+    }
+    if (overflow) throw_user_error("a size overflows 64 bits");
+  }
+}
+
+}  // namespace cxxinductor::sym

@@ -1,0 +1,312 @@
+// Reductions over lanes: one struct each, named after the rows of reductions.def, with a partial state in every lane.
+// D is the operand's dtype. Included by value after vector.h.
+//
+//   update(v, position)  one element a lane; position: its place in the reduced space
+//   merge(other)         joins the state of other elements, lane by lane, whatever their order
+//   across()             the states of all lanes joined in one lane, as a tree
+//   settle()             called every few hundred updates: sums keep two levels, as error grows with the chain's length
+//   result<k>()          what the IR exposes
+namespace cxxi {
+
+template <class T>
+constexpr T lowest() {
+  if constexpr (same<T, float>) {
+    return -__builtin_inff();
+  } else if constexpr (same<T, double>) {
+    return -__builtin_inf();
+  } else if constexpr (T(-1) > T(0)) {
+    return 0;
+  } else {
+    return static_cast<T>(1ull << (8 * sizeof(T) - 1));
+  }
+}
+template <class T>
+constexpr T highest() {
+  if constexpr (same<T, float>) {
+    return __builtin_inff();
+  } else if constexpr (same<T, double>) {
+    return __builtin_inf();
+  } else {
+    return static_cast<T>(~lowest<T>());
+  }
+}
+
+// What a state is made of: the compute type, bytes for bool.
+template <class D>
+struct state_of {
+  using type = typename D::compute;
+};
+template <>
+struct state_of<boolean> {
+  using type = unsigned char;
+};
+template <class D, int L, class V>
+inline vec<typename state_of<D>::type, L> to_state(V v) {
+  if constexpr (same<D, boolean>) {
+    return to_memory<boolean, L>(v);
+  } else {
+    return widen<L>(to_compute<D>(v));
+  }
+}
+template <class D, int L, class V>
+inline auto from_state(V v) {
+  if constexpr (same<D, boolean>) {
+    return from_memory<boolean, L>(v);
+  } else if constexpr (D::narrow) {
+    return cast<D, f32>(v);
+  } else {
+    return v;
+  }
+}
+template <int N, class T, int L>
+inline vec<T, N> part(vec<T, L> v, int first) {
+  vec<T, N> r;
+  __builtin_memcpy(&r, reinterpret_cast<const char*>(&v) + first * sizeof(T), sizeof r);
+  return r;
+}
+template <int L, class C>
+inline auto as_mask(C comparison) {
+  if constexpr (L == 1) {
+    return static_cast<bool>(comparison);
+  } else {
+    constexpr int bytes = sizeof(comparison[0]);
+    return mask<bytes, L>{bit_cast<vec<typename signed_of<bytes>::type, L>>(comparison)};
+  }
+}
+
+template <class State, int L>
+inline auto joined_across(const State& state) {
+  if constexpr (L == 1) {
+    return state;
+  } else {
+    auto half = state.template lanes<L / 2>(0);
+    half.merge(state.template lanes<L / 2>(L / 2));
+    return joined_across<decltype(half), L / 2>(half);
+  }
+}
+
+template <class D, int L>
+struct sum {
+  using T = typename state_of<D>::type;
+  vec<T, L> inner{}, outer{};
+  template <class V, class P>
+  void update(V v, P) { inner += to_state<D, L>(v); }
+  void settle() {
+    outer += inner;
+    inner = vec<T, L>{};
+  }
+  void merge(const sum& o) { outer += (o.outer + o.inner); }
+  template <int N>
+  sum<D, N> lanes(int first) const {
+    sum<D, N> some;
+    some.outer = part<N, T, L>(outer + inner, first);
+    return some;
+  }
+  auto across() const { return joined_across<sum, L>(*this); }
+  template <int K>
+  auto result() const { return from_state<D, L>(static_cast<vec<T, L>>(outer + inner)); }
+};
+
+template <class D, int L>
+struct prod {
+  using T = typename state_of<D>::type;
+  vec<T, L> value = widen<L>(T(1));
+  template <class V, class P>
+  void update(V v, P) { value *= to_state<D, L>(v); }
+  void settle() {}
+  void merge(const prod& o) { value *= o.value; }
+  template <int N>
+  prod<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  auto across() const { return joined_across<prod, L>(*this); }
+  template <int K>
+  auto result() const { return from_state<D, L>(value); }
+};
+
+// Largest: NaN sticks, as no comparison replaces it.
+template <class D, int L>
+struct max {
+  using T = typename state_of<D>::type;
+  vec<T, L> value = widen<L>(lowest<T>());
+  void take(vec<T, L> v) {
+    if constexpr (T(0.5) == T(0)) {
+      value = v > value ? v : value;
+    } else {
+      value = ((v > value) | (v != v)) ? v : value;
+    }
+  }
+  template <class V, class P>
+  void update(V v, P) { take(to_state<D, L>(v)); }
+  void settle() {}
+  void merge(const max& o) { take(o.value); }
+  template <int N>
+  max<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  auto across() const { return joined_across<max, L>(*this); }
+  template <int K>
+  auto result() const { return from_state<D, L>(value); }
+};
+template <class D, int L>
+struct min {
+  using T = typename state_of<D>::type;
+  vec<T, L> value = widen<L>(highest<T>());
+  void take(vec<T, L> v) {
+    if constexpr (T(0.5) == T(0)) {
+      value = v < value ? v : value;
+    } else {
+      value = ((v < value) | (v != v)) ? v : value;
+    }
+  }
+  template <class V, class P>
+  void update(V v, P) { take(to_state<D, L>(v)); }
+  void settle() {}
+  void merge(const min& o) { take(o.value); }
+  template <int N>
+  min<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  auto across() const { return joined_across<min, L>(*this); }
+  template <int K>
+  auto result() const { return from_state<D, L>(value); }
+};
+
+// Truth values as bytes 0 and 1.
+template <class D, int L>
+struct any {
+  vec<unsigned char, L> value{};
+  template <class V, class P>
+  void update(V v, P) { value |= to_memory<boolean, L>(cast<boolean, D>(v)); }
+  void settle() {}
+  void merge(const any& o) { value |= o.value; }
+  template <int N>
+  any<D, N> lanes(int first) const { return {part<N, unsigned char, L>(value, first)}; }
+  auto across() const { return joined_across<any, L>(*this); }
+  template <int K>
+  auto result() const { return from_memory<boolean, L>(value); }
+};
+template <class D, int L>
+struct all_of {
+  vec<unsigned char, L> value = widen<L>(static_cast<unsigned char>(1));
+  template <class V, class P>
+  void update(V v, P) { value &= to_memory<boolean, L>(cast<boolean, D>(v)); }
+  void settle() {}
+  void merge(const all_of& o) { value &= o.value; }
+  template <int N>
+  all_of<D, N> lanes(int first) const { return {part<N, unsigned char, L>(value, first)}; }
+  auto across() const { return joined_across<all_of, L>(*this); }
+  template <int K>
+  auto result() const { return from_memory<boolean, L>(value); }
+};
+
+// The first position of the largest (Sign 1) or smallest (Sign -1) element; NaN beats all. Lanes hold interleaved
+// positions, so ties are decided by position, never by the order of merging.
+template <class D, int L, int Sign>
+struct extreme_position {
+  using T = typename state_of<D>::type;
+  vec<T, L> value = widen<L>(Sign > 0 ? lowest<T>() : highest<T>());
+  vec<long long, L> at = widen<L>(highest<long long>());
+  void take(vec<T, L> v, vec<long long, L> p) {
+    const auto nan = as_mask<L>(v != v), old_nan = as_mask<L>(value != value);
+    const auto beats = as_mask<L>(Sign > 0 ? v > value : v < value) & !old_nan;
+    const auto equal = as_mask<L>(v == value) | (nan & old_nan);
+    const auto chosen = beats | (nan & !old_nan) | (equal & as_mask<L>(p < at));
+    value = select(chosen, v, value);
+    at = select(chosen, p, at);
+  }
+  template <class V, class P>
+  void update(V v, P position) { take(to_state<D, L>(v), widen<L>(position)); }
+  void settle() {}
+  void merge(const extreme_position& o) { take(o.value, o.at); }
+  template <int N>
+  extreme_position<D, N, Sign> lanes(int first) const {
+    return {part<N, T, L>(value, first), part<N, long long, L>(at, first)};
+  }
+  auto across() const { return joined_across<extreme_position, L>(*this); }
+  template <int K>
+  auto result() const { return at; }
+};
+template <class D, int L>
+using argmax = extreme_position<D, L, 1>;
+template <class D, int L>
+using argmin = extreme_position<D, L, -1>;
+
+// Mean and sum of squared deviations. Every lane has seen the same number of elements.
+template <class D, int L>
+struct welford {
+  using T = typename state_of<D>::type;
+  vec<T, L> mean{}, m2{};
+  long long count = 0;
+  template <class V, class P>
+  void update(V v, P) {
+    const vec<T, L> x = to_state<D, L>(v);
+    ++count;
+    const vec<T, L> delta = x - mean;
+    mean += delta * (T(1) / static_cast<T>(count));
+    m2 += delta * (x - mean);
+  }
+  void settle() {}
+  void merge(const welford& o) {
+    if (o.count == 0) return;
+    const T mine = static_cast<T>(count), theirs = static_cast<T>(o.count), total = static_cast<T>(count + o.count);
+    const vec<T, L> delta = o.mean - mean;
+    mean += delta * (theirs / total);
+    m2 += o.m2 + delta * delta * (mine * (theirs / total));
+    count += o.count;
+  }
+  template <int N>
+  welford<D, N> lanes(int first) const {
+    return {part<N, T, L>(mean, first), part<N, T, L>(m2, first), count};
+  }
+  auto across() const { return joined_across<welford, L>(*this); }
+  template <int K>
+  auto result() const {
+    if constexpr (K == 0) {
+      return mean;
+    } else {
+      return m2;
+    }
+  }
+};
+
+// ---- where a kernel keeps them -----------------------------------------------------------------------------------
+// Rows: Sets independent states of W lanes hide the latency of the updates; `narrow` takes the tail.
+template <template <class, int> class R, class D, int W, int Sets>
+struct row_state {
+  R<D, W> wide[Sets];
+  R<D, 1> narrow;
+  template <int L, int Set>
+  auto& at() {
+    if constexpr (L == 1) {
+      return narrow;
+    } else {
+      return wide[Set];
+    }
+  }
+  void settle() {
+    for (int i = 0; i < Sets; ++i) wide[i].settle();
+    narrow.settle();
+  }
+  R<D, 1> joined() {
+    if constexpr (W > 1) {
+      for (int i = 1; i < Sets; ++i) wide[0].merge(wide[i]);
+      narrow.merge(wide[0].across());
+    }
+    return narrow;
+  }
+};
+// Columns: one state a column of the strip; group g of W columns, or column g of the tail.
+template <template <class, int> class R, class D, int W, int Columns>
+struct strip_state {
+  R<D, W> wide[Columns / W];
+  R<D, 1> narrow[W == 1 ? Columns : W];
+  template <int L>
+  auto& at(index g) {
+    if constexpr (L == 1) {
+      return narrow[g];
+    } else {
+      return wide[g];
+    }
+  }
+  void settle() {
+    for (auto& state : wide) state.settle();
+    for (auto& state : narrow) state.settle();
+  }
+};
+
+}  // namespace cxxi

@@ -1,0 +1,487 @@
+// Lanes: the same kernel text serves vectors of L elements and, with L == 1, scalars. Included by value after prelude.h.
+//
+// A value of dtype D with L lanes is a GCC/Clang vector (L == 1: the plain element), or for bool a mask (L == 1: bool).
+// bf16, f16 and f8 values are their bits; arithmetic is done on f32 after cast. Vectors may be wider than the machine's:
+// the compiler splits them. Values of one lane meet values of L lanes anywhere: they are widened.
+namespace cxxi {
+
+typedef long long index;
+
+template <class T, int L>
+struct vector_of {
+  typedef T type __attribute__((vector_size(L * sizeof(T))));
+};
+template <class T>
+struct vector_of<T, 1> {
+  typedef T type;
+};
+template <class T, int L>
+using vec = typename vector_of<T, L>::type;
+
+template <class A, class B>
+inline constexpr bool same = false;
+template <class A>
+inline constexpr bool same<A, A> = true;
+
+// Passed to a kernel's body: how many lanes this instance works on, and which set of accumulators is its own.
+template <int N>
+struct number {
+  static constexpr int value = N;
+};
+
+// ---- dtypes -----------------------------------------------------------------------------------------------------
+// element: what lies in memory; compute: what arithmetic uses; bits: exponent and mantissa of a narrow float.
+template <class Element, class Compute, int Exponent = 0, int Mantissa = 0, bool Finite = false>
+struct dtype {
+  using element = Element;
+  using compute = Compute;
+  static constexpr int exponent = Exponent, mantissa = Mantissa;
+  static constexpr bool finite = Finite, narrow = Exponent != 0;
+};
+struct f64 : dtype<double, double> {};
+struct f32 : dtype<float, float> {};
+struct f16 : dtype<unsigned short, float, 5, 10> {};
+struct bf16 : dtype<unsigned short, float, 8, 7> {};
+struct f8e4m3fn : dtype<unsigned char, float, 4, 3, true> {};
+struct f8e5m2 : dtype<unsigned char, float, 5, 2> {};
+struct i8 : dtype<signed char, signed char> {};
+struct i16 : dtype<short, short> {};
+struct i32 : dtype<int, int> {};
+struct i64 : dtype<long long, long long> {};
+struct u8 : dtype<unsigned char, unsigned char> {};
+struct u16 : dtype<unsigned short, unsigned short> {};
+struct u32 : dtype<unsigned int, unsigned int> {};
+struct u64 : dtype<unsigned long long, unsigned long long> {};
+struct boolean : dtype<unsigned char, bool> {};
+
+template <int Bytes>
+struct signed_of;
+template <>
+struct signed_of<1> {
+  using type = signed char;
+};
+template <>
+struct signed_of<2> {
+  using type = short;
+};
+template <>
+struct signed_of<4> {
+  using type = int;
+};
+template <>
+struct signed_of<8> {
+  using type = long long;
+};
+
+// Truth values of L > 1 lanes: each lane of `bits` is 0 or -1. Bytes follows the comparison that made it.
+template <int Bytes, int L>
+struct mask {
+  vec<typename signed_of<Bytes>::type, L> bits;
+};
+template <class T>
+inline constexpr bool is_mask = false;
+template <int Bytes, int L>
+inline constexpr bool is_mask<mask<Bytes, L>> = true;
+
+template <int Bytes, int From, int L>
+inline mask<Bytes, L> as_bytes(mask<From, L> m) {
+  if constexpr (Bytes == From) {
+    return m;
+  } else {
+    return {__builtin_convertvector(m.bits, vec<typename signed_of<Bytes>::type, L>)};
+  }
+}
+template <int A, int B, int L>
+inline mask<A, L> operator&(mask<A, L> a, mask<B, L> b) {
+  return {a.bits & as_bytes<A>(b).bits};
+}
+template <int A, int B, int L>
+inline mask<A, L> operator|(mask<A, L> a, mask<B, L> b) {
+  return {a.bits | as_bytes<A>(b).bits};
+}
+template <int A, int B, int L>
+inline mask<A, L> operator^(mask<A, L> a, mask<B, L> b) {
+  return {a.bits ^ as_bytes<A>(b).bits};
+}
+template <int A, int L>
+inline mask<A, L> operator!(mask<A, L> a) {
+  return {~a.bits};
+}
+
+// ---- lanes of a value -------------------------------------------------------------------------------------------
+template <class T>
+T& declared();  // for unevaluated operands only
+template <class T>
+inline constexpr int lane_count = 1;
+template <class T>
+  requires requires(T v) { v[0]; }
+inline constexpr int lane_count<T> = sizeof(T) / sizeof(declared<T>()[0]);
+template <int Bytes, int L>
+inline constexpr int lane_count<mask<Bytes, L>> = L;
+
+template <class V>
+inline auto lane(V v, int l) {
+  if constexpr (is_mask<V>) {
+    return v.bits[l] != 0;
+  } else if constexpr (lane_count<V> == 1) {
+    return v;
+  } else {
+    return v[l];
+  }
+}
+// v with L lanes: itself, or one value for every lane. (v - 0 keeps -0.)
+template <int L, class V>
+inline auto widen(V v) {
+  if constexpr (L == 1 || lane_count<V> == L) {
+    return v;
+  } else if constexpr (same<V, bool>) {
+    return mask<1, L>{vec<signed char, L>{} - static_cast<signed char>(v)};
+  } else {
+    return v - vec<V, L>{};
+  }
+}
+// The numbers first, first + step, ...
+template <int L>
+inline vec<long long, L> iota(index first, index step) {
+  if constexpr (L == 1) {
+    return first;
+  } else {
+    vec<long long, L> r;
+    for (int l = 0; l < L; ++l) r[l] = l;
+    return r * step + first;
+  }
+}
+// One value a lane from value(l).
+template <class T, int L, class F>
+inline vec<T, L> by_lane(F value) {
+  if constexpr (L == 1) {
+    return value(0);
+  } else {
+    vec<T, L> r;
+    for (int l = 0; l < L; ++l) r[l] = value(l);
+    return r;
+  }
+}
+template <class V>
+inline bool all(V m) {
+  if constexpr (same<V, bool>) {
+    return m;
+  } else {
+    bool r = true;
+    for (int l = 0; l < lane_count<V>; ++l) r &= m.bits[l] != 0;
+    return r;
+  }
+}
+
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+template <class To, class V>
+inline auto convert(V v) {
+  if constexpr (lane_count<V> == 1) {
+    return static_cast<To>(v);
+  } else {
+    return __builtin_convertvector(v, vec<To, lane_count<V>>);
+  }
+}
+
+template <class M, class A, class B>
+inline auto select(M m, A a, B b) {
+  constexpr int LM = lane_count<M>, LA = lane_count<A>, LB = lane_count<B>;
+  constexpr int L = LM > LA ? (LM > LB ? LM : LB) : (LA > LB ? LA : LB);
+  if constexpr (L == 1) {
+    return m ? a : b;
+  } else if constexpr (same<M, bool>) {
+    const auto wide_a = widen<L>(a);
+    if constexpr (is_mask<decltype(wide_a)>) {
+      return m ? as_bytes<1>(wide_a) : as_bytes<1>(widen<L>(b));
+    } else {
+      return m ? wide_a : widen<L>(b);
+    }
+  } else {
+    const auto wide_a = widen<L>(a);
+    const auto wide_b = widen<L>(b);
+    if constexpr (is_mask<decltype(wide_a)> || same<A, bool>) {
+      const auto chosen = as_bytes<1>(m);
+      return (chosen & wide_a) | (!chosen & wide_b);
+    } else {
+      return as_bytes<sizeof(wide_a[0])>(m).bits ? wide_a : wide_b;
+    }
+  }
+}
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+// A value as the kernel holds it from the element(s) of memory, and back.
+template <class D, int L, class V>
+inline auto from_memory(V v) {
+  if constexpr (!same<D, boolean>) {
+    return v;
+  } else if constexpr (L == 1) {
+    return v != 0;
+  } else {
+    return mask<1, L>{bit_cast<vec<signed char, L>>(v != 0)};
+  }
+}
+template <class D, int L, class V>
+inline vec<typename D::element, L> to_memory(V v) {
+  if constexpr (!same<D, boolean>) {
+    return widen<L>(v);
+  } else if constexpr (L == 1) {
+    return static_cast<unsigned char>(v);
+  } else {
+    return bit_cast<vec<unsigned char, L>>(as_bytes<1>(widen<L>(v)).bits & 1);
+  }
+}
+template <class D, int L>
+inline auto load(const typename D::element* p) {
+  vec<typename D::element, L> v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return from_memory<D, L>(v);
+}
+template <class D, int L, class V>
+inline void store(typename D::element* p, V value) {
+  const auto v = to_memory<D, L>(value);
+  __builtin_memcpy(p, &v, sizeof v);
+}
+// offset(l): element offset of lane l. Lanes whose mask is false are not read and give `otherwise`.
+template <class D, int L, class F>
+inline auto gather(const typename D::element* p, F offset) {
+  if constexpr (L == 1) {
+    return load<D, 1>(p + offset(0));
+  } else {
+    vec<typename D::element, L> v;
+    for (int l = 0; l < L; ++l) v[l] = p[offset(l)];
+    return from_memory<D, L>(v);
+  }
+}
+template <class D, int L, class M, class F, class O>
+inline auto gather_masked(M m, const typename D::element* p, F offset, O otherwise) {
+  const typename D::element rest = to_memory<D, 1>(otherwise);
+  if constexpr (L == 1) {
+    return from_memory<D, 1>(m ? p[offset(0)] : rest);
+  } else {
+    vec<typename D::element, L> v;
+    for (int l = 0; l < L; ++l) v[l] = lane(m, l) ? p[offset(l)] : rest;
+    return from_memory<D, L>(v);
+  }
+}
+// As gather_masked where the lanes' offsets are consecutive: one access when every lane is wanted.
+template <class D, int L, class M, class F, class O>
+inline auto load_masked(M m, const typename D::element* p, F offset, O otherwise) {
+  if constexpr (L == 1) {
+    return gather_masked<D, L>(m, p, offset, otherwise);
+  } else {
+    const typename D::element rest = to_memory<D, 1>(otherwise);
+    vec<typename D::element, L> v;
+    if (all(m)) {
+      __builtin_memcpy(&v, p + offset(0), sizeof v);
+    } else {
+      for (int l = 0; l < L; ++l) v[l] = lane(m, l) ? p[offset(l)] : rest;
+    }
+    return from_memory<D, L>(v);
+  }
+}
+template <class D, int L, class F, class V>
+inline void scatter(typename D::element* p, F offset, V value) {
+  const auto v = to_memory<D, L>(value);
+  for (int l = 0; l < L; ++l) p[offset(l)] = lane(v, l);
+}
+template <class D, int L, class M, class F, class V>
+inline void scatter_masked(M m, typename D::element* p, F offset, V value) {
+  const auto v = to_memory<D, L>(value);
+  for (int l = 0; l < L; ++l) {
+    if (lane(m, l)) p[offset(l)] = lane(v, l);
+  }
+}
+
+// ---- ops --------------------------------------------------------------------------------------------------------
+// f is the op's spelling. Where it does not work on vectors it is applied lane by lane.
+template <class T, int L, class F, class... A>
+inline vec<T, L> apply_lanes(F f, A... a) {
+  vec<T, L> r;
+  for (int l = 0; l < L; ++l) r[l] = static_cast<T>(f(lane(a, l)...));
+  return r;
+}
+template <class T, int L, class F, class... A>
+inline auto apply_wide(F f, A... a) {
+  if constexpr (same<T, bool>) {
+    if constexpr (requires { f(a...).bits; }) {
+      return f(a...);
+    } else if constexpr (requires { f(a...)[L - 1] << 1; }) {
+      const auto r = f(a...);
+      return mask<sizeof(r[0]), L>{bit_cast<vec<typename signed_of<sizeof(r[0])>::type, L>>(r)};
+    } else {
+      vec<signed char, L> r;
+      for (int l = 0; l < L; ++l) r[l] = f(lane(a, l)...) ? -1 : 0;
+      return mask<1, L>{r};
+    }
+  } else if constexpr (requires { f(a...); }) {
+    if constexpr (same<decltype(f(a...)), vec<T, L>>) {
+      return f(a...);
+    } else {
+      return apply_lanes<T, L>(f, a...);
+    }
+  } else {
+    return apply_lanes<T, L>(f, a...);
+  }
+}
+template <class T, int L, class F, class... A>
+inline auto apply(F f, A... a) {
+  if constexpr (L == 1) {
+    return static_cast<T>(f(a...));
+  } else {
+    return apply_wide<T, L>(f, widen<L>(a)...);
+  }
+}
+
+// ---- casts, as ATen converts ------------------------------------------------------------------------------------
+template <class D, class V>
+inline auto widen_float(V v) {  // bits of D -> f32
+  constexpr int L = lane_count<V>;
+  const auto bits = convert<unsigned int>(v);
+  if constexpr (same<D, bf16>) {
+    return bit_cast<vec<float, L>>(bits << 16);
+  } else {
+    const auto magnitude = bits & ((1u << (D::exponent + D::mantissa)) - 1);
+    const auto sign = (bits >> (D::exponent + D::mantissa)) << 31;
+    constexpr int bias = (1 << (D::exponent - 1)) - 1;
+    const float scale = __builtin_bit_cast(float, static_cast<unsigned int>(127 + 127 - bias) << 23);
+    auto r = bit_cast<vec<unsigned int, L>>(bit_cast<vec<float, L>>(magnitude << (23 - D::mantissa)) * scale);
+    constexpr unsigned int top = D::finite ? (1u << (D::exponent + D::mantissa)) - 1 : ((1u << D::exponent) - 1) << D::mantissa;
+    const auto special = D::finite ? r | 0x7fc00000u : r | 0x7f800000u;
+    if constexpr (L == 1) {
+      r = magnitude >= top ? special : r;
+    } else {
+      r = (magnitude >= top) ? special : r;
+    }
+    return bit_cast<vec<float, L>>(r | sign);
+  }
+}
+template <class D, class V>
+inline auto narrow_float(V v) {  // f32 -> bits of D, to nearest even
+  constexpr int L = lane_count<V>;
+  using U = vec<unsigned int, L>;
+  const U bits = bit_cast<U>(v);
+  const U magnitude = bits & 0x7fffffffu;
+  constexpr int drop = 23 - D::mantissa;
+  U r;
+  if constexpr (same<D, bf16>) {
+    r = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    r = magnitude > 0x7f800000u ? U{} + 0x7fc0u : r;
+    return convert<unsigned short>(r);
+  } else {
+    constexpr int bias = (1 << (D::exponent - 1)) - 1;
+    const U normal = (magnitude - (static_cast<unsigned int>(127 - bias) << 23) + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1u)) >> drop;
+    // Adding this power of two leaves a subnormal result, rounded, in the low bits of the sum.
+    constexpr unsigned int magic = static_cast<unsigned int>(127 - bias + drop + 1) << 23;
+    const U subnormal = bit_cast<U>(bit_cast<vec<float, L>>(magnitude) + __builtin_bit_cast(float, magic)) - magic;
+    constexpr unsigned int top = ((1u << D::exponent) - 1) << D::mantissa;
+    constexpr unsigned int nan = D::finite ? top | ((1u << D::mantissa) - 1) : top | (1u << (D::mantissa - 1));
+    // The first magnitude that is out of range whatever the rounding.
+    constexpr unsigned int limit = D::finite ? 0x43f00000u : static_cast<unsigned int>(127 + bias + 1) << 23;
+    r = magnitude < (static_cast<unsigned int>(128 - bias) << 23) ? subnormal : normal;
+    r = magnitude >= limit ? U{} + (D::finite ? nan : top) : r;
+    r = magnitude > 0x7f800000u ? U{} + nan : r;
+    r |= (bits >> 31) << (D::exponent + D::mantissa);
+    return convert<typename D::element>(r);
+  }
+}
+#ifdef __F16C__
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef float f32x8 __attribute__((vector_size(32)));
+typedef short i16x8 __attribute__((vector_size(16)));
+template <>
+inline auto widen_float<f16, unsigned short>(unsigned short v) {
+  return __builtin_ia32_vcvtph2ps(i16x8{static_cast<short>(v)})[0];
+}
+template <>
+inline auto narrow_float<f16, float>(float v) {
+  return static_cast<unsigned short>(__builtin_ia32_vcvtps2ph(f32x4{v}, 0)[0]);
+}
+template <int L>
+inline vec<float, L> widen_half(vec<unsigned short, L> v) {
+  vec<float, L> r;
+  for (int i = 0; i < L / 8; ++i) {
+    i16x8 part;
+    __builtin_memcpy(&part, reinterpret_cast<const char*>(&v) + 16 * i, 16);
+    const f32x8 wide = __builtin_ia32_vcvtph2ps256(part);
+    __builtin_memcpy(reinterpret_cast<char*>(&r) + 32 * i, &wide, 32);
+  }
+  return r;
+}
+template <int L>
+inline vec<unsigned short, L> narrow_half(vec<float, L> v) {
+  vec<unsigned short, L> r;
+  for (int i = 0; i < L / 8; ++i) {
+    f32x8 part;
+    __builtin_memcpy(&part, reinterpret_cast<const char*>(&v) + 32 * i, 32);
+    const i16x8 narrow = __builtin_ia32_vcvtps2ph256(part, 0);
+    __builtin_memcpy(reinterpret_cast<char*>(&r) + 16 * i, &narrow, 16);
+  }
+  return r;
+}
+#endif
+
+template <class From, class V>
+inline auto to_compute(V v) {  // narrow floats -> f32, others unchanged
+  if constexpr (!From::narrow) {
+    return v;
+#ifdef __F16C__
+  } else if constexpr (same<From, f16> && lane_count<V> % 8 == 0) {
+    return widen_half<lane_count<V>>(v);
+#endif
+  } else {
+    return widen_float<From>(v);
+  }
+}
+template <class To, class From, class V>
+inline auto cast(V v) {
+  constexpr int L = lane_count<V>;
+  if constexpr (same<To, From>) {
+    return v;
+  } else if constexpr (same<From, boolean>) {
+    return cast<To, u8>(to_memory<boolean, L>(v));
+  } else if constexpr (same<To, boolean>) {
+    const auto wide = to_compute<From>(v);
+    if constexpr (L == 1) {
+      return wide != 0;
+    } else {
+      return mask<sizeof(wide[0]), L>{bit_cast<vec<typename signed_of<sizeof(wide[0])>::type, L>>(wide != 0)};
+    }
+  } else if constexpr (To::narrow) {
+    const auto single = convert<float>(to_compute<From>(v));
+#ifdef __F16C__
+    if constexpr (same<To, f16> && L % 8 == 0) return narrow_half<L>(single);
+    else return narrow_float<To>(single);
+#else
+    return narrow_float<To>(single);
+#endif
+  } else {
+    return convert<typename To::element>(to_compute<From>(v));
+  }
+}
+
+// ---- checks -----------------------------------------------------------------------------------------------------
+// record: {0 or 1, number of the check, index found, bound}; the first failure of any thread is kept.
+template <class V>
+inline bool within(V indices, index bound, long long* record, int check) {
+  for (int l = 0; l < lane_count<V>; ++l) {
+    const index found = lane(indices, l);
+    if (__builtin_expect(found < 0 || found >= bound, false)) {
+      long long expected = 0;
+      if (__atomic_compare_exchange_n(record, &expected, 1LL, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+        record[1] = check;
+        record[2] = found;
+        record[3] = bound;
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace cxxi

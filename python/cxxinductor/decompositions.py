@@ -1,0 +1,140 @@
+"""What AOTAutograd decomposes before we read a graph.
+
+The rule: an op that the C++ front-end imports whole is never decomposed (``_C.overloads_imported_whole``, one place:
+csrc/frontend's tables), because ATen computes it in one kernel, or because the front-end states ATen's own roundings,
+and torch's decompositions round elsewhere: those of gelu, silu or softmax differ from eager in a fifth of the elements
+in bf16. The rest of torch's core table applies, which breaks up composites that nobody here knows, with one exception:
+the ops in ``KEPT_AS_CALLS`` are one ATen kernel each, and run as that kernel (an extern call) until the front-end has
+them. Their reason stands beside them.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable
+
+import torch
+from torch import Tensor
+from torch._decomp import core_aten_decompositions, get_decompositions
+
+from . import _C
+
+aten = torch.ops.aten
+
+# Names of operators, without overloads, by the reason why they stay calls.
+KEPT_AS_CALLS: dict[str, tuple[str, ...]] = {
+    "products accumulate inside the library; as mul and sum they would round each product": (
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "addmv",
+        "addr",
+        "baddbmm",
+        "dot",
+        "mv",
+        "vdot",
+    ),
+    "the decomposition draws other random numbers than the kernel does": ("bernoulli", "rrelu_with_noise"),
+    "one pointwise kernel whose decomposition rounds elsewhere": (
+        "_prelu_kernel",
+        "_prelu_kernel_backward",
+        "elu_backward",
+        "glu",
+        "glu_backward",
+        "hardsigmoid",
+        "hardsigmoid_backward",
+        "hardswish",
+        "hardswish_backward",
+        "hardtanh_backward",
+        "huber_loss",
+        "huber_loss_backward",
+        "leaky_relu_backward",
+        "lerp",
+        "log_sigmoid_backward",
+        "log_sigmoid_forward",
+        "logaddexp",
+        "logaddexp2",
+        "logit",
+        "logit_backward",
+        "mish",
+        "mish_backward",
+        "sigmoid_backward",
+        "silu",
+        "silu_backward",
+        "sinc",
+        "softplus",
+        "softplus_backward",
+        "special_entr",
+        "special_log_ndtr",
+        "special_xlog1py",
+        "tanh_backward",
+        "xlogy",
+    ),
+    "resampling kernels weigh in their own order": (
+        "linspace",
+        "logspace",
+        "upsample_bicubic2d",
+        "upsample_bilinear2d",
+        "upsample_linear1d",
+        "upsample_nearest1d",
+        "upsample_nearest2d",
+        "upsample_nearest3d",
+        "upsample_trilinear3d",
+        "_upsample_bicubic2d_aa",
+        "_upsample_bilinear2d_aa",
+        "_upsample_nearest_exact1d",
+        "_upsample_nearest_exact2d",
+        "_upsample_nearest_exact3d",
+    ),
+    "one kernel that writes at given places; decomposed, it would be an index_put": (
+        "embedding_dense_backward",
+        "index_add",
+        "index_copy",
+        "index_fill",
+    ),
+    "library kernels": ("cudnn_batch_norm", "gru", "lstm", "rnn_relu", "rnn_tanh"),
+}
+
+# Beyond the core table: training forms of batch norm, so that only their reductions and pointwise parts arrive.
+_ALSO_DECOMPOSED = (
+    aten._native_batch_norm_legit_functional,
+    aten._batch_norm_with_update_functional,
+)
+
+
+def table() -> dict[Any, Callable[..., Any]]:
+    """A fresh copy of the decomposition table: aot_autograd changes what it is given."""
+    return dict(_table())
+
+
+@functools.cache
+def _table() -> dict[Any, Callable[..., Any]]:
+    decompositions = dict(core_aten_decompositions())
+    decompositions.update(get_decompositions(_ALSO_DECOMPOSED))
+    whole = set(_C.overloads_imported_whole())
+    kept = {name for names in KEPT_AS_CALLS.values() for name in names}
+    for op in list(decompositions):
+        schema = op._schema
+        overload = f".{schema.overload_name}" if schema.overload_name else ""
+        namespace, _, name = schema.name.partition("::")
+        if schema.name + overload in whole or (namespace == "aten" and name in kept):
+            del decompositions[op]
+    decompositions[aten.nll_loss_backward.default] = nll_loss_backward
+    return decompositions
+
+
+def nll_loss_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:
+    """Eager's values by comparing class numbers with the target instead of scattering, so that it fuses."""
+    classes = torch.arange(self.shape[-1], device=self.device)
+    chosen = (classes == target.unsqueeze(-1)) & (target != ignore_index).unsqueeze(-1)
+    gradient = grad_output / total_weight if reduction == 1 else grad_output
+    if self.dim() > 1 and reduction == 0:
+        gradient = gradient.unsqueeze(-1)
+    gradient = -gradient if weight is None else -(weight * gradient)
+    return torch.where(chosen, gradient, torch.zeros((), dtype=self.dtype, device=self.device))

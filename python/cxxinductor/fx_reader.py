@@ -1,0 +1,260 @@
+"""Reads a post-AOTAutograd FX graph into a C++ CallGraph: one builder call a node.
+
+No FakeTensor and no sympy object crosses. What is called on the C++ side:
+
+``_C.CallGraphBuilder(name)``
+``.symbol(name, low, high)``
+    range of a symbol that occurs in some size; int64 limits stand for "unbounded".
+``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source) -> ValueRef``
+    dtype: number of c10::ScalarType; sizes, strides, storage_offset: int or Sym; storage: equal where shared.
+``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
+``.call(callee, overload, args, kwargs, results, result_is_list, origin) -> list[ValueRef]``
+    callee: "aten::add"; overload: "" for the default one. args, kwargs: trees of lists over ValueRef, Sym, int, float,
+    bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format. results, flattened: for a tensor
+    ``(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage)``, for an integer a Sym, for a
+    missing one None. origin: (file, line, module path, call).
+``.output(outputs)``: a list of ValueRef, Sym, int or None.
+``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.ValueRef``: a handle of the builder's.
+
+Inputs are the placeholders in order, then the tensors that the graph held as attributes.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from typing import Any
+
+import sympy
+import torch
+from torch.fx import GraphModule, Node
+
+from . import _C
+from .errors import Unsupported
+
+_INT64 = (-(2**63), 2**63 - 1)
+
+# Numbers of c10::ScalarType, which Python does not show.
+_SCALAR_TYPES = {
+    torch.uint8: 0,
+    torch.int8: 1,
+    torch.int16: 2,
+    torch.int32: 3,
+    torch.int64: 4,
+    torch.float16: 5,
+    torch.float32: 6,
+    torch.float64: 7,
+    torch.complex64: 9,
+    torch.complex128: 10,
+    torch.bool: 11,
+    torch.bfloat16: 15,
+    torch.float8_e5m2: 23,
+    torch.float8_e4m3fn: 24,
+    torch.uint16: 27,
+    torch.uint32: 28,
+    torch.uint64: 29,
+}
+
+_FRAME = re.compile(r'File "([^"]*)", line (\d+)')
+_MODULE_ROOT = re.compile(r"^L\['[^']*'\]\.?")
+
+
+class _Unreadable:
+    """A value that C++ cannot be told of; an error only if a call uses it."""
+
+    def __init__(self, what: str):
+        self.what = what
+
+
+def read_graph(gm: GraphModule, name: str = "graph") -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
+    """Returns the filled builder and the tensors to pass after the graph's own inputs.
+
+    Raises:
+        Unsupported: the graph has a node that is no dispatcher call (higher-order ops, Python functions), or a value
+            without tensor metadata; the message names the node and the model's line.
+    """
+    return _Reader(gm, name).read()
+
+
+class _Reader:
+    def __init__(self, gm: GraphModule, name: str):
+        self._gm = gm
+        self._builder = _C.CallGraphBuilder(name)
+        self._values: dict[Node, Any] = {}
+        self._constants: list[torch.Tensor] = []
+        self._symbolic: dict[sympy.Expr, Any] = {}
+        self._ranged: set[sympy.Symbol] = set()
+        self._storages: dict[int, int] = {}
+
+    def read(self) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
+        if torch.get_default_dtype() is not torch.float32:
+            raise Unsupported(f"the default dtype is {torch.get_default_dtype()}; only torch.float32 is read")
+        for node in self._gm.graph.nodes:
+            if node.op == "placeholder":
+                self._values[node] = self._placeholder(node)
+            elif node.op == "get_attr":
+                self._values[node] = self._attribute(node)
+            elif node.op == "call_function":
+                self._values[node] = self._call(node)
+            elif node.op == "output":
+                self._builder.output([self._argument(node, item) for item in node.args[0]])
+            else:
+                raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
+        return self._builder, self._constants
+
+    # ---- inputs --------------------------------------------------------------------------------------------------
+
+    def _placeholder(self, node: Node) -> Any:
+        value = node.meta.get("val")
+        source = str(node.meta["desc"].expr()) if "desc" in node.meta else str(node.target)
+        if isinstance(value, torch.Tensor):
+            return self._builder.tensor_input(*self._tensor(node, node.name, value), source)
+        if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
+            size = self._size(value)
+            self._builder.symint_input(node.name, _srepr(value), source)
+            return size
+        self._builder.opaque_input(node.name, source)
+        return _Unreadable(f"input {source} of type {type(value).__name__}")
+
+    def _attribute(self, node: Node) -> Any:
+        value = self._gm
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        if not isinstance(value, torch.Tensor):
+            return _Unreadable(f"attribute {node.target} of type {type(value).__name__}")
+        if value.dim() == 0 and value.device.type == "cpu" and not _is_written(node):
+            return self._literal(node, value)
+        self._constants.append(value.detach())
+        return self._builder.tensor_input(*self._tensor(node, node.name, value), str(node.target))
+
+    def _literal(self, node: Node, value: torch.Tensor) -> Any:
+        # A constant of one element is a number of the graph: kernels take it by value, on any device.
+        number = value.item()
+        if isinstance(number, complex) or value.dtype not in _SCALAR_TYPES:
+            raise Unsupported(f"{_where(node)}: a constant of dtype {value.dtype}")
+        results = [self._tensor(node, node.name, value)]
+        options = {"dtype": value.dtype, "device": value.device}
+        return self._builder.call("aten::full", "", [[], number], options, results, False, _origin(node))[0]
+
+    # ---- calls ---------------------------------------------------------------------------------------------------
+
+    def _call(self, node: Node) -> Any:
+        target, value = node.target, node.meta.get("val")
+        if target is operator.getitem:
+            return self._item(node)
+        if not isinstance(target, torch._ops.OpOverload) or target._schema.name.startswith("aten::sym_"):
+            return self._symbolic_call(node, value)
+        args = [self._argument(node, item) for item in node.args]
+        kwargs = {key: self._argument(node, item) for key, item in node.kwargs.items()}
+        returns = target._schema.returns
+        is_list = len(returns) == 1 and isinstance(returns[0].type, torch.ListType)
+        if value is None and returns:
+            raise Unsupported(f"{_where(node)}: has no metadata")
+        items = [] if not returns else list(value) if isinstance(value, (list, tuple)) else [value]
+        results = [self._result(node, number, item, len(items)) for number, item in enumerate(items)]
+        name, overload = target._schema.name, target._schema.overload_name
+        refs = self._builder.call(name, overload, args, kwargs, results, is_list, _origin(node))
+        values = [self._size(v) if isinstance(v, (int, torch.SymInt)) else ref for ref, v in zip(refs, items)]
+        return values if isinstance(value, (list, tuple)) else values[0] if values else None
+
+    def _item(self, node: Node) -> Any:
+        container, index = node.args
+        return self._values[container][index]
+
+    def _symbolic_call(self, node: Node, value: Any) -> Any:
+        if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
+            return self._size(value)
+        if isinstance(value, (bool, float, torch.SymBool, torch.SymFloat)):
+            return _Unreadable(f"{node.target} of type {type(value).__name__}")
+        raise Unsupported(f"{_where(node)}: is not a dispatcher op")
+
+    def _result(self, node: Node, number: int, value: Any, count: int) -> Any:
+        if value is None:
+            return None
+        if isinstance(value, torch.Tensor):
+            return self._tensor(node, node.name if count == 1 else f"{node.name}_{number}", value)
+        if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
+            self._size(value)
+            return _C.Sym(_srepr(value))
+        raise Unsupported(f"{_where(node)}: returns a {type(value).__name__}")
+
+    def _argument(self, node: Node, value: Any) -> Any:
+        if isinstance(value, Node):
+            found = self._values[value]
+            if isinstance(found, _Unreadable):
+                raise Unsupported(f"{_where(node)}: takes {found.what}")
+            return found
+        if isinstance(value, (list, tuple)):
+            return [self._argument(node, item) for item in value]
+        if isinstance(value, torch.SymInt):
+            return self._size(value)
+        plain = (int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+        if value is None or isinstance(value, plain):
+            return value
+        raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
+
+    # ---- metadata ------------------------------------------------------------------------------------------------
+
+    def _tensor(self, node: Node, name: str, value: torch.Tensor) -> tuple:
+        if value.layout is not torch.strided or value.is_quantized or value.is_conj() or value.is_neg():
+            raise Unsupported(f"{_where(node)}: a tensor that is sparse, quantised, conjugated or negated by a flag")
+        if value.dtype not in _SCALAR_TYPES:
+            raise Unsupported(f"{_where(node)}: a tensor of dtype {value.dtype}")
+        storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages) + 1)
+        device = value.device
+        return (
+            name,
+            _SCALAR_TYPES[value.dtype],
+            device.type,
+            device.index or 0,
+            [self._size(s) for s in value.shape],
+            [self._size(s) for s in value.stride()],
+            self._size(value.storage_offset()),
+            storage,
+        )
+
+    def _size(self, value: int | torch.SymInt) -> Any:
+        if isinstance(value, int):
+            return value
+        expression = value.node.expr
+        if expression not in self._symbolic:
+            self._symbolic[expression] = int(expression) if expression.is_Integer else _C.Sym(sympy.srepr(expression))
+            for symbol in sorted(expression.free_symbols, key=str):
+                self._range(symbol, value.node.shape_env)
+        return self._symbolic[expression]
+
+    def _range(self, symbol: sympy.Symbol, shape_env: Any) -> None:
+        if symbol in self._ranged:
+            return
+        self._ranged.add(symbol)
+        known = shape_env.var_to_range.get(symbol)
+        if known is not None:
+            self._builder.symbol(str(symbol), _bound(known.lower, _INT64[0]), _bound(known.upper, _INT64[1]))
+
+
+def _bound(value: Any, otherwise: int) -> int:
+    if not value.is_Integer:
+        return otherwise
+    return max(_INT64[0], min(_INT64[1], int(value)))
+
+
+def _srepr(value: int | torch.SymInt) -> str:
+    return f"Integer({value})" if isinstance(value, int) else sympy.srepr(value.node.expr)
+
+
+def _is_written(node: Node) -> bool:
+    return any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users)
+
+
+def _origin(node: Node) -> tuple[str, int, str, str]:
+    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
+    file, line = frames[-1] if frames else ("", 0)
+    stack = node.meta.get("nn_module_stack") or {}
+    path = next(reversed(stack.values()))[0] if stack else ""
+    return file.replace("\\", "/").rsplit("/", 1)[-1], int(line), _MODULE_ROOT.sub("", str(path)), str(node.target)
+
+
+def _where(node: Node) -> str:
+    file, line, _, call = _origin(node)
+    place = f" ({file}:{line})" if file else ""
+    return f"{call}{place}"

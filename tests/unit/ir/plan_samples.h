@@ -1,0 +1,49 @@
+// One sound plan that holds every kind of step, buffer, home and access; printed as the printer prints it.
+#pragma once
+
+inline const char* const every_plan_kind = R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16)) where 1 <= s0 <= 65536, 8 | s0 {
+  symbol s0 = input 1
+  symbol s1 = input 0 dim 2
+  arena (4096)
+  buffer @y: bf16[s0, 1000] bytes (2000*s0) own
+  buffer @t: f32[1000] bytes (4000) arena at (96)
+  buffer @e: f32[10, 100] strides [1, 10] bytes (4000) extern_owned
+  kernel @softmax on cuda:0 (bf16 read aligned, bf16 written aligned, f32 written) symbols [s0] where 0 <= i, 0 <= j <= 999 {
+    index_limit (1000*s0) always_index32 order_changed bytes_read 100 bytes_written 200
+    region @f0 over i < s0, j < 1000 {
+      %0 = load @0[1000*i + j] at (1000*i + j) vector home resident from "model.py":12 "h" "aten._softmax"  ; (i j)
+      %1 = cast<f32>(%0)  ; (i j)
+      %2 = reduce<max>(%1) over j home row  ; (i)
+      %3 = sub(%1, %2)  ; (i j)
+      %4 = exp(%3) home resident  ; (i j)
+      %5 = reduce<sum>(%4) over j home row  ; (i)
+      %6 = div(%4, %5)  ; (i j)
+      %7 = cast<bf16>(%6)  ; (i j)
+      store @1[1000*i + j] = %7 at (1000*i + j) vector  ; (i j)
+      store @2[0] = %5 at (0) broadcast  ; (i)
+    }
+    mapping rows space [i] row [j] vector_width 8 block_threads 128 threads_per_row 32 rows_per_block 4 items_per_thread 4 vector_tail resident
+    sweep [%0, %1, %2]
+    sweep [%1, %3, %4, %5]
+    sweep [%6, %7, %8]
+    once [%9]
+  }
+  kernel @copy on cuda:0 (f32 read, f32 written) symbols [] {
+    index_limit (1000) bytes_read 0 bytes_written 0
+    region @f1 over i < 10, j < 100 {
+      %0 = index(i)  ; (i)
+      %1 = load @0[i + 10*j] at (i + 10*j) staged  ; (i j)
+      store @1[100*i + j] = %1 at (100*i + j) strided  ; (i j)
+    }
+    mapping tiles space [i, j] row [] chunk 64 grain 2 tile_var i
+    sweep [%0, %1, %2]
+  }
+  allocate @y
+  launch @softmax(@x, @y, @t) symbols [s0] grid [-floordiv(-s0, 4), 1] from "model.py":12 "h" "aten._softmax"
+  @e = extern "aten::f"($0, $1) with (view @t: f32[10] strides [1] offset (s1), expr(s0)) from "m.py":2 "" ""
+  launch @copy(@e, @t) symbols [] grid [40, 1]
+  extern "aten::g.out"($0) with (@t) mutates [0]
+  free @e
+  return @y, view @y: bf16[1000] strides [1] offset (1000), expr(s0 + 1), none
+}
+)";

@@ -1,0 +1,156 @@
+// A negative case for each invariant of the plan IR.
+#include "ir/plan/verify.h"
+
+#include "ir/plan/text.h"
+#include "support/error.h"
+#include "unit/catch.h"
+#include "unit/ir/expect_text.h"
+#include "unit/ir/plan_samples.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::plan;
+
+namespace {
+
+Kernel& kernel(Plan& p, size_t k) { return p.kernels[KernelId(k)]; }
+loops::Stmt& stmt(Plan& p, size_t k, size_t s) { return kernel(p, k).region.body[StmtId(s)]; }
+Launch& launch(Plan& p, size_t step) { return std::get<Launch>(p.steps[step]); }
+CallExtern& call(Plan& p, size_t step) { return std::get<CallExtern>(p.steps[step]); }
+Buffer& buffer(Plan& p, std::string_view name) {
+  for (Buffer& b : p.buffers)
+    if (b.name == name) return b;
+  FAIL("no buffer " << name);
+  return p.buffers[BufferId(0)];
+}
+BufferId id_of(Plan& p, std::string_view name) { return BufferId(static_cast<size_t>(&buffer(p, name) - &*p.buffers.begin())); }
+
+template <class Edit>
+std::string report_after(Edit edit) {
+  Plan p = parse(every_plan_kind);
+  edit(p);
+  std::string all;
+  for (const std::string& message : verify(p)) all += message + "\n";
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
+  auto breaks = [](const char* invariant, auto edit) {
+    INFO(invariant);
+    check_contains(report_after(edit), std::string(invariant) + ":");
+  };
+  sym::Expr q = sym::Expr::symbol("q");
+  breaks("P1", [](Plan& p) { kernel(p, 0).name = "a.b"; });
+  breaks("P1", [](Plan& p) { kernel(p, 0).name = kernel(p, 1).name; });
+  breaks("P1", [](Plan& p) { buffer(p, "t").name = "y"; });
+  breaks("P1", [](Plan& p) { kernel(p, 0).symbols.push_back("s0"); });
+  breaks("P2", [](Plan& p) { stmt(p, 0, 1).dtype = DType::F64; });
+  breaks("P2", [](Plan& p) { kernel(p, 0).region.device = {}; });
+  breaks("P2", [](Plan& p) { stmt(p, 0, 0).as<loops::Load>()->coords.push_back(0); });
+  breaks("P3", [](Plan& p) { kernel(p, 0).homes.resize(3); });
+  breaks("P3", [&](Plan& p) { kernel(p, 0).offsets[StmtId(0)] = q; });
+  breaks("P3", [&](Plan& p) { kernel(p, 0).index_limit = q; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.row.clear(); });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.space.push_back(VarId(1)); });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.space.push_back(VarId(9)); });
+  breaks("P4", [](Plan& p) { std::swap(kernel(p, 0).mapping.space, kernel(p, 0).mapping.row); });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.unroll = 0; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.chunk = 0; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.threads_per_row = 48; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.block_threads = 64; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = {}; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = VarId(1); });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.kind = MappingKind::Pointwise; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.resident = true; });
+  breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
+  breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::Once; });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(99)); });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments.pop_back(); });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(3)); });
+  breaks("P5", [](Plan& p) { std::swap(kernel(p, 0).segments[0], kernel(p, 0).segments[1]); });
+  breaks("P5", [](Plan& p) { std::swap(kernel(p, 0).segments[2].stmts[0], kernel(p, 0).segments[2].stmts[1]); });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[3].stmts.push_back(StmtId(9)); });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::Once; });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments.push_back(kernel(p, 0).segments[3]); });
+  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(4)] = Home::Local; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(2)] = Home::Local; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(4)] = Home::Row; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).mapping.resident = false; });
+  breaks("P7", [](Plan& p) { kernel(p, 0).params[0].read = false; });
+  breaks("P7", [](Plan& p) { kernel(p, 0).params[1].written = false; });
+  breaks("P8", [](Plan& p) { launch(p, 1).kernel = KernelId(9); });
+  breaks("P8", [](Plan& p) { launch(p, 1).args[0] = BufferId(99); });
+  breaks("P8", [](Plan& p) { p.outputs[0].buffer = BufferId(); });
+  breaks("P8", [](Plan& p) { p.inputs.pop_back(); });
+  breaks("P8", [](Plan& p) { buffer(p, "x").kind = Buffer::Kind::Own; });
+  breaks("P8", [](Plan& p) { buffer(p, "x").strides.clear(); });
+  breaks("P9", [](Plan& p) { launch(p, 1).args.pop_back(); });
+  breaks("P9", [](Plan& p) { launch(p, 1).symbol_args.clear(); });
+  breaks("P9", [](Plan& p) { buffer(p, "x").dtype = DType::F16; });
+  breaks("P9", [](Plan& p) { buffer(p, "x").device = {}; });
+  breaks("P9", [](Plan& p) { launch(p, 1).args[0] = launch(p, 1).args[1]; });
+  breaks("P10", [](Plan& p) { p.steps.erase(p.steps.begin()); });
+  breaks("P10", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
+  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "e")}); });
+  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "y")}); });  // an output
+  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "t")}); });
+  breaks("P10", [](Plan& p) { p.steps.push_back(Allocate{id_of(p, "t")}); });
+  breaks("P10", [](Plan& p) { std::swap(p.steps[2], p.steps[3]); });
+  breaks("P10", [](Plan& p) { p.steps.insert(p.steps.begin() + 3, p.steps[2]); });
+  breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = 97; });
+  breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = -1; });
+  breaks("P11", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
+  breaks("P11", [](Plan& p) {
+    buffer(p, "y").kind = Buffer::Kind::Arena;
+    p.steps.erase(p.steps.begin());
+  });
+  breaks("P11", [](Plan& p) {  // softmax writes both
+    buffer(p, "y").kind = Buffer::Kind::Arena;
+    buffer(p, "y").bytes = 100;
+    p.outputs.clear();
+    p.steps.erase(p.steps.begin());
+  });
+  breaks("P12", [](Plan& p) { p.symbols.pop_back(); });
+  breaks("P12", [](Plan& p) { p.symbols.push_back(p.symbols[0]); });
+  breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });
+  breaks("P12", [](Plan& p) { p.symbols[1].dim = 4; });
+  breaks("P12", [&](Plan& p) { launch(p, 1).grid_x = q; });
+  breaks("P12", [&](Plan& p) { p.arena_bytes = q; });
+  breaks("P13", [](Plan& p) { call(p, 2).callee.clear(); });
+  breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(Hole{7}); });
+  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {}; });
+  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {1}; });
+  breaks("P13", [](Plan& p) { call(p, 4).mutated_operands = {3}; });
+  breaks("P13", [](Plan& p) { call(p, 2).planned_out = true; });
+}
+
+TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][plan]") {
+  const char* text = R"(plan @f for cpu (@x: f32[4] bytes (16)) {
+    arena (16)
+    buffer @a: f32[4] bytes (16) arena at (0)
+    buffer @b: f32[4] bytes (16) extern_owned
+    buffer @c: f32[4] bytes (16) arena at (0)
+    buffer @y: f32[4] bytes (16) extern_owned
+    @a = extern "f"($0) with (@x) planned_out
+    @b = extern "f"($0) with (@a)
+    @c = extern "f"($0) with (@b) planned_out
+    @y = extern "f"($0) with (@c)
+    free @b
+    return @y
+  })";
+  CHECK(verify(parse(text)).empty());
+}
+
+TEST_CASE("verify_or_throw of a plan shows the text", "[ir][plan]") {
+  Plan p = parse(every_plan_kind);
+  verify_or_throw(p, "nothing");
+  launch(p, 1).args.pop_back();
+  try {
+    verify_or_throw(p, "memory planning");
+    FAIL("accepted");
+  } catch (const InternalError& error) {
+    check_contains(error.what(), "after memory planning");
+    check_contains(error.what(), "plan @f");
+  }
+}

@@ -1,0 +1,233 @@
+// Programs and targets that the tests of planning share.
+#pragma once
+
+#include <string>
+
+#include "ir/loops/loops.h"
+#include "ir/loops/text.h"
+#include "ir/plan/plan.h"
+#include "schedule/schedule.h"
+
+namespace cxxinductor::schedule::test {
+
+inline Target gpu() { return cuda_target("sm_90a", 132); }
+inline Target cpu() { return cpu_target("x86-64-v3", 4); }
+
+// The same text serves both targets: "on DEVICE" in it is replaced.
+inline loops::Program parse_for(std::string text, const Target& target) {
+  std::string device = target.device == DeviceType::Cuda ? "cuda:0" : "cpu";
+  for (size_t at = text.find("DEVICE"); at != std::string::npos; at = text.find("DEVICE", at))
+    text.replace(at, 6, device);
+  return loops::parse(text);
+}
+
+inline plan::Plan plan_for(const std::string& text, const Target& target) {
+  return make_plan(parse_for(text, target), target, Options());
+}
+
+inline constexpr const char* gelu_bias = R"(
+program @gelu_bias on DEVICE (@x: bf16[512, 1024], @b: bf16[1024]) {
+  output @y: bf16[512, 1024]
+  region @n0 over i < 512, j < 1024 {
+    %0 = load @x[i, j]
+    %1 = load @b[j]
+    %2 = cast<f32>(%0)
+    %3 = cast<f32>(%1)
+    %4 = add(%2, %3)
+    %5 = cast<bf16>(%4)
+    %6 = cast<f32>(%5)
+    %7 = exp(%6)
+    %8 = cast<bf16>(%7)
+    store @y[i, j] = %8
+  }
+  return @y
+})";
+
+inline constexpr const char* flat_add = R"(
+program @flat_add on DEVICE (@x: f32[s0, 8, 6], @y: f32[s0, 8, 6]) where 1 <= s0 <= 4096 {
+  output @z: f32[s0, 8, 6]
+  region @n0 over i < s0, j < 8, k < 6 {
+    %0 = load @x[i, j, k]
+    %1 = load @y[i, j, k]
+    %2 = add(%0, %1)
+    store @z[i, j, k] = %2
+  }
+  return @z
+})";
+
+inline constexpr const char* softmax = R"(
+program @softmax on DEVICE (@x: bf16[s0, 1000]) where 1 <= s0 <= 65536 {
+  output @y: bf16[s0, 1000]
+  region @n0 over i < s0, j < 1000 {
+    %0 = load @x[i, j]
+    %1 = cast<f32>(%0)
+    %2 = reduce<max>(%1) over j
+    %3 = sub(%1, %2)
+    %4 = exp(%3)
+    %5 = reduce<sum>(%4) over j
+    %6 = div(%4, %5)
+    %7 = cast<bf16>(%6)
+    store @y[i, j] = %7
+  }
+  return @y
+})";
+
+inline constexpr const char* softmax_dynamic_row = R"(
+program @softmax_dynamic on DEVICE (@x: f32[s0, s1]) where 1 <= s0 <= 4096, 1 <= s1 <= 4096 {
+  output @y: f32[s0, s1]
+  region @n0 over i < s0, j < s1 {
+    %0 = load @x[i, j]
+    %1 = reduce<max>(%0) over j
+    %2 = sub(%0, %1)
+    %3 = exp(%2)
+    %4 = reduce<sum>(%3) over j
+    %5 = div(%3, %4)
+    store @y[i, j] = %5
+  }
+  return @y
+})";
+
+inline constexpr const char* layer_norm = R"(
+program @layer_norm on DEVICE (@x: bf16[64, 768], @r: bf16[64, 768], @w: bf16[768], @b: bf16[768]) {
+  output @s: bf16[64, 768]
+  output @y: bf16[64, 768]
+  region @n0 over i < 64, j < 768 {
+    %x0 = load @x[i, j]
+    %x1 = cast<f32>(%x0)
+    %r0 = load @r[i, j]
+    %r1 = cast<f32>(%r0)
+    %s0 = add(%x1, %r1)
+    %s1 = cast<bf16>(%s0)
+    store @s[i, j] = %s1
+    %s2 = cast<f32>(%s1)
+    %m = reduce<welford>(%s2) over j
+    %m2 = project<1>(%m)
+    %n = constant f32(768)
+    %v = div(%m2, %n)
+    %e = constant f32(1e-5)
+    %ve = add(%v, %e)
+    %rs = rsqrt(%ve)
+    %c = sub(%s2, %m)
+    %h = mul(%c, %rs)
+    %w0 = load @w[j]
+    %w1 = cast<f32>(%w0)
+    %hw = mul(%h, %w1)
+    %b0 = load @b[j]
+    %b1 = cast<f32>(%b0)
+    %hb = add(%hw, %b1)
+    %o = cast<bf16>(%hb)
+    store @y[i, j] = %o
+  }
+  return @s, @y
+})";
+
+inline constexpr const char* column_sum = R"(
+program @column_sum on DEVICE (@x: f32[256, 96]) {
+  output @y: f32[96]
+  region @n0 over j < 96, reduced < 256 {
+    %0 = load @x[reduced, j]
+    %1 = reduce<sum>(%0) over reduced
+    store @y[j] = %1
+  }
+  return @y
+})";
+
+inline constexpr const char* tall_column_sum = R"(
+program @tall_column_sum on DEVICE (@x: bf16[8192, 128]) {
+  output @y: bf16[128]
+  region @n0 over j < 128, k < 8192 {
+    %0 = load @x[k, j]
+    %1 = cast<f32>(%0)
+    %2 = reduce<sum>(%1) over k
+    %3 = cast<bf16>(%2)
+    store @y[j] = %3
+  }
+  return @y
+})";
+
+inline constexpr const char* full_sum = R"(
+program @full_sum on DEVICE (@x: f32[128, 1024]) {
+  output @y: f32[]
+  region @n0 over i < 128, j < 1024 {
+    %0 = load @x[i, j]
+    %1 = mul(%0, %0)
+    %2 = reduce<sum>(%1) over i, j
+    store @y[] = %2
+  }
+  return @y
+})";
+
+inline constexpr const char* transpose_add = R"(
+program @transpose_add on DEVICE (@x: f32[192, 160], @y: f32[160, 192]) {
+  output @z: f32[160, 192]
+  region @n0 over i < 160, j < 192 {
+    %0 = load @x[j, i]
+    %1 = load @y[i, j]
+    %2 = add(%0, %1)
+    store @z[i, j] = %2
+  }
+  return @z
+})";
+
+inline constexpr const char* arg_max = R"(
+program @arg_max on DEVICE (@x: f32[6, 20, 7]) {
+  output @y: i64[20]
+  region @n0 over j < 20, i < 6, k < 7 {
+    %0 = load @x[i, j, k]
+    %1 = reduce<argmax>(%0) over i, k
+    store @y[j] = %1
+  }
+  return @y
+})";
+
+inline constexpr const char* embedding = R"(
+program @embedding on DEVICE (@t: f32[50, 64], @i: i64[s0]) where 1 <= s0 <= 512 {
+  output @y: f32[s0, 64]
+  region @n0 over a < s0, b < 64 {
+    %0 = load @i[a]
+    check %0 < (50) "embedding"
+    %1 = load @t[%0, b]
+    store @y[a, b] = %1
+  }
+  return @y
+})";
+
+// Two equal blocks: elementwise, row-wise, elementwise; temporaries between them.
+inline constexpr const char* two_blocks = R"(
+program @two_blocks on DEVICE (@x: f32[32, 256], @w1: f32[256], @w2: f32[256]) {
+  output @y: f32[32, 256]
+  temporary @a: f32[32, 256]
+  temporary @b: f32[32, 256]
+  temporary @c: f32[32, 256]
+  region @n0 over i < 32, j < 256 {
+    %0 = load @x[i, j]
+    %1 = load @w1[j]
+    %2 = mul(%0, %1)
+    store @a[i, j] = %2
+  }
+  region @n1 over i < 32, j < 256 {
+    %0 = load @a[i, j]
+    %1 = reduce<max>(%0) over j
+    %2 = sub(%0, %1)
+    store @b[i, j] = %2
+  }
+  region @n2 over p < 32, q < 256 {
+    %0 = load @b[p, q]
+    %1 = load @w2[q]
+    %2 = mul(%0, %1)
+    store @c[p, q] = %2
+  }
+  region @n3 over i < 32, j < 256 {
+    %0 = load @c[i, j]
+    %1 = reduce<max>(%0) over j
+    %2 = sub(%0, %1)
+    store @y[i, j] = %2
+  }
+  return @y
+})";
+
+inline constexpr const char* all_programs[] = {gelu_bias,     flat_add,   softmax,         softmax_dynamic_row,
+                                               layer_norm,    column_sum, tall_column_sum, full_sum,
+                                               transpose_add, arg_max,    embedding,       two_blocks};
+
+}  // namespace cxxinductor::schedule::test
