@@ -76,12 +76,14 @@ Results import_quotient(CallContext& context, Rounding rounding) {
   if (!accepts(info(op).types, *dtype)) return std::nullopt;
   const Number* divisor = number_of((*terms)[1]);
   const auto* dividend = std::get_if<ValueId>(&(*terms)[0]);
-  if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.on_cuda() || rounding == Rounding::Floor) {
+  if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.on_cuda() ||
+      rounding == Rounding::Floor) {
     return apply(context, op, *terms, *dtype, ScalarRounding::Never);
   }
   const Operand factor = *inverse(context, *divisor, *dtype);
   graph::Builder& build = context.build;
-  if (rounding == Rounding::None) return std::vector{build.elementwise(ScalarOp::Mul, {build.cast(*dividend, *dtype), factor})};
+  if (rounding == Rounding::None)
+    return std::vector{build.elementwise(ScalarOp::Mul, {build.cast(*dividend, *dtype), factor})};
   const ValueId wide = build.cast(build.cast(*dividend, *dtype), compute_type(*dtype));
   const ValueId quotient = build.elementwise(ScalarOp::Mul, {wide, factor});
   return std::vector{build.cast(build.elementwise(ScalarOp::Trunc, {quotient}), *dtype)};
@@ -89,7 +91,9 @@ Results import_quotient(CallContext& context, Rounding rounding) {
 
 Results import_div(CallContext& context) {
   const std::string mode = context.text(2, "rounding_mode", "");
-  return import_quotient(context, mode == "floor" ? Rounding::Floor : mode == "trunc" ? Rounding::Trunc : Rounding::None);
+  return import_quotient(context, mode == "floor"   ? Rounding::Floor
+                                  : mode == "trunc" ? Rounding::Trunc
+                                                    : Rounding::None);
 }
 
 Results import_floor_divide(CallContext& context) { return import_quotient(context, Rounding::Floor); }
@@ -114,6 +118,14 @@ Results import_pow_scalar(CallContext& context) {
     const auto power = immediate(is_float(*dtype) ? Number(round_to(*dtype, e)) : *exponent, *dtype);
     if (!power) return std::nullopt;
     return std::vector{build.elementwise(ScalarOp::Pow, {build.cast(std::get<ValueId>(base), *dtype), *power})};
+  }
+  if (*dtype == DType::F16 && !context.on_cuda() &&
+      (e == 3 || e == -2)) {  // the one kernel that does not round between
+    const ValueId wide = build.cast(build.cast(std::get<ValueId>(base), *dtype), DType::F32);
+    const ValueId wide_square = build.elementwise(ScalarOp::Mul, {wide, wide});
+    const ValueId power = e == 3 ? build.elementwise(ScalarOp::Mul, {wide_square, wide})
+                                 : build.elementwise(ScalarOp::Reciprocal, {wide_square});
+    return std::vector{build.cast(power, *dtype)};
   }
   const ValueId x = build.cast(std::get<ValueId>(base), *dtype);
   if (e == 1) return std::vector{build.elementwise(ScalarOp::Identity, {x})};

@@ -46,7 +46,8 @@ Results arange(CallContext& context, sym::Expr start, sym::Expr step) {
   return std::vector{context.build.cast(counted, result.dtype)};
 }
 
-std::optional<sym::Expr> whole(const CallContext& context, size_t position, std::string_view name, sym::Expr otherwise) {
+std::optional<sym::Expr> whole(const CallContext& context, size_t position, std::string_view name,
+                               sym::Expr otherwise) {
   const Arg* arg = context.find(position, name);
   if (arg == nullptr) return otherwise;
   const auto number = context.number(position, name);

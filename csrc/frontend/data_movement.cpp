@@ -91,7 +91,8 @@ Results import_slice_backward(CallContext& context) {
   const ValueId gradient = context.tensor(0, "grad_output");
   const auto rank = static_cast<int>(context.result().sizes.size());
   const int dim = context.dim(2, "dim", 0, rank);
-  const auto start = wrapped_start(context, context.expr(3, "start", 0), context.result().sizes[static_cast<size_t>(dim)]);
+  const auto start =
+      wrapped_start(context, context.expr(3, "start", 0), context.result().sizes[static_cast<size_t>(dim)]);
   if (!start || !context.expr(5, "step", 1).is_constant(1)) return std::nullopt;
   return std::vector{surrounded_by_zeros(context, gradient, dim, *start)};
 }
@@ -107,6 +108,42 @@ Results import_select_backward(CallContext& context) {
   Sizes sizes = result.sizes;
   sizes[static_cast<size_t>(dim)] = 1;
   return std::vector{surrounded_by_zeros(context, context.build.reshape(gradient, sizes), dim, *index)};
+}
+
+// x with `source` in place of the elements of `dim` from `start` on.
+ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::Expr start) {
+  graph::Builder& build = context.build;
+  const auto d = static_cast<size_t>(dim);
+  const sym::Expr end = sym::simplify(start + context.value(source).sizes[d], context.facts());
+  const sym::Expr tail = sym::simplify(context.value(x).sizes[d] - end, context.facts());
+  std::vector<ValueId> parts;
+  if (!start.is_constant(0)) parts.push_back(build.slice(x, dim, 0, start, 1));
+  parts.push_back(build.cast(source, context.dtype(x)));
+  if (!tail.is_constant(0)) parts.push_back(build.slice(x, dim, end, tail, 1));
+  if (parts.size() == 1) return build.elementwise(ScalarOp::Identity, {parts.front()});
+  return build.cat(std::move(parts), dim);
+}
+
+// slice_scatter(self, src, dim, start, end, step)
+Results import_slice_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  if (context.rank(x) == 0 || !context.expr(5, "step", 1).is_constant(1)) return std::nullopt;
+  const int dim = context.dim(2, "dim", 0, context.rank(x));
+  const sym::Expr size = context.value(x).sizes[static_cast<size_t>(dim)];
+  const auto start = wrapped_start(context, context.expr(3, "start", 0), size);
+  if (!start) return std::nullopt;
+  return std::vector{spliced(context, x, source, dim, *start)};
+}
+
+// select_scatter(self, src, dim, index)
+Results import_select_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  const int dim = context.dim(2, "dim", 0, context.rank(x));
+  Sizes sizes = context.value(x).sizes;
+  const auto index = wrapped_start(context, context.expr(3, "index", 0), sizes[static_cast<size_t>(dim)]);
+  if (!index) return std::nullopt;
+  sizes[static_cast<size_t>(dim)] = 1;
+  return std::vector{spliced(context, x, context.build.reshape(source, sizes), dim, *index)};
 }
 
 // repeat: [1, s0, 1, s1] -> [r0, s0, r1, s1] -> [r0 * s0, r1 * s1].
@@ -134,26 +171,36 @@ Results import_flip(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Identity, {flipped})};
 }
 
-// roll by constants along dims: the tail before the head.
+// x with the last `shift` of its elements along a dimension moved to the front.
+ValueId rolled(CallContext& context, ValueId x, int dim, int64_t shift, int64_t size) {
+  shift = size == 0 ? 0 : ((shift % size) + size) % size;
+  if (shift == 0) return x;
+  const ValueId tail = context.build.slice(x, dim, size - shift, shift, 1);
+  const ValueId head = context.build.slice(x, dim, 0, size - shift, 1);
+  return context.build.cat({tail, head}, dim);
+}
+
+// roll(self, shifts, dims) by constants; without dims it rolls the flattened tensor.
 Results import_roll(CallContext& context) {
   ValueId x = context.tensor(0, "self");
-  const Sizes shifts = context.exprs(1, "shifts");
+  const Sizes shifts = context.exprs(1, "shifts"), sizes = context.value(x).sizes;
   const std::vector<int> dims = context.dims(2, "dims", context.rank(x));
-  if (dims.empty() || dims.size() != shifts.size()) return std::nullopt;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    if (!shifts[i].is_constant() || !context.value(x).sizes[static_cast<size_t>(dims[i])].is_constant()) return std::nullopt;
+  for (sym::Expr e : shifts) {
+    if (!e.is_constant()) return std::nullopt;
   }
-  const ValueId original = x;
-  for (size_t i = 0; i < dims.size(); ++i) {
-    const int64_t size = context.value(x).sizes[static_cast<size_t>(dims[i])].constant();
-    const int64_t shift = size == 0 ? 0 : ((shifts[i].constant() % size) + size) % size;
-    if (shift == 0) continue;
-    const ValueId tail = context.build.slice(x, dims[i], size - shift, shift, 1);
-    const ValueId head = context.build.slice(x, dims[i], 0, size - shift, 1);
-    x = context.build.cat({tail, head}, dims[i]);
+  for (sym::Expr size : sizes) {
+    if (!size.is_constant()) return std::nullopt;
   }
-  if (x == original) return import_copy(context);
-  return std::vector{x};
+  if (shifts.size() != std::max<size_t>(dims.size(), 1)) return std::nullopt;
+  if (dims.empty()) {
+    const int64_t count = graph::element_count(sizes).constant();
+    x = rolled(context, context.build.reshape(x, {count}), 0, shifts.front().constant(), count);
+    x = context.build.reshape(x, sizes);
+  }
+  for (size_t i = 0; i < dims.size(); ++i) {
+    x = rolled(context, x, dims[i], shifts[i].constant(), sizes[static_cast<size_t>(dims[i])].constant());
+  }
+  return std::vector{context.build.elementwise(ScalarOp::Identity, {x})};
 }
 
 // tril and triu: columns up to, or from, the row's number plus the diagonal.
@@ -187,6 +234,8 @@ void add_data_movement_rows(ImportTable& table) {
   add({"aten::constant_pad_nd"}, import_pad);
   add({"aten::slice_backward"}, import_slice_backward);
   add({"aten::select_backward"}, import_select_backward);
+  add({"aten::slice_scatter"}, import_slice_scatter);
+  add({"aten::select_scatter"}, import_select_scatter);
   add({"aten::repeat"}, import_repeat);
   add({"aten::flip"}, import_flip);
   add({"aten::roll"}, import_roll);

@@ -70,7 +70,8 @@ class Import {
 
   ValueId tensor_of(CallValue id) const {
     if (id >= values_.size() || !values_[id]) {
-      throw_unsupported("%{} is used as a tensor but no call made it", id < values_.size() ? calls_.values[id].name : "?");
+      throw_unsupported("%{} is used as a tensor but no call made it",
+                        id < values_.size() ? calls_.values[id].name : "?");
     }
     return *values_[id];
   }
@@ -101,13 +102,30 @@ class Import {
       context.reject("copies between devices into an input are outside what we compile");
     }
     value = expanded(build_.cast(value, target.dtype), target.sizes);
-    record_mutation(input_positions_.at(input), value);
+    record_mutation(input_positions_.at(input), own_copy(value));
     for (CallValue result : call.results) values_[result] = value;
   }
 
   ValueId expanded(ValueId value, const Sizes& sizes) {
     if (graph::same_sizes(graph_.facts, graph_.values[value].sizes, sizes)) return value;
     return build_.expand(value, sizes);
+  }
+
+  // A value that nothing else claims the storage of: itself, unless it is an input, or part of one, or ends in an
+  // input.
+  ValueId own_copy(ValueId value) {
+    ValueId root = value;
+    while (graph_.values[root].producer.valid() && graph::is_view(node_of(root).kind)) {
+      root = std::get<ValueId>(node_of(root).operands.front());
+    }
+    const bool taken = !graph_.values[root].producer.valid() || ends_in_input(root) || ends_in_input(value);
+    return taken ? build_.elementwise(ScalarOp::Identity, {value}) : value;
+  }
+
+  const graph::Node& node_of(ValueId value) const { return graph_.nodes[graph_.values[value].producer]; }
+
+  bool ends_in_input(ValueId value) const {
+    return std::any_of(mutated_.begin(), mutated_.end(), [value](const auto& item) { return item.second == value; });
   }
 
   void record_mutation(uint32_t input, ValueId value) { mutated_[input] = value; }
@@ -217,11 +235,12 @@ class Import {
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.
   ValueId with_strides(ValueId id, const Sizes& strides) {
     graph::Value& value = graph_.values[id];
-    const bool same = std::equal(value.layout.strides.begin(), value.layout.strides.end(), strides.begin(), strides.end(),
-                                 [this](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, graph_.facts); });
+    const bool same =
+        std::equal(value.layout.strides.begin(), value.layout.strides.end(), strides.begin(), strides.end(),
+                   [this](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, graph_.facts); });
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
-    if (same || fixable) {
+    if ((same || fixable) && !ends_in_input(id)) {
       if (value.producer.valid()) value.layout = {graph::Layout::Kind::Fixed, strides};
       return id;
     }

@@ -85,9 +85,9 @@ Results import_group_norm(CallContext& context) {
   const ValueId normal = build.elementwise(ScalarOp::Mul, {centred, deviation});
   const auto weight = context.optional_tensor(1, "weight"), bias = context.optional_tensor(2, "bias");
   const ValueId shaped = build.reshape(normal, context.value(x).sizes);
-  const ValueId result =
-      scale_and_shift(context, shaped, weight ? std::optional(per_channel(context, *weight, rank, compute)) : std::nullopt,
-                      bias ? std::optional(per_channel(context, *bias, rank, compute)) : std::nullopt);
+  const ValueId result = scale_and_shift(
+      context, shaped, weight ? std::optional(per_channel(context, *weight, rank, compute)) : std::nullopt,
+      bias ? std::optional(per_channel(context, *bias, rank, compute)) : std::nullopt);
   return std::vector{build.cast(result, context.result(0).dtype), build.reshape(mean_result, context.result(1).sizes),
                      build.reshape(rstd_result, context.result(2).sizes)};
 }
@@ -109,9 +109,9 @@ ValueId batch_norm(CallContext& context, const BatchNormArguments& a) {
   const ValueId deviation = build.elementwise(ScalarOp::Rsqrt, {shifted});
   const ValueId centred = build.elementwise(ScalarOp::Sub, {build.cast(a.x, compute), mean});
   const ValueId normal = build.elementwise(ScalarOp::Mul, {centred, deviation});
-  const ValueId result =
-      scale_and_shift(context, normal, a.weight ? std::optional(per_channel(context, *a.weight, rank, compute)) : std::nullopt,
-                      a.bias ? std::optional(per_channel(context, *a.bias, rank, compute)) : std::nullopt);
+  const ValueId result = scale_and_shift(
+      context, normal, a.weight ? std::optional(per_channel(context, *a.weight, rank, compute)) : std::nullopt,
+      a.bias ? std::optional(per_channel(context, *a.bias, rank, compute)) : std::nullopt);
   return build.cast(result, context.result(0).dtype);
 }
 
@@ -147,7 +147,8 @@ Results import_batch_norm(CallContext& context) {
 // native_batch_norm and cudnn_batch_norm with training=False at position 5, eps at 7.
 Results import_batch_norm_with_flag(CallContext& context) {
   const ValueId x = context.tensor(0, "input");
-  if (context.boolean(5, "training", true) || context.rank(x) < 2 || !statistics_are_empty(context)) return std::nullopt;
+  if (context.boolean(5, "training", true) || context.rank(x) < 2 || !statistics_are_empty(context))
+    return std::nullopt;
   const auto mean = context.optional_tensor(3, "running_mean"), variance = context.optional_tensor(4, "running_var");
   if (!mean || !variance || !is_float(context.dtype(x))) return std::nullopt;
   const ValueId output = batch_norm(context, {x, *mean, *variance, context.optional_tensor(1, "weight"),

@@ -52,6 +52,7 @@ struct ParameterRow {
   int tensors;
   std::array<std::string_view, 3> names;
   std::array<double, 3> defaults;
+  bool rounds_parameters = false;  // eager's kernel holds them in the tensor's dtype
 };
 
 // Binary ops whose operands promote, in all the overloads that ATen has for tensors and numbers.
@@ -70,16 +71,21 @@ const PromotingRow kPromotingRows[] = {
     {ScalarOp::LogicalAnd, {"aten::logical_and"}},
     {ScalarOp::LogicalOr, {"aten::logical_or"}},
     {ScalarOp::LogicalXor, {"aten::logical_xor"}},
-    {ScalarOp::BitAnd, {"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar", "aten::bitwise_and.Scalar_Tensor",
-                        "aten::__and__.Tensor", "aten::__and__.Scalar"}},
-    {ScalarOp::BitOr, {"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar", "aten::bitwise_or.Scalar_Tensor",
-                       "aten::__or__.Tensor", "aten::__or__.Scalar"}},
-    {ScalarOp::BitXor, {"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar", "aten::bitwise_xor.Scalar_Tensor",
-                        "aten::__xor__.Tensor", "aten::__xor__.Scalar"}},
-    {ScalarOp::ShiftLeft, {"aten::bitwise_left_shift.Tensor", "aten::bitwise_left_shift.Tensor_Scalar",
-                           "aten::__lshift__.Tensor", "aten::__lshift__.Scalar"}},
-    {ScalarOp::ShiftRight, {"aten::bitwise_right_shift.Tensor", "aten::bitwise_right_shift.Tensor_Scalar",
-                            "aten::__rshift__.Tensor", "aten::__rshift__.Scalar"}},
+    {ScalarOp::BitAnd,
+     {"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar", "aten::bitwise_and.Scalar_Tensor", "aten::__and__.Tensor",
+      "aten::__and__.Scalar"}},
+    {ScalarOp::BitOr,
+     {"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar", "aten::bitwise_or.Scalar_Tensor", "aten::__or__.Tensor",
+      "aten::__or__.Scalar"}},
+    {ScalarOp::BitXor,
+     {"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar", "aten::bitwise_xor.Scalar_Tensor", "aten::__xor__.Tensor",
+      "aten::__xor__.Scalar"}},
+    {ScalarOp::ShiftLeft,
+     {"aten::bitwise_left_shift.Tensor", "aten::bitwise_left_shift.Tensor_Scalar", "aten::__lshift__.Tensor",
+      "aten::__lshift__.Scalar"}},
+    {ScalarOp::ShiftRight,
+     {"aten::bitwise_right_shift.Tensor", "aten::bitwise_right_shift.Tensor_Scalar", "aten::__rshift__.Tensor",
+      "aten::__rshift__.Scalar"}},
     {ScalarOp::Remainder, {"aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor"}},
     {ScalarOp::Fmod, {"aten::fmod.Tensor", "aten::fmod.Scalar"}},
     {ScalarOp::Copysign, {"aten::copysign.Tensor", "aten::copysign.Scalar"}},
@@ -95,8 +101,8 @@ const ParameterRow kParameterRows[] = {
     {"aten::softplus", ScalarOp::Softplus, 1, {"beta", "threshold"}, {1, 20}},
     {"aten::softplus_backward", ScalarOp::SoftplusBackward, 2, {"beta", "threshold"}, {1, 20}},
     {"aten::hardtanh_backward", ScalarOp::HardtanhBackward, 2, {"min_val", "max_val"}, {-1, 1}},
-    {"aten::threshold_backward", ScalarOp::ThresholdBackward, 2, {"threshold"}, {0}},
-    {"aten::threshold", ScalarOp::Threshold, 1, {"threshold", "value"}, {0, 0}},
+    {"aten::threshold_backward", ScalarOp::ThresholdBackward, 2, {"threshold"}, {0}, true},
+    {"aten::threshold", ScalarOp::Threshold, 1, {"threshold", "value"}, {0, 0}, true},
 };
 
 Results import_with_parameters(CallContext& context, const ParameterRow& row) {
@@ -108,8 +114,11 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
   for (int i = row.tensors; i < info(row.op).arity; ++i) {
     const auto p = static_cast<size_t>(i - row.tensors);
     const auto given = context.number(static_cast<size_t>(i), row.names[p]);
-    const auto value = immediate(given.value_or(Number(row.defaults[p])), *dtype);
+    auto value = immediate(given.value_or(Number(row.defaults[p])), *dtype);
     if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
+    if (auto* scalar = std::get_if<Scalar>(&*value); row.rounds_parameters && scalar != nullptr && is_float(*dtype)) {
+      *scalar = immediate_real(*dtype, round_to(*dtype, scalar->real()));
+    }
     parameters.push_back(*value);
   }
   auto operands = operands_in(context, tensors, *dtype);
@@ -178,17 +187,25 @@ Results import_masked_fill(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Where, std::move(*operands))};
 }
 
-// A number that weighs tensors (addcmul's value, lerp's weight): held in the compute type, on every device.
-template <ScalarOp op>
-Results import_weighted(CallContext& context, std::string_view name, size_t position, double otherwise) {
-  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"), context.tensor(2, "tensor2")};
+// addcmul and addcdiv: the weight is held in the compute type. Eager's CPU kernel of addcdiv does not contract: it
+// divides value * tensor1, adds, and rounds once.
+Results import_weighted(CallContext& context, ScalarOp op) {
+  const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"),
+                                  context.tensor(2, "tensor2")};
   const auto dtype = operation_dtype(context, op, tensors);
-  const auto given = context.number(position, name);
-  const auto weight = dtype ? immediate(given.value_or(Number(otherwise)), *dtype) : std::nullopt;
+  const auto given = context.number(3, "value");
+  const auto weight = dtype ? immediate(given.value_or(Number(1.0)), *dtype) : std::nullopt;
   if (!weight) return std::nullopt;
-  auto operands = operands_in(context, tensors, *dtype);
-  operands->push_back(*weight);
-  return std::vector{context.build.elementwise(op, std::move(*operands))};
+  graph::Builder& build = context.build;
+  auto operands = *operands_in(context, tensors, *dtype);
+  if (context.on_cuda() || op == ScalarOp::Addcmul) {
+    operands.push_back(*weight);
+    return std::vector{build.elementwise(op, std::move(operands))};
+  }
+  const auto wide = [&](size_t i) { return build.cast(std::get<ValueId>(operands[i]), compute_type(*dtype)); };
+  const ValueId self = wide(0), weighted = build.elementwise(ScalarOp::Mul, {wide(1), *weight});
+  const ValueId quotient = build.elementwise(ScalarOp::Div, {weighted, wide(2)});
+  return std::vector{build.cast(build.elementwise(ScalarOp::Add, {self, quotient}), *dtype)};
 }
 
 Results import_lerp_scalar(CallContext& context) {
@@ -241,6 +258,26 @@ Results import_celu(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Elu, std::move(*operands))};
 }
 
+// glu(self, dim): a * sigmoid(b) of the two halves, rounded once.
+Results import_glu(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId x = context.tensor(0, "self");
+  const DType dtype = context.dtype(x);
+  if (!is_float(dtype) || context.rank(x) == 0) return std::nullopt;
+  const int dim = context.dim(1, "dim", -1, context.rank(x));
+  const sym::Expr half = context.result().sizes[static_cast<size_t>(dim)];
+  const ValueId wide = build.cast(x, compute_type(dtype));
+  const ValueId gate = build.elementwise(ScalarOp::Sigmoid, {build.slice(wide, dim, half, half, 1)});
+  const ValueId product = build.elementwise(ScalarOp::Mul, {build.slice(wide, dim, 0, half, 1), gate});
+  return std::vector{build.cast(product, dtype)};
+}
+
+// _prelu_kernel(self, weight): leaky_relu with a slope for each element.
+Results import_prelu(CallContext& context) {
+  return apply_promoted(context, ScalarOp::LeakyRelu,
+                        {{Term(context.tensor(0, "self")), Term(context.tensor(1, "weight"))}});
+}
+
 // A row of ops.def: the op's operands are the call's first arguments, numbers promote, and there are no others.
 Results import_plain(CallContext& context, ScalarOp op) {
   const auto arity = static_cast<size_t>(info(op).arity);
@@ -264,23 +301,22 @@ void add_pointwise_rows(ImportTable& table) {
   }
   table.emplace("aten::gelu", ImportRow{import_gelu});
   table.emplace("aten::gelu_backward", ImportRow{import_gelu_backward});
+  table.emplace("aten::glu", ImportRow{import_glu});
+  table.emplace("aten::_prelu_kernel", ImportRow{import_prelu});
   table.emplace("aten::celu", ImportRow{import_celu});
   table.emplace("aten::native_dropout_backward", ImportRow{import_dropout_backward});
   table.emplace("aten::leaky_relu_backward", ImportRow{import_leaky_relu_backward});
   table.emplace("aten::log_sigmoid_forward", ImportRow{import_log_sigmoid});
   for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) table.emplace(name, ImportRow{import_clamp});
-  for (const char* name : {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
+  for (const char* name :
+       {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
     table.emplace(name, ImportRow{import_where});
   }
   for (const char* name : {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}) {
     table.emplace(name, ImportRow{import_masked_fill});
   }
-  table.emplace("aten::addcmul", ImportRow{[](CallContext& c) {
-                  return import_weighted<ScalarOp::Addcmul>(c, "value", 3, 1.0);
-                }});
-  table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) {
-                  return import_weighted<ScalarOp::Addcdiv>(c, "value", 3, 1.0);
-                }});
+  table.emplace("aten::addcmul", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcmul); }});
+  table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); }});
   table.emplace("aten::lerp.Scalar", ImportRow{import_lerp_scalar});
   const std::pair<const char*, ScalarOp> roundings[] = {{"aten::floor", ScalarOp::Floor},
                                                         {"aten::ceil", ScalarOp::Ceil},

@@ -18,11 +18,16 @@ std::string type_of(const CallValueInfo& info) {
     case CallValueInfo::Kind::Tensor:
       return fmt::format("{}{} strides {} {}", to_string(info.dtype), list_of(info.sizes), list_of(info.strides),
                          to_string(info.device));
-    case CallValueInfo::Kind::SymInt: return "int " + sym::to_string(info.symbol);
-    case CallValueInfo::Kind::SymFloat: return "float";
-    case CallValueInfo::Kind::SymBool: return "bool";
-    case CallValueInfo::Kind::Opaque: return "object";
-    case CallValueInfo::Kind::None: return "none";
+    case CallValueInfo::Kind::SymInt:
+      return "int " + sym::to_string(info.symbol);
+    case CallValueInfo::Kind::SymFloat:
+      return "float";
+    case CallValueInfo::Kind::SymBool:
+      return "bool";
+    case CallValueInfo::Kind::Opaque:
+      return "object";
+    case CallValueInfo::Kind::None:
+      return "none";
   }
   throw_internal("no such kind of value");
 }

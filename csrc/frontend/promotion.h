@@ -1,7 +1,7 @@
 // ATen's type promotion: tensors, zero-dimensional tensors and Python numbers to one dtype, as at::result_type does it.
 //
-// What comes out is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype (never
-// rounded to a narrower tensor dtype, as eager's kernels hold them). Nothing outside this file promotes.
+// What comes out is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype
+// (never rounded to a narrower tensor dtype, as eager's kernels hold them). Nothing outside this file promotes.
 #pragma once
 
 #include <optional>
@@ -34,7 +34,8 @@ DType integer_to_float(DType dtype);
 std::optional<Operand> immediate(const Number& number, DType dtype);
 
 // How numbers and rank-0 tensors enter a kernel of a narrower dtype. Eager's CUDA kernels hold numbers in the compute
-// type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute type.
+// type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute
+// type.
 enum class ScalarRounding : uint8_t { ByDevice, Never };
 
 // Terms as operands of an op on `dtype`: casts in front of tensors, immediates for numbers.

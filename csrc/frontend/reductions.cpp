@@ -158,8 +158,8 @@ Results import_vector_norm(CallContext& context) {
   Axes axes{context.dims(2, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
   std::sort(axes.dims.begin(), axes.dims.end());
   const ValueId wide = build.cast(build.cast(x, dtype), compute_type(dtype));
-  const ValueId term = order == 1 ? build.elementwise(ScalarOp::Abs, {wide})
-                                  : build.elementwise(ScalarOp::Mul, {wide, wide});
+  const ValueId term =
+      order == 1 ? build.elementwise(ScalarOp::Abs, {wide}) : build.elementwise(ScalarOp::Mul, {wide, wide});
   ValueId total = build.reduce(Reduction::Sum, term, axes.dims, axes.keepdim).front();
   if (order == 2) total = build.elementwise(ScalarOp::Sqrt, {total});
   return std::vector{build.cast(total, dtype)};
@@ -188,8 +188,10 @@ void add_reduction_rows(ImportTable& table) {
   add("aten::any", [](CallContext& c) { return import_truth(c, Reduction::Any, false); });
   add("aten::all", [](CallContext& c) { return import_truth(c, Reduction::All, false); });
   for (const char* suffix : {".dim", ".dims"}) {
-    table.emplace(std::string("aten::any") + suffix, ImportRow{[](CallContext& c) { return import_truth(c, Reduction::Any, true); }});
-    table.emplace(std::string("aten::all") + suffix, ImportRow{[](CallContext& c) { return import_truth(c, Reduction::All, true); }});
+    table.emplace(std::string("aten::any") + suffix,
+                  ImportRow{[](CallContext& c) { return import_truth(c, Reduction::Any, true); }});
+    table.emplace(std::string("aten::all") + suffix,
+                  ImportRow{[](CallContext& c) { return import_truth(c, Reduction::All, true); }});
   }
   add("aten::var.correction", [](CallContext& c) { return import_variance(c, false, false); });
   add("aten::std.correction", [](CallContext& c) { return import_variance(c, true, false); });

@@ -4,6 +4,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/slices.h"
+#include "ir/graph/infer.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -44,7 +45,8 @@ ValueId swap_dims(CallContext& context, ValueId x, int a, int b) {
 Results import_transpose(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   if (context.rank(x) == 0) return std::vector{x};
-  return std::vector{swap_dims(context, x, context.dim(1, "dim0", 0, context.rank(x)), context.dim(2, "dim1", 0, context.rank(x)))};
+  return std::vector{
+      swap_dims(context, x, context.dim(1, "dim0", 0, context.rank(x)), context.dim(2, "dim1", 0, context.rank(x)))};
 }
 
 Results import_t(CallContext& context) {
@@ -54,7 +56,8 @@ Results import_t(CallContext& context) {
 
 Results import_movedim(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
-  const std::vector<int> from = context.dims(1, "source", context.rank(x)), to = context.dims(2, "destination", context.rank(x));
+  const std::vector<int> from = context.dims(1, "source", context.rank(x)),
+                         to = context.dims(2, "destination", context.rank(x));
   if (from.size() != to.size()) return std::nullopt;
   std::vector<int> order(static_cast<size_t>(context.rank(x)), -1);
   for (size_t i = 0; i < from.size(); ++i) order[static_cast<size_t>(to[i])] = from[i];
@@ -75,7 +78,8 @@ Results import_slice(CallContext& context) {
   const sym::Expr step = context.expr(4, "step", 1), length = context.result().sizes[static_cast<size_t>(dim)];
   const auto start = wrapped_start(context, context.expr(2, "start", 0), size);
   if (!start) return std::nullopt;
-  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.facts())) return std::vector{x};
+  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.facts()))
+    return std::vector{x};
   return std::vector{context.build.slice(x, dim, *start, length, step)};
 }
 
@@ -128,21 +132,29 @@ Results import_unbind(CallContext& context) {
   return parts;
 }
 
-// as_strided that only restates a contiguous tensor under other sizes; every other use stays a call.
+// as_strided that only restates a tensor: the same sizes and strides (where a dimension has more than one element they
+// matter), or a contiguous tensor under other contiguous sizes. Every other use stays a call.
 Results import_as_strided(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const graph::Value& value = context.value(x);
   const CallValueInfo& result = context.result();
-  const auto same = [&](const Sizes& a, const Sizes& b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [&](sym::Expr l, sym::Expr r) { return sym::prove_equal(l, r, context.facts()); });
+  const sym::Facts& facts = context.facts();
+  if (!value.producer.valid() || !sym::prove_equal(context.expr(3, "storage_offset", 0), 0, facts)) return std::nullopt;
+  const auto restates = [&facts](const Sizes& sizes, const Sizes& a, const Sizes& b) {
+    for (size_t d = 0; d < sizes.size(); ++d) {
+      if (!sizes[d].is_constant(1) && !sym::prove_equal(a[d], b[d], facts)) return false;
+    }
+    return true;
   };
-  if (!sym::prove_equal(context.expr(3, "storage_offset", 0), 0, context.facts())) return std::nullopt;
-  if (same(value.sizes, result.sizes) && same(value.layout.strides, result.strides)) return std::vector{x};
-  const bool dense = same(value.layout.strides, graph::contiguous_strides(value.sizes)) &&
-                     same(result.strides, graph::contiguous_strides(result.sizes)) &&
-                     sym::prove_equal(graph::element_count(value.sizes), graph::element_count(result.sizes), context.facts());
-  if (!dense || value.producer.valid() == false) return std::nullopt;
+  const Sizes& strides = value.layout.strides;
+  if (graph::same_sizes(facts, value.sizes, result.sizes)) {
+    if (restates(value.sizes, strides, result.strides)) return std::vector{x};
+    return std::nullopt;
+  }
+  const bool dense = restates(value.sizes, strides, graph::contiguous_strides(value.sizes)) &&
+                     restates(result.sizes, result.strides, graph::contiguous_strides(result.sizes)) &&
+                     sym::prove_equal(graph::element_count(value.sizes), graph::element_count(result.sizes), facts);
+  if (!dense) return std::nullopt;
   return std::vector{context.build.reshape(x, result.sizes)};
 }
 

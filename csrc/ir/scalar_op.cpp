@@ -100,10 +100,10 @@ int64_t floor_remainder_integer(int64_t a, int64_t b, DType dtype) {
   const int64_t r = trunc_remainder_integer(a, b, dtype);
   return r != 0 && is_signed(dtype) && (r < 0) != (b < 0) ? r + b : r;
 }
-int64_t integer_power(int64_t base, int64_t exponent) {
-  if (exponent < 0) return base == 1 ? 1 : base == -1 ? (exponent % 2 ? -1 : 1) : 0;
+int64_t integer_power(int64_t base, int64_t signed_exponent, DType dtype) {
+  if (is_signed(dtype) && signed_exponent < 0) return base == 1 ? 1 : base == -1 ? (signed_exponent % 2 ? -1 : 1) : 0;
   int64_t result = 1;
-  for (; exponent != 0; exponent /= 2) {
+  for (auto exponent = static_cast<uint64_t>(signed_exponent); exponent != 0; exponent /= 2) {
     if (exponent % 2) result = wrapping(result, base, '*');
     base = wrapping(base, base, '*');
   }

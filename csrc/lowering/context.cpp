@@ -138,7 +138,8 @@ void Context::append_region(loops::Region region) {
 
 void Context::append_copy(graph::ValueId id, loops::BufferId target, const std::string& region_name) {
   graph::NodeId producer = value(id).producer;
-  RegionWriter writer(*this, region_name, value(id).device, producer.valid() ? graph.nodes[producer].origin : OriginId());
+  RegionWriter writer(*this, region_name, value(id).device,
+                      producer.valid() ? graph.nodes[producer].origin : OriginId());
   std::vector<sym::Expr> coords = writer.vars(value(id).sizes);
   loops::StmtId loaded = writer.load(id, coords);
   writer.builder().store(program, target, coords, loaded);
@@ -170,8 +171,12 @@ loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coord
   Location at = context_.locate(id, std::move(coords), space_);
   loops::BufferId buffer = context_.buffers[at.base];
   CXXI_CHECK(buffer.valid(), "%{} is read but has no buffer", context_.value(at.base).name);
+  if (context_.value(id).device != region_.device)
+    throw_unsupported("%{} on {} is read by a kernel on {}", context_.value(id).name,
+                      to_string(context_.value(id).device), to_string(region_.device));
   DType dtype = context_.value(id).dtype;
-  Scalar otherwise = is_opaque(dtype) ? Scalar() : Scalar::from_integer(dtype, 0);
+  if (is_opaque(dtype)) throw_unsupported("%{} of {} is read by a kernel", context_.value(id).name, to_string(dtype));
+  Scalar otherwise = Scalar::from_integer(dtype, 0);
   return builder_.load(context_.program, buffer, std::move(at.coords), mask, otherwise);
 }
 

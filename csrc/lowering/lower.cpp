@@ -1,6 +1,7 @@
 #include "lowering/lower.h"
 
 #include "lowering/context.h"
+#include "support/error.h"
 
 namespace cxxinductor::lowering {
 namespace {
@@ -30,8 +31,7 @@ void add_inputs(Context& context) {
     switch (input.kind) {
       case graph::Input::Kind::Tensor: {
         const graph::Value& value = context.value(input.value);
-        lowered.buffer =
-            context.add_buffer(value, value.name, value.layout.strides, loops::Buffer::Role::Input, true);
+        lowered.buffer = context.add_buffer(value, value.name, value.layout.strides, loops::Buffer::Role::Input, true);
         context.buffers[input.value] = lowered.buffer;
         break;
       }
@@ -39,15 +39,25 @@ void add_inputs(Context& context) {
         lowered.kind = loops::ProgramInput::Kind::Symbol;
         lowered.symbol = input.symbol;
         break;
-      case graph::Input::Kind::Opaque: lowered.kind = loops::ProgramInput::Kind::Opaque; break;
+      case graph::Input::Kind::Opaque:
+        lowered.kind = loops::ProgramInput::Kind::Opaque;
+        break;
     }
     context.program.inputs.push_back(std::move(lowered));
   }
 }
 
+// Loop variables are named i0, i1, ...; a symbol of such a name could not be told from one.
+void check_symbol_names(const graph::Graph& graph) {
+  for (const auto& [symbol, range] : graph.facts.ranges())
+    if (symbol.size() > 1 && symbol[0] == 'i' && symbol.find_first_not_of("0123456789", 1) == std::string::npos)
+      throw_unsupported("the symbol {} has the name of a loop variable", symbol);
+}
+
 }  // namespace
 
 loops::Program lower(const graph::Graph& graph) {
+  check_symbol_names(graph);
   Context context(graph);
   add_inputs(context);
   for (const graph::Node& node : graph.nodes) {

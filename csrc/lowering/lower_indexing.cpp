@@ -51,8 +51,10 @@ void lower_cat(Context& context, const graph::Node& node, const graph::Cat& kind
   }
   loops::StmtId stmt = parts.back().value;
   for (size_t p = parts.size() - 1; p-- > 0;)
-    if (parts[p].below.valid()) stmt = select(writer, parts[p].below, parts[p].value, stmt);
-    else stmt = parts[p].value;
+    if (parts[p].below.valid())
+      stmt = select(writer, parts[p].below, parts[p].value, stmt);
+    else
+      stmt = parts[p].value;
   writer.store(node.results[0], coords, stmt);
   writer.finish();
 }
@@ -74,7 +76,8 @@ void lower_gather(Context& context, const graph::Node& node, const graph::Gather
     loops::StmtId index = builder.cast(writer.load(index_id, index_coords), DType::I64);
     bool may_be_negative = info(context.value(index_id).dtype).dtype_class == DTypeClass::Signed;
     if (kind.wrap && may_be_negative) {
-      loops::StmtId negative = builder.apply(ScalarOp::Lt, {index, builder.constant(Scalar::from_integer(DType::I64, 0))});
+      loops::StmtId negative =
+          builder.apply(ScalarOp::Lt, {index, builder.constant(Scalar::from_integer(DType::I64, 0))});
       loops::StmtId wrapped = builder.apply(ScalarOp::Add, {index, builder.index(source.sizes[d])});
       index = builder.apply(ScalarOp::Where, {negative, wrapped, index});
     }

@@ -15,8 +15,10 @@ void lower_reduce(Context& context, const graph::Node& node, const graph::Reduce
   for (size_t d = 0; d < coords.size(); ++d) {
     bool reduced = kind.dims.empty() || std::binary_search(kind.dims.begin(), kind.dims.end(), static_cast<int>(d));
     if (reduced) over |= loops::VarSet::of(loops::VarId(d));
-    if (!reduced) result_coords.push_back(coords[d]);
-    else if (kind.keepdim) result_coords.push_back(0);
+    if (!reduced)
+      result_coords.push_back(coords[d]);
+    else if (kind.keepdim)
+      result_coords.push_back(0);
   }
   std::vector<sym::Expr> reduced_coords = coords;
   if (coords.empty()) {  // a scalar is reduced over one position
@@ -28,8 +30,8 @@ void lower_reduce(Context& context, const graph::Node& node, const graph::Reduce
   for (size_t v = 0; v < reduced_coords.size(); ++v) {
     auto var = loops::VarSet::of(loops::VarId(v));
     if (!var.subset_of(over) || var.subset_of(builder.region().body[stmt].vars)) continue;
-    loops::StmtId always =
-        builder.apply(ScalarOp::Ge, {builder.index(reduced_coords[v]), builder.constant(Scalar::from_integer(DType::I64, 0))});
+    loops::StmtId always = builder.apply(
+        ScalarOp::Ge, {builder.index(reduced_coords[v]), builder.constant(Scalar::from_integer(DType::I64, 0))});
     stmt = builder.apply(ScalarOp::Where, {always, stmt, stmt});
   }
   loops::StmtId reduced = builder.reduce(kind.reduction, stmt, over);

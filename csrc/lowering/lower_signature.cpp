@@ -84,12 +84,16 @@ void lower_signature(Context& context) {
   for (const graph::Output& output : context.graph.outputs) {
     loops::ProgramOutput lowered;
     switch (output.kind) {
-      case graph::Output::Kind::Tensor: lowered = tensor_output(context, output.value, copies); break;
+      case graph::Output::Kind::Tensor:
+        lowered = tensor_output(context, output.value, copies);
+        break;
       case graph::Output::Kind::Symbol:
         lowered.kind = loops::ProgramOutput::Kind::Symbol;
         lowered.symbol = output.symbol;
         break;
-      case graph::Output::Kind::None: lowered.kind = loops::ProgramOutput::Kind::None; break;
+      case graph::Output::Kind::None:
+        lowered.kind = loops::ProgramOutput::Kind::None;
+        break;
     }
     context.program.outputs.push_back(std::move(lowered));
   }

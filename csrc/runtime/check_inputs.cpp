@@ -1,8 +1,8 @@
 // The checks that stand in for Python guards: every message names the input, what was expected and what was found.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
-
-#include <fmt/ranges.h>
 
 #include "runtime/executable_tables.h"
 #include "support/error.h"
@@ -13,15 +13,19 @@ namespace {
 std::string input_name(const plan::Plan& plan, size_t index) {
   const plan::Input& input = plan.inputs[index];
   if (!input.source.empty()) return fmt::format("input {} ({})", index, input.source);
-  if (input.kind == plan::Input::Kind::Tensor) return fmt::format("input {} ({})", index, plan.buffers[input.buffer].name);
+  if (input.kind == plan::Input::Kind::Tensor)
+    return fmt::format("input {} ({})", index, plan.buffers[input.buffer].name);
   return fmt::format("input {}", index);
 }
 
 std::string_view kind_text(Value::Kind kind) {
   switch (kind) {
-    case Value::Kind::None: return "no value";
-    case Value::Kind::Integer: return "an integer";
-    case Value::Kind::Tensor: return "a tensor";
+    case Value::Kind::None:
+      return "no value";
+    case Value::Kind::Integer:
+      return "an integer";
+    case Value::Kind::Tensor:
+      return "a tensor";
   }
   return "?";
 }

@@ -1,8 +1,8 @@
 // Threads of this process that compile kernels: longest task first, every task is run, errors are collected.
 //
-// A pool lives as long as its owner; with no thread at all (threads == 1) the caller does the work itself. run_all may be
-// called from several threads at once: each call waits for its own tasks only, and helps while it waits.
-// Not for: work on the hot path of a call (that is Host::parallel_for).
+// A pool lives as long as its owner; with no thread at all (threads == 1) the caller does the work itself. run_all may
+// be called from several threads at once: each call waits for its own tasks only, and helps while it waits. Not for:
+// work on the hot path of a call (that is Host::parallel_for).
 #pragma once
 
 #include <condition_variable>
@@ -19,8 +19,8 @@
 namespace cxxinductor::runtime {
 
 struct CompileTask {
-  std::string name;      // for messages: the kernel or the unit
-  double cost = 1;       // any unit; only the order matters
+  std::string name;  // for messages: the kernel or the unit
+  double cost = 1;   // any unit; only the order matters
   std::function<void()> work;
 };
 
@@ -48,9 +48,7 @@ class CompilePool {
     uint64_t order;  // earlier submissions first among equal costs
     std::shared_ptr<Batch> batch;
     size_t index;
-    bool operator<(const Entry& other) const {
-      return cost != other.cost ? cost < other.cost : order > other.order;
-    }
+    bool operator<(const Entry& other) const { return cost != other.cost ? cost < other.cost : order > other.order; }
   };
   void work_loop();
   void run_entry(const Entry& entry);

@@ -98,7 +98,7 @@ bool make_folders(const std::string& path) {
 std::string refusal(const std::string& folder) {
   if (folder.empty()) return "no cache folder was given";
   if (folder[0] != '/') return fmt::format("the cache folder '{}' is not an absolute path", folder);
-  struct stat info{};
+  struct stat info {};
   if (::stat(folder.c_str(), &info) != 0) {
     if (!make_folders(folder) || ::stat(folder.c_str(), &info) != 0) {
       return fmt::format("the cache folder '{}' cannot be created: {}", folder, std::strerror(errno));
@@ -106,11 +106,12 @@ std::string refusal(const std::string& folder) {
   }
   if (!S_ISDIR(info.st_mode)) return fmt::format("'{}' is not a folder", folder);
   if (info.st_uid != ::geteuid()) {
-    return fmt::format("the cache folder '{}' belongs to user {}, not to user {}: its contents would be executed", folder,
-                       info.st_uid, ::geteuid());
+    return fmt::format("the cache folder '{}' belongs to user {}, not to user {}: its contents would be executed",
+                       folder, info.st_uid, ::geteuid());
   }
   if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fmt::format("other users may write to the cache folder '{}': its contents would be executed (chmod 700)", folder);
+    return fmt::format("other users may write to the cache folder '{}': its contents would be executed (chmod 700)",
+                       folder);
   }
   return {};
 }
@@ -147,13 +148,13 @@ std::optional<DiskCache::Bytes> DiskCache::get(std::string_view key) {
     ++misses_;
     return std::nullopt;
   }
-  struct stat info{};
+  struct stat info {};
   Header header;
   if (::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid()) return drop(path);
   if (!file.read_exactly(&header, sizeof header)) return drop(path);
   const bool ours = header.magic == kMagic && header.version == kFormatVersion && header.reserved == 0 &&
-                    header.build == hash_text(build_id_) && header.key == hash_text(key) && header.key_size == key.size() &&
-                    header.payload_size <= kLargestPayload &&
+                    header.build == hash_text(build_id_) && header.key == hash_text(key) &&
+                    header.key_size == key.size() && header.payload_size <= kLargestPayload &&
                     static_cast<uint64_t>(info.st_size) == sizeof header + header.payload_size;
   if (!ours) return drop(path);
   Bytes bytes(header.payload_size);

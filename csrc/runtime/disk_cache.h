@@ -1,9 +1,9 @@
 // Compiled code on disk, found by the content of what it was compiled from.
 //
-// An entry is a file named by the XXH3-128 hash of the caller's key text. It starts with a header (magic, format version,
-// build id, key, payload size and hash) that is verified on every read: an entry that is damaged, truncated, of another
-// version or of another key is removed and counts as a miss. Writers make a temporary file and rename it, so that any
-// number of processes may share a folder and a killed writer leaves nothing that is read.
+// An entry is a file named by the XXH3-128 hash of the caller's key text. It starts with a header (magic, format
+// version, build id, key, payload size and hash) that is verified on every read: an entry that is damaged, truncated,
+// of another version or of another key is removed and counts as a miss. Writers make a temporary file and rename it, so
+// that any number of processes may share a folder and a killed writer leaves nothing that is read.
 //
 // The folder is created with mode 0700 and refused when it is not ours or others may write to it: its contents are
 // executed. A cache that cannot be used never fails a compile: status() says why, once, to whoever wants to report it.

@@ -21,11 +21,16 @@ struct NarrowFloat {
 
 NarrowFloat format_of(DType dtype) {
   switch (dtype) {
-    case DType::F16: return {5, 10};
-    case DType::BF16: return {8, 7};
-    case DType::F8E4M3FN: return {4, 3, true};
-    case DType::F8E5M2: return {5, 2};
-    default: throw_internal("{} is no narrow float", to_string(dtype));
+    case DType::F16:
+      return {5, 10};
+    case DType::BF16:
+      return {8, 7};
+    case DType::F8E4M3FN:
+      return {4, 3, true};
+    case DType::F8E5M2:
+      return {5, 2};
+    default:
+      throw_internal("{} is no narrow float", to_string(dtype));
   }
 }
 
@@ -75,31 +80,47 @@ void write_as(T value, void* address) {
 
 Scalar read_element(DType dtype, const void* address) {
   switch (dtype) {
-    case DType::F64: return Scalar::from_real(dtype, read_as<double>(address));
-    case DType::F32: return Scalar::from_real(dtype, read_as<float>(address));
+    case DType::F64:
+      return Scalar::from_real(dtype, read_as<double>(address));
+    case DType::F32:
+      return Scalar::from_real(dtype, read_as<float>(address));
     case DType::F16:
-    case DType::BF16: return Scalar::from_real(dtype, decode(format_of(dtype), read_as<uint16_t>(address)));
+    case DType::BF16:
+      return Scalar::from_real(dtype, decode(format_of(dtype), read_as<uint16_t>(address)));
     case DType::F8E4M3FN:
-    case DType::F8E5M2: return Scalar::from_real(dtype, decode(format_of(dtype), read_as<uint8_t>(address)));
-    case DType::I8: return Scalar::from_integer(dtype, read_as<int8_t>(address));
-    case DType::I16: return Scalar::from_integer(dtype, read_as<int16_t>(address));
-    case DType::I32: return Scalar::from_integer(dtype, read_as<int32_t>(address));
-    case DType::I64: return Scalar::from_integer(dtype, read_as<int64_t>(address));
-    case DType::U8: return Scalar::from_integer(dtype, read_as<uint8_t>(address));
-    case DType::U16: return Scalar::from_integer(dtype, read_as<uint16_t>(address));
-    case DType::U32: return Scalar::from_integer(dtype, read_as<uint32_t>(address));
-    case DType::U64: return Scalar::from_integer(dtype, static_cast<int64_t>(read_as<uint64_t>(address)));
-    case DType::Bool: return Scalar::from_integer(dtype, read_as<uint8_t>(address) != 0);
+    case DType::F8E5M2:
+      return Scalar::from_real(dtype, decode(format_of(dtype), read_as<uint8_t>(address)));
+    case DType::I8:
+      return Scalar::from_integer(dtype, read_as<int8_t>(address));
+    case DType::I16:
+      return Scalar::from_integer(dtype, read_as<int16_t>(address));
+    case DType::I32:
+      return Scalar::from_integer(dtype, read_as<int32_t>(address));
+    case DType::I64:
+      return Scalar::from_integer(dtype, read_as<int64_t>(address));
+    case DType::U8:
+      return Scalar::from_integer(dtype, read_as<uint8_t>(address));
+    case DType::U16:
+      return Scalar::from_integer(dtype, read_as<uint16_t>(address));
+    case DType::U32:
+      return Scalar::from_integer(dtype, read_as<uint32_t>(address));
+    case DType::U64:
+      return Scalar::from_integer(dtype, static_cast<int64_t>(read_as<uint64_t>(address)));
+    case DType::Bool:
+      return Scalar::from_integer(dtype, read_as<uint8_t>(address) != 0);
     case DType::C64:
-    case DType::C128: break;
+    case DType::C128:
+      break;
   }
   throw_unsupported("elements of dtype {} are opaque", to_string(dtype));
 }
 
 void write_element(const Scalar& value, void* address) {
   switch (value.dtype()) {
-    case DType::F64: return write_as<double>(value.real(), address);
-    case DType::F32: return write_as<float>(static_cast<float>(value.real()), address);
+    case DType::F64:
+      return write_as<double>(value.real(), address);
+    case DType::F32:
+      return write_as<float>(static_cast<float>(value.real()), address);
     case DType::F16:
     case DType::BF16:
       return write_as<uint16_t>(static_cast<uint16_t>(encode(format_of(value.dtype()), value.real())), address);
@@ -107,16 +128,22 @@ void write_element(const Scalar& value, void* address) {
     case DType::F8E5M2:
       return write_as<uint8_t>(static_cast<uint8_t>(encode(format_of(value.dtype()), value.real())), address);
     case DType::I8:
-    case DType::U8: return write_as<int8_t>(static_cast<int8_t>(value.integer()), address);
+    case DType::U8:
+      return write_as<int8_t>(static_cast<int8_t>(value.integer()), address);
     case DType::I16:
-    case DType::U16: return write_as<int16_t>(static_cast<int16_t>(value.integer()), address);
+    case DType::U16:
+      return write_as<int16_t>(static_cast<int16_t>(value.integer()), address);
     case DType::I32:
-    case DType::U32: return write_as<int32_t>(static_cast<int32_t>(value.integer()), address);
+    case DType::U32:
+      return write_as<int32_t>(static_cast<int32_t>(value.integer()), address);
     case DType::I64:
-    case DType::U64: return write_as<int64_t>(value.integer(), address);
-    case DType::Bool: return write_as<uint8_t>(value.integer() != 0, address);
+    case DType::U64:
+      return write_as<int64_t>(value.integer(), address);
+    case DType::Bool:
+      return write_as<uint8_t>(value.integer() != 0, address);
     case DType::C64:
-    case DType::C128: break;
+    case DType::C128:
+      break;
   }
   throw_unsupported("elements of dtype {} are opaque", to_string(value.dtype()));
 }

@@ -1,5 +1,5 @@
-// run(): bind symbols, evaluate the program, check, take the arena, walk the steps, build the outputs. Nothing here hashes,
-// locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
+// run(): bind symbols, evaluate the program, check, take the arena, walk the steps, build the outputs. Nothing here
+// hashes, locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
 #include "runtime/executable.h"
 
 #include <algorithm>
@@ -47,9 +47,10 @@ struct Executable::Impl {
     tables.most_dims += 2 * most_rank;
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
               CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
-              CallMemory::bytes_for<int64_t>(tables.most_symbols) + CallMemory::bytes_for<Operand>(tables.most_operands) +
-              CallMemory::bytes_for<TensorView>(tables.most_results) + CallMemory::bytes_for<int64_t>(tables.most_dims) +
-              2 * CallMemory::bytes_for<int64_t>(most_rank);
+              CallMemory::bytes_for<int64_t>(tables.most_symbols) +
+              CallMemory::bytes_for<Operand>(tables.most_operands) +
+              CallMemory::bytes_for<TensorView>(tables.most_results) +
+              CallMemory::bytes_for<int64_t>(tables.most_dims) + 2 * CallMemory::bytes_for<int64_t>(most_rank);
   }
 
   const LoadedKernel& kernel(uint32_t index, plan::Variant variant) const {
@@ -60,7 +61,6 @@ struct Executable::Impl {
     entry.store(&found, std::memory_order_release);
     return found;
   }
-
 };
 
 namespace {
@@ -89,9 +89,9 @@ class Call {
     for (const SymbolBinding& b : tables_.bindings) {
       const Value& input = inputs[b.input];
       const auto dim = static_cast<uint32_t>(b.dim);
-      values_[b.slot] = b.dim < 0       ? input.integer
-                        : dim < b.rank  ? input.tensor.sizes_data[dim]
-                                        : input.tensor.strides_data[dim - b.rank];
+      values_[b.slot] = b.dim < 0      ? input.integer
+                        : dim < b.rank ? input.tensor.sizes_data[dim]
+                                       : input.tensor.strides_data[dim - b.rank];
     }
     if (options.check_inputs) check_symbols(plan_, tables_, inputs, values_);
     tables_.program.run(values_);
@@ -136,7 +136,8 @@ class Call {
           call_extern(tables_.externs[step.index]);
           break;
       }
-      for (uint32_t i = 0; i < step.releases_count; ++i) tensors_[tables_.releases[step.releases_first + i]].owner.reset();
+      for (uint32_t i = 0; i < step.releases_count; ++i)
+        tensors_[tables_.releases[step.releases_first + i]].owner.reset();
     }
   }
 
@@ -253,7 +254,8 @@ class Call {
   }
 
   // Stores what an extern returned, in the layout that the plan declares: kernels were compiled for that one.
-  void keep_result(const ExternTable& table, size_t index, uint32_t buffer, TensorRef& result, std::span<int64_t> dims) {
+  void keep_result(const ExternTable& table, size_t index, uint32_t buffer, TensorRef& result,
+                   std::span<int64_t> dims) {
     const BufferTable& declared = tables_.buffers[buffer];
     const TensorView view = window(declared.geometry, dims);
     const auto text = [](std::span<const int64_t> numbers) {
@@ -264,8 +266,8 @@ class Call {
     if (!result.owner || result.dtype != declared.dtype || result.device != declared.device ||
         !std::ranges::equal(result.sizes(), view.sizes)) {
       throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", table.name, index,
-                     result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()), to_string(result.device),
-                     to_string(declared.dtype), text(view.sizes), to_string(declared.device));
+                     result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()),
+                     to_string(result.device), to_string(declared.dtype), text(view.sizes), to_string(declared.device));
     }
     bool same = true, empty = false;
     for (uint32_t d = 0; d < result.rank; ++d) {

@@ -36,8 +36,8 @@ class KernelProvider {
 
 struct CallOptions {
   // dtype, device, rank, sizes, strides and the ranges of symbols: on wherever Python guards do not stand before us. An
-  // input whose strides are not those that the plan declares is a UserError: a silent copy would lose writes to a mutated
-  // input and hide the cost for the others.
+  // input whose strides are not those that the plan declares is a UserError: a silent copy would lose writes to a
+  // mutated input and hide the cost for the others.
   bool check_inputs = true;
 };
 

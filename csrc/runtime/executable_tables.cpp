@@ -65,8 +65,8 @@ class TableBuilder {
     for (const plan::SymbolSource& source : plan_.symbols) {
       CXXI_CHECK(source.input < plan_.inputs.size(), "symbol {} comes from input {}", source.symbol, source.input);
       const plan::Input& input = plan_.inputs[source.input];
-      SymbolBinding binding{0, source.input, source.dim, 0, plan_.facts.range(source.symbol),
-                            plan_.facts.divisor(source.symbol)};
+      SymbolBinding binding{
+          0, source.input, source.dim, 0, plan_.facts.range(source.symbol), plan_.facts.divisor(source.symbol)};
       binding.slot = static_cast<Slot>(std::find(names_.begin(), names_.end(), source.symbol) - names_.begin());
       if (source.dim >= 0) {
         CXXI_CHECK(input.kind == plan::Input::Kind::Tensor, "symbol {} reads a size of an input that is no tensor",
@@ -267,7 +267,8 @@ std::string describe_failed_step(const plan::Plan& plan, size_t step) {
     if (input.kind != plan::Input::Kind::Tensor || !written.count(input.buffer.index())) continue;
     names += (names.empty() ? "" : ", ") + (input.source.empty() ? plan.buffers[input.buffer].name : input.source);
   }
-  std::string text = fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
+  std::string text =
+      fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
   if (!names.empty()) text += "; these inputs may already have been written: " + names;
   return text + ")";
 }

@@ -1,5 +1,5 @@
-// What Executable works out once from a plan: slots of one flat sym::Program, buffer numbers, prebuilt steps. Internal to
-// the runtime. All slots index the call's workspace of int64 values; all lists that a call walks are contiguous.
+// What Executable works out once from a plan: slots of one flat sym::Program, buffer numbers, prebuilt steps. Internal
+// to the runtime. All slots index the call's workspace of int64 values; all lists that a call walks are contiguous.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ using Slot = uint32_t;
 struct SymbolBinding {
   Slot slot;
   uint32_t input;
-  int dim;           // as in plan::SymbolSource
-  uint32_t rank;     // declared rank of that input
+  int dim;        // as in plan::SymbolSource
+  uint32_t rank;  // declared rank of that input
   sym::Interval range;
   int64_t divisor = 1;
 };
@@ -42,7 +42,7 @@ struct BufferTable {
 
 struct LaunchTable {
   uint32_t kernel;
-  std::vector<uint32_t> args;          // buffers
+  std::vector<uint32_t> args;  // buffers
   std::vector<Slot> symbols;
   std::vector<uint32_t> aligned_args;  // positions whose address decides whether the vectorised variant may run
   Slot grid_x, grid_y, index_limit;
@@ -72,7 +72,7 @@ struct ExternTable {
 struct StepTable {
   enum class Kind : uint8_t { Allocate, Free, Launch, Extern };
   Kind kind;
-  uint32_t index;                 // Allocate, Free: the buffer; else into launches or externs
+  uint32_t index;                                   // Allocate, Free: the buffer; else into launches or externs
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
 };
 

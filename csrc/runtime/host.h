@@ -52,8 +52,8 @@ class Owner {
   const OwnerOperations* operations_ = nullptr;
 };
 
-// A tensor of the host's. data points at element 0 of the logical tensor (storage offset applied); sizes and strides, in
-// elements, belong to the owner and live as long as it does.
+// A tensor of the host's. data points at element 0 of the logical tensor (storage offset applied); sizes and strides,
+// in elements, belong to the owner and live as long as it does.
 struct TensorRef {
   void* data = nullptr;
   DType dtype = DType::F32;
@@ -75,8 +75,8 @@ struct Value {
   TensorRef tensor;
 
   Value() = default;
-  Value(int64_t i) : kind(Kind::Integer), integer(i) {}                      // NOLINT: a value is what it holds
-  Value(TensorRef t) : kind(Kind::Tensor), tensor(std::move(t)) {}           // NOLINT
+  Value(int64_t i) : kind(Kind::Integer), integer(i) {}             // NOLINT: a value is what it holds
+  Value(TensorRef t) : kind(Kind::Tensor), tensor(std::move(t)) {}  // NOLINT
   bool is_tensor() const { return kind == Kind::Tensor; }
   bool is_integer() const { return kind == Kind::Integer; }
 };
@@ -108,8 +108,8 @@ class ExternCallee {
  public:
   virtual ~ExternCallee() = default;
   // Holes of the call's arguments refer to `operands`. planned_out calls write into `destinations` and leave `results`
-  // alone; others put one tensor in each entry of `results` (fresh, or an alias where the schema says so), with the strides
-  // that the op chose; an entry that the op leaves undefined stays without owner.
+  // alone; others put one tensor in each entry of `results` (fresh, or an alias where the schema says so), with the
+  // strides that the op chose; an entry that the op leaves undefined stays without owner.
   virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
                     std::span<TensorRef> results) const = 0;
 };
@@ -117,8 +117,8 @@ class ExternCallee {
 class Host {
  public:
   virtual ~Host() = default;
-  // Uninitialised memory, aligned to 64 bytes or more, whose release is ordered after the work queued so far; bytes may be
-  // 0. Throws when out of memory.
+  // Uninitialised memory, aligned to 64 bytes or more, whose release is ordered after the work queued so far; bytes may
+  // be 0. Throws when out of memory.
   virtual Owner allocate(Device device, int64_t bytes, void** data) = 0;
   virtual TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
                                   std::span<const int64_t> strides) = 0;
@@ -130,8 +130,8 @@ class Host {
   virtual void* current_stream(Device device) = 0;  // CUstream; null on the CPU
   // Throws Unsupported or UserError when the op is unknown. The reference to `call` stays valid as long as the callee.
   virtual std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) = 0;
-  // body(begin, end) over disjoint parts of [0, count) of at least `grain` (but for the last), from several threads. What a
-  // body throws is rethrown here.
+  // body(begin, end) over disjoint parts of [0, count) of at least `grain` (but for the last), from several threads.
+  // What a body throws is rethrown here.
   virtual void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) = 0;
   virtual void* find_symbol(const char* name) = 0;  // address of a function that the process exports (Sleef), or null
 };

@@ -1,6 +1,8 @@
 #include "runtime/plain_host.h"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +19,7 @@ namespace cxxinductor::runtime {
 struct PlainHost::Storage {
   std::atomic<int64_t> references = 1;
   void* memory = nullptr;
+  size_t mapped_bytes = 0;  // of the mapping that holds it and its guard page; 0: from malloc
   std::atomic<int64_t>* live = nullptr;
 };
 
@@ -159,9 +162,7 @@ const OwnerOperations PlainHost::kStorageOperations = {
     [](void* object) {
       auto* storage = static_cast<Storage*>(object);
       if (storage->references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      std::free(storage->memory);
-      storage->live->fetch_sub(1);
-      delete storage;
+      delete_storage(storage);
     }};
 
 const OwnerOperations PlainHost::kTensorOperations = {
@@ -180,14 +181,35 @@ PlainHost::Storage* PlainHost::new_storage(Device device, int64_t bytes) {
   if (device.type != DeviceType::Cpu) throw_user_error("the plain host has no device {}", to_string(device));
   const int64_t number = allocations++;
   if (number == failing_allocation) throw_user_error("out of memory: {} bytes on {}", bytes, to_string(device));
-  const size_t rounded = (static_cast<size_t>(std::max<int64_t>(bytes, 1)) + 63) / 64 * 64;
-  void* memory = std::aligned_alloc(64, rounded);
-  if (!memory) throw_user_error("out of memory: {} bytes on {}", bytes, to_string(device));
-  auto* storage = new Storage;
-  storage->memory = memory;
+  const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
+  auto storage = std::make_unique<Storage>();
+  if (guard_pages) {
+    const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t before_guard = (size + page - 1) / page * page;
+    storage->mapped_bytes = before_guard + page;
+    void* base = ::mmap(nullptr, storage->mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED) throw_user_error("out of memory: {} bytes on {}", bytes, to_string(device));
+    ::mprotect(static_cast<std::byte*>(base) + before_guard, page, PROT_NONE);
+    storage->memory = static_cast<std::byte*>(base) + (before_guard - size);
+  } else {
+    storage->memory = std::aligned_alloc(64, (size + 63) / 64 * 64);
+    if (!storage->memory) throw_user_error("out of memory: {} bytes on {}", bytes, to_string(device));
+  }
   storage->live = &live_allocations;
   ++live_allocations;
-  return storage;
+  return storage.release();
+}
+
+void PlainHost::delete_storage(Storage* storage) {
+  if (storage->mapped_bytes > 0) {
+    const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+    ::munmap(reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(storage->memory) / page * page),
+             storage->mapped_bytes);
+  } else {
+    std::free(storage->memory);
+  }
+  storage->live->fetch_sub(1);
+  delete storage;
 }
 
 TensorRef PlainHost::new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes,

@@ -1,5 +1,5 @@
-// A host without torch: malloc, threads, externs through a function that the user gives. For tests and for programs that
-// link the core alone. CPU only: asking for memory on a CUDA device is a UserError.
+// A host without torch: malloc, threads, externs through a function that the user gives. For tests and for programs
+// that link the core alone. CPU only: asking for memory on a CUDA device is a UserError.
 #pragma once
 
 #include <atomic>
@@ -35,12 +35,16 @@ class PlainHost : public Host {
   std::atomic<int64_t> allocations = 0;
   std::atomic<int64_t> live_allocations = 0;
   int64_t failing_allocation = -1;
+  // Every allocation ends where an inaccessible page begins, aligned to its element at least: a kernel that touches
+  // anything past the end of a buffer is stopped by the machine.
+  bool guard_pages = false;
 
  private:
   struct Storage;
   struct Tensor;
   static const OwnerOperations kStorageOperations, kTensorOperations;
   Storage* new_storage(Device device, int64_t bytes);
+  static void delete_storage(Storage* storage);
   static TensorRef new_tensor(Storage* storage, void* data, DType dtype, std::span<const int64_t> sizes,
                               std::span<const int64_t> strides);
 

@@ -10,8 +10,7 @@ namespace cxxinductor {
 namespace {
 
 constexpr std::array option_rows{
-#define OPTION(name, type, default_value, environment, doc) \
-  OptionInfo{#name, #type, #default_value, environment, doc},
+#define OPTION(name, type, default_value, environment, doc) OptionInfo{#name, #type, #default_value, environment, doc},
 #include "support/options.def"
 #undef OPTION
 };
@@ -46,7 +45,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-[[noreturn]] void unknown(std::string_view what, std::string_view name, std::string_view (*name_of)(const OptionInfo&)) {
+[[noreturn]] void unknown(std::string_view what, std::string_view name,
+                          std::string_view (*name_of)(const OptionInfo&)) {
   const auto nearest = std::min_element(option_rows.begin(), option_rows.end(), [&](const auto& a, const auto& b) {
     return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b));
   });
@@ -75,7 +75,8 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
 
 void assign(std::string& target, std::string_view name, std::string_view value) {
   for (const Choice& choice : choices()) {
-    if (choice.option != name || std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end()) continue;
+    if (choice.option != name || std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end())
+      continue;
     std::string known;
     for (std::string_view word : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
     throw_user_error("option '{}': expected one of {}, found '{}'", name, known, value);
@@ -97,7 +98,8 @@ void set_option(Options& options, std::string_view name, std::string_view value)
 
 Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
   Options options;
-  for (const auto& [variable, value] : environment) {
+  for (const auto& entry : environment) {
+    const std::string& variable = entry.first;
     if (!variable.starts_with("CXXINDUCTOR_")) continue;
     // Read by tests and builds, not by compiles.
     if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_NVRTC" ||
@@ -105,8 +107,9 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
       continue;
     const auto row = std::find_if(option_rows.begin(), option_rows.end(),
                                   [&](const OptionInfo& r) { return r.environment == variable; });
-    if (row == option_rows.end()) unknown("environment variable", variable, [](const OptionInfo& r) { return r.environment; });
-    set_option(options, row->name, value);
+    if (row == option_rows.end())
+      unknown("environment variable", variable, [](const OptionInfo& r) { return r.environment; });
+    set_option(options, row->name, entry.second);
   }
   return options;
 }

@@ -2,8 +2,6 @@
 
 #include <cctype>
 #include <charconv>
-#include <cstdlib>
-#include <limits>
 
 #include "support/error.h"
 
@@ -103,14 +101,22 @@ double TextCursor::real(std::string_view what) {
   if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
   while (end < text_.size()) {
     const char c = text_[end];
-    const bool exponent_sign = (c == '-' || c == '+') && end > 0 && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos;
+    const bool exponent_sign =
+        (c == '-' || c == '+') && end > 0 && std::string_view("eEpP").find(text_[end - 1]) != std::string_view::npos;
     if (!is_identifier(c) && !exponent_sign) break;
     ++end;
   }
-  const std::string token(text_.substr(offset_, end - offset_));
-  char* parsed_end = nullptr;
-  const double value = std::strtod(token.c_str(), &parsed_end);  // reads inf, nan and hexadecimal floats too
-  if (token.empty() || parsed_end != token.c_str() + token.size()) fail(what);
+  std::string_view token = text_.substr(offset_, end - offset_);
+  const bool negative = token.starts_with('-');
+  if (negative || token.starts_with('+')) token.remove_prefix(1);
+  const bool hexadecimal = token.starts_with("0x") || token.starts_with("0X");
+  if (hexadecimal) token.remove_prefix(2);
+  double value = 0;
+  // Reads inf and nan too, and unlike strtod the same in every locale. A sign was read already.
+  const auto [parsed_end, error] = std::from_chars(token.data(), token.data() + token.size(), value,
+                                                   hexadecimal ? std::chars_format::hex : std::chars_format::general);
+  if (token.empty() || token[0] == '-' || error != std::errc() || parsed_end != token.data() + token.size()) fail(what);
+  if (negative) value = -value;
   offset_ = end;
   return value;
 }

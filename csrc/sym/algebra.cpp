@@ -99,7 +99,11 @@ std::optional<Expr> solve_linear(Expr lhs, Expr rhs, Expr symbol) {
   if (equation.degree(unknown) != 1) return std::nullopt;
   const GiNaC::ex coefficient = equation.coeff(unknown, 1);
   if (coefficient.is_zero()) return std::nullopt;
-  return translation.from_ginac((-equation.coeff(unknown, 0) / coefficient).normal().expand());
+  const auto solution = translation.from_ginac((-equation.coeff(unknown, 0) / coefficient).normal().expand());
+  // The symbol may hide inside an atom: s + s // 2 == 5 is not linear.
+  if (!solution || solution->depends_on(symbol) || translation.from_ginac(coefficient)->depends_on(symbol))
+    return std::nullopt;
+  return solution;
 }
 
 }  // namespace cxxinductor::sym

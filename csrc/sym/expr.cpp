@@ -1,12 +1,15 @@
 #include "sym/expr.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
-#include <map>
+#include <iterator>
+#include <limits>
 #include <mutex>
 #include <unordered_map>
 
-#include "support/error.h"
+#include "sym/integer.h"
+#include "sym/normal_form.h"
 
 namespace cxxinductor::sym {
 
@@ -23,29 +26,10 @@ namespace {
 
 size_t combine(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2)); }
 
-int64_t checked_add(int64_t a, int64_t b) {
-  int64_t r;
-  if (__builtin_add_overflow(a, b, &r)) throw_unsupported("a size or index overflows 64 bits: {} + {}", a, b);
-  return r;
-}
-
-int64_t checked_mul(int64_t a, int64_t b) {
-  int64_t r;
-  if (__builtin_mul_overflow(a, b, &r)) throw_unsupported("a size or index overflows 64 bits: {} * {}", a, b);
-  return r;
-}
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == 0) throw_user_error("division by zero in a size or index expression");
-  if (b == -1) return checked_mul(a, -1);
-  int64_t q = a / b;
-  if ((a % b != 0) && ((a < 0) != (b < 0))) --q;
-  return q;
-}
-
-int64_t floor_remainder(int64_t a, int64_t b) {
-  if (b == -1) return 0;
-  return a - floor_quotient(a, b) * b;
+bool is_symbol_name(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
 }
 
 }  // namespace
@@ -56,6 +40,13 @@ class Interner {
   static Interner& instance() {
     static Interner* interner = new Interner;
     return *interner;
+  }
+
+  // Small constants are most of what is asked for; they need no lock.
+  Expr make_constant(int64_t value) {
+    if (value >= smallest && value < smallest + static_cast<int64_t>(small_.size()))
+      return Expr(small_[static_cast<size_t>(value - smallest)]);
+    return make(Kind::Constant, value, {}, {});
   }
 
   Expr make(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands) {
@@ -93,17 +84,21 @@ class Interner {
   }
 
  private:
+  Interner() {
+    for (size_t i = 0; i < small_.size(); ++i)
+      small_[i] = make(Kind::Constant, smallest + static_cast<int64_t>(i), {}, {}).node_;
+  }
+
+  static constexpr int64_t smallest = -64;
+  std::array<const Node*, 1024> small_{};
   std::mutex mutex_;
   std::deque<Node> nodes_;
   std::unordered_multimap<size_t, const Node*> table_;
 };
 
-namespace {
-
-Expr intern(Kind kind, std::vector<Expr> operands) { return Interner::instance().make(kind, 0, {}, std::move(operands)); }
-
-// coefficient * monomial, the monomial being 1 or a product without constant factor.
-using Sum = std::map<Expr, int64_t, Less>;
+Expr intern(Kind kind, std::vector<Expr> operands) {
+  return Interner::instance().make(kind, 0, {}, std::move(operands));
+}
 
 void add_term(Sum& sum, Expr monomial, int64_t coefficient) {
   if (coefficient == 0) return;
@@ -112,6 +107,8 @@ void add_term(Sum& sum, Expr monomial, int64_t coefficient) {
   it->second = checked_add(it->second, coefficient);
   if (it->second == 0) sum.erase(it);
 }
+
+namespace {
 
 void split_coefficient(Expr e, int64_t* coefficient, Expr* monomial) {
   if (e.is_constant()) {
@@ -137,6 +134,8 @@ void add_expression(Sum& sum, Expr e, int64_t factor) {
   split_coefficient(e, &coefficient, &monomial);
   add_term(sum, monomial, checked_mul(coefficient, factor));
 }
+
+}  // namespace
 
 Expr scaled(int64_t coefficient, Expr monomial) {
   if (coefficient == 0) return Expr(0);
@@ -164,25 +163,45 @@ Sum as_sum(Expr e) {
   return sum;
 }
 
+std::vector<Expr> factors_of(Expr monomial) {
+  if (monomial.is_constant(1)) return {};
+  if (monomial.kind() == Kind::Mul) return {monomial.operands().begin(), monomial.operands().end()};
+  return {monomial};
+}
+
+namespace {
+
+Expr monomial_of(std::vector<Expr> factors) {
+  if (factors.empty()) return Expr(1);
+  if (factors.size() == 1) return factors[0];
+  return intern(Kind::Mul, std::move(factors));
+}
+
 Expr multiply_monomials(Expr a, Expr b) {
   if (a.is_constant(1)) return b;
   if (b.is_constant(1)) return a;
+  const std::vector<Expr> x = factors_of(a), y = factors_of(b);
   std::vector<Expr> factors;
-  for (Expr e : {a, b}) {
-    if (e.kind() == Kind::Mul)
-      factors.insert(factors.end(), e.operands().begin(), e.operands().end());
-    else
-      factors.push_back(e);
-  }
-  std::sort(factors.begin(), factors.end(), Less());
-  return intern(Kind::Mul, std::move(factors));
+  std::merge(x.begin(), x.end(), y.begin(), y.end(), std::back_inserter(factors), Less());
+  return monomial_of(std::move(factors));
 }
 
 }  // namespace
 
+std::optional<Expr> divide_monomial(Expr monomial, Expr divisor) {
+  const std::vector<Expr> factors = factors_of(monomial), away = factors_of(divisor);
+  if (!std::includes(factors.begin(), factors.end(), away.begin(), away.end(), Less())) return std::nullopt;
+  std::vector<Expr> left;
+  std::set_difference(factors.begin(), factors.end(), away.begin(), away.end(), std::back_inserter(left), Less());
+  return monomial_of(std::move(left));
+}
+
 Expr::Expr() : Expr(static_cast<int64_t>(0)) {}
-Expr::Expr(int64_t constant) : node_(Interner::instance().make(Kind::Constant, constant, {}, {}).node_) {}
-Expr Expr::symbol(std::string_view name) { return Interner::instance().make(Kind::Symbol, 0, name, {}); }
+Expr::Expr(int64_t constant) : node_(Interner::instance().make_constant(constant).node_) {}
+Expr Expr::symbol(std::string_view name) {
+  CXXI_CHECK(is_symbol_name(name), "'{}' cannot name a symbol", name);
+  return Interner::instance().make(Kind::Symbol, 0, name, {});
+}
 
 Kind Expr::kind() const { return node_->kind; }
 int64_t Expr::constant() const {
@@ -228,81 +247,16 @@ Expr operator*(Expr a, Expr b) {
   if (a.is_constant() && b.is_constant()) return Expr(checked_mul(a.constant(), b.constant()));
   if (a.is_constant(1)) return b;
   if (b.is_constant(1)) return a;
+  const Sum x = as_sum(a), y = as_sum(b);
+  // Sizes and indices have a handful of terms; hostile text could ask for a power set.
+  constexpr size_t most_terms = 4096;
+  if (x.size() * y.size() > most_terms) throw_unsupported("a product of sums with {} and {} terms", x.size(), y.size());
   Sum total;
-  for (const auto& [m1, c1] : as_sum(a)) {
-    for (const auto& [m2, c2] : as_sum(b)) add_term(total, multiply_monomials(m1, m2), checked_mul(c1, c2));
+  for (const auto& [m1, c1] : x) {
+    for (const auto& [m2, c2] : y) add_term(total, multiply_monomials(m1, m2), checked_mul(c1, c2));
   }
   return build(total);
 }
-
-Expr floor_div(Expr a, Expr b) {
-  if (b.is_constant(0)) throw_user_error("division by zero in a size or index expression");
-  if (a.is_constant(0) || b.is_constant(1)) return a;
-  if (a.is_constant() && b.is_constant()) return Expr(floor_quotient(a.constant(), b.constant()));
-  if (a == b) return Expr(1);
-  if (b.is_constant() && b.constant() > 0) {
-    const int64_t d = b.constant();
-    Sum whole, rest;
-    for (const auto& [monomial, coefficient] : as_sum(a)) {
-      if (monomial.is_constant(1)) {
-        add_term(whole, monomial, floor_quotient(coefficient, d));
-        add_term(rest, monomial, floor_remainder(coefficient, d));
-      } else if (coefficient % d == 0) {
-        add_term(whole, monomial, coefficient / d);
-      } else {
-        add_term(rest, monomial, coefficient);
-      }
-    }
-    const Expr remainder = build(rest);
-    if (!whole.empty()) return build(whole) + floor_div(remainder, b);
-    if (remainder.kind() == Kind::FloorDiv && remainder.operands()[1].is_constant() && remainder.operands()[1].constant() > 0)
-      return floor_div(remainder.operands()[0], Expr(checked_mul(d, remainder.operands()[1].constant())));
-    return intern(Kind::FloorDiv, {remainder, b});
-  }
-  if (b.is_symbol()) {  // (b*x + r) // b is not safe to split without knowing b != 0, but b*x // b is what shapes hold
-    Sum whole;
-    bool exact = true;
-    for (const auto& [monomial, coefficient] : as_sum(a)) {
-      std::vector<Expr> factors;
-      if (monomial.kind() == Kind::Mul)
-        factors.assign(monomial.operands().begin(), monomial.operands().end());
-      else
-        factors.push_back(monomial);
-      auto found = std::find(factors.begin(), factors.end(), b);
-      if (found == factors.end()) {
-        exact = false;
-        break;
-      }
-      factors.erase(found);
-      add_term(whole, product(factors), coefficient);
-    }
-    if (exact) return build(whole);
-  }
-  return intern(Kind::FloorDiv, {a, b});
-}
-
-Expr mod(Expr a, Expr b) {
-  if (b.is_constant(0)) throw_user_error("division by zero in a size or index expression");
-  if (a.is_constant(0) || b.is_constant(1) || a == b) return Expr(0);
-  if (a.is_constant() && b.is_constant()) return Expr(floor_remainder(a.constant(), b.constant()));
-  if (b.is_constant() && b.constant() > 0) {
-    const int64_t d = b.constant();
-    Sum rest;
-    for (const auto& [monomial, coefficient] : as_sum(a)) {
-      if (monomial.is_constant(1))
-        add_term(rest, monomial, floor_remainder(coefficient, d));
-      else if (coefficient % d != 0)
-        add_term(rest, monomial, coefficient);
-    }
-    const Expr remainder = build(rest);
-    if (remainder != a) return mod(remainder, b);
-    if (remainder.is_constant()) return Expr(floor_remainder(remainder.constant(), d));
-    return intern(Kind::Mod, {remainder, b});
-  }
-  return intern(Kind::Mod, {a, b});
-}
-
-Expr ceil_div(Expr a, Expr b) { return -floor_div(-a, b); }
 
 namespace {
 
@@ -321,6 +275,9 @@ Expr extremum(Kind kind, Expr a, Expr b) {
     operands[1] = Expr(kind == Kind::Min ? std::min(x, y) : std::max(x, y));
     operands.erase(operands.begin());
   }
+  // Every value fits in 64 bits, so that a slice to the largest integer is a slice to the end.
+  const int64_t neutral = kind == Kind::Min ? std::numeric_limits<int64_t>::max() : std::numeric_limits<int64_t>::min();
+  if (operands.size() > 1 && operands[0].is_constant(neutral)) operands.erase(operands.begin());
   if (operands.size() == 1) return operands[0];
   return intern(kind, std::move(operands));
 }
@@ -366,7 +323,11 @@ Expr substitute(Expr e, const Substitution& replacements) {
     changed = changed || operands.back() != operand;
   }
   if (!changed) return e;
-  switch (e.kind()) {
+  return rebuild(e.kind(), operands);
+}
+
+Expr rebuild(Kind kind, const std::vector<Expr>& operands) {
+  switch (kind) {
     case Kind::Add:
       return sum(operands);
     case Kind::Mul:
@@ -378,14 +339,14 @@ Expr substitute(Expr e, const Substitution& replacements) {
     case Kind::Min:
     case Kind::Max: {
       Expr out = operands[0];
-      for (Expr operand : operands) out = e.kind() == Kind::Min ? min(out, operand) : max(out, operand);
+      for (Expr operand : operands) out = kind == Kind::Min ? min(out, operand) : max(out, operand);
       return out;
     }
     case Kind::Constant:
     case Kind::Symbol:
       break;
   }
-  return e;
+  throw_internal("a constant or symbol has no operands to rebuild it from");
 }
 
 std::vector<Term> linear_terms(Expr e) {
@@ -402,17 +363,9 @@ bool split_linear(Expr e, Expr symbol, Expr* coefficient, Expr* rest) {
       *rest = *rest + scaled(term.coefficient, term.monomial);
       continue;
     }
-    std::vector<Expr> factors;
-    if (term.monomial.kind() == Kind::Mul)
-      factors.assign(term.monomial.operands().begin(), term.monomial.operands().end());
-    else
-      factors.push_back(term.monomial);
-    auto found = std::find(factors.begin(), factors.end(), symbol);
-    if (found == factors.end()) return false;
-    factors.erase(found);
-    const Expr other = product(factors);
-    if (other.depends_on(symbol)) return false;
-    *coefficient = *coefficient + Expr(term.coefficient) * other;
+    const auto other = divide_monomial(term.monomial, symbol);
+    if (!other || other->depends_on(symbol)) return false;
+    *coefficient = *coefficient + scaled(term.coefficient, *other);
   }
   return true;
 }

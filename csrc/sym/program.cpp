@@ -2,20 +2,9 @@
 
 #include <algorithm>
 
-#include "support/error.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::sym {
-namespace {
-
-int64_t floor_quotient(int64_t a, int64_t b) {
-  if (b == 0) throw_user_error("division by zero in a size expression");
-  if (b == -1) return -a;
-  const int64_t q = a / b;
-  return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
-}
-
-}  // namespace
-
 Program::Program(std::vector<std::string> symbols) : symbols_(std::move(symbols)) {
   for (size_t i = 0; i < symbols_.size(); ++i) slots_.emplace(Expr::symbol(symbols_[i]), static_cast<uint32_t>(i));
 }
@@ -63,7 +52,7 @@ void Program::run(std::span<int64_t> workspace) const {
         out = floor_quotient(a, b);
         break;
       case Kind::Mod:
-        out = a - floor_quotient(a, b) * b;
+        out = floor_remainder(a, b);
         break;
       case Kind::Min:
         out = std::min(a, b);

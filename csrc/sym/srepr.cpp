@@ -1,133 +1,175 @@
 // parse_srepr: sympy.srepr text of integer expressions, torch's own functions included. Untrusted text.
-#include <functional>
 #include <map>
+#include <span>
 
 #include "support/error.h"
 #include "support/text_cursor.h"
 #include "sym/expr.h"
+#include "sym/simplify.h"
 
 namespace cxxinductor::sym {
 namespace {
 
-// An integer expression, or a quotient of two that only a rounding function makes an integer again.
-struct Parsed {
-  Expr value;
+// numerator / divisor: sympy writes sizes with exact fractions that a rounding function makes integers again.
+struct Fraction {
+  Expr numerator;
   Expr divisor = Expr(1);
-  bool exact() const { return divisor.is_constant(1); }
+  bool whole() const { return divisor.is_constant(1); }
 };
+
+using Operands = std::vector<Fraction>;
 
 class Reader {
  public:
   explicit Reader(TextCursor& cursor) : cursor_(cursor) {}
 
-  Parsed read() {
+  Fraction read() {
     TextCursor::Nested nested(cursor_);
     const std::string name = cursor_.identifier("a sympy function");
     cursor_.expect("(");
-    if (name == "Symbol") return symbol();
-    if (name == "Integer") return integer();
-    std::vector<Parsed> operands{read()};
+    if (name == "Symbol" || name == "Dummy") return symbol();
+    if (name == "Integer") return {integer_and_close()};
+    if (name == "Rational") return rational();
+    if (name == "Float") throw_unsupported("a floating-point number in a size expression");
+    Operands operands{read()};
     while (cursor_.accept(",")) {
-      if (cursor_.looking_at("evaluate")) {
+      if (cursor_.looking_at("evaluate"))
         cursor_.balanced_until(",)");
-        continue;
-      }
-      operands.push_back(read());
+      else
+        operands.push_back(read());
     }
     cursor_.expect(")");
     return apply(name, operands);
   }
 
  private:
-  Parsed symbol() {
-    const std::string name = quoted_name();
-    cursor_.balanced_until(")");  // assumptions: integer=True, positive=True
+  Fraction symbol() {
+    if (!cursor_.accept("'")) cursor_.fail("a quoted name");
+    const std::string name = cursor_.identifier("a symbol's name");
+    if (name.find(':') != std::string::npos) cursor_.fail("a symbol's name");
+    cursor_.expect("'");
+    while (cursor_.accept(",")) assumption(name);
     cursor_.expect(")");
     return {Expr::symbol(name)};
   }
 
-  Parsed integer() {
+  // positive=True and nonnegative=True say when truncation is floor; the others say nothing new.
+  void assumption(const std::string& symbol) {
+    const std::string property = cursor_.identifier("an assumption");
+    cursor_.expect("=");
+    const std::string value = std::string(cursor_.balanced_until(",)"));
+    if (value != "True") return;
+    if (property == "positive") facts_.set_range(symbol, {1, std::numeric_limits<int64_t>::max()});
+    if (property == "nonnegative" && facts_.range(symbol).low < 0)
+      facts_.set_range(symbol, {0, std::numeric_limits<int64_t>::max()});
+  }
+
+  int64_t integer_and_close() {
     const int64_t value = cursor_.integer("an integer");
     cursor_.expect(")");
-    return {Expr(value)};
+    return value;
   }
 
-  std::string quoted_name() {
-    if (!cursor_.accept("'")) cursor_.fail("a quoted name");
-    std::string name = cursor_.identifier("a symbol's name");
-    cursor_.expect("'");
-    return name;
+  Fraction rational() {
+    const int64_t numerator = cursor_.integer("an integer");
+    cursor_.expect(",");
+    const int64_t denominator = integer_and_close();
+    if (denominator <= 0) cursor_.fail("a positive denominator before this");
+    return {numerator, denominator};
   }
 
-  static Expr whole(const Parsed& parsed) {
-    if (!parsed.exact()) throw_unsupported("a fraction in a size expression: {} / {}", to_string(parsed.value), to_string(parsed.divisor));
-    return parsed.value;
+  static Expr whole(const Fraction& f) {
+    if (!f.whole())
+      throw_unsupported("a fraction in a size expression: ({}) / ({})", to_string(f.numerator), to_string(f.divisor));
+    return f.numerator;
   }
 
-  static Parsed apply(const std::string& name, const std::vector<Parsed>& p) {
-    const auto arity = [&](size_t count) {
-      if (p.size() != count) throw_user_error("sympy's {} takes {} arguments, found {}", name, count, p.size());
-    };
-    const auto fold = [&](Expr (*combine)(Expr, Expr)) {
-      Expr value = whole(p[0]);
-      for (size_t i = 1; i < p.size(); ++i) value = combine(value, whole(p[i]));
-      return Parsed{value};
-    };
-    if (name == "Add") return fold([](Expr a, Expr b) { return a + b; });
-    if (name == "Mul") return fold([](Expr a, Expr b) { return a * b; });
-    if (name == "Max") return fold([](Expr a, Expr b) { return max(a, b); });
-    if (name == "Min") return fold([](Expr a, Expr b) { return min(a, b); });
-    if (name == "FloorDiv" || name == "CleanDiv") {
-      arity(2);
-      return {floor_div(whole(p[0]), whole(p[1]))};
-    }
-    if (name == "Mod" || name == "PythonMod") {
-      arity(2);
-      return {mod(whole(p[0]), whole(p[1]))};
+  static void expect_arity(const std::string& name, const Operands& p, size_t count) {
+    if (p.size() != count) throw_user_error("sympy's {} takes {} arguments, found {}", name, count, p.size());
+  }
+
+  Fraction apply(const std::string& name, const Operands& p) const {
+    if (name == "Add" || name == "Mul" || name == "Max" || name == "Min") return fold(name, p);
+    if (name == "Pow" || name == "PowByNatural") return power(name, p);
+    static const std::map<std::string_view, Expr (*)(Expr, Expr)> binary{
+        {"FloorDiv", floor_div}, {"CleanDiv", floor_div}, {"Mod", mod}, {"PythonMod", mod}};
+    if (const auto found = binary.find(name); found != binary.end()) {
+      expect_arity(name, p, 2);
+      return {found->second(whole(p[0]), whole(p[1]))};
     }
     if (name == "ModularIndexing") {
-      arity(3);
+      expect_arity(name, p, 3);
       return {mod(floor_div(whole(p[0]), whole(p[1])), whole(p[2]))};
     }
     if (name == "IntTrueDiv") {
-      arity(2);
+      expect_arity(name, p, 2);
       return {whole(p[0]), whole(p[1])};
     }
-    if (name == "FloorToInt" || name == "floor") {
-      arity(1);
-      return {floor_div(p[0].value, p[0].divisor)};
-    }
-    if (name == "CeilToInt" || name == "ceiling") {
-      arity(1);
-      return {ceil_div(p[0].value, p[0].divisor)};
-    }
-    if (name == "Identity") {
-      arity(1);
-      return p[0];
-    }
-    if (name == "Pow" || name == "PowByNatural") return {power(p)};
-    throw_unsupported("sympy's function {} in a size expression", name);
+    return round(name, p);
   }
 
-  static Expr power(const std::vector<Parsed>& p) {
-    if (p.size() != 2 || !whole(p[1]).is_constant() || whole(p[1]).constant() < 0 || whole(p[1]).constant() > 16)
-      throw_unsupported("a power with this exponent in a size expression");
-    Expr value(1);
-    for (int64_t i = 0; i < whole(p[1]).constant(); ++i) value = value * whole(p[0]);
+  Fraction round(const std::string& name, const Operands& p) const {
+    const bool floors = name == "FloorToInt" || name == "floor", ceils = name == "CeilToInt" || name == "ceiling";
+    if (!floors && !ceils && name != "TruncToInt" && name != "Identity" && name != "Abs")
+      throw_unsupported("sympy's function {} in a size expression", name);
+    expect_arity(name, p, 1);
+    if (name == "Identity") return p[0];
+    if (name == "Abs") return {max(whole(p[0]), -whole(p[0]))};
+    if (ceils) return {ceil_div(p[0].numerator, p[0].divisor)};
+    if (!floors && !p[0].whole() && (bounds(p[0].numerator, facts_).low < 0 || bounds(p[0].divisor, facts_).low <= 0))
+      throw_unsupported("TruncToInt of ({}) / ({}), which may be negative", to_string(p[0].numerator),
+                        to_string(p[0].divisor));
+    return {floor_div(p[0].numerator, p[0].divisor)};
+  }
+
+  static Fraction fold(const std::string& name, const Operands& p) {
+    Fraction out = p[0];
+    for (const Fraction& next : std::span(p).subspan(1)) {
+      if (name == "Add")
+        out = {out.numerator * next.divisor + next.numerator * out.divisor, out.divisor * next.divisor};
+      else if (name == "Mul")
+        out = {out.numerator * next.numerator, out.divisor * next.divisor};
+      else
+        out = {name == "Max" ? max(whole(out), whole(next)) : min(whole(out), whole(next))};
+    }
+    return reduced(out);
+  }
+
+  // Fractions that are integers after all: 2 * (1/2), 6 * (s/3).
+  static Fraction reduced(const Fraction& f) {
+    if (f.divisor.is_constant() && f.divisor.constant() > 1 && mod(f.numerator, f.divisor).is_constant(0))
+      return {floor_div(f.numerator, f.divisor)};
+    return f;
+  }
+
+  static Fraction power(const std::string& name, const Operands& p) {
+    expect_arity(name, p, 2);
+    constexpr int64_t largest_exponent = 16;
+    const Expr exponent = whole(p[1]);
+    if (!exponent.is_constant() || exponent.constant() < -1 || exponent.constant() > largest_exponent)
+      throw_unsupported("the exponent {} in a size expression", to_string(exponent));
+    if (exponent.is_constant(-1)) {
+      if (p[0].numerator.is_constant(0)) throw_user_error("division by zero in a size expression");
+      return {p[0].divisor, p[0].numerator};
+    }
+    Fraction value{Expr(1)};
+    for (int64_t i = 0; i < exponent.constant(); ++i)
+      value = {value.numerator * p[0].numerator, value.divisor * p[0].divisor};
     return value;
   }
 
   TextCursor& cursor_;
+  Facts facts_;  // what the symbols' assumptions say
 };
 
 }  // namespace
 
 Expr parse_srepr(std::string_view text) {
   TextCursor cursor(text);
-  const Parsed parsed = Reader(cursor).read();
+  const Fraction parsed = Reader(cursor).read();
   if (!cursor.at_end()) cursor.fail("the end of the expression");
-  if (!parsed.exact()) throw_unsupported("a fraction as a size: {}", std::string(text));
-  return parsed.value;
+  if (!parsed.whole()) throw_unsupported("a fraction as a size: {}", text);
+  return parsed.numerator;
 }
 
 }  // namespace cxxinductor::sym

@@ -1,6 +1,8 @@
 // to_string and parse: infix text of expressions.
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "support/error.h"
 #include "support/text_cursor.h"
 #include "sym/expr.h"
@@ -19,7 +21,12 @@ std::string factor_text(Expr e) { return e.kind() == Kind::Add ? "(" + to_string
 
 std::string product_text(Expr e) {
   std::string text;
-  for (Expr factor : e.operands()) text += (text.empty() ? "" : "*") + factor_text(factor);
+  for (Expr factor : e.operands()) {
+    if (factor.is_constant(-1))
+      text = "-";
+    else
+      text += (text.empty() || text == "-" ? "" : "*") + factor_text(factor);
+  }
   return text;
 }
 
@@ -27,12 +34,15 @@ std::string product_text(Expr e) {
 std::string sum_text(Expr e) {
   std::string text, constant;
   for (Expr term : e.operands()) {
-    std::string item = to_string(term);
+    const std::string item = to_string(term);
     std::string& out = term.is_constant() ? constant : text;
-    if (item[0] == '-')
-      out += (text.empty() && !term.is_constant() ? "-" : " - ") + item.substr(1);
+    // The smallest integer has no positive counterpart to subtract.
+    const int64_t coefficient = linear_terms(term)[0].coefficient;
+    const bool subtract = coefficient < 0 && coefficient != std::numeric_limits<int64_t>::min();
+    if (text.empty() && !term.is_constant())
+      out += item;
     else
-      out += (text.empty() && !term.is_constant() ? "" : " + ") + item;
+      out += subtract ? " - " + item.substr(1) : " + " + item;
   }
   return text + constant;
 }
@@ -86,7 +96,8 @@ class Parser {
       for (Expr e : operands) value = name == "min" ? min(value, e) : max(value, e);
       return value;
     }
-    if (operands.size() != 2 || (name != "floordiv" && name != "mod")) cursor_.fail("floordiv(a, b), mod(a, b), min(..) or max(..)");
+    if (operands.size() != 2 || (name != "floordiv" && name != "mod"))
+      cursor_.fail("floordiv(a, b), mod(a, b), min(..) or max(..)");
     return name == "floordiv" ? floor_div(operands[0], operands[1]) : mod(operands[0], operands[1]);
   }
 

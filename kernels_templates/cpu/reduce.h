@@ -58,29 +58,13 @@ inline auto from_state(V v) {
     return v;
   }
 }
-template <int N, class T, int L>
-inline vec<T, N> part(vec<T, L> v, int first) {
-  vec<T, N> r;
-  __builtin_memcpy(&r, reinterpret_cast<const char*>(&v) + first * sizeof(T), sizeof r);
-  return r;
-}
-template <int L, class C>
-inline auto as_mask(C comparison) {
-  if constexpr (L == 1) {
-    return static_cast<bool>(comparison);
-  } else {
-    constexpr int bytes = sizeof(comparison[0]);
-    return mask<bytes, L>{bit_cast<vec<typename signed_of<bytes>::type, L>>(comparison)};
-  }
-}
-
 template <class State, int L>
 inline auto joined_across(const State& state) {
   if constexpr (L == 1) {
     return state;
   } else {
-    auto half = state.template lanes<L / 2>(0);
-    half.merge(state.template lanes<L / 2>(L / 2));
+    auto half = state.template lanes<L / 2, 0>();
+    half.merge(state.template lanes<L / 2, L / 2>());
     return joined_across<decltype(half), L / 2>(half);
   }
 }
@@ -90,21 +74,25 @@ struct sum {
   using T = typename state_of<D>::type;
   vec<T, L> inner{}, outer{};
   template <class V, class P>
-  void update(V v, P) { inner += to_state<D, L>(v); }
+  void update(V v, P) {
+    inner += to_state<D, L>(v);
+  }
   void settle() {
     outer += inner;
     inner = vec<T, L>{};
   }
   void merge(const sum& o) { outer += (o.outer + o.inner); }
-  template <int N>
-  sum<D, N> lanes(int first) const {
+  template <int N, int First>
+  sum<D, N> lanes() const {
     sum<D, N> some;
-    some.outer = part<N, T, L>(outer + inner, first);
+    some.outer = part<N, First>(outer + inner);
     return some;
   }
   auto across() const { return joined_across<sum, L>(*this); }
   template <int K>
-  auto result() const { return from_state<D, L>(static_cast<vec<T, L>>(outer + inner)); }
+  auto result() const {
+    return from_state<D, L>(static_cast<vec<T, L>>(outer + inner));
+  }
 };
 
 template <class D, int L>
@@ -112,14 +100,20 @@ struct prod {
   using T = typename state_of<D>::type;
   vec<T, L> value = widen<L>(T(1));
   template <class V, class P>
-  void update(V v, P) { value *= to_state<D, L>(v); }
+  void update(V v, P) {
+    value *= to_state<D, L>(v);
+  }
   void settle() {}
   void merge(const prod& o) { value *= o.value; }
-  template <int N>
-  prod<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  template <int N, int First>
+  prod<D, N> lanes() const {
+    return {part<N, First>(value)};
+  }
   auto across() const { return joined_across<prod, L>(*this); }
   template <int K>
-  auto result() const { return from_state<D, L>(value); }
+  auto result() const {
+    return from_state<D, L>(value);
+  }
 };
 
 // Largest: NaN sticks, as no comparison replaces it.
@@ -135,14 +129,20 @@ struct max {
     }
   }
   template <class V, class P>
-  void update(V v, P) { take(to_state<D, L>(v)); }
+  void update(V v, P) {
+    take(to_state<D, L>(v));
+  }
   void settle() {}
   void merge(const max& o) { take(o.value); }
-  template <int N>
-  max<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  template <int N, int First>
+  max<D, N> lanes() const {
+    return {part<N, First>(value)};
+  }
   auto across() const { return joined_across<max, L>(*this); }
   template <int K>
-  auto result() const { return from_state<D, L>(value); }
+  auto result() const {
+    return from_state<D, L>(value);
+  }
 };
 template <class D, int L>
 struct min {
@@ -156,14 +156,20 @@ struct min {
     }
   }
   template <class V, class P>
-  void update(V v, P) { take(to_state<D, L>(v)); }
+  void update(V v, P) {
+    take(to_state<D, L>(v));
+  }
   void settle() {}
   void merge(const min& o) { take(o.value); }
-  template <int N>
-  min<D, N> lanes(int first) const { return {part<N, T, L>(value, first)}; }
+  template <int N, int First>
+  min<D, N> lanes() const {
+    return {part<N, First>(value)};
+  }
   auto across() const { return joined_across<min, L>(*this); }
   template <int K>
-  auto result() const { return from_state<D, L>(value); }
+  auto result() const {
+    return from_state<D, L>(value);
+  }
 };
 
 // Truth values as bytes 0 and 1.
@@ -171,27 +177,39 @@ template <class D, int L>
 struct any {
   vec<unsigned char, L> value{};
   template <class V, class P>
-  void update(V v, P) { value |= to_memory<boolean, L>(cast<boolean, D>(v)); }
+  void update(V v, P) {
+    value |= to_memory<boolean, L>(cast<boolean, D>(v));
+  }
   void settle() {}
   void merge(const any& o) { value |= o.value; }
-  template <int N>
-  any<D, N> lanes(int first) const { return {part<N, unsigned char, L>(value, first)}; }
+  template <int N, int First>
+  any<D, N> lanes() const {
+    return {part<N, First>(value)};
+  }
   auto across() const { return joined_across<any, L>(*this); }
   template <int K>
-  auto result() const { return from_memory<boolean, L>(value); }
+  auto result() const {
+    return from_memory<boolean, L>(value);
+  }
 };
 template <class D, int L>
 struct all_of {
   vec<unsigned char, L> value = widen<L>(static_cast<unsigned char>(1));
   template <class V, class P>
-  void update(V v, P) { value &= to_memory<boolean, L>(cast<boolean, D>(v)); }
+  void update(V v, P) {
+    value &= to_memory<boolean, L>(cast<boolean, D>(v));
+  }
   void settle() {}
   void merge(const all_of& o) { value &= o.value; }
-  template <int N>
-  all_of<D, N> lanes(int first) const { return {part<N, unsigned char, L>(value, first)}; }
+  template <int N, int First>
+  all_of<D, N> lanes() const {
+    return {part<N, First>(value)};
+  }
   auto across() const { return joined_across<all_of, L>(*this); }
   template <int K>
-  auto result() const { return from_memory<boolean, L>(value); }
+  auto result() const {
+    return from_memory<boolean, L>(value);
+  }
 };
 
 // The first position of the largest (Sign 1) or smallest (Sign -1) element; NaN beats all. Lanes hold interleaved
@@ -210,16 +228,20 @@ struct extreme_position {
     at = select(chosen, p, at);
   }
   template <class V, class P>
-  void update(V v, P position) { take(to_state<D, L>(v), widen<L>(position)); }
+  void update(V v, P position) {
+    take(to_state<D, L>(v), widen<L>(position));
+  }
   void settle() {}
   void merge(const extreme_position& o) { take(o.value, o.at); }
-  template <int N>
-  extreme_position<D, N, Sign> lanes(int first) const {
-    return {part<N, T, L>(value, first), part<N, long long, L>(at, first)};
+  template <int N, int First>
+  extreme_position<D, N, Sign> lanes() const {
+    return {part<N, First>(value), part<N, First>(at)};
   }
   auto across() const { return joined_across<extreme_position, L>(*this); }
   template <int K>
-  auto result() const { return at; }
+  auto result() const {
+    return at;
+  }
 };
 template <class D, int L>
 using argmax = extreme_position<D, L, 1>;
@@ -249,9 +271,9 @@ struct welford {
     m2 += o.m2 + delta * delta * (mine * (theirs / total));
     count += o.count;
   }
-  template <int N>
-  welford<D, N> lanes(int first) const {
-    return {part<N, T, L>(mean, first), part<N, T, L>(m2, first), count};
+  template <int N, int First>
+  welford<D, N> lanes() const {
+    return {part<N, First>(mean), part<N, First>(m2), count};
   }
   auto across() const { return joined_across<welford, L>(*this); }
   template <int K>

@@ -1,8 +1,9 @@
-// Lanes: the same kernel text serves vectors of L elements and, with L == 1, scalars. Included by value after prelude.h.
+// Lanes: the same kernel text serves vectors of L elements and, with L == 1, scalars. Included by value after
+// prelude.h.
 //
 // A value of dtype D with L lanes is a GCC/Clang vector (L == 1: the plain element), or for bool a mask (L == 1: bool).
-// bf16, f16 and f8 values are their bits; arithmetic is done on f32 after cast. Vectors may be wider than the machine's:
-// the compiler splits them. Values of one lane meet values of L lanes anywhere: they are widened.
+// bf16, f16 and f8 values are their bits; arithmetic is done on f32 after cast. Vectors may be wider than the
+// machine's: the compiler splits them. Values of one lane meet values of L lanes anywhere: they are widened.
 namespace cxxi {
 
 typedef long long index;
@@ -114,7 +115,7 @@ T& declared();  // for unevaluated operands only
 template <class T>
 inline constexpr int lane_count = 1;
 template <class T>
-  requires requires(T v) { v[0]; }
+requires requires(T v) { v[0]; }
 inline constexpr int lane_count<T> = sizeof(T) / sizeof(declared<T>()[0]);
 template <int Bytes, int L>
 inline constexpr int lane_count<mask<Bytes, L>> = L;
@@ -140,6 +141,56 @@ inline auto widen(V v) {
     return v - vec<V, L>{};
   }
 }
+template <class To, class From>
+inline To bit_cast(From from) {
+  static_assert(sizeof(To) == sizeof(From));
+  To to;
+  __builtin_memcpy(&to, &from, sizeof to);
+  return to;
+}
+// The result of comparing values of L lanes.
+template <int L, class C>
+inline auto as_mask(C comparison) {
+  if constexpr (L == 1) {
+    return static_cast<bool>(comparison);
+  } else {
+    constexpr int bytes = sizeof(comparison[0]);
+    return mask<bytes, L>{bit_cast<vec<typename signed_of<bytes>::type, L>>(comparison)};
+  }
+}
+
+// Lanes [First, First + N) of v, and two vectors side by side. (Copies through memory would be stores and loads.)
+template <int... I>
+struct indices {};
+template <int N, int... I>
+struct make_indices : make_indices<N - 1, N - 1, I...> {};
+template <int... I>
+struct make_indices<0, I...> {
+  using type = indices<I...>;
+};
+template <int First, class V, int... I>
+inline auto shuffled(V v, indices<I...>) {
+  return __builtin_shufflevector(v, v, (First + I)...);
+}
+template <int N, int First, class V>
+inline auto part(V v) {
+  if constexpr (N == lane_count<V>) {
+    return v;
+  } else if constexpr (N == 1) {
+    return v[First];
+  } else {
+    return shuffled<First>(v, typename make_indices<N>::type());
+  }
+}
+template <class V, int... I>
+inline auto joined(V a, V b, indices<I...>) {
+  return __builtin_shufflevector(a, b, I...);
+}
+template <class V>
+inline auto join(V low, V high) {
+  return joined(low, high, typename make_indices<2 * lane_count<V>>::type());
+}
+
 // The numbers first, first + step, ...
 template <int L>
 inline vec<long long, L> iota(index first, index step) {
@@ -173,13 +224,6 @@ inline bool all(V m) {
   }
 }
 
-template <class To, class From>
-inline To bit_cast(From from) {
-  static_assert(sizeof(To) == sizeof(From));
-  To to;
-  __builtin_memcpy(&to, &from, sizeof to);
-  return to;
-}
 template <class To, class V>
 inline auto convert(V v) {
   if constexpr (lane_count<V> == 1) {
@@ -196,15 +240,15 @@ inline auto select(M m, A a, B b) {
   if constexpr (L == 1) {
     return m ? a : b;
   } else if constexpr (same<M, bool>) {
-    const auto wide_a = widen<L>(a);
+    auto wide_a = widen<L>(a);
     if constexpr (is_mask<decltype(wide_a)>) {
       return m ? as_bytes<1>(wide_a) : as_bytes<1>(widen<L>(b));
     } else {
       return m ? wide_a : widen<L>(b);
     }
   } else {
-    const auto wide_a = widen<L>(a);
-    const auto wide_b = widen<L>(b);
+    auto wide_a = widen<L>(a);
+    auto wide_b = widen<L>(b);
     if constexpr (is_mask<decltype(wide_a)> || same<A, bool>) {
       const auto chosen = as_bytes<1>(m);
       return (chosen & wide_a) | (!chosen & wide_b);
@@ -223,7 +267,7 @@ inline auto from_memory(V v) {
   } else if constexpr (L == 1) {
     return v != 0;
   } else {
-    return mask<1, L>{bit_cast<vec<signed char, L>>(v != 0)};
+    return as_mask<L>(v != 0);
   }
 }
 template <class D, int L, class V>
@@ -312,8 +356,7 @@ inline auto apply_wide(F f, A... a) {
     if constexpr (requires { f(a...).bits; }) {
       return f(a...);
     } else if constexpr (requires { f(a...)[L - 1] << 1; }) {
-      const auto r = f(a...);
-      return mask<sizeof(r[0]), L>{bit_cast<vec<typename signed_of<sizeof(r[0])>::type, L>>(r)};
+      return as_mask<L>(f(a...));
     } else {
       vec<signed char, L> r;
       for (int l = 0; l < L; ++l) r[l] = f(lane(a, l)...) ? -1 : 0;
@@ -351,7 +394,8 @@ inline auto widen_float(V v) {  // bits of D -> f32
     constexpr int bias = (1 << (D::exponent - 1)) - 1;
     const float scale = __builtin_bit_cast(float, static_cast<unsigned int>(127 + 127 - bias) << 23);
     auto r = bit_cast<vec<unsigned int, L>>(bit_cast<vec<float, L>>(magnitude << (23 - D::mantissa)) * scale);
-    constexpr unsigned int top = D::finite ? (1u << (D::exponent + D::mantissa)) - 1 : ((1u << D::exponent) - 1) << D::mantissa;
+    constexpr unsigned int top =
+        D::finite ? (1u << (D::exponent + D::mantissa)) - 1 : ((1u << D::exponent) - 1) << D::mantissa;
     const auto special = D::finite ? r | 0x7fc00000u : r | 0x7f800000u;
     if constexpr (L == 1) {
       r = magnitude >= top ? special : r;
@@ -375,7 +419,9 @@ inline auto narrow_float(V v) {  // f32 -> bits of D, to nearest even
     return convert<unsigned short>(r);
   } else {
     constexpr int bias = (1 << (D::exponent - 1)) - 1;
-    const U normal = (magnitude - (static_cast<unsigned int>(127 - bias) << 23) + ((1u << (drop - 1)) - 1) + ((magnitude >> drop) & 1u)) >> drop;
+    const U normal = (magnitude - (static_cast<unsigned int>(127 - bias) << 23) + ((1u << (drop - 1)) - 1) +
+                      ((magnitude >> drop) & 1u)) >>
+                     drop;
     // Adding this power of two leaves a subnormal result, rounded, in the low bits of the sum.
     constexpr unsigned int magic = static_cast<unsigned int>(127 - bias + drop + 1) << 23;
     const U subnormal = bit_cast<U>(bit_cast<vec<float, L>>(magnitude) + __builtin_bit_cast(float, magic)) - magic;
@@ -402,27 +448,23 @@ template <>
 inline auto narrow_float<f16, float>(float v) {
   return static_cast<unsigned short>(__builtin_ia32_vcvtps2ph(f32x4{v}, 0)[0]);
 }
-template <int L>
-inline vec<float, L> widen_half(vec<unsigned short, L> v) {
-  vec<float, L> r;
-  for (int i = 0; i < L / 8; ++i) {
-    i16x8 part;
-    __builtin_memcpy(&part, reinterpret_cast<const char*>(&v) + 16 * i, 16);
-    const f32x8 wide = __builtin_ia32_vcvtph2ps256(part);
-    __builtin_memcpy(reinterpret_cast<char*>(&r) + 32 * i, &wide, 32);
+template <class V>
+inline auto widen_half(V v) {  // a multiple of 8 lanes
+  constexpr int L = lane_count<V>;
+  if constexpr (L == 8) {
+    return __builtin_ia32_vcvtph2ps256(bit_cast<i16x8>(v));
+  } else {
+    return join(widen_half(part<L / 2, 0>(v)), widen_half(part<L / 2, L / 2>(v)));
   }
-  return r;
 }
-template <int L>
-inline vec<unsigned short, L> narrow_half(vec<float, L> v) {
-  vec<unsigned short, L> r;
-  for (int i = 0; i < L / 8; ++i) {
-    f32x8 part;
-    __builtin_memcpy(&part, reinterpret_cast<const char*>(&v) + 32 * i, 32);
-    const i16x8 narrow = __builtin_ia32_vcvtps2ph256(part, 0);
-    __builtin_memcpy(reinterpret_cast<char*>(&r) + 16 * i, &narrow, 16);
+template <class V>
+inline auto narrow_half(V v) {
+  constexpr int L = lane_count<V>;
+  if constexpr (L == 8) {
+    return bit_cast<vec<unsigned short, 8>>(__builtin_ia32_vcvtps2ph256(v, 0));
+  } else {
+    return join(narrow_half(part<L / 2, 0>(v)), narrow_half(part<L / 2, L / 2>(v)));
   }
-  return r;
 }
 #endif
 
@@ -432,10 +474,31 @@ inline auto to_compute(V v) {  // narrow floats -> f32, others unchanged
     return v;
 #ifdef __F16C__
   } else if constexpr (same<From, f16> && lane_count<V> % 8 == 0) {
-    return widen_half<lane_count<V>>(v);
+    return widen_half(v);
 #endif
   } else {
     return widen_float<From>(v);
+  }
+}
+// Truncated towards zero; what does not fit wraps as far as i64 reaches (ATen converts to u8 through i64). The
+// machine's conversions to unsigned types would saturate in some widths and wrap in others.
+template <class To, class V>
+inline auto to_whole(V v) {
+  if constexpr (same<To, unsigned long long>) {
+    const auto high = v - 9223372036854775808.0f;  // exact where it is used: v >= 2^63
+    const auto wrapped = convert<To>(convert<long long>(v));
+    const auto above = convert<To>(convert<long long>(high)) ^ (1ull << 63);
+    if constexpr (lane_count<V> == 1) {
+      return v >= 9223372036854775808.0f ? above : wrapped;
+    } else {
+      return select(as_mask<lane_count<V>>(v >= 9223372036854775808.0f), above, wrapped);
+    }
+  } else if constexpr (same<To, long long> || same<To, int>) {
+    return convert<To>(v);
+  } else if constexpr (sizeof(v) / lane_count<V> == 4 && sizeof(To) < 4) {
+    return convert<To>(convert<int>(v));
+  } else {
+    return convert<To>(convert<long long>(v));
   }
 }
 template <class To, class From, class V>
@@ -447,21 +510,25 @@ inline auto cast(V v) {
     return cast<To, u8>(to_memory<boolean, L>(v));
   } else if constexpr (same<To, boolean>) {
     const auto wide = to_compute<From>(v);
-    if constexpr (L == 1) {
-      return wide != 0;
-    } else {
-      return mask<sizeof(wide[0]), L>{bit_cast<vec<typename signed_of<sizeof(wide[0])>::type, L>>(wide != 0)};
-    }
+    return as_mask<L>(wide != 0);
   } else if constexpr (To::narrow) {
     const auto single = convert<float>(to_compute<From>(v));
 #ifdef __F16C__
-    if constexpr (same<To, f16> && L % 8 == 0) return narrow_half<L>(single);
-    else return narrow_float<To>(single);
+    if constexpr (same<To, f16> && L % 8 == 0)
+      return narrow_half(single);
+    else
+      return narrow_float<To>(single);
 #else
     return narrow_float<To>(single);
 #endif
   } else {
-    return convert<typename To::element>(to_compute<From>(v));
+    const auto wide = to_compute<From>(v);
+    if constexpr ((same<typename From::compute, float> || same<typename From::compute, double>)&&!same<To, f32> &&
+                  !same<To, f64>) {
+      return to_whole<typename To::element>(wide);
+    } else {
+      return convert<typename To::element>(wide);
+    }
   }
 }
 

@@ -1,24 +1,28 @@
 // Functions that the instruction set lacks: Sleef's, through cxxi_math, which the loader fills with the addresses that
-// eager's kernels call. The unit defines CXXI_VECTOR_BYTES (the width of those functions), cxxi_math and its slots before
-// this text. A single lane takes the same function as a full vector, so that tails equal the rest bit for bit; where a
-// function is missing, f (the scalar spelling) is applied lane by lane.
+// eager's kernels call. The unit defines CXXI_VECTOR_BYTES (the width of those functions), cxxi_math and its slots
+// before this text. A single lane takes the same function as a full vector, so that tails equal the rest bit for bit;
+// where a function is missing, f (the scalar spelling) is applied lane by lane.
 namespace cxxi {
 
-template <class T, class V>
-inline vec<T, CXXI_VECTOR_BYTES / sizeof(T)> native_part(V v, int first) {
+template <class T, int L, class Function, class... V>
+inline vec<T, L> call_native(Function function, V... operands) {
   constexpr int N = CXXI_VECTOR_BYTES / sizeof(T);
-  if constexpr (lane_count<V> >= N) {
-    return part<N, T, lane_count<V>>(v, first);
+  if constexpr (L == N) {
+    return function(operands...);
+  } else if constexpr (L > N) {
+    return join(call_native<T, L / 2>(function, part<L / 2, 0>(operands)...),
+                call_native<T, L / 2>(function, part<L / 2, L / 2>(operands)...));
+  } else if constexpr (L == 1) {
+    return function(widen<N>(operands)...)[0];
   } else {
-    vec<T, N> r;
-    for (int l = 0; l < N; ++l) r[l] = lane(v, l % lane_count<V>);
-    return r;
+    return part<L, 0>(call_native<T, 2 * L>(function, join(operands, operands)...));
   }
 }
+template <class T, class A>
+using native = vec<T, CXXI_VECTOR_BYTES / sizeof(T)>;
 
 template <int Slot, class T, int L, class F, class... A>
 inline vec<T, L> call_math(F f, A... operands) {
-  constexpr int N = CXXI_VECTOR_BYTES / sizeof(T);
   void* const address = cxxi_math[Slot];
   if (__builtin_expect(address == nullptr, false)) {
     if constexpr (L == 1) {
@@ -27,22 +31,19 @@ inline vec<T, L> call_math(F f, A... operands) {
       return apply_lanes<T, L>(f, widen<L>(operands)...);
     }
   }
-  using function = vec<T, N> (*)(decltype(native_part<T>(operands, 0))...);
-  const auto call = reinterpret_cast<function>(address);
-  if constexpr (L <= N) {
-    const vec<T, N> r = call(native_part<T>(widen<L>(operands), 0)...);
-    if constexpr (L == 1) {
-      return r[0];
-    } else {
-      return part<L, T, N>(r, 0);
-    }
+  return call_native<T, L>(reinterpret_cast<native<T, T> (*)(native<T, A>...)>(address), widen<L>(operands)...);
+}
+
+// As apply, but a single lane is computed in a vector where f works on vectors.
+template <class T, int L, class F, class... A>
+inline vec<T, L> apply_as_vector(F f, A... operands) {
+  constexpr int N = CXXI_VECTOR_BYTES / sizeof(T);
+  if constexpr (L > 1) {
+    return apply_wide<T, L>(f, widen<L>(operands)...);
+  } else if constexpr (requires { f(widen<N>(operands)...); }) {
+    return f(widen<N>(operands)...)[0];
   } else {
-    vec<T, L> r;
-    for (int first = 0; first < L; first += N) {
-      const vec<T, N> some = call(native_part<T>(widen<L>(operands), first)...);
-      __builtin_memcpy(reinterpret_cast<char*>(&r) + first * sizeof(T), &some, sizeof some);
-    }
-    return r;
+    return static_cast<T>(f(operands...));
   }
 }
 

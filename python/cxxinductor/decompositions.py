@@ -95,6 +95,7 @@ KEPT_AS_CALLS: dict[str, tuple[str, ...]] = {
 
 # Beyond the core table: training forms of batch norm, so that only their reductions and pointwise parts arrive.
 _ALSO_DECOMPOSED = (
+    aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update_functional,
 )

@@ -28,6 +28,7 @@ from typing import Any
 import sympy
 import torch
 from torch.fx import GraphModule, Node
+from torch.utils._python_dispatch import _disable_current_modes
 
 from . import _C
 from .errors import Unsupported
@@ -56,7 +57,7 @@ _SCALAR_TYPES = {
 }
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)')
-_MODULE_ROOT = re.compile(r"^L\['[^']*'\]\.?")
+_MODULE_ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
 
 
 class _Unreadable:
@@ -129,7 +130,8 @@ class _Reader:
 
     def _literal(self, node: Node, value: torch.Tensor) -> Any:
         # A constant of one element is a number of the graph: kernels take it by value, on any device.
-        number = value.item()
+        with _disable_current_modes():  # the tracer's fake mode has no numbers to give
+            number = value.item()
         if isinstance(number, complex) or value.dtype not in _SCALAR_TYPES:
             raise Unsupported(f"{_where(node)}: a constant of dtype {value.dtype}")
         results = [self._tensor(node, node.name, value)]

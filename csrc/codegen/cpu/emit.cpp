@@ -16,9 +16,14 @@ struct MathFunction {
   friend auto operator<=>(const MathFunction&, const MathFunction&) = default;
 };
 
-// In the order of the table of ops, so that the slots of a unit depend on its ops alone.
+// Sorted: the slots of a unit depend on the set of its ops alone.
 std::vector<MathFunction> math_functions(const std::vector<const plan::Kernel*>& kernels) {
+  // Those that ops composed of several functions use (vector_ops.h) have slots in every unit.
   std::vector<MathFunction> functions;
+  for (std::string_view name : {"exp_u10", "expm1_u10", "log1p_u10", "tanh_u10", "erf_u10"}) {
+    functions.push_back({name, DType::F32});
+    functions.push_back({name, DType::F64});
+  }
   for (const plan::Kernel* kernel : kernels) {
     for (const loops::Stmt& stmt : kernel->region.body) {
       const auto* apply = stmt.as<loops::Apply>();
@@ -45,19 +50,22 @@ std::vector<std::string> cpu_math_symbols(const std::vector<const plan::Kernel*>
   return names;
 }
 
-std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins) {
+std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target,
+                     const OriginTable& origins) {
   TextWriter out;
   out.raw_line(template_text("cpu/prelude.h"));
   const std::vector<MathFunction> functions = math_functions(kernels);
   out.line("#define CXXI_VECTOR_BYTES {}", target.vector_bytes);
-  out.raw_line("#define CXXI_KEEP_SCALAR __asm__ volatile(\"\")  // a tail is short: vectorising it again costs compile time");
+  out.raw_line(
+      "#define CXXI_KEEP_SCALAR __asm__ volatile(\"\")  // a tail is short: vectorising it again costs compile time");
   out.raw_line("enum cxxi_slot {");
   for (const MathFunction& f : functions) out.line("  {},", cpu_math_slot(f.sleef, f.dtype));
   out.raw_line("  cxxi_slot_count");
   out.raw_line("};");
   out.raw_line("extern \"C\" __attribute__((visibility(\"default\"))) void* cxxi_math[cxxi_slot_count + 1];");
   out.raw_line("void* cxxi_math[cxxi_slot_count + 1];");
-  for (const char* name : {"cpu/vector.h", "cpu/reduce.h", "cpu/vector_math.h"}) out.raw_line(template_text(name));
+  for (const char* name : {"cpu/vector.h", "cpu/reduce.h", "cpu/vector_math.h", "cpu/vector_ops.h"})
+    out.raw_line(template_text(name));
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}\"", kernel->name);

@@ -1,8 +1,8 @@
 // One kernel's text for the CPU: the loops of its mapping around statements that are emitted once, as a generic lambda
 // over the number of lanes, and instantiated for vectors and for the scalar tail. Internal to codegen/cpu.
 //
-// Names in the text: x_<variable>, s_<symbol>, p<parameter>, v<statement>; w<statement> is the array of a Resident value
-// or of a Row value of a strip, r<statement> the state of a reduction.
+// Names in the text: x_<variable>, s_<symbol>, p<parameter>, v<statement>; w<statement> is the array of a Resident
+// value or of a Row value of a strip, r<statement> the state of a reduction.
 #pragma once
 
 #include <map>
@@ -84,10 +84,10 @@ class CpuKernelEmitter {
   int width_ = 1;
   int sets_ = 1;
   bool checks_ = false;
-  bool in_body_ = false;     // inside a body's lambda
-  bool marked_ = false;      // a #line is in force
-  bool strip_ = false;       // Columns: reduction states and Row values are arrays over the strip
-  loops::VarSet running_;    // variables that the current segment runs over
+  bool in_body_ = false;         // inside a body's lambda
+  bool marked_ = false;          // a #line is in force
+  bool strip_ = false;           // Columns: reduction states and Row values are arrays over the strip
+  loops::VarSet running_;        // variables that the current segment runs over
   std::set<uint32_t> resident_;  // Resident statements that have an array
   std::set<uint32_t> declared_;  // Row values with a name at the row's scope
 };

@@ -9,8 +9,10 @@ namespace {
 
 // Updates between two settles of a sum: error grows with the square root of N rather than N.
 constexpr int kSettleEvery = 128;
-// A Resident value longer than this is recomputed instead: it would not stay in the first-level cache.
+// A Resident value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
+// kernel's lie on the stack of the thread that runs it.
 constexpr int64_t kLargestResidentBytes = 64 * 1024;
+constexpr int64_t kMostResidentBytes = 512 * 1024;
 
 std::string product_text(const std::vector<std::string>& factors) {
   std::string text;
@@ -32,11 +34,15 @@ CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable
   for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
   if (!rows || !mapping.resident) return;
   sym::Expr length = 1;
+  int64_t resident_bytes = 0;
   for (VarId v : mapping.row) length = length * kernel.region.vars[v].extent;
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
     const StmtId id(i);
     if (kernel.homes[id] != plan::Home::Resident || !length.is_constant()) continue;
-    if (length.constant() * byte_size(stmt(id).dtype) <= kLargestResidentBytes) resident_.insert(id.index());
+    const int64_t bytes = length.constant() * byte_size(stmt(id).dtype);
+    if (bytes > kLargestResidentBytes || resident_bytes + bytes > kMostResidentBytes) continue;
+    resident_bytes += bytes;
+    resident_.insert(id.index());
   }
 }
 
@@ -207,7 +213,8 @@ void CpuKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
   const std::vector<StmtId> reduces = reduces_of(segment);
   const int sets = reduces.empty() ? 1 : sets_;
   for (StmtId id : reduces) {
-    out_.line("cxxi::row_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, sets, id.index());
+    out_.line("cxxi::row_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, sets,
+              id.index());
   }
   const auto settle = [&] {
     for (StmtId id : reduces) out_.line("r{}.settle();", id.index());

@@ -1,24 +1,35 @@
 // One statement of a region as C++: what kernels_templates/cpu/vector.h offers, applied to `L` lanes or to one.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "codegen/cpu/kernel_emitter.h"
 #include "support/error.h"
+#include "sym/print_c.h"
 
 namespace cxxinductor::codegen {
 namespace {
 
 std::string_view reduction_struct(Reduction reduction) {
   switch (reduction) {
-    case Reduction::Sum: return "sum";
-    case Reduction::Prod: return "prod";
-    case Reduction::Max: return "max";
-    case Reduction::Min: return "min";
-    case Reduction::Any: return "any";
-    case Reduction::All: return "all_of";
-    case Reduction::ArgMax: return "argmax";
-    case Reduction::ArgMin: return "argmin";
-    case Reduction::Welford: return "welford";
+    case Reduction::Sum:
+      return "sum";
+    case Reduction::Prod:
+      return "prod";
+    case Reduction::Max:
+      return "max";
+    case Reduction::Min:
+      return "min";
+    case Reduction::Any:
+      return "any";
+    case Reduction::All:
+      return "all_of";
+    case Reduction::ArgMax:
+      return "argmax";
+    case Reduction::ArgMin:
+      return "argmin";
+    case Reduction::Welford:
+      return "welford";
   }
   throw_internal("no such reduction");
 }
@@ -80,23 +91,35 @@ std::string cpu_dtype_tag(DType dtype) {
 
 std::string_view cpu_compute_type(DType dtype) {
   switch (dtype) {
-    case DType::F64: return "double";
-    case DType::F32: return "float";
-    case DType::I8: return "signed char";
-    case DType::I16: return "short";
-    case DType::I32: return "int";
-    case DType::I64: return "long long";
-    case DType::U8: return "unsigned char";
-    case DType::U16: return "unsigned short";
-    case DType::U32: return "unsigned int";
-    case DType::U64: return "unsigned long long";
-    case DType::Bool: return "bool";
+    case DType::F64:
+      return "double";
+    case DType::F32:
+      return "float";
+    case DType::I8:
+      return "signed char";
+    case DType::I16:
+      return "short";
+    case DType::I32:
+      return "int";
+    case DType::I64:
+      return "long long";
+    case DType::U8:
+      return "unsigned char";
+    case DType::U16:
+      return "unsigned short";
+    case DType::U32:
+      return "unsigned int";
+    case DType::U64:
+      return "unsigned long long";
+    case DType::Bool:
+      return "bool";
     case DType::F16:
     case DType::BF16:
     case DType::F8E4M3FN:
     case DType::F8E5M2:
     case DType::C64:
-    case DType::C128: break;
+    case DType::C128:
+      break;
   }
   throw_internal("{} is no compute type", to_string(dtype));
 }
@@ -120,8 +143,8 @@ std::string cpu_literal(const Scalar& value) {
   }
   const std::string_view type = cpu_compute_type(dtype);
   if (dtype == DType::U64) return fmt::format("{}ULL", static_cast<uint64_t>(value.integer()));
-  // The smallest i64 has no literal of its own.
-  return fmt::format("static_cast<{}>({}LL - 1)", type, value.integer() + 1);
+  if (value.integer() == std::numeric_limits<int64_t>::min()) return "(-9223372036854775807LL - 1)";
+  return fmt::format("static_cast<{}>({}LL)", type, value.integer());
 }
 
 std::string cpu_math_slot(std::string_view sleef, DType dtype) {
@@ -135,7 +158,8 @@ std::string CpuKernelEmitter::expression(sym::Expr e, std::string_view lane) con
   spelled.integer_suffix = "LL";
   spelled.symbol = [&](std::string_view name) -> std::string {
     if (const StmtId id = loops::statement_of_symbol(name); id.valid()) {
-      return lane.empty() || !has_lanes(stmt(id)) ? value_name(id) : fmt::format("cxxi::lane({}, {})", value_name(id), lane);
+      return lane.empty() || !has_lanes(stmt(id)) ? value_name(id)
+                                                  : fmt::format("cxxi::lane({}, {})", value_name(id), lane);
     }
     for (size_t v = 0; v < kernel_.region.vars.size(); ++v) {
       const VarId var(v);
@@ -176,9 +200,12 @@ std::string CpuKernelEmitter::once_condition(const Stmt& s) const {
 
 bool CpuKernelEmitter::kept(StmtId id) const {
   switch (kernel_.homes[id]) {
-    case plan::Home::Local: return false;
-    case plan::Home::Row: return true;
-    case plan::Home::Resident: return resident_.count(id.index()) != 0;
+    case plan::Home::Local:
+      return false;
+    case plan::Home::Row:
+      return true;
+    case plan::Home::Resident:
+      return resident_.count(id.index()) != 0;
   }
   return false;
 }
@@ -229,8 +256,8 @@ void CpuKernelEmitter::emit_kept(StmtId id) {
   const Stmt& s = stmt(id);
   if (!strip_) {  // a Row value has its name at the row's scope already
     if (resident_.count(id.index())) {
-      out_.line("const auto {} = cxxi::load<{}, {}>(w{} + cxxi_element);", value_name(id), cpu_dtype_tag(s.dtype), width(s),
-                id.index());
+      out_.line("const auto {} = cxxi::load<{}, {}>(w{} + cxxi_element);", value_name(id), cpu_dtype_tag(s.dtype),
+                width(s), id.index());
     }
     return;
   }
@@ -323,8 +350,8 @@ std::string CpuKernelEmitter::store_text(StmtId id, const Stmt& s, const loops::
   }
   const std::string condition = store.mask.valid() ? fmt::format("if ({}) ", value_name(store.mask)) : "";
   if (direct) {
-    return fmt::format("{}cxxi::store<{}, {}>({} + {}, {});", condition, tag, lanes, base, expression(kernel_.offsets[id]),
-                       value);
+    return fmt::format("{}cxxi::store<{}, {}>({} + {}, {});", condition, tag, lanes, base,
+                       expression(kernel_.offsets[id]), value);
   }
   return fmt::format("{}cxxi::scatter<{}, {}>({}, {}, {});", condition, tag, lanes, base, offset_lambda(id), value);
 }
@@ -359,12 +386,16 @@ std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& appl
       break;
   }
   const std::string spelled = spelling(op, from);
-  const std::string function = fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity), spelled, spelled);
+  const std::string function =
+      fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity), spelled, spelled);
   if (!op.sleef.empty() && is_float(from)) {
     return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from),
                        width(s), function, operands);
   }
-  return fmt::format("cxxi::apply<{}, {}>({}, {})", cpu_compute_type(s.dtype), width(s), function, operands);
+  // A single lane of a function that is composed of vector ones takes the same steps: tails equal the rest bit for bit.
+  const bool as_vector = op.traits.transcendental && is_float(from);
+  return fmt::format("cxxi::{}<{}, {}>({}, {})", as_vector ? "apply_as_vector" : "apply", cpu_compute_type(s.dtype),
+                     width(s), function, operands);
 }
 
 void CpuKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce) {

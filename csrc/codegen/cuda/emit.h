@@ -11,8 +11,9 @@
 namespace cxxinductor::codegen {
 
 // A translation unit with one extern "C" __global__ function a kernel, named kernel.name.
-// Signature: (T0* p0, T1* p1, ..., long long s0, ...) in the order of params, then symbols; then int* error_flag when the
-// kernel holds Check statements.
+// Signature: (T0* p0, T1* p1, ..., long long a_s0, ...) in the order of params, then symbols; then int* cxxi_record, eight
+// zeroed ints, when the kernel holds Check statements: the first failing check leaves [1] its statement, [2..3] the index,
+// [4..5] the bound (low half first) and then sets [6]. Accesses that a failed check guards are not made.
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const Target& target,
                       const OriginTable& origins);
 struct CudaLaunchShape {
@@ -20,5 +21,6 @@ struct CudaLaunchShape {
   int64_t dynamic_shared_bytes = 0;
 };
 CudaLaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant variant);
+bool cuda_has_checks(const plan::Kernel& kernel);
 
 }  // namespace cxxinductor::codegen

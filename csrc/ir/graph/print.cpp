@@ -16,7 +16,7 @@ class Printer {
   std::string print() {
     std::vector<std::string> inputs;
     for (const Input& input : graph_.inputs) inputs.push_back(input_text(input));
-    std::string device = device_ == Device() ? "" : fmt::format(" on {}", to_string(device_));
+    std::string device = device_ == Device() ? "" : fmt::format(" on {} ", to_string(device_));
     writer_.line("graph @{}{}({}){} {{", graph_.name, device, fmt::join(inputs, ", "), print_where(graph_.facts));
     writer_.indent();
     for (const Node& node : graph_.nodes) print_node(node);

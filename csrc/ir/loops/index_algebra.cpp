@@ -9,11 +9,16 @@ namespace {
 sym::Expr rebuild(sym::Expr e, const std::vector<sym::Expr>& operands) {
   switch (e.kind()) {
     case sym::Kind::Constant:
-    case sym::Kind::Symbol: return e;
-    case sym::Kind::Add: return sym::sum(operands);
-    case sym::Kind::Mul: return sym::product(operands);
-    case sym::Kind::FloorDiv: return sym::floor_div(operands[0], operands[1]);
-    case sym::Kind::Mod: return sym::mod(operands[0], operands[1]);
+    case sym::Kind::Symbol:
+      return e;
+    case sym::Kind::Add:
+      return sym::sum(operands);
+    case sym::Kind::Mul:
+      return sym::product(operands);
+    case sym::Kind::FloorDiv:
+      return sym::floor_div(operands[0], operands[1]);
+    case sym::Kind::Mod:
+      return sym::mod(operands[0], operands[1]);
     case sym::Kind::Min:
     case sym::Kind::Max: {
       sym::Expr result = operands[0];
@@ -54,8 +59,10 @@ std::optional<sym::Expr> quotient_of_monomials(sym::Expr e, sym::Expr divisor) {
   int64_t coefficient = 1, divisor_coefficient = 1;
   std::vector<sym::Expr> factors;
   for (sym::Expr f : factors_of(e)) {
-    if (f.is_constant()) coefficient = f.constant();
-    else factors.push_back(f);
+    if (f.is_constant())
+      coefficient = f.constant();
+    else
+      factors.push_back(f);
   }
   for (sym::Expr f : factors_of(divisor)) {
     if (f.is_constant()) {
@@ -167,7 +174,8 @@ Space::Linear Space::linear(sym::Expr e) const {
 
 std::optional<sym::Expr> Space::extreme_of_atom(sym::Expr atom, bool upper) const {
   if (const sym::Expr* extent = extent_of(atom)) return upper ? *extent - 1 : sym::Expr(0);
-  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *facts_).low >= 1 && !is_index(atom.operands()[1]))
+  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *facts_).low >= 1 &&
+      !is_index(atom.operands()[1]))
     return upper ? atom.operands()[1] - 1 : sym::Expr(0);
   if (atom.kind() == sym::Kind::FloorDiv && sym::bounds(atom.operands()[1], *facts_).low >= 1) {
     auto numerator = extreme(atom.operands()[0], upper);
@@ -205,8 +213,10 @@ void Space::split_multiples(sym::Expr e, sym::Expr divisor, sym::Expr* quotient,
   Linear form = linear(e);
   std::vector<sym::Expr> multiples, others;
   for (const Term& term : form.terms) {
-    if (auto q = exact_quotient(term.coefficient, divisor)) multiples.push_back(*q * term.atom);
-    else others.push_back(term.coefficient * term.atom);
+    if (auto q = exact_quotient(term.coefficient, divisor))
+      multiples.push_back(*q * term.atom);
+    else
+      others.push_back(term.coefficient * term.atom);
   }
   if (form.rest.is_constant() && divisor.is_constant() && divisor.constant() > 0) {
     multiples.push_back(sym::floor_div(form.rest, divisor));
@@ -240,10 +250,27 @@ sym::Expr Space::divide(sym::Expr e, sym::Expr divisor, bool remainder) const {
   return remainder ? sym::mod(part, divisor) : whole + sym::floor_div(part, divisor);
 }
 
+// c*k*floordiv(e, k) + c*mod(e, k) -> c*e
+sym::Expr Space::recombine(sym::Expr e) const {
+  const Linear form = linear(e);
+  for (const Term& term : form.terms) {
+    if (term.atom.kind() != sym::Kind::Mod) continue;
+    sym::Expr value = term.atom.operands()[0], divisor = term.atom.operands()[1];
+    sym::Expr quotient = sym::floor_div(value, divisor);
+    for (const Term& other : form.terms) {
+      if (other.atom != quotient || expand(other.coefficient - term.coefficient * divisor) != sym::Expr(0)) continue;
+      return recombine(
+          expand(e - term.coefficient * term.atom - other.coefficient * other.atom + term.coefficient * value));
+    }
+  }
+  return e;
+}
+
 sym::Expr Space::simplify(sym::Expr e) const {
   if (!has_division(e)) return e;
   std::vector<sym::Expr> operands;
   for (sym::Expr operand : e.operands()) operands.push_back(simplify(operand));
+  if (e.kind() == sym::Kind::Add) return recombine(sym::sum(operands));
   bool divides = e.kind() == sym::Kind::FloorDiv || e.kind() == sym::Kind::Mod;
   if (!divides || !is_index(operands[0]) || sym::bounds(operands[1], *facts_).low < 0) return rebuild(e, operands);
   return divide(operands[0], operands[1], e.kind() == sym::Kind::Mod);

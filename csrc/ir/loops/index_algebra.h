@@ -63,6 +63,7 @@ class Space {
   std::optional<sym::Expr> extreme_of_atom(sym::Expr atom, bool upper) const;
   // e == quotient * divisor + remainder with the remainder's terms not visibly divisible.
   void split_multiples(sym::Expr e, sym::Expr divisor, sym::Expr* quotient, sym::Expr* remainder) const;
+  sym::Expr recombine(sym::Expr e) const;
   sym::Expr divide(sym::Expr e, sym::Expr divisor, bool remainder) const;
 
   const sym::Facts* facts_;

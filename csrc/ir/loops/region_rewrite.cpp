@@ -152,8 +152,10 @@ BodyBuilder::BodyBuilder(Region& region, const sym::Facts& facts) : region_(regi
 VarSet BodyBuilder::vars_of_expr(sym::Expr e) const {
   VarSet vars;
   for (sym::Expr symbol : e.free_symbols()) {
-    if (auto found = var_of_symbol_.find(symbol); found != var_of_symbol_.end()) vars |= VarSet::of(found->second);
-    else if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) vars |= region_.body[id].vars;
+    if (auto found = var_of_symbol_.find(symbol); found != var_of_symbol_.end())
+      vars |= VarSet::of(found->second);
+    else if (StmtId id = statement_of_symbol(symbol.name()); id.valid())
+      vars |= region_.body[id].vars;
   }
   return vars;
 }
@@ -281,8 +283,10 @@ void drop_unit_variables(Region& region, const sym::Facts& facts) {
   IdVector<VarId, Var> vars;
   ExprMap values;
   for (size_t v = 0; v < region.vars.size(); ++v) {
-    if (unit.contains(VarId(v))) values[region.symbol(VarId(v))] = 0;
-    else vars.push_back(region.vars[VarId(v)]);
+    if (unit.contains(VarId(v)))
+      values[region.symbol(VarId(v))] = 0;
+    else
+      vars.push_back(region.vars[VarId(v)]);
   }
   region = change_variables(region, vars, values, facts);
 }

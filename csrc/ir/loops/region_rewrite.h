@@ -47,7 +47,8 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
 void remove_dead_statements(Region& region);
 // Variables of extent 1 become 0, but for one that a reduction needs to have something to reduce over.
 void drop_unit_variables(Region& region, const sym::Facts& facts);
-// Where coordinates divide a variable by a factor of its extent, the variable is split in two, until no such division is left.
+// Where coordinates divide a variable by a factor of its extent, the variable is split in two, until no such division
+// is left.
 void split_variables(Region& region, const sym::Facts& facts);
 // Splits one variable that e divides by a factor of its extent; false when there is none.
 bool split_variable_for(Region& region, sym::Expr e, const sym::Facts& facts);

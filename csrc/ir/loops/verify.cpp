@@ -6,7 +6,7 @@
 //  L4  Dtypes: a load has its buffer's, a store its value's; ops and sum-like reductions take compute types that their
 //      row accepts; masks and conditions are bool; checked indices are integers; opaque dtypes have no statements.
 //  L5  An access has one coordinate a dimension.
-//  L6  A region does not load a buffer that it stores.
+//  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
 //  L9  Every buffer but an input is stored by exactly one step, before any step reads it; an input by at most one region.

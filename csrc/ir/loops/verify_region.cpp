@@ -1,7 +1,7 @@
 #include "ir/loops/verify_region.h"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -149,7 +149,7 @@ class RegionVerifier {
   void check_kind(StmtId id, const Reduce& reduce) {
     const Stmt& operand = stmt(reduce.operand);
     const ReductionInfo& row = info(reduce.reduction);
-    if (!reduce.over.subset_of(operand.vars))
+    if (!context_.flat && !reduce.over.subset_of(operand.vars))
       report("L8", where(id), "reduces over a variable that its operand does not vary over");
     if (row.order_matters && compute_type(operand.dtype) != operand.dtype)
       report("L4", where(id), "reduces {} with {}, which needs a compute type", to_string(operand.dtype), row.name);
@@ -179,12 +179,22 @@ class RegionVerifier {
   }
 
   void check_hazards() {
-    std::set<BufferId> stored;
-    for (const Access& access : accesses(region_))
-      if (access.store) stored.insert(access.buffer);
-    for (const Access& access : accesses(region_))
-      if (!access.store && stored.contains(access.buffer))
-        report("L6", where(access.stmt), "loads a buffer that the region stores");
+    struct Use {
+      const std::vector<sym::Expr>* coords = nullptr;  // of the first access
+      bool moves = false;                              // an access has other coordinates
+      StmtId first_store, last_load;
+    };
+    std::map<BufferId, Use> uses;
+    for (const Access& access : accesses(region_)) {
+      Use& use = uses[access.buffer];
+      if (use.coords) use.moves |= *use.coords != *access.coords;
+      else use.coords = access.coords;
+      if (!access.store) use.last_load = access.stmt;
+      else if (!use.first_store.valid()) use.first_store = access.stmt;
+    }
+    for (const auto& [buffer, use] : uses)
+      if (use.first_store.valid() && use.last_load.valid() && (use.moves || use.last_load > use.first_store))
+        report("L6", where(use.last_load), "loads a buffer that the region stores elsewhere or before");
   }
 
   const Region& region_;

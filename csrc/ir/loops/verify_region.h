@@ -19,6 +19,7 @@ struct RegionContext {
   std::unordered_set<std::string> symbols;  // known outside the region
   const OriginTable* origins = nullptr;     // for messages; may be null
   bool named = true;                        // the region must have a name
+  bool flat = false;                        // coordinates are offsets: strides of 0 hide variables from reductions
 };
 // L1 to L8, see verify.cpp.
 std::vector<std::string> verify_region(const Region& region, const RegionContext& context);

@@ -17,6 +17,7 @@ class KernelVerifier {
  public:
   KernelVerifier(const Kernel& kernel, const OriginTable* origins) : kernel_(kernel), region_(kernel.region) {
     context_.origins = origins;
+    context_.flat = true;
     // Accesses have one coordinate, the element offset.
     for (const Param& param : kernel.params) context_.buffers.push_back({param.dtype, 1});
     for (const std::string& symbol : kernel.symbols) context_.symbols.insert(symbol);

@@ -45,8 +45,8 @@ class LoadedCpuKernel : public LoadedKernel {
     }
   }
 
-  void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t grid_y,
-              void*) const override {
+  void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
+              int64_t grid_y, void*) const override {
     const int64_t units = grid_x * grid_y;
     if (checks_.empty()) {
       run(host, buffers.data(), symbols.data(), units);
@@ -89,8 +89,8 @@ class LoadedCpuKernel : public LoadedKernel {
   [[noreturn]] void report(const int64_t* record) const {
     const auto found = checks_.find(record[1]);
     CXXI_CHECK(found != checks_.end(), "a kernel reported check {}, which it does not hold", record[1]);
-    throw_user_error("{}: index {} is out of bounds, expected 0 <= index < {} ({})", found->second.what, record[2], record[3],
-                     found->second.place);
+    throw_user_error("{}: index {} is out of bounds, expected 0 <= index < {} ({})", found->second.what, record[2],
+                     record[3], found->second.place);
   }
 
   KernelFunction function_;
@@ -129,10 +129,20 @@ std::vector<std::vector<plan::KernelId>> divide(const plan::Plan& plan, size_t t
 }  // namespace
 
 std::vector<std::string> cpu_compile_flags(const Target& target) {
-  std::vector<std::string> flags = {"-std=c++20",      "-O3",          "-shared",         "-fPIC",
-                                    "-ffp-contract=off", "-fwrapv",      "-fno-math-errno", "-fno-trapping-math",
-                                    "-fno-strict-aliasing", "-fno-exceptions", "-fno-rtti",   "-fvisibility=hidden",
-                                    "-w",              "-Wno-psabi"};
+  std::vector<std::string> flags = {"-std=c++20",
+                                    "-O3",
+                                    "-shared",
+                                    "-fPIC",
+                                    "-ffp-contract=off",
+                                    "-fwrapv",
+                                    "-fno-math-errno",
+                                    "-fno-trapping-math",
+                                    "-fno-strict-aliasing",
+                                    "-fno-exceptions",
+                                    "-fno-rtti",
+                                    "-fvisibility=hidden",
+                                    "-w",
+                                    "-Wno-psabi"};
   if (!target.arch.empty()) flags.push_back("-march=" + target.arch);
   return flags;
 }
@@ -146,7 +156,12 @@ struct CpuKernelProvider::Unit {
 
 CpuKernelProvider::CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool,
                                      DiskCache* cache, Host& host)
-    : target_(std::move(target)), emitter_(std::move(emitter)), compiler_(compiler), pool_(pool), cache_(cache), host_(host) {}
+    : target_(std::move(target)),
+      emitter_(std::move(emitter)),
+      compiler_(compiler),
+      pool_(pool),
+      cache_(cache),
+      host_(host) {}
 CpuKernelProvider::~CpuKernelProvider() = default;
 
 void CpuKernelProvider::load_unit(Unit& unit) const {

@@ -1,5 +1,5 @@
-// Kernels of the CPU target: units of source text compiled by the host compiler, cached, loaded, and run over the host's
-// threads. Emitting is the driver's to inject: the runtime knows no code generator.
+// Kernels of the CPU target: units of source text compiled by the host compiler, cached, loaded, and run over the
+// host's threads. Emitting is the driver's to inject: the runtime knows no code generator.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,8 @@ class CpuKernelProvider : public KernelProvider {
   CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool, DiskCache* cache,
                     Host& host);
   ~CpuKernelProvider() override;
-  // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before get.
-  // UserError when the machine has no compiler: the caller falls back.
+  // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before
+  // get. UserError when the machine has no compiler: the caller falls back.
   void prepare(const plan::Plan& plan) override;
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
 

@@ -106,7 +106,8 @@ const std::string& HostCompiler::version() {
   return version_;
 }
 
-std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what) {
+std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags,
+                                  std::string_view what) {
   version();
   const PrivateFolder folder(config_.temporary_folder);
   const std::string input = folder.path() + "/unit.cpp", output = folder.path() + "/unit.so";

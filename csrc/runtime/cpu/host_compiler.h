@@ -10,7 +10,7 @@
 namespace cxxinductor::runtime {
 
 struct HostCompilerConfig {
-  std::string path;                     // empty: the first of c++, g++, clang++ that runs
+  std::string path;  // empty: the first of c++, g++, clang++ that runs
   std::string temporary_folder = "/tmp";
 };
 

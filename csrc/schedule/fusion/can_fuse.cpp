@@ -16,12 +16,14 @@ using loops::StmtId;
 
 std::optional<std::string> refuse_size(const loops::Region& region, const RegionFacts& facts, const Options& options) {
   if (region.body.size() > static_cast<size_t>(options.max_fused_statements))
-    return fmt::format("the body would have {} statements, more than {}", region.body.size(), options.max_fused_statements);
+    return fmt::format("the body would have {} statements, more than {}", region.body.size(),
+                       options.max_fused_statements);
   std::vector<loops::BufferId> buffers;
   std::set_union(facts.reads.begin(), facts.reads.end(), facts.writes.begin(), facts.writes.end(),
                  std::back_inserter(buffers));
   if (buffers.size() > max_buffers) return fmt::format("{} buffers, more than {}", buffers.size(), max_buffers);
-  if (region.vars.size() > max_variables) return fmt::format("{} variables, more than {}", region.vars.size(), max_variables);
+  if (region.vars.size() > max_variables)
+    return fmt::format("{} variables, more than {}", region.vars.size(), max_variables);
   return std::nullopt;
 }
 
@@ -77,14 +79,12 @@ std::optional<std::string> refuse_in_place(const loops::Region& region, const Re
 std::optional<std::string> refuse_rows(const loops::Program& program, const loops::Region& region,
                                        const RegionFacts& facts, const FusionCosts& costs) {
   if (facts.reduced.empty()) return std::nullopt;
-  std::vector<bool> late(region.body.size(), false);
+  const std::vector<bool> late = depend_on_reductions(region);
   bool elements_after = false, stores_elements = false;
   for (size_t s = 0; s < region.body.size(); ++s) {
     const Stmt& stmt = region.body[StmtId(s)];
-    for (StmtId operand : loops::operands(stmt)) late[s] = late[s] || late[operand.index()];
-    elements_after = elements_after || (late[s] && !(stmt.vars & facts.reduced).empty());
+    elements_after = elements_after || (late[s] && (stmt.as<loops::Reduce>() || !(stmt.vars & facts.reduced).empty()));
     stores_elements = stores_elements || (stmt.as<loops::Store>() && stmt.vars == facts.all);
-    late[s] = late[s] || stmt.as<loops::Reduce>() != nullptr;
   }
   if (elements_after && reduces_across_columns(program, region))
     return "after a reduction across columns nothing may vary over what was reduced";

@@ -1,5 +1,5 @@
-// Whether a fused region is one that a kernel mapping can run, and run well: the reason where it is not. Structure only;
-// whether fusing pays is score_fusion's business.
+// Whether a fused region is one that a kernel mapping can run, and run well: the reason where it is not. Structure
+// only; whether fusing pays is score_fusion's business.
 #pragma once
 
 #include <optional>

@@ -61,15 +61,19 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
   find_memories();
   for (loops::Step& step : program_.steps) {
     Node added;
-    if (const auto* region = std::get_if<loops::Region>(&step)) added.facts = facts_of(*region);
-    else extern_accesses(std::get<loops::ExternCall>(step), added.facts);
+    if (const auto* region = std::get_if<loops::Region>(&step))
+      added.facts = facts_of(*region);
+    else
+      extern_accesses(std::get<loops::ExternCall>(step), added.facts);
     added.step = std::move(step);
     StepId id = steps_.push_back(std::move(added));
     node(id).parent = id;
     node(id).label = static_cast<int64_t>(id.index() + 1) * label_gap;
     node(id).previous = tail_;
-    if (tail_.valid()) node(tail_).next = id;
-    else head_ = id;
+    if (tail_.valid())
+      node(tail_).next = id;
+    else
+      head_ = id;
     tail_ = id;
     note_accesses(id);
   }
@@ -190,7 +194,7 @@ bool Dependencies::needed_beyond(BufferId buffer, StepId a, StepId b) const {
 
 bool Dependencies::overwritten_between(BufferId buffer, StepId a, StepId b) const {
   for (StepId id : memory_writers_[memory_of_[buffer]])
-    if (id = find(id); alive(id) && id != b && before(a, id) && before(id, b)) return true;
+    if (id = find(id); alive(id) && id != b && !before(id, a) && before(id, b)) return true;
   return false;
 }
 
@@ -205,7 +209,7 @@ Dependencies::Path Dependencies::path_between(StepId first, StepId second, std::
       if (budget-- == 0) return false;
       id = find(id);
       if (id == first && !direct) found = true;
-      if (id == second || id == first || !before(first, id) || !seen.insert(id).second) continue;
+      if (id == second || id == first || node(id).removed || !before(first, id) || !seen.insert(id).second) continue;
       work.push_back(id);
     }
     return true;

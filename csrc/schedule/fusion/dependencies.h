@@ -1,6 +1,6 @@
 // The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
-// the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of extern
-// results included) and from ordered externs; merging two steps unites their edges.
+// the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of
+// extern results included) and from ordered externs; merging two steps unites their edges.
 //
 // The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
 // that lie between the two.
@@ -34,7 +34,7 @@ class Dependencies {
   const loops::Program& program() const { return program_; }
   loops::BufferId add_buffer(loops::Buffer buffer);
   size_t step_count() const { return steps_.size(); }
-  StepId find(StepId id) const;       // the step that id was merged into
+  StepId find(StepId id) const;  // the step that id was merged into
   bool alive(StepId id) const { return find(id) == id && !node(id).removed; }
   const loops::Region* region(StepId id) const;  // null for externs
   const RegionFacts& facts(StepId id) const { return node(id).facts; }
@@ -49,7 +49,7 @@ class Dependencies {
   bool needed_beyond(loops::BufferId buffer, StepId a, StepId b) const;
   // Whether the buffer is an output, or what an output views.
   bool needed_beyond_readers(loops::BufferId buffer) const { return handed_out_[buffer] != 0; }
-  // Whether somebody overwrites the buffer after step `a` and not after step `b`.
+  // Whether step `a` or one between it and step `b` overwrites the buffer.
   bool overwritten_between(loops::BufferId buffer, StepId a, StepId b) const;
 
   enum class Path : uint8_t { None, Exists, TooFar };

@@ -2,6 +2,8 @@
 // load where that is cheaper, and split reductions that would run on a corner of the machine.
 #include <algorithm>
 #include <map>
+#include <queue>
+#include <set>
 #include <unordered_set>
 
 #include "ir/loops/region_rewrite.h"
@@ -24,7 +26,15 @@ struct Candidate {
   StepId first, second;
   bool siblings = false;
   size_t position = 0;  // of discovery: breaks ties
+  friend bool operator<(const Candidate& a, const Candidate& b) {
+    return a.saved != b.saved ? a.saved < b.saved : a.position > b.position;
+  }
 };
+
+bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b) {
+  return std::any_of(a.begin(), a.end(),
+                     [&](loops::BufferId id) { return std::binary_search(b.begin(), b.end(), id); });
+}
 
 class Fuser {
  public:
@@ -35,7 +45,13 @@ class Fuser {
     bool any = false;
     for (int round = 0; round < max_rounds; ++round) {
       bool changed = false;
-      for (const Candidate& candidate : candidates()) changed = consider(candidate) || changed;
+      queue_ = std::priority_queue<Candidate>(std::less<Candidate>(), candidates());
+      blocked_.clear();
+      while (!queue_.empty()) {
+        Candidate next = queue_.top();
+        queue_.pop();
+        changed = consider(next) || changed;
+      }
       if (!changed) break;
       any = true;
     }
@@ -76,16 +92,13 @@ class Fuser {
         if (!producer || std::find(producers.begin(), producers.end(), *producer) != producers.end()) continue;
         producers.push_back(*producer);
         const RegionFacts &a = dependencies_.facts(*producer), &b = dependencies_.facts(consumer);
-        found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer, false,
-                         found.size()});
+        found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer,
+                         false, found.size()});
       }
     }
     std::sort(read_buffers.begin(), read_buffers.end());
     read_buffers.erase(std::unique(read_buffers.begin(), read_buffers.end()), read_buffers.end());
     for (loops::BufferId buffer : read_buffers) add_siblings(buffer, found);
-    std::sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
-      return a.saved != b.saved ? a.saved > b.saved : a.position < b.position;
-    });
     return found;
   }
 
@@ -96,7 +109,7 @@ class Fuser {
     std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
     for (size_t i = 0; i + 1 < readers.size(); ++i) {
       const RegionFacts &a = dependencies_.facts(readers[i]), &b = dependencies_.facts(readers[i + 1]);
-      if (shared_bytes(a.writes, b.reads) > 0) continue;  // a producer and its consumer
+      if (intersect(a.writes, b.reads)) continue;  // a producer and its consumer
       found.push_back({shared_bytes(a.reads, b.reads), readers[i], readers[i + 1], true, found.size()});
     }
   }
@@ -108,15 +121,30 @@ class Fuser {
       if (!candidate.siblings) return false;
       std::swap(first, second);
     }
+    // Merges may have made one of two siblings depend on the other.
+    const bool siblings =
+        candidate.siblings && !intersect(dependencies_.facts(first).writes, dependencies_.facts(second).reads);
     const uint64_t key = (uint64_t{first.index()} << 32 | second.index()) * 0x9e3779b97f4a7c15ull ^
                          (uint64_t{dependencies_.version(first)} << 32 | dependencies_.version(second)) << 1 ^
-                         static_cast<uint64_t>(candidate.siblings);
+                         static_cast<uint64_t>(siblings);
     if (hopeless_.contains(key)) return false;
     bool may_change = false;
-    std::string reason = try_merge(first, second, candidate.siblings, &may_change);
-    if (reason.empty()) return true;
-    if (!may_change) hopeless_.insert(key);
-    if (!candidate.siblings) reasons_[{first, second}] = std::move(reason);
+    std::string reason = try_merge(first, second, siblings, &may_change);
+    if (reason.empty()) {
+      // What was in the way of these two may be gone.
+      for (StepId part : {first, second}) {
+        for (const Candidate& waiting : blocked_[part]) queue_.push(waiting);
+        blocked_.erase(part);
+      }
+      return true;
+    }
+    if (may_change) {
+      blocked_[first].push_back(candidate);
+      blocked_[second].push_back(candidate);
+    } else {
+      hopeless_.insert(key);
+    }
+    if (!siblings) reasons_[{first, second}] = std::move(reason);
     return false;
   }
 
@@ -129,9 +157,12 @@ class Fuser {
     std::vector<StepId> between;
     *may_change = true;
     switch (dependencies_.path_between(first, second, &between)) {
-      case Dependencies::Path::Exists: return "another step needs the producer and is needed by the consumer";
-      case Dependencies::Path::TooFar: return "too many steps lie between them";
-      case Dependencies::Path::None: break;
+      case Dependencies::Path::Exists:
+        return "another step needs the producer and is needed by the consumer";
+      case Dependencies::Path::TooFar:
+        return "too many steps lie between them";
+      case Dependencies::Path::None:
+        break;
     }
     auto needed = [&](loops::BufferId buffer) { return dependencies_.needed_beyond(buffer, first, second); };
     FusedBody body = siblings ? join_siblings(program(), a, b) : substitute_producer(program(), a, b, needed);
@@ -153,7 +184,9 @@ class Fuser {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
-  std::unordered_set<uint64_t> hopeless_;  // pairs of versions that were refused for good
+  std::priority_queue<Candidate> queue_;
+  std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: refused for what other merges may change
+  std::unordered_set<uint64_t> hopeless_;             // pairs of versions that were refused for good
   std::map<std::pair<StepId, StepId>, std::string> reasons_;
 };
 
@@ -185,9 +218,27 @@ void compact_buffers(loops::Program& program) {
   IdVector<loops::BufferId, loops::BufferId> renumbered(program.buffers.size());
   IdVector<loops::BufferId, loops::Buffer> kept;
   for (size_t b = 0; b < program.buffers.size(); ++b)
-    if (used[loops::BufferId(b)]) renumbered[loops::BufferId(b)] = kept.push_back(std::move(program.buffers[loops::BufferId(b)]));
+    if (used[loops::BufferId(b)])
+      renumbered[loops::BufferId(b)] = kept.push_back(std::move(program.buffers[loops::BufferId(b)]));
   program.buffers = std::move(kept);
   for_each([&](loops::BufferId& id) { id = renumbered[id]; });
+}
+
+// f0, f1, ... for what was merged; the others keep their names.
+std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
+  std::set<std::string> taken;
+  for (StepId id : dependencies.order())
+    if (const loops::Region* region = dependencies.region(id)) taken.insert(region->name);
+  std::map<StepId, std::string> names;
+  int fused = 0;
+  for (StepId id : dependencies.order()) {
+    const loops::Region* region = dependencies.region(id);
+    if (!region) continue;
+    std::string name = region->name;
+    while (name.empty() || (region->name.empty() && taken.contains(name))) name = fmt::format("f{}", fused++);
+    names[id] = std::move(name);
+  }
+  return names;
 }
 
 }  // namespace
@@ -203,11 +254,7 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   split_reductions(dependencies, costs, target);
 
   const std::vector<StepId> order = dependencies.order();
-  std::map<StepId, std::string> names;
-  int fused = 0;
-  for (StepId id : order)
-    if (const loops::Region* region = dependencies.region(id))
-      names[id] = region->name.empty() ? fmt::format("f{}", fused++) : region->name;
+  const std::map<StepId, std::string> names = name_regions(dependencies);
   if (refusals) *refusals = fuser.refusals(names);
   loops::Program result = std::move(dependencies).finish();
   for (size_t i = 0; i < order.size(); ++i)

@@ -29,6 +29,17 @@ loops::Region without_store(const loops::Program& program, const loops::Region& 
   return result;
 }
 
+bool reads_by_data(const loops::Region& region) {
+  for (const Stmt& stmt : region.body) {
+    const auto* load = stmt.as<loops::Load>();
+    if (!load) continue;
+    for (sym::Expr e : load->coords)
+      for (sym::Expr symbol : e.free_symbols())
+        if (loops::statement_of_symbol(symbol.name()).valid()) return true;
+  }
+  return false;
+}
+
 class ProducerInliner {
  public:
   ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when)
@@ -113,6 +124,8 @@ class ProducerInliner {
     if (!whole && when_ == Inlining::Early) return;
     const loops::Region slice = whole ? region : slice_for_store(program(), region, buffer);
     const RegionFacts facts = facts_of(slice);
+    // A slice has no checks: what the region checks before it reads must not be read elsewhere.
+    if (!whole && dependencies_.facts(producer).checks > 0 && reads_by_data(slice)) return;
     if (!facts.pointwise() || facts.applies > max_applies) return;
     const std::vector<StepId> steps = dependencies_.readers(buffer);
     if (steps.empty() || steps.size() > (facts.reads.empty() ? max_readers_of_constants : max_readers)) return;
@@ -160,8 +173,10 @@ class ProducerInliner {
       changed_ = true;
     }
     if (!dependencies_.readers(buffer).empty() || dependencies_.needed_beyond_readers(buffer)) return;
-    if (whole) dependencies_.remove(producer);
-    else dependencies_.replace(producer, rest ? std::move(*rest) : without_store(program(), region, buffer));
+    if (whole)
+      dependencies_.remove(producer);
+    else
+      dependencies_.replace(producer, rest ? std::move(*rest) : without_store(program(), region, buffer));
     changed_ = true;
   }
 

@@ -31,26 +31,41 @@ double typical_value(sym::Expr e, const sym::Facts& facts) {
   if (e.is_constant()) return static_cast<double>(e.constant());
   if (e.is_symbol()) {
     sym::Interval range = facts.range(e.name());
-    return std::clamp(typical_size, static_cast<double>(range.low), static_cast<double>(std::max(range.low, range.high)));
+    return std::clamp(typical_size, static_cast<double>(range.low),
+                      static_cast<double>(std::max(range.low, range.high)));
   }
   double value = typical_value(e.operands()[0], facts);
   for (size_t i = 1; i < e.operands().size(); ++i) {
     double next = typical_value(e.operands()[i], facts);
     switch (e.kind()) {
       case sym::Kind::Constant:
-      case sym::Kind::Symbol: break;
-      case sym::Kind::Add: value += next; break;
-      case sym::Kind::Mul: value *= next; break;
-      case sym::Kind::FloorDiv: value = next == 0 ? 0 : std::floor(value / next); break;
-      case sym::Kind::Mod: value = next == 0 ? 0 : value - next * std::floor(value / next); break;
-      case sym::Kind::Min: value = std::min(value, next); break;
-      case sym::Kind::Max: value = std::max(value, next); break;
+      case sym::Kind::Symbol:
+        break;
+      case sym::Kind::Add:
+        value += next;
+        break;
+      case sym::Kind::Mul:
+        value *= next;
+        break;
+      case sym::Kind::FloorDiv:
+        value = next == 0 ? 0 : std::floor(value / next);
+        break;
+      case sym::Kind::Mod:
+        value = next == 0 ? 0 : value - next * std::floor(value / next);
+        break;
+      case sym::Kind::Min:
+        value = std::min(value, next);
+        break;
+      case sym::Kind::Max:
+        value = std::max(value, next);
+        break;
     }
   }
   return value;
 }
 
-int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt, loops::VarId var) {
+int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt,
+                  loops::VarId var) {
   loops::BufferId buffer;
   const auto* coords = coords_of(stmt, &buffer);
   if (!coords || !stmt.vars.contains(var)) return 0;
@@ -82,20 +97,25 @@ bool reduces_across_columns(const loops::Program& program, const loops::Region& 
 
 bool is_splittable(Reduction reduction) {
   const ReductionInfo& row = info(reduction);
-  return row.state == 1 && row.results == 1 && !row.takes_index;
+  return reduction == Reduction::Welford || (row.state == 1 && row.results == 1 && !row.takes_index);
+}
+
+std::vector<bool> depend_on_reductions(const loops::Region& region) {
+  std::vector<bool> late(region.body.size(), false);
+  for (size_t s = 0; s < region.body.size(); ++s)
+    for (loops::StmtId operand : loops::operands(region.body[loops::StmtId(s)]))
+      if (late[operand.index()] || region.body[operand].as<loops::Reduce>()) late[s] = true;
+  return late;
 }
 
 bool reductions_come_last(const loops::Region& region) {
   const loops::VarSet reduced = loops::reduced_vars(region);
-  std::vector<bool> late(region.body.size(), false);  // depends on a reduction's result
+  const std::vector<bool> late = depend_on_reductions(region);
   for (size_t s = 0; s < region.body.size(); ++s) {
     const loops::Stmt& stmt = region.body[loops::StmtId(s)];
-    for (loops::StmtId operand : loops::operands(stmt)) late[s] = late[s] || late[operand.index()];
     const auto* reduce = stmt.as<loops::Reduce>();
     if (late[s] && (reduce || !(stmt.vars & reduced).empty())) return false;
-    if (!reduce) continue;
-    if (!is_splittable(reduce->reduction)) return false;
-    late[s] = true;
+    if (reduce && !is_splittable(reduce->reduction)) return false;
   }
   return true;
 }

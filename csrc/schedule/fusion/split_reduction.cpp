@@ -70,11 +70,19 @@ Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted,
 class ReductionSplitter {
  public:
   ReductionSplitter(Dependencies& dependencies, StepId step, const Pieces& pieces, bool columns)
-      : dependencies_(dependencies), step_(step), region_(*dependencies.region(step)), facts_(facts_of(region_)),
-        pieces_(pieces), columns_(columns) {}
+      : dependencies_(dependencies),
+        step_(step),
+        region_(*dependencies.region(step)),
+        facts_(facts_of(region_)),
+        pieces_(pieces),
+        columns_(columns) {}
 
   bool run() {
-    if (!pieces_.exact && facts_.checks > 0) return false;
+    const bool welford = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
+      const auto* reduce = stmt.as<loops::Reduce>();
+      return reduce && reduce->reduction == Reduction::Welford;
+    });
+    if (!pieces_.exact && (facts_.checks > 0 || welford)) return false;
     classify();
     make_pieces();
     loops::Region whole = make_whole();
@@ -86,13 +94,16 @@ class ReductionSplitter {
  private:
   const sym::Facts& symbol_facts() const { return dependencies_.program().facts; }
 
-  // Statements of the first region: the reductions, what they need, and effects at every element.
+  // Statements of the first region: the reductions, what they need, effects at every element, and every check that can
+  // be made there, since what it guards may be read there.
   void classify() {
+    const std::vector<bool> late = depend_on_reductions(region_);
     in_pieces_.assign(region_.body.size(), false);
     for (size_t s = region_.body.size(); s-- > 0;) {
       const Stmt& stmt = region_.body[StmtId(s)];
-      const bool effect = stmt.as<loops::Store>() || stmt.as<loops::Check>();
-      if (stmt.as<loops::Reduce>() || (effect && !(stmt.vars & facts_.reduced).empty())) in_pieces_[s] = true;
+      if (stmt.as<loops::Reduce>() || (stmt.as<loops::Store>() && !(stmt.vars & facts_.reduced).empty()))
+        in_pieces_[s] = true;
+      if (stmt.as<loops::Check>() && !late[s]) in_pieces_[s] = true;
       if (!in_pieces_[s]) continue;
       for (StmtId operand : loops::operands(stmt)) in_pieces_[operand.index()] = true;
     }
@@ -124,7 +135,11 @@ class ReductionSplitter {
       if (mask_.valid()) guard(builder, stmt, now);
       StmtId id = builder.emit(std::move(now));
       builder.bind(StmtId(s), id, renaming);
-      if (stmt.as<loops::Reduce>()) store_partial(builder, StmtId(s), id);
+      const auto* reduce = stmt.as<loops::Reduce>();
+      if (!reduce) continue;
+      store_partial(builder, StmtId(s), id);
+      if (reduce->reduction != Reduction::Welford) continue;
+      store_partial(builder, StmtId(s), builder.emit({loops::Project{id, 1}, stmt.dtype, {}, stmt.origin}));
     }
   }
 
@@ -138,7 +153,8 @@ class ReductionSplitter {
   void guard(BodyBuilder& builder, const Stmt& old, Stmt& now) const {
     if (!old.vars.contains(pieces_.var) && !old.as<loops::Reduce>()) return;
     auto both = [&](StmtId mask) {
-      return mask.valid() ? builder.emit({loops::Apply{ScalarOp::LogicalAnd, {mask, mask_}}, DType::Bool, {}, {}}) : mask_;
+      return mask.valid() ? builder.emit({loops::Apply{ScalarOp::LogicalAnd, {mask, mask_}}, DType::Bool, {}, {}})
+                          : mask_;
     };
     if (auto* load = now.as<loops::Load>()) {
       if (!load->mask.valid()) load->otherwise = Scalar::from_integer(now.dtype, 0);
@@ -149,16 +165,15 @@ class ReductionSplitter {
       const DType dtype = builder.region().body[reduce->operand].dtype;
       Scalar neutral = cast(initial_state(reduce->reduction, dtype).at(0), dtype);
       StmtId no = builder.emit({loops::Constant{neutral}, dtype, {}, {}});
-      reduce->operand = builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
+      reduce->operand =
+          builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
     }
   }
 
   void store_partial(BodyBuilder& builder, StmtId old, StmtId value) {
     const Stmt& stmt = builder.region().body[value];
-    if (!partials_.empty() && std::any_of(partials_.begin(), partials_.end(), [&](const auto& p) { return p.first == old; }))
-      return;
     loops::Buffer buffer;
-    buffer.name = fmt::format("pieces.{}.{}", step_.index(), partials_.size());
+    buffer.name = fresh_buffer_name();
     buffer.dtype = stmt.dtype;
     buffer.device = region_.device;
     std::vector<sym::Expr> coords;
@@ -176,24 +191,38 @@ class ReductionSplitter {
     const OriginId origin = stmt.origin;
     BufferId id = dependencies_.add_buffer(std::move(buffer));
     builder.emit({loops::Store{id, coords, value, {}}, dtype, {}, origin});
-    partials_.push_back({old, {id, std::move(coords)}});
+    partials_.push_back({old, id, std::move(coords)});
+  }
+
+  std::string fresh_buffer_name() const {
+    const auto& buffers = dependencies_.program().buffers;
+    for (size_t n = buffers.size();; ++n) {
+      std::string name = fmt::format("pieces.{}", n);
+      if (std::none_of(buffers.begin(), buffers.end(), [&](const loops::Buffer& b) { return b.name == name; }))
+        return name;
+    }
   }
 
   // Reduces the pieces; everything else that one row needs follows.
   loops::Region make_whole() const {
     loops::Region result{region_.name, region_.device, {}, {}};
     for (size_t v = 0; v < region_.vars.size(); ++v) {
-      if (VarId(v) == pieces_.var) result.vars.push_back({region_.vars[VarId(v)].name, pieces_.outer});
-      else if (!facts_.reduced.contains(VarId(v))) result.vars.push_back(region_.vars[VarId(v)]);
+      if (VarId(v) == pieces_.var)
+        result.vars.push_back({region_.vars[VarId(v)].name, pieces_.outer});
+      else if (!facts_.reduced.contains(VarId(v)))
+        result.vars.push_back(region_.vars[VarId(v)]);
     }
     BodyBuilder builder(result, symbol_facts());
     Renaming renaming{std::vector<StmtId>(region_.body.size()), {}, {}};
-    for (size_t v = 0; v < region_.vars.size(); ++v) renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
-    for (const auto& [old, partial] : partials_) {
-      const Stmt& stmt = region_.body[old];
-      StmtId load = builder.emit({loops::Load{partial.first, partial.second, {}, {}}, stmt.dtype, {}, stmt.origin});
-      loops::Reduce reduce{stmt.as<loops::Reduce>()->reduction, load, builder.vars_of_expr(piece_symbol_)};
-      builder.bind(old, builder.emit({reduce, stmt.dtype, {}, stmt.origin}), renaming);
+    for (size_t v = 0; v < region_.vars.size(); ++v)
+      renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
+    for (size_t p = 0; p < partials_.size(); ++p) {
+      const StmtId old = partials_[p].reduce;
+      const Reduction reduction = region_.body[old].as<loops::Reduce>()->reduction;
+      if (reduction == Reduction::Welford)
+        merge_welford(builder, p++, renaming);
+      else
+        builder.bind(old, reduce_pieces(builder, reduction, load_partial(builder, p)), renaming);
     }
     for (size_t s = 0; s < region_.body.size(); ++s) {
       const Stmt& stmt = region_.body[StmtId(s)];
@@ -201,6 +230,46 @@ class ReductionSplitter {
       if (effect && (stmt.vars & facts_.reduced).empty()) emit_with_operands(builder, StmtId(s), renaming);
     }
     return result;
+  }
+
+  StmtId load_partial(BodyBuilder& builder, size_t p) const {
+    const Stmt& stmt = region_.body[partials_[p].reduce];
+    return builder.emit({loops::Load{partials_[p].buffer, partials_[p].coords, {}, {}}, stmt.dtype, {}, stmt.origin});
+  }
+  StmtId reduce_pieces(BodyBuilder& builder, Reduction reduction, StmtId operand) const {
+    const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype, 0);
+    return builder.emit({loops::Reduce{reduction, operand, builder.vars_of_expr(piece_symbol_)}, dtype, {}, {}});
+  }
+  StmtId apply(BodyBuilder& builder, ScalarOp op, std::vector<StmtId> operands, DType dtype) const {
+    return builder.emit({loops::Apply{op, std::move(operands)}, dtype, {}, {}});
+  }
+
+  // Pieces of n elements with means m_i and squared deviations d_i: the mean is that of the m_i, the squared deviation
+  // sum(d_i) + n * sum((m_i - mean)^2).
+  void merge_welford(BodyBuilder& builder, size_t p, Renaming& renaming) const {
+    const StmtId old = partials_[p].reduce;
+    const DType dtype = region_.body[old].dtype;
+    auto as_scalar = [&](sym::Expr count) {
+      StmtId index = builder.emit({loops::Index{count}, DType::I64, {}, {}});
+      return apply(builder, ScalarOp::Cast, {index}, dtype);
+    };
+    sym::Expr piece_length = pieces_.inner;
+    for (size_t v = 0; v < region_.vars.size(); ++v)
+      if (facts_.reduced.contains(VarId(v)) && VarId(v) != pieces_.var)
+        piece_length = piece_length * region_.vars[VarId(v)].extent;
+    StmtId piece_mean = load_partial(builder, p), piece_deviation = load_partial(builder, p + 1);
+    StmtId sum = reduce_pieces(builder, Reduction::Sum, piece_mean);
+    StmtId mean = apply(builder, ScalarOp::Div, {sum, as_scalar(pieces_.outer)}, dtype);
+    StmtId off = apply(builder, ScalarOp::Sub, {piece_mean, mean}, dtype);
+    StmtId between = reduce_pieces(builder, Reduction::Sum, apply(builder, ScalarOp::Mul, {off, off}, dtype));
+    StmtId within = reduce_pieces(builder, Reduction::Sum, piece_deviation);
+    StmtId weighted = apply(builder, ScalarOp::Mul, {between, as_scalar(piece_length)}, dtype);
+    StmtId deviation = apply(builder, ScalarOp::Add, {within, weighted}, dtype);
+    builder.bind(old, mean, renaming);
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      const auto* project = region_.body[StmtId(s)].as<loops::Project>();
+      if (project && project->of == old) builder.bind(StmtId(s), project->result == 0 ? mean : deviation, renaming);
+    }
   }
 
   void emit_with_operands(BodyBuilder& builder, StmtId old, Renaming& renaming) const {
@@ -219,7 +288,12 @@ class ReductionSplitter {
   loops::Region pieces_region_;
   sym::Expr piece_symbol_, position_;
   StmtId mask_;
-  std::vector<std::pair<StmtId, std::pair<BufferId, std::vector<sym::Expr>>>> partials_;
+  struct Partial {
+    StmtId reduce;  // of the region that is split; welford has two partials, mean and deviation
+    BufferId buffer;
+    std::vector<sym::Expr> coords;
+  };
+  std::vector<Partial> partials_;
 };
 
 }  // namespace

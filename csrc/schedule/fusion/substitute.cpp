@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/region_rewrite.h"
+#include "schedule/fusion/observed.h"
 #include "schedule/fusion/substitution.h"
 #include "support/error.h"
 
@@ -30,11 +31,11 @@ Renaming producer_renaming(const loops::Region& producer, const loops::ExprMap& 
   return renaming;
 }
 
-// A region reduces over what its operand varies over; a body where that no longer holds cannot be expressed.
+// A region reduces over variables that its operand varies over; a body where that no longer holds cannot be expressed.
 bool is_expressible(const loops::Region& region) {
   return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
-    return !reduce || reduce->over.subset_of(region.body[reduce->operand].vars);
+    return !reduce || (!reduce->over.empty() && reduce->over.subset_of(region.body[reduce->operand].vars));
   });
 }
 
@@ -45,22 +46,26 @@ FusedBody finished(loops::Region region, bool aligned) {
 }
 
 bool is_inlinable(const loops::Region& producer) {
-  return std::none_of(producer.body.begin(), producer.body.end(), [](const Stmt& stmt) {
-    return stmt.as<loops::Reduce>() || stmt.as<loops::Check>();
-  });
+  return std::none_of(producer.body.begin(), producer.body.end(),
+                      [](const Stmt& stmt) { return stmt.as<loops::Reduce>() || stmt.as<loops::Check>(); });
 }
 
 class Inliner {
  public:
   Inliner(const loops::Program& program, const Substitution& substitution, loops::Region& result)
-      : producer_(substitution.producer()), consumer_(substitution.consumer()), uses_(substitution.uses()),
-        builder_(result, program.facts), consumer_renaming_(identity_renaming(consumer_)) {}
+      : producer_(substitution.producer()),
+        consumer_(substitution.consumer()),
+        uses_(substitution.uses()),
+        builder_(result, program.facts),
+        consumer_renaming_(identity_renaming(consumer_)) {}
 
   void run() {
     for (size_t s = 0; s < consumer_.body.size(); ++s) {
       auto use = std::find_if(uses_.begin(), uses_.end(), [&](const Use& u) { return u.load == StmtId(s); });
-      if (use == uses_.end()) builder_.emit_renamed(consumer_, StmtId(s), consumer_renaming_);
-      else builder_.bind(StmtId(s), compute(*use), consumer_renaming_);
+      if (use == uses_.end())
+        builder_.emit_renamed(consumer_, StmtId(s), consumer_renaming_);
+      else
+        builder_.bind(StmtId(s), compute(*use), consumer_renaming_);
     }
   }
 
@@ -74,7 +79,9 @@ class Inliner {
     Renaming renaming = producer_renaming(producer_, values, builder_);
     mask_ = load.mask.valid() ? consumer_renaming_.statements[load.mask.index()] : StmtId();
     StmtId value = emit(producer_.body[use.store].as<loops::Store>()->value, renaming);
-    return mask_.valid() ? choose(value, load.otherwise) : value;
+    if (!mask_.valid()) return value;
+    if (!observations_) observations_.emplace(consumer_);
+    return observations_->only_under_mask(use.load) ? value : choose(value, load.otherwise);
   }
 
   StmtId emit(StmtId old, Renaming& renaming) {
@@ -109,6 +116,7 @@ class Inliner {
   BodyBuilder builder_;
   Renaming consumer_renaming_;
   StmtId mask_;
+  std::optional<Observations> observations_;
 };
 
 FusedBody inline_uses(const loops::Program& program, const Substitution& substitution) {
@@ -121,7 +129,8 @@ FusedBody inline_uses(const loops::Program& program, const Substitution& substit
 }
 
 // All of the producer, then the consumer with its uses replaced.
-loops::Region concatenate(const loops::Program& program, const Substitution& substitution, const StillNeeded& still_needed) {
+loops::Region concatenate(const loops::Program& program, const Substitution& substitution,
+                          const StillNeeded& still_needed) {
   const loops::Region& producer = substitution.producer();
   const loops::Region& consumer = substitution.consumer();
   loops::Region result{consumer.name, consumer.device, consumer.vars, {}};

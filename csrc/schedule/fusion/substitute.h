@@ -1,5 +1,5 @@
-// Fusion as substitution: the consumer's loads of what the producer stores become the producer's values, computed at the
-// coordinates where the consumer loads them. Whether the result is legal and worth it is asked elsewhere; here the
+// Fusion as substitution: the consumer's loads of what the producer stores become the producer's values, computed at
+// the coordinates where the consumer loads them. Whether the result is legal and worth it is asked elsewhere; here the
 // fused body is built, or the reason why that cannot be done is given.
 //
 // aligned: one substitution serves all loads and runs through the producer's space exactly once; everything that the

@@ -144,8 +144,8 @@ void Substitution::match_shared_loads(bool allow_divisions) {
       if (!b || b->buffer != a->buffer) continue;
       auto values = values_from_loads(*a, *b);
       if (!values || values->size() == values_.size()) continue;
-      const bool divides =
-          std::any_of(values->begin(), values->end(), [](const auto& entry) { return loops::has_division(entry.second); });
+      const bool divides = std::any_of(values->begin(), values->end(),
+                                       [](const auto& entry) { return loops::has_division(entry.second); });
       if (divides) {
         if (!undecided) undecided = std::move(values);
         continue;
@@ -160,8 +160,10 @@ void Substitution::match_shared_loads(bool allow_divisions) {
       }
     }
   }
-  if (chosen) values_ = std::move(*chosen);
-  else if (undecided && allow_divisions) values_ = std::move(*undecided);
+  if (chosen)
+    values_ = std::move(*chosen);
+  else if (undecided && allow_divisions)
+    values_ = std::move(*undecided);
 }
 
 // Any unused variable of equal extent will do; the innermost free one takes the innermost.

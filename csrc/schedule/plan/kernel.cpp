@@ -8,7 +8,6 @@
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/region_edit.h"
-#include "schedule/plan/split_reduction.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -24,29 +23,14 @@ using sym::Expr;
 // Above this a 32-bit index might overflow in a thread that stands past the end.
 constexpr int64_t index32_limit = (int64_t{1} << 31) - (int64_t{1} << 20);
 
-// The program's buffers and the temporaries that follow them.
-class Buffers {
- public:
-  Buffers(const loops::Program& program, const std::vector<loops::Buffer>& temporaries)
-      : program_(program), temporaries_(temporaries) {}
-  const loops::Buffer& operator[](loops::BufferId id) const {
-    size_t count = program_.buffers.size();
-    return id.index() < count ? program_.buffers[id] : temporaries_[id.index() - count];
-  }
-
- private:
-  const loops::Program& program_;
-  const std::vector<loops::Buffer>& temporaries_;
-};
-
 // Parameters in the order of their first access; the region's BufferIds become positions.
-void bind_parameters(Kernel& kernel, const Buffers& buffers, std::vector<loops::BufferId>& args) {
+void bind_parameters(Kernel& kernel, const loops::Program& program, std::vector<loops::BufferId>& args) {
   std::map<loops::BufferId, loops::BufferId> position;
   auto bind = [&](loops::BufferId& id, bool store) {
     auto [found, is_new] = position.try_emplace(id, loops::BufferId(args.size()));
     if (is_new) {
       args.push_back(id);
-      kernel.params.push_back({buffers[id].dtype, false, false, false});
+      kernel.params.push_back({program.buffers[id].dtype, false, false, false});
     }
     id = found->second;
     plan::Param& param = kernel.params[id.index()];
@@ -103,56 +87,29 @@ void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& tar
   }
 }
 
-void bound_indices(Kernel& kernel, const FlatRegion& flat, const Buffers& buffers,
+void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
                    const std::vector<loops::BufferId>& args) {
   Expr limit = max(points(flat, flat.space), points(flat, flat.row));
   for (loops::BufferId id : args) {
-    const loops::Buffer& buffer = buffers[id];
+    const loops::Buffer& buffer = program.buffers[id];
     limit = max(limit, storage_extent(buffer.sizes, buffer.strides, flat.facts));
   }
   kernel.index_limit = simplify(limit, flat.facts);
   kernel.always_index32 = bounds(kernel.index_limit, flat.facts).high < index32_limit;
 }
 
-void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const Buffers& buffers,
+void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
                       const std::vector<loops::BufferId>& args) {
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     std::vector<VarId> vars;
     for (size_t v = 0; v < kernel.region.vars.size(); ++v)
       if (stmt.vars.contains(VarId(v))) vars.push_back(VarId(v));
-    const loops::Buffer& buffer = buffers[args[access.buffer.index()]];
+    const loops::Buffer& buffer = program.buffers[args[access.buffer.index()]];
     int64_t elements = std::min(estimate(points(flat, vars), flat.facts),
                                 estimate(storage_extent(buffer.sizes, buffer.strides, flat.facts), flat.facts));
     (access.store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
   }
-}
-
-MappedKernel build_kernel(FlatRegion flat, const Buffers& buffers, const Target& target, const OriginTable& origins) {
-  name_variables(flat);
-  MappedRegion mapped = map_region(flat, target);
-  MappedKernel built;
-  Kernel& kernel = built.kernel;
-  kernel.device = flat.region.device;
-  kernel.region = flat.region;
-  kernel.symbols = collect_symbols(flat);
-  for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
-  kernel.facts = facts_of(flat, kernel.symbols);
-  kernel.mapping = mapped.mapping;
-  kernel.homes = mapped.schedule.homes;
-  kernel.segments = mapped.schedule.segments;
-  bind_parameters(kernel, buffers, built.args);
-  describe_accesses(kernel, flat, target);
-  bound_indices(kernel, flat, buffers, built.args);
-  estimate_traffic(kernel, flat, buffers, built.args);
-  kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const Stmt& stmt) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    return reduce && info(reduce->reduction).order_matters;
-  });
-  built.grid_x = grid_size(flat, kernel.mapping, target);
-  built.origin = main_origin(kernel.region);
-  built.hint = kernel_hint(kernel.region, origins);
-  return built;
 }
 
 }  // namespace
@@ -179,25 +136,36 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
   return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), facts);
 }
 
-MappedKernels build_kernels(const loops::Program& program, const loops::Region& region, const Target& target) {
+MappedKernel build_kernel(const loops::Program& program, const loops::Region& region, const Target& target) {
   if (region.device.type != target.device)
     throw_unsupported("region {} runs on {}, the target is {}", region.name, to_string(region.device), target.name);
   FlatRegion flat = flatten(program, region);
   order_variables(flat);
   merge_variables(flat);
-  MappedKernels built;
-  std::optional<SplitReduction> split = split_reduction(flat, target, loops::BufferId(program.buffers.size()));
-  if (!split) {
-    built.kernels.push_back(
-        build_kernel(std::move(flat), Buffers(program, built.temporaries), target, program.origins));
-    return built;
-  }
-  built.temporaries = std::move(split->temporaries);
-  Buffers buffers(program, built.temporaries);
-  built.kernels.push_back(build_kernel(std::move(split->partial), buffers, target, program.origins));
-  built.kernels.push_back(build_kernel(std::move(split->combine), buffers, target, program.origins));
-  built.kernels[0].hint += "_partial";
-  built.kernels[1].hint += "_combine";
+  name_variables(flat);
+  MappedRegion mapped = map_region(flat, target);
+
+  MappedKernel built;
+  Kernel& kernel = built.kernel;
+  kernel.device = region.device;
+  kernel.region = flat.region;
+  kernel.symbols = collect_symbols(flat);
+  for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
+  kernel.facts = facts_of(flat, kernel.symbols);
+  kernel.mapping = mapped.mapping;
+  kernel.homes = mapped.schedule.homes;
+  kernel.segments = mapped.schedule.segments;
+  bind_parameters(kernel, program, built.args);
+  describe_accesses(kernel, flat, target);
+  bound_indices(kernel, flat, program, built.args);
+  estimate_traffic(kernel, flat, program, built.args);
+  kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const Stmt& stmt) {
+    const auto* reduce = stmt.as<loops::Reduce>();
+    return reduce && info(reduce->reduction).order_matters;
+  });
+  built.grid_x = grid_size(flat, kernel.mapping, target);
+  built.origin = main_origin(kernel.region);
+  built.hint = kernel_hint(kernel.region, program.origins);
   return built;
 }
 

@@ -1,4 +1,4 @@
-// A region as kernels of the plan, with the launches that run it.
+// A region as a kernel of the plan, with the launch that runs it.
 #pragma once
 
 #include <string>
@@ -18,14 +18,8 @@ struct MappedKernel {
   std::string hint;  // C identifier made from what the kernel computes: "layer_norm_gelu"
 };
 
-struct MappedKernels {
-  std::vector<MappedKernel> kernels;       // one or, for a reduction cut in parts, two; in order
-  std::vector<loops::Buffer> temporaries;  // what they need besides the program's buffers
-};
-
-// Temporaries get the BufferIds that follow the program's. Unsupported if the region is not on the target's kind of
-// device.
-MappedKernels build_kernels(const loops::Program& program, const loops::Region& region, const Target& target);
+// Unsupported if the region is not on the target's kind of device.
+MappedKernel build_kernel(const loops::Program& program, const loops::Region& region, const Target& target);
 
 // Elements from a tensor's first to one past its last, as stored; exact for dense tensors, an upper bound otherwise.
 sym::Expr storage_extent(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides,

@@ -16,6 +16,10 @@ using plan::Buffer;
 using plan::Plan;
 using sym::Expr;
 
+// Kinds of inputs and outputs are the same list in both IRs.
+static_assert(static_cast<int>(plan::Input::Kind::Opaque) == static_cast<int>(loops::ProgramInput::Kind::Opaque));
+static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loops::ProgramOutput::Kind::None));
+
 Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime, Device arena_device) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
   if (lifetime.extern_owned) return Buffer::Kind::ExternOwned;
@@ -26,7 +30,7 @@ Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime, Devi
 class PlanBuilder {
  public:
   PlanBuilder(const loops::Program& program, const Target& target)
-      : program_(program), target_(target), lifetimes_(infer_lifetimes(program)) {
+      : program_(program), target_(target), lifetimes_(infer_lifetimes(program)), ids_(program.buffers.size()) {
     plan_.name = program.name;
     plan_.target = target.name;
     plan_.facts = program.facts;
@@ -34,7 +38,6 @@ class PlanBuilder {
   }
 
   Plan build() {
-    build_kernels_of_steps();
     declare_buffers();
     place_in_arena();
     for (size_t t = 0; t < program_.steps.size(); ++t) {
@@ -42,7 +45,7 @@ class PlanBuilder {
       each_buffer(Buffer::Kind::Own, [&](plan::BufferId id, const Lifetime& life) {
         if (life.first == step) plan_.steps.push_back(plan::Allocate{id});
       });
-      std::visit([&](const auto& s) { add_step(s, step); }, program_.steps[t]);
+      std::visit([&](const auto& s) { add_step(s); }, program_.steps[t]);
       for (Buffer::Kind kind : {Buffer::Kind::Own, Buffer::Kind::ExternOwned})
         each_buffer(kind, [&](plan::BufferId id, const Lifetime& life) {
           if (life.last == step && !life.is_output && !life.aliased_output) plan_.steps.push_back(plan::Free{id});
@@ -64,25 +67,6 @@ class PlanBuilder {
       plan::BufferId id = ids_[loops::BufferId(b)];
       if (id.valid() && plan_.buffers[id].kind == kind) f(id, lifetimes_[loops::BufferId(b)]);
     }
-  }
-
-  // Kernels first: they may need temporaries of their own.
-  void build_kernels_of_steps() {
-    kernels_of_step_.resize(program_.steps.size());
-    for (size_t t = 0; t < program_.steps.size(); ++t) {
-      const auto* region = std::get_if<loops::Region>(&program_.steps[t]);
-      if (!region) continue;
-      MappedKernels mapped = build_kernels(program_, *region, target_);
-      kernels_of_step_[t] = std::move(mapped.kernels);
-      for (loops::Buffer& buffer : mapped.temporaries) {
-        Lifetime lifetime;
-        lifetime.first = lifetime.last = static_cast<int>(t);
-        lifetime.used = true;
-        lifetimes_.push_back(lifetime);
-        program_.buffers.push_back(std::move(buffer));
-      }
-    }
-    ids_.resize(program_.buffers.size());
   }
 
   // The device of the first temporary of the target's kind; what lives elsewhere is allocated by itself.
@@ -123,16 +107,15 @@ class PlanBuilder {
     plan_.arena_bytes = layout.bytes;
   }
 
-  void add_step(const loops::Region&, int step) {
-    for (MappedKernel& mapped : kernels_of_step_[static_cast<size_t>(step)]) {
-      plan::Launch launch;
-      launch.symbol_args = mapped.symbol_args;
-      launch.grid_x = mapped.grid_x;
-      launch.origin = mapped.origin;
-      for (loops::BufferId arg : mapped.args) launch.args.push_back(ids_[arg]);
-      launch.kernel = intern_kernel(std::move(mapped));
-      plan_.steps.push_back(std::move(launch));
-    }
+  void add_step(const loops::Region& region) {
+    MappedKernel mapped = build_kernel(program_, region, target_);
+    plan::Launch launch;
+    launch.symbol_args = mapped.symbol_args;
+    launch.grid_x = mapped.grid_x;
+    launch.origin = mapped.origin;
+    for (loops::BufferId arg : mapped.args) launch.args.push_back(ids_[arg]);
+    launch.kernel = intern_kernel(std::move(mapped));
+    plan_.steps.push_back(std::move(launch));
   }
 
   plan::KernelId intern_kernel(MappedKernel mapped) {
@@ -150,7 +133,7 @@ class PlanBuilder {
     return {ids_[view.buffer], view.dtype, view.sizes, view.strides, view.offset};
   }
 
-  void add_step(const loops::ExternCall& from, int) {
+  void add_step(const loops::ExternCall& from) {
     plan::CallExtern call;
     call.callee = from.callee;
     call.overload = from.overload;
@@ -189,10 +172,9 @@ class PlanBuilder {
     }
   }
 
-  loops::Program program_;  // gains the kernels' temporaries
+  const loops::Program& program_;
   const Target& target_;
   IdVector<loops::BufferId, Lifetime> lifetimes_;
-  std::vector<std::vector<MappedKernel>> kernels_of_step_;
   IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
   std::map<std::string, plan::KernelId> kernels_;  // by text without name
   Plan plan_;

@@ -166,12 +166,15 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
                target.multiprocessors)
       mapping.vector_width /= 2;
   mapping.columns_per_block = strip_width(mapping.vector_width);
-  int groups = mapping.columns_per_block / mapping.vector_width;
+  auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
+  // A thread adds up a few rows before threads meet; short rows leave room for wider strips.
   int64_t length = estimate(points(flat, flat.row), flat.facts);
   int64_t threads = length >= 4096 ? 512 : 256;
-  mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length), 1, threads / groups));
+  mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
+  int64_t width = estimate(columns, flat.facts);
+  while (groups() * mapping.threads_per_row < 128 && mapping.columns_per_block < width) mapping.columns_per_block *= 2;
   mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / mapping.threads_per_row), 1, 4));
-  mapping.block_threads = groups * mapping.threads_per_row;
+  mapping.block_threads = groups() * mapping.threads_per_row;
 }
 
 void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mapping) {
@@ -218,9 +221,13 @@ MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Ma
     map_columns(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
   }
-  Schedule resident = schedule_resident(flat, false);
-  if (count_sweeps(resident) > 1 && try_resident_rows(flat, target, mapping, resident))
-    return {std::move(mapping), std::move(resident)};
+  // Where registers are too few for expensive values, computing those again is still cheaper than reading the row
+  // again.
+  for (bool expensive : {true, false}) {
+    Schedule resident = schedule_resident(flat, {.loads = true, .expensive = expensive});
+    if (count_sweeps(resident) > 1 && try_resident_rows(flat, target, mapping, resident))
+      return {std::move(mapping), std::move(resident)};
+  }
   map_looped_rows(flat, target, mapping);
   return {std::move(mapping), schedule_looped(flat)};
 }
@@ -229,7 +236,8 @@ MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Ma
 
 // Element operations below which a second thread does not pay.
 constexpr int64_t operations_for_thread = 65536;
-constexpr int64_t row_buffer_elements = 16384;
+// Resident values of a row must stay in a core's own caches.
+constexpr int64_t row_buffer_bytes = 65536;
 
 int64_t operations_at_point(const FlatRegion& flat) {
   int64_t operations = 0;
@@ -253,9 +261,10 @@ MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
     if (mapping.kind == MappingKind::Columns) {
       mapping.columns_per_block = 4 * mapping.vector_width;
       points_of_unit = length * mapping.columns_per_block;
-    } else if (Expr row = points(flat, flat.row); row.is_constant() && row.constant() <= row_buffer_elements) {
-      Schedule resident = schedule_resident(flat, true);
-      mapping.resident = resident.resident_bytes > 0;
+    } else if (Expr row = points(flat, flat.row); row.is_constant()) {
+      Schedule resident = schedule_resident(flat, {.loads = false, .expensive = true});
+      int64_t bytes = row.constant() * resident.resident_bytes;
+      mapping.resident = bytes > 0 && bytes <= row_buffer_bytes;
       if (mapping.resident) schedule = std::move(resident);
     }
   }

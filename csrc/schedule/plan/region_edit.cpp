@@ -52,7 +52,7 @@ Stmt BodyCopier::renamed(StmtId old) const {
 }
 
 StmtId BodyCopier::copy(StmtId old) {
-  StmtId now = insert(renamed(old));
+  StmtId now = body_.push_back(renamed(old));
   replace(old, now);
   return now;
 }

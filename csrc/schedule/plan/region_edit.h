@@ -21,7 +21,7 @@ void rewrite_expressions(loops::Stmt& stmt, F f) {
   }
 }
 
-// A new body made from an old one: statements are copied in order, others inserted between them.
+// A new body made from an old one: statements are copied in order, or replaced by others of the new body.
 class BodyCopier {
  public:
   explicit BodyCopier(const loops::Region& from) : from_(from), renamed_(from.body.size()) {}
@@ -29,7 +29,6 @@ class BodyCopier {
   // The old statement with operands as they are called in the new body; each must be copied or replaced already.
   loops::Stmt renamed(loops::StmtId old) const;
   loops::StmtId copy(loops::StmtId old);
-  loops::StmtId insert(loops::Stmt stmt) { return body_.push_back(std::move(stmt)); }
   void replace(loops::StmtId old, loops::StmtId now);
   const IdVector<loops::StmtId, loops::Stmt>& body() const { return body_; }
 

@@ -80,9 +80,15 @@ bool is_expensive(const Stmt& stmt) {
   return apply && info(apply->op).traits.transcendental;
 }
 
+// Operands that all rows share stay in near caches: only what differs from row to row is worth registers.
+bool must_be_kept(const FlatRegion& flat, const Stmt& stmt, Keeping keeping) {
+  bool differs = !(stmt.vars - flat.row_set()).empty() || flat.space.empty();
+  return (keeping.loads && stmt.as<loops::Load>() && differs) || (keeping.expensive && is_expensive(stmt));
+}
+
 }  // namespace
 
-std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int>& first, bool free_reloads) {
+std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int>& first, Keeping keeping) {
   const loops::Region& region = flat.region;
   size_t count = region.body.size();
   // Statement s is the edge in(s) -> out(s) whose capacity is its price.
@@ -96,8 +102,7 @@ std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int
     bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>() && !stmt.as<loops::Reduce>();
     if (is_value) {
       network.add(in(s), out(s), byte_size(stmt.dtype));
-      bool needs_keeping = (stmt.as<loops::Load>() && !free_reloads) || is_expensive(stmt);
-      if (needs_keeping) network.add(source, in(s), unlimited);
+      if (must_be_kept(flat, stmt, keeping)) network.add(source, in(s), unlimited);
     }
     for (StmtId operand : operands(stmt)) {
       size_t o = operand.index();

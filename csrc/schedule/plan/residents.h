@@ -7,9 +7,15 @@
 
 namespace cxxinductor::schedule {
 
+// What must be kept rather than had again.
+struct Keeping {
+  bool loads = false;      // memory is far: loads that vary over space are not repeated
+  bool expensive = false;  // nor are expensive operations
+};
+
 // first: the sweep in which a row-varying statement is first needed. The result marks statements; each statement that a
-// later sweep needs is marked or can be computed from marked ones without loads (unless free_reloads) and without
-// expensive operations. The marked statements have the fewest bytes, and among those are computed the latest.
-std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int>& first, bool free_reloads);
+// later sweep needs is marked or can be computed from marked ones without what `keeping` says must not be repeated. The
+// marked statements have the fewest bytes, and among such choices are computed the latest.
+std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int>& first, Keeping keeping);
 
 }  // namespace cxxinductor::schedule

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "schedule/plan/residents.h"
-
 namespace cxxinductor::schedule {
 namespace {
 
@@ -181,7 +179,8 @@ Schedule schedule_sweeps(const FlatRegion& flat, const Levels& levels, const std
   schedule.homes.resize(flat.region.body.size(), Home::Local);
   for (size_t s = 0; s < resident.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
-    if (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>()) schedule.homes[StmtId(s)] = Home::Row;
+    bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>();
+    if (is_value && (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>())) schedule.homes[StmtId(s)] = Home::Row;
     if (resident[s]) schedule.homes[StmtId(s)] = Home::Resident;
   }
   return schedule;
@@ -198,11 +197,11 @@ Schedule schedule_looped(const FlatRegion& flat) {
   return schedule_sweeps(flat, levels, none);
 }
 
-Schedule schedule_resident(const FlatRegion& flat, bool free_reloads) {
+Schedule schedule_resident(const FlatRegion& flat, Keeping keeping) {
   if (flat.row.empty()) return single_sweep(flat);
   Levels levels(flat);
-  std::vector<bool> resident = choose_residents(flat, levels.first(), free_reloads);
-  while (delay_a_store(flat, levels, resident)) resident = choose_residents(flat, levels.first(), free_reloads);
+  std::vector<bool> resident = choose_residents(flat, levels.first(), keeping);
+  while (delay_a_store(flat, levels, resident)) resident = choose_residents(flat, levels.first(), keeping);
   return schedule_sweeps(flat, levels, resident);
 }
 

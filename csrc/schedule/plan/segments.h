@@ -5,6 +5,7 @@
 
 #include "ir/plan/plan.h"
 #include "schedule/plan/flat_region.h"
+#include "schedule/plan/residents.h"
 
 namespace cxxinductor::schedule {
 
@@ -18,9 +19,8 @@ struct Schedule {
 // Every sweep loads and computes again what it needs.
 Schedule schedule_looped(const FlatRegion& flat);
 
-// Values that several sweeps need are Resident, or cheap to compute from Resident ones; the choice has the fewest
-// bytes. free_reloads: memory that was read a moment ago is as near as a Resident array (a CPU's cache), so only what
-// is expensive to compute is kept.
-Schedule schedule_resident(const FlatRegion& flat, bool free_reloads);
+// Values that several sweeps need are Resident, or computed again from Resident ones as `keeping` allows; the choice
+// has the fewest bytes.
+Schedule schedule_resident(const FlatRegion& flat, Keeping keeping);
 
 }  // namespace cxxinductor::schedule

@@ -114,8 +114,8 @@ std::vector<std::string> body_of(const std::string& text) {
   std::istringstream stream(text);
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) {
-    if (const size_t comment = line.find(';'); comment != std::string::npos) line.resize(comment);
-    while (!line.empty() && line.back() == ' ') line.pop_back();
+    if (const size_t origin = line.find(" from \""); origin != std::string::npos) line.resize(origin);
+    for (size_t fixed; (fixed = line.find(" fixed")) != std::string::npos;) line.erase(fixed, 6);
     const size_t start = line.find_first_not_of(' ');
     if (start == std::string::npos || line[start] != '%') continue;
     lines.push_back(line.substr(start));

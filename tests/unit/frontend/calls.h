@@ -56,7 +56,7 @@ class Calls {
   Device device_;
 };
 
-// The nodes' lines of a printed graph, without the signature and the return line, comments stripped.
+// The nodes' lines of a printed graph, without their origins and without the mark that an output's layout is fixed.
 std::vector<std::string> body_of(const std::string& text);
 size_t count_externs(const graph::Graph& graph);
 

@@ -24,7 +24,7 @@ std::string failure(std::string_view text) {
 }  // namespace
 
 TEST_CASE("every kind of graph node survives print and parse", "[ir][graph]") {
-  const char* text = R"(graph @all on cuda:0(%x: bf16[s0, 1000] strides [1, s0], %b: bf16[1000] from "self.bias", %i: i64[7], %c: bool[s0, 1000], %k: f32[] flexible on cpu, sym s0, sym u from "pos", opaque from "gen") where 1 <= s0 <= 65536, u <= 9, 8 | s0 {
+  const char* text = R"(graph @all on cuda:0 (%x: bf16[s0, 1000] strides [1, s0], %b: bf16[1000] from "self.bias", %i: i64[7], %c: bool[s0, 1000], %k: f32[] flexible on cpu, sym s0, sym u from "pos", opaque from "gen") where 1 <= s0 <= 65536, u <= 9, 8 | s0 {
   %0: bf16[s0, 1000] = expand(%b)
   %1 = add(%x, %0) from "model.py":12 "h.0" "aten.add.Tensor"
   %2 = cast<f32>(%1)

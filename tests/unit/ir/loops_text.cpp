@@ -12,7 +12,7 @@ using loops::print;
 
 namespace {
 
-const char* const every_kind = R"(program @all on cuda:0(@x: bf16[s0, 1000] strides [1000, 1], sym s0, @i: i64[7], @c: bool[s0] flexible on cpu, opaque from "gen") where 1 <= s0 <= 65536 {
+const char* const every_kind = R"(program @all on cuda:0 (@x: bf16[s0, 1000], sym s0, @i: i64[7], @c: bool[s0] flexible on cpu, opaque from "gen") where 1 <= s0 <= 65536 {
   output @y: f32[s0, 7]
   output @m: f32[s0]
   temporary @t: bf16[s0, 1000] strides [1, s0] fixed
@@ -39,7 +39,7 @@ const char* const every_kind = R"(program @all on cuda:0(@x: bf16[s0, 1000] stri
     %5 = cast<f32>(%4)  ; (i k)
     store @y[i, k] = %5 if %3  ; (i k)
   }
-  @r = extern "aten::f.x"($0, $1, $2) with (@t, expr(s0), view @x: bf16[s0] strides [1000] offset (3)) alias [-1] mutates [0] ordered no_cache from "m.py":1 "" ""
+  @r = extern "aten::f.x"($0, $1, $2) with (@t, expr(s0), view @x: bf16[s0] strides [1000] offset (3)) mutates [0] ordered no_cache from "m.py":1 "" ""
   return @y, @m, @r, view @x: bf16[s0] strides [1000] offset (s0 + 3), expr(2*s0), none
 }
 )";

@@ -39,7 +39,7 @@ TEST_CASE("an entry is found by its key and survives the process's cache object"
     CHECK(cache.put("k", "value"));
     CHECK(cache.put("empty", ""));
   }
-  struct stat info{};
+  struct stat info {};
   REQUIRE(::stat(inside.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0700);
   DiskCache cache(inside, "build 1");

@@ -1,5 +1,7 @@
 #include <algorithm>
 
+#include "ir/plan/text.h"
+#include "ir/plan/verify.h"
 #include "unit/catch.h"
 #include "unit/schedule/plan_programs.h"
 
@@ -135,23 +137,16 @@ TEST_CASE("a sum across rows is a column kernel") {
   }
 }
 
-TEST_CASE("a tall column sum is cut in parts") {
-  const plan::Plan plan = plan_for(tall_column_sum, gpu());
-  REQUIRE(plan.kernels.size() == 2);
-  const Kernel& partial = plan.kernels[plan::KernelId(0)];
-  CHECK(partial.mapping.kind == MappingKind::Columns);
-  CHECK(partial.params[1].dtype == DType::F32);
-  CHECK(partial.name.ends_with("_partial"));
-  CHECK(plan.kernels[plan::KernelId(1)].mapping.kind == MappingKind::Columns);
-  CHECK(first_launch(plan).grid_x.constant() >= 100);
-  CHECK(plan_for(tall_column_sum, cpu()).kernels.size() == 1);
+TEST_CASE("an access whose mask varies within a group is no vector") {
+  const Kernel kernel = only_kernel(plan_for(padded_cat, gpu()));
+  CHECK(count_access(kernel, AccessKind::Strided) == 2);
 }
 
-TEST_CASE("a full sum is two launches of many blocks and one") {
-  const plan::Plan plan = plan_for(full_sum, gpu());
-  REQUIRE(plan.kernels.size() == 2);
-  CHECK(first_launch(plan).grid_x.constant() >= 16);
-  CHECK(plan.kernels[plan::KernelId(1)].mapping.space.empty());
+TEST_CASE("channels-last operands are walked in memory order") {
+  const Kernel kernel = only_kernel(plan_for(channels_last, gpu()));
+  REQUIRE(kernel.region.vars.size() == 2);
+  CHECK(kernel.region.vars[loops::VarId(0)].extent == sym::Expr(16 * 32 * 32));
+  CHECK(kernel.mapping.vector_width == 8);
 }
 
 TEST_CASE("a transposed load goes through shared tiles") {
@@ -175,6 +170,103 @@ TEST_CASE("gathered rows are read in vectors") {
   CHECK(kernel.mapping.vector_width == 4);
   CHECK(count_access(kernel, AccessKind::Vector) == 2);
   CHECK(count_access(kernel, AccessKind::Broadcast) == 1);
+}
+
+TEST_CASE("a short sum across long rows needs no meeting of threads") {
+  const Kernel kernel = only_kernel(plan_for(R"(
+program @short on DEVICE (@x: f32[4, 65536]) {
+  output @y: f32[65536]
+  region @n0 over j < 65536, k < 4 {
+    %0 = load @x[k, j]
+    %1 = reduce<sum>(%0) over k
+    store @y[j] = %1
+  }
+  return @y
+})",
+                                             gpu()));
+  CHECK(kernel.mapping.kind == MappingKind::Columns);
+  CHECK(kernel.mapping.threads_per_row == 1);
+  CHECK(kernel.mapping.block_threads >= 128);
+}
+
+TEST_CASE("what is updated in place is stored after the last sweep that loads it") {
+  const Kernel kernel = only_kernel(plan_for(R"(
+program @in_place on DEVICE (@x: f32[64, s0]) where 1 <= s0 <= 100000 {
+  output @y: f32[64]
+  region @n0 over i < 64, j < s0 {
+    %0 = load @x[i, j]
+    %1 = add(%0, %0)
+    store @x[i, j] = %1
+    %3 = reduce<max>(%1) over j
+    %4 = sub(%1, %3)
+    %5 = reduce<sum>(%4) over j
+    store @y[i] = %5
+  }
+  return @x, @y
+})",
+                                             gpu()));
+  REQUIRE(count_sweeps(kernel) == 2);
+  loops::StmtId load(0), store(2);
+  size_t last_load = 0, stored = 0;
+  for (size_t g = 0; g < kernel.segments.size(); ++g)
+    for (loops::StmtId id : kernel.segments[g].stmts) {
+      if (id == load) last_load = g;
+      if (id == store) stored = g;
+    }
+  CHECK(last_load == 1);
+  CHECK(stored == 1);
+}
+
+TEST_CASE("rows too long for their exponentials stay resident without them") {
+  const Kernel kernel = only_kernel(plan_for(R"(
+program @long_softmax on DEVICE (@x: bf16[512, 65536]) {
+  output @y: bf16[512, 65536]
+  region @n0 over i < 512, j < 65536 {
+    %0 = load @x[i, j]
+    %1 = cast<f32>(%0)
+    %2 = reduce<max>(%1) over j
+    %3 = sub(%1, %2)
+    %4 = exp(%3)
+    %5 = reduce<sum>(%4) over j
+    %6 = div(%4, %5)
+    %7 = cast<bf16>(%6)
+    store @y[i, j] = %7
+  }
+  return @y
+})",
+                                             gpu()));
+  CHECK(kernel.mapping.resident);
+  CHECK(count_homes(kernel, Home::Resident) == 1);
+  CHECK(kernel.homes[loops::StmtId(0)] == Home::Resident);
+}
+
+TEST_CASE("a reduction over an expanded operand is sound") {
+  CHECK(plan::verify(plan_for(R"(
+program @expanded on DEVICE (@x: f32[8, 16] strides [1, 0]) {
+  output @y: f32[8]
+  region @n0 over i < 8, j < 16 {
+    %0 = load @x[i, j]
+    %1 = reduce<sum>(%0) over j
+    store @y[i] = %1
+  }
+  return @y
+})",
+                              gpu()))
+            .empty());
+}
+
+TEST_CASE("plans are sound, print the same every time and read back") {
+  for (const Target& target : {gpu(), cpu()})
+    for (const char* text : all_programs) {
+      plan::Plan plan = plan_for(text, target);
+      INFO(target.name << " " << plan.name);
+      std::vector<std::string> broken = plan::verify(plan);
+      INFO((broken.empty() ? "" : broken.front()));
+      CHECK(broken.empty());
+      std::string printed = plan::print(plan);
+      CHECK(plan::print(plan_for(text, target)) == printed);
+      CHECK(plan::print(plan::parse(printed)) == printed);
+    }
 }
 
 TEST_CASE("equal regions are one kernel") {

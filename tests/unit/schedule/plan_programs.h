@@ -133,9 +133,9 @@ program @column_sum on DEVICE (@x: f32[256, 96]) {
 })";
 
 inline constexpr const char* tall_column_sum = R"(
-program @tall_column_sum on DEVICE (@x: bf16[8192, 128]) {
+program @tall_column_sum on DEVICE (@x: bf16[512, 128]) {
   output @y: bf16[128]
-  region @n0 over j < 128, k < 8192 {
+  region @n0 over j < 128, k < 512 {
     %0 = load @x[k, j]
     %1 = cast<f32>(%0)
     %2 = reduce<sum>(%1) over k
@@ -153,6 +153,69 @@ program @full_sum on DEVICE (@x: f32[128, 1024]) {
     %1 = mul(%0, %0)
     %2 = reduce<sum>(%1) over i, j
     store @y[] = %2
+  }
+  return @y
+})";
+
+// Batch norm's statistics: few channels, long rows.
+inline constexpr const char* channel_statistics = R"(
+program @channel_statistics on DEVICE (@x: f32[16, 4, 2048]) {
+  output @mean: f32[4]
+  output @var: f32[4]
+  region @n0 over c < 4, n < 16, p < 2048 {
+    %0 = load @x[n, c, p]
+    %1 = reduce<welford>(%0) over n, p
+    %2 = project<1>(%1)
+    %3 = constant f32(32768)
+    %4 = div(%2, %3)
+    store @mean[c] = %1
+    store @var[c] = %4
+  }
+  return @mean, @var
+})";
+
+inline constexpr const char* long_row_sum = R"(
+program @long_row_sum on DEVICE (@x: f64[32768]) {
+  output @y: f64[]
+  region @n0 over j < 32768 {
+    %0 = load @x[j]
+    %1 = reduce<sum>(%0) over j
+    store @y[] = %1
+  }
+  return @y
+})";
+
+inline constexpr const char* padded_cat = R"(
+program @padded_cat on DEVICE (@x: f32[12, 20], @y: f32[12, 9]) {
+  output @z: f32[12, 32]
+  region @n0 over i < 12, j < 32 {
+    %0 = index (j)
+    %1 = constant i64(20)
+    %2 = lt(%0, %1)
+    %3 = load @x[i, j] if %2 else f32(0)
+    %4 = constant i64(29)
+    %5 = lt(%0, %4)
+    %6 = constant i64(19)
+    %7 = gt(%0, %6)
+    %8 = logical_and(%5, %7)
+    %9 = load @y[i, j - 20] if %8 else f32(0.5)
+    %10 = add(%3, %9)
+    store @z[i, j] = %10
+  }
+  return @z
+})";
+
+inline constexpr const char* channels_last = R"(
+program @channels_last on DEVICE (@x: f16[16, 8, 32, 32] strides [8192, 1, 256, 8], @b: f16[8]) {
+  output @y: f16[16, 8, 32, 32] strides [8192, 1, 256, 8]
+  region @n0 over n < 16, c < 8, h < 32, w < 32 {
+    %0 = load @x[n, c, h, w]
+    %1 = load @b[c]
+    %2 = cast<f32>(%0)
+    %3 = cast<f32>(%1)
+    %4 = add(%2, %3)
+    %5 = cast<f16>(%4)
+    store @y[n, c, h, w] = %5
   }
   return @y
 })";
@@ -226,8 +289,9 @@ program @two_blocks on DEVICE (@x: f32[32, 256], @w1: f32[256], @w2: f32[256]) {
   return @y
 })";
 
-inline constexpr const char* all_programs[] = {gelu_bias,     flat_add,   softmax,         softmax_dynamic_row,
-                                               layer_norm,    column_sum, tall_column_sum, full_sum,
-                                               transpose_add, arg_max,    embedding,       two_blocks};
+inline constexpr const char* all_programs[] = {gelu_bias,          flat_add,     softmax,         softmax_dynamic_row,
+                                               layer_norm,         column_sum,   tall_column_sum, full_sum,
+                                               channel_statistics, long_row_sum, padded_cat,      channels_last,
+                                               transpose_add,      arg_max,      embedding,       two_blocks};
 
 }  // namespace cxxinductor::schedule::test

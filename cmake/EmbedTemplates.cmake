@@ -1,0 +1,12 @@
+# cmake -DSOURCE_DIR=kernels_templates -DOUTPUT=file.cpp -P EmbedTemplates.cmake: every template as a string literal.
+file(GLOB_RECURSE files RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/*.h ${SOURCE_DIR}/*.cuh)
+list(SORT files)
+set(text "#include <string_view>\nnamespace cxxinductor::codegen {\nstruct EmbeddedTemplate {\n  std::string_view name, text;\n};\nextern const EmbeddedTemplate embedded_templates[];\nextern const unsigned long embedded_template_count;\nconst EmbeddedTemplate embedded_templates[] = {\n")
+set(count 0)
+foreach(name ${files})
+  file(READ ${SOURCE_DIR}/${name} content)
+  string(APPEND text "    {\"${name}\", R\"cxxi_text(${content})cxxi_text\"},\n")
+  math(EXPR count "${count} + 1")
+endforeach()
+string(APPEND text "};\nconst unsigned long embedded_template_count = ${count};\n}\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,39 @@
+#include "codegen/cuda/emit.h"
+
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/templates.h"
+#include "support/text_writer.h"
+
+namespace cxxinductor::codegen {
+
+std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const Target&,
+                      const OriginTable& origins) {
+  TextWriter out;
+  out.raw_line(template_text("cuda/prelude.cuh"));
+  out.raw_line(template_text("cuda/group.cuh"));
+  const bool reduces = std::any_of(kernels.begin(), kernels.end(), [](const plan::Kernel* kernel) {
+    return std::any_of(kernel->region.body.begin(), kernel->region.body.end(),
+                       [](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; });
+  });
+  if (reduces) out.raw_line(template_text("cuda/reduce.cuh"));
+  out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
+  out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
+  for (const plan::Kernel* kernel : kernels) {
+    out.blank();
+    out.line("#line 1 \"{}.cu\"", kernel->name);
+    CudaKernelEmitter(*kernel, variant, origins, out).emit();
+  }
+  return std::move(out).take();
+}
+
+CudaLaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
+  CudaLaunchShape shape;
+  shape.block_x = kernel.mapping.block_threads;
+  return shape;
+}
+
+bool cuda_has_checks(const plan::Kernel& kernel) { return CudaKernelEmitter::has_checks(kernel); }
+
+}  // namespace cxxinductor::codegen

@@ -1,0 +1,166 @@
+// Columns: a block takes a strip of neighbouring columns; threads with the same group of columns share its rows.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+constexpr int64_t kSharedBytes = 48 * 1024;
+
+int64_t state_bytes(const loops::Reduce& reduce, DType operand) {
+  const int64_t element = byte_size(compute_type(operand));
+  switch (reduce.reduction) {
+    case Reduction::Sum:
+    case Reduction::Prod:
+    case Reduction::Max:
+    case Reduction::Min:
+      return element;
+    case Reduction::Any:
+    case Reduction::All:
+      return 1;
+    case Reduction::ArgMax:
+    case Reduction::ArgMin:
+      return 16;
+    case Reduction::Welford:
+      return element == 8 ? 24 : 12;
+  }
+  return 24;
+}
+
+}  // namespace
+
+void CudaKernelEmitter::emit_columns() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int columns = mapping.columns_per_block, groups = columns / width_, threads = mapping.threads_per_row;
+  CXXI_CHECK(columns % width_ == 0 && groups * threads == mapping.block_threads,
+             "{}: {} threads for strips of {} columns by {}", kernel_.name, mapping.block_threads, columns, threads);
+  const sym::Expr size = kernel_.region.vars[vector_var_].extent;
+  const sym::Expr strips = sym::simplify(sym::ceil_div(size, columns), kernel_.facts);
+  dead_rows_ = !proven_multiple(size, columns);
+  if (groups > 1) out_.line("const int cxxi_column = threadIdx.x % {};", groups);
+  out_.line("const cxxi_uint cxxi_lane = threadIdx.x / {};", groups);
+  const std::vector<VarId> outer(mapping.space.begin(), mapping.space.end() - 1);
+  if (outer.empty()) {
+    out_.line("const cxxi_index cxxi_strip = cxxi_index(blockIdx.x) * {};", columns);
+  } else {
+    const std::string count = fmt::format("cxxi_uint({})", expression(strips, false));
+    out_.line("const cxxi_index cxxi_strip = cxxi_index(blockIdx.x % {}) * {};", count, columns);
+    out_.line("const cxxi_uint cxxi_outer = blockIdx.x / {};", count);
+    decode("cxxi_outer", outer, 1);
+  }
+  const std::string place = fmt::format("cxxi_strip{}", groups > 1 ? fmt::format(" + cxxi_column * {}", width_) : "");
+  if (dead_rows_) {
+    // Columns past the end take part in barriers as copies of the first ones that touch nothing.
+    out_.line("const bool cxxi_live = {} < {};", place, extent(vector_var_));
+    out_.line("const cxxi_index {} = cxxi_live ? {} : 0;", variable(vector_var_), place);
+  } else {
+    out_.line("const cxxi_index {} = {};", variable(vector_var_), place);
+  }
+  if (!whole_groups())
+    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+  int64_t shared = 0;
+  for (const Stmt& s : kernel_.region.body) {
+    const auto* reduce = s.as<loops::Reduce>();
+    if (!reduce) continue;
+    const int64_t states = int64_t{mapping.block_threads} * (has_lanes(stmt(reduce->operand)) ? width_ : 1);
+    shared = std::max(shared, states * state_bytes(*reduce, stmt(reduce->operand).dtype));
+  }
+  if (shared > kSharedBytes)
+    throw_unsupported("kernel {} needs {} bytes of shared memory a block, {} are there", kernel_.name, shared, kSharedBytes);
+  if (shared > 0) out_.line("__shared__ uint4 cxxi_shared[{}];", (shared + 15) / 16);
+  for (const plan::Segment& segment : kernel_.segments) emit_column_segment(segment);
+}
+
+void CudaKernelEmitter::emit_column_segment(const plan::Segment& segment) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  Body body;
+  body.lanes = width_ > 1;
+  for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  if (segment.kind == plan::Segment::Kind::Sweep) {
+    emit_points(segment);
+    return;
+  }
+  body.side_effects = mapping.threads_per_row > 1 ? "cxxi_lane == 0" : "";
+  if (dead_rows_) body.side_effects += body.side_effects.empty() ? "cxxi_live" : " && cxxi_live";
+  std::vector<StmtId> stmts;
+  for (StmtId id : segment.stmts) {
+    const Stmt& s = stmt(id);
+    if (kept_.count(id.index())) continue;
+    const bool value = !s.as<loops::Store>() && !s.as<loops::Check>();
+    if (value) {
+      // Values with one name for the rest of the kernel are computed where they are first listed.
+      kept_.insert(id.index());
+      if (has_lanes(s)) out_.line("{} w{}[{}];", cuda_type(s.dtype), id.index(), width_);
+    }
+    stmts.push_back(id);
+  }
+  emit_body(stmts, body);
+}
+
+void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int unroll = mapping.unroll, threads = mapping.threads_per_row;
+  std::vector<StmtId> reduces;
+  for (StmtId id : segment.stmts) {
+    const auto* reduce = stmt(id).as<loops::Reduce>();
+    if (!reduce) continue;
+    reduces.push_back(id);
+    const int lanes = has_lanes(stmt(reduce->operand)) ? width_ : 1;
+    const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
+    out_.line("{} r{}[{}];", state, id.index(), lanes);
+    out_.line("#pragma unroll");
+    out_.line("for (int e = 0; e < {}; ++e) r{}[e] = {}::start();", lanes, id.index(), state);
+  }
+  Body body;
+  body.lanes = width_ > 1;
+  for (const auto* list : {&mapping.space, &mapping.row})
+    for (VarId v : *list) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  body.position = "(long long)(cxxi_number)";
+  body.slot = "[u]";
+  open("{");
+  out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
+  open(fmt::format("for (cxxi_uint cxxi_first = cxxi_lane; {}cxxi_first < cxxi_points; cxxi_first += {}) {{",
+                   dead_rows_ ? "cxxi_live && " : "", threads * unroll));
+  const std::vector<StmtId> early = unroll > 1 ? early_loads(segment.stmts) : std::vector<StmtId>{};
+  for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
+  for (const bool loading : {true, false}) {
+    if (loading && early.empty()) continue;
+    if (!loading)
+      for (StmtId id : early) early_.insert(id.index());
+    if (unroll > 1) {
+      out_.line("#pragma unroll");
+      open(fmt::format("for (int u = 0; u < {}; ++u) {{", unroll));
+    }
+    out_.line("const cxxi_uint cxxi_number = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
+    if (unroll > 1) open("if (cxxi_number < cxxi_points) {");
+    decode("cxxi_number", mapping.row, 1);
+    loading ? emit_early_loads(early, body) : emit_body(segment.stmts, body);
+    if (unroll > 1) {
+      close();
+      close();
+    }
+  }
+  close();
+  close();
+  early_.clear();
+  const int groups = mapping.columns_per_block / width_;
+  for (StmtId id : reduces) {
+    const Stmt& s = stmt(id);
+    if (threads > 1) out_.line("cxxi_join_columns<{}, {}>(r{}, cxxi_shared);", threads, groups, id.index());
+    const std::string_view type = cuda_type(s.dtype);
+    if (has_lanes(s)) {
+      kept_.insert(id.index());
+      out_.line("{} w{}[{}];", type, id.index(), width_);
+      out_.line("#pragma unroll");
+      out_.line("for (int e = 0; e < {0}; ++e) w{1}[e] = cxxi_cast<{2}>(r{1}[e].result<0>());", width_, id.index(), type);
+    } else {
+      out_.line("const {0} v{1} = cxxi_cast<{0}>(r{1}[0].result<0>());", type, id.index());
+    }
+  }
+}
+
+}  // namespace cxxinductor::codegen

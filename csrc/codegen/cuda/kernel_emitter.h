@@ -1,0 +1,131 @@
+// One kernel's text for CUDA: the threads of its mapping around statements that are emitted once. Internal to codegen/cuda.
+//
+// Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width), p<parameter>,
+// v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value kept across sweeps, q<statement>
+// the operands of a reduction in one group, r<statement> its state.
+//
+// A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
+// stores and updates of reductions.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "codegen/cuda/emit.h"
+#include "ir/plan/plan.h"
+#include "support/text_writer.h"
+
+namespace cxxinductor::codegen {
+
+std::string_view cuda_type(DType dtype);  // "cxxi_bf16": as in memory. Throws Unsupported for opaque dtypes.
+std::string cuda_literal(const Scalar& value);
+// The row's spelling on operands of dtype, with these texts in its holes.
+std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands);
+// "cxxi_sum<float>"
+std::string cuda_state(Reduction reduction, DType operand);
+
+class CudaKernelEmitter {
+ public:
+  CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins, TextWriter& out);
+  void emit();
+  static bool has_checks(const plan::Kernel& kernel);
+
+ private:
+  using VarId = plan::VarId;
+  using StmtId = plan::StmtId;
+  using Stmt = loops::Stmt;
+
+  // What surrounds the statements that are being emitted.
+  struct Body {
+    bool lanes = false;         // groups of width_ lanes
+    std::string count;          // lanes of the group that exist; empty: all of them
+    std::string side_effects;   // who may store and check; empty: every thread
+    std::string slot;           // entry of the arrays of loaded groups: "[u]"; empty: they are no arrays
+    std::string item;           // entry of the Resident arrays: "[k]"
+    std::string position;       // of the group's first element in the row, for reductions
+    loops::VarSet running;      // variables that the segment runs over
+  };
+
+  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_columns.cpp).
+  void emit_signature();
+  void emit_pointwise();
+  void emit_tiles();
+  void emit_tile_loads(const std::vector<StmtId>& staged, int step);
+  void emit_rows();
+  void emit_row_start();
+  void declare_residents();
+  void emit_row_sweep(const plan::Segment& segment);
+  void emit_resident_items(const plan::Segment& segment);
+  void emit_looped_items(const plan::Segment& segment);
+  void emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading, const Body& body);
+  void join_row(const std::vector<StmtId>& reduces);
+  void emit_columns();
+  void emit_column_segment(const plan::Segment& segment);
+  void emit_points(const plan::Segment& segment);
+  // Declares x_ of `vars` (row-major) from a number; the last one is multiplied by `width`.
+  void decode(std::string_view number, const std::vector<VarId>& vars, int width);
+  std::string count_text(const std::vector<VarId>& vars, int width) const;
+  bool whole_groups() const { return !kernel_.mapping.vector_tail || width_ == 1; }
+
+  // Statements (kernel_statements.cpp).
+  void emit_body(const std::vector<StmtId>& stmts, const Body& body);
+  void emit_lanes(const std::vector<StmtId>& stmts, const Body& body);
+  void emit_after_lanes(const std::vector<StmtId>& stmts, const Body& body);
+  void emit_statement(StmtId id, const Body& body);
+  void emit_load(StmtId id, const loops::Load& load, const Body& body);
+  void emit_store(StmtId id, const loops::Store& store, const Body& body);
+  void emit_check(StmtId id, const loops::Check& check, const Body& body);
+  void emit_reduce(StmtId id, const loops::Reduce& reduce, const Body& body);
+  void emit_early_loads(const std::vector<StmtId>& loads, const Body& body);
+  void bring_values(const std::vector<StmtId>& stmts, const Body& body, bool of_lanes);
+  std::vector<StmtId> early_loads(const std::vector<StmtId>& stmts) const;
+  void assign(StmtId id, const std::string& value);
+  void keep(StmtId id, const Body& body);
+  void mark_origin(const Stmt& s);
+  void unmark_origin();
+
+  std::string wide_load(StmtId id, const loops::Load& load, const Body& body) const;
+  std::string scalar_load(StmtId id, const loops::Load& load, const Body& body, bool lane) const;
+  // Conditions under which an access may touch memory, joined by &&; empty: always.
+  std::string range_condition(sym::Expr offset) const;
+  std::string lane_condition(const Body& body) const;
+  std::string once_condition(loops::VarSet vars, const Body& body) const;
+  std::string origin_comment(const Stmt& s) const;
+
+  const Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
+  bool has_lanes(const Stmt& s) const { return width_ > 1 && vector_var_.valid() && s.vars.contains(vector_var_); }
+  bool is_wide(StmtId id) const {
+    return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector;
+  }
+  bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
+  bool resident(StmtId id) const { return kernel_.homes[id] == plan::Home::Resident; }
+  std::string variable(VarId v) const;
+  std::string extent(VarId v) const;
+  std::string integer(int64_t value) const;
+  // C text of e in the variant's index width; lane: inside the loop over lanes.
+  std::string expression(sym::Expr e, bool lane) const;
+  std::string wide_expression(sym::Expr e, bool lane) const;
+  std::string address(StmtId id, bool lane) const;
+  std::string storage(StmtId id) const;  // type of the array entry that holds a value of the statement
+  bool proven_multiple(sym::Expr e, int64_t divisor) const;
+  void open(std::string_view text);
+  void close(std::string_view text = "}");
+
+  const plan::Kernel& kernel_;
+  plan::Variant variant_;
+  const OriginTable& origins_;
+  TextWriter& out_;
+  VarId vector_var_;
+  int width_ = 1;
+  bool marked_ = false;  // a #line is in force
+  bool columns_ = false;  // values that do not vary over the row are arrays over the lanes
+  bool dead_rows_ = false;  // rows (Columns: columns) past the end have threads
+  std::set<uint32_t> early_;   // loads of the current segment that were made ahead of it
+  std::set<uint32_t> staged_;  // loads that are read from a shared tile
+  std::set<uint32_t> here_;    // statements of the current segment
+  std::set<uint32_t> kept_;    // lane values of Columns that have an array
+};
+
+}  // namespace cxxinductor::codegen

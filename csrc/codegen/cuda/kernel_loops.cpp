@@ -1,0 +1,194 @@
+// Signature, and the threads of Pointwise and Tiles kernels.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+constexpr int64_t kSharedBytes = 48 * 1024;  // what every device grants without asking
+
+}  // namespace
+
+CudaKernelEmitter::CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins,
+                                     TextWriter& out)
+    : kernel_(kernel), variant_(variant), origins_(origins), out_(out) {
+  const plan::Mapping& mapping = kernel.mapping;
+  const std::vector<VarId>& list = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
+  if (!list.empty()) {
+    vector_var_ = list.back();
+    width_ = mapping.vector_width;
+  }
+  columns_ = mapping.kind == plan::MappingKind::Columns;
+}
+
+bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
+  return std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
+                     [](const Stmt& s) { return s.as<loops::Check>() != nullptr; });
+}
+
+void CudaKernelEmitter::emit() {
+  emit_signature();
+  switch (kernel_.mapping.kind) {
+    case plan::MappingKind::Pointwise: emit_pointwise(); break;
+    case plan::MappingKind::Rows: emit_rows(); break;
+    case plan::MappingKind::Columns: emit_columns(); break;
+    case plan::MappingKind::Tiles: emit_tiles(); break;
+  }
+  close();
+}
+
+void CudaKernelEmitter::emit_signature() {
+  std::vector<std::string> arguments;
+  for (size_t i = 0; i < kernel_.params.size(); ++i) {
+    const plan::Param& param = kernel_.params[i];
+    arguments.push_back(fmt::format("{}{}* __restrict__ p{}", param.written ? "" : "const ", cuda_type(param.dtype), i));
+  }
+  for (const std::string& symbol : kernel_.symbols)
+    arguments.push_back("long long a" + expression(sym::Expr::symbol(symbol), false).substr(1));
+  if (has_checks(kernel_)) arguments.push_back("int* cxxi_record");
+  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
+  for (size_t i = 0; i < arguments.size(); ++i)
+    out_.line("    {}{}", arguments[i], i + 1 < arguments.size() ? "," : ") {");
+  if (arguments.empty()) out_.line("    ) {{");
+  out_.indent();
+  for (const std::string& symbol : kernel_.symbols) {
+    const std::string name = expression(sym::Expr::symbol(symbol), false);
+    out_.line("const cxxi_index {} = cxxi_index(a{});", name, name.substr(1));
+  }
+}
+
+std::string CudaKernelEmitter::count_text(const std::vector<VarId>& vars, int width) const {
+  sym::Expr count = 1;
+  for (size_t d = 0; d < vars.size(); ++d) {
+    const sym::Expr size = kernel_.region.vars[vars[d]].extent;
+    count = count * (d + 1 == vars.size() ? sym::ceil_div(size, width) : size);
+  }
+  count = sym::simplify(count, kernel_.facts);
+  return fmt::format("cxxi_uint({})", expression(count, false));
+}
+
+void CudaKernelEmitter::decode(std::string_view number, const std::vector<VarId>& vars, int width) {
+  if (vars.empty()) return;
+  std::string rest(number);
+  for (size_t d = vars.size(); d-- > 0;) {
+    const bool last = d + 1 == vars.size();
+    const std::string times = last && width > 1 ? fmt::format(" * {}", width) : "";
+    if (d == 0) {
+      out_.line("const cxxi_index {} = cxxi_index({}){};", variable(vars[0]), rest, times);
+      break;
+    }
+    sym::Expr size = kernel_.region.vars[vars[d]].extent;
+    if (last) size = sym::simplify(sym::ceil_div(size, width), kernel_.facts);
+    const std::string size_text = fmt::format("cxxi_uint({})", expression(size, false));
+    out_.line("const cxxi_index {} = cxxi_index({} % {}){};", variable(vars[d]), rest, size_text, times);
+    const std::string name = fmt::format("{}_{}", number, d);
+    out_.line("const cxxi_uint {} = {} / {};", name, rest, size_text);
+    rest = name;
+  }
+}
+
+bool CudaKernelEmitter::proven_multiple(sym::Expr e, int64_t divisor) const {
+  return sym::prove_divides(divisor, e, kernel_.facts);
+}
+
+// ---- Pointwise --------------------------------------------------------------------------------------------------
+
+void CudaKernelEmitter::emit_pointwise() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const plan::Segment& segment = kernel_.segments.at(0);
+  Body body;
+  body.lanes = width_ > 1;
+  for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  const int unroll = mapping.unroll;
+  out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
+  const auto enter = [&] {
+    const std::string block = unroll > 1 ? fmt::format("(cxxi_uint(blockIdx.x) * {} + u)", unroll) : "cxxi_uint(blockIdx.x)";
+    out_.line("const cxxi_uint cxxi_number = {} * {} + threadIdx.x;", block, mapping.block_threads);
+    open("if (cxxi_number < cxxi_groups) {");
+    decode("cxxi_number", mapping.space, width_);
+    if (!body.count.empty())
+      out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+  };
+  if (unroll == 1) {
+    enter();
+    emit_body(segment.stmts, body);
+    close();
+    return;
+  }
+  const std::vector<StmtId> early = early_loads(segment.stmts);
+  body.slot = "[u]";
+  for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
+  const std::string loop = fmt::format("for (int u = 0; u < {}; ++u) {{", unroll);
+  if (!early.empty()) {
+    out_.line("#pragma unroll");
+    open(loop);
+    enter();
+    emit_early_loads(early, body);
+    close();
+    close();
+  }
+  for (StmtId id : early) early_.insert(id.index());
+  out_.line("#pragma unroll");
+  open(loop);
+  enter();
+  emit_body(segment.stmts, body);
+  close();
+  close();
+}
+
+// ---- Tiles ------------------------------------------------------------------------------------------------------
+
+void CudaKernelEmitter::emit_tiles() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const plan::Segment& segment = kernel_.segments.at(0);
+  const int tile = mapping.tile, step = std::max(mapping.block_threads / tile, 1);
+  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  std::vector<StmtId> staged;
+  int64_t bytes = 0;
+  for (StmtId id : segment.stmts) {
+    if (kernel_.access[id] != plan::AccessKind::Staged) continue;
+    const int64_t more = int64_t{tile} * (tile + 1) * byte_size(stmt(id).dtype);
+    if (bytes + more > kSharedBytes) continue;  // read where it is used
+    bytes += more;
+    staged.push_back(id);
+  }
+  for (StmtId id : staged) out_.line("__shared__ {} t{}[{}][{}];", cuda_type(stmt(id).dtype), id.index(), tile, tile + 1);
+  const auto tiles = [&](VarId v) {
+    return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.facts), false);
+  };
+  out_.line("const int cxxi_x = threadIdx.x % {0}, cxxi_y = threadIdx.x / {0};", tile);
+  out_.line("const cxxi_uint cxxi_strip = blockIdx.x / cxxi_uint({});", tiles(across));
+  out_.line("const cxxi_index cxxi_across = cxxi_index(blockIdx.x % cxxi_uint({})) * {};", tiles(across), tile);
+  out_.line("const cxxi_index cxxi_along = cxxi_index(cxxi_strip % cxxi_uint({})) * {};", tiles(along), tile);
+  std::vector<VarId> outer;
+  for (VarId v : mapping.space)
+    if (v != across && v != along) outer.push_back(v);
+  if (!outer.empty()) {
+    out_.line("const cxxi_uint cxxi_outer = cxxi_strip / cxxi_uint({});", tiles(along));
+    decode("cxxi_outer", outer, 1);
+  }
+  const auto enter = [&](VarId fast, VarId slow, std::string_view fast_start, std::string_view slow_start) {
+    out_.line("#pragma unroll");
+    open(fmt::format("for (int k = 0; k < {}; k += {}) {{", tile, step));
+    out_.line("const cxxi_index {} = {} + cxxi_x, {} = {} + cxxi_y + k;", variable(fast), fast_start, variable(slow), slow_start);
+    open(fmt::format("if ({} < {} && {} < {}) {{", variable(fast), extent(fast), variable(slow), extent(slow)));
+  };
+  Body body;
+  for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
+  enter(along, across, "cxxi_along", "cxxi_across");
+  for (StmtId id : staged)
+    out_.line("t{}[cxxi_y + k][cxxi_x] = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), body, false));
+  close();
+  close();
+  out_.line("__syncthreads();");
+  for (StmtId id : staged) staged_.insert(id.index());
+  enter(across, along, "cxxi_across", "cxxi_along");
+  emit_body(segment.stmts, body);
+  close();
+  close();
+}
+
+}  // namespace cxxinductor::codegen

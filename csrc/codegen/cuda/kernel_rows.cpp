@@ -1,0 +1,243 @@
+// Rows: several threads share a row, keep its values in registers across sweeps, and join their reductions.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+namespace {
+
+// 32-bit registers that loads made ahead of a batch of items may take.
+constexpr int kEarlyRegisters = 64;
+
+}  // namespace
+
+void CudaKernelEmitter::emit_rows() {
+  emit_row_start();
+  declare_residents();
+  const plan::Mapping& mapping = kernel_.mapping;
+  loops::VarSet space;
+  for (VarId v : mapping.space) space |= loops::VarSet::of(v);
+  std::set<uint32_t> declared;
+  for (const plan::Segment& segment : kernel_.segments) {
+    if (segment.kind == plan::Segment::Kind::Sweep) {
+      emit_row_sweep(segment);
+      continue;
+    }
+    Body body;
+    body.running = space;
+    body.side_effects = mapping.threads_per_row > 1 ? "cxxi_lane == 0" : "";
+    if (dead_rows_) body.side_effects += body.side_effects.empty() ? "cxxi_live" : " && cxxi_live";
+    std::vector<StmtId> stmts;
+    for (StmtId id : segment.stmts)
+      if (declared.insert(id.index()).second) stmts.push_back(id);
+    emit_body(stmts, body);
+  }
+}
+
+void CudaKernelEmitter::emit_row_start() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block;
+  CXXI_CHECK(threads <= 32 || mapping.block_threads % 32 == 0, "{}: rows of {} threads in blocks of {}", kernel_.name, threads,
+             mapping.block_threads);
+  sym::Expr count = 1;
+  for (VarId v : mapping.space) count = count * kernel_.region.vars[v].extent;
+  dead_rows_ = rows > 1 && !proven_multiple(count, rows);
+  if (threads > 1) out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {};", threads);
+  if (mapping.space.empty() && rows == 1) return;
+  const std::string number =
+      rows > 1 ? fmt::format("cxxi_uint(blockIdx.x) * {} + threadIdx.x / {}", rows, threads) : "cxxi_uint(blockIdx.x)";
+  if (!dead_rows_) {
+    out_.line("const cxxi_uint cxxi_row = {};", number);
+  } else {
+    // A row past the end takes part in barriers as a copy of the last one that touches nothing.
+    out_.line("const cxxi_uint cxxi_rows = {};", count_text(mapping.space, 1));
+    out_.line("const cxxi_uint cxxi_place = {};", number);
+    out_.line("const bool cxxi_live = cxxi_place < cxxi_rows;");
+    out_.line("const cxxi_uint cxxi_row = cxxi_live ? cxxi_place : cxxi_rows - 1;");
+  }
+  decode("cxxi_row", mapping.space, 1);
+}
+
+void CudaKernelEmitter::declare_residents() {
+  for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
+    const StmtId id(i);
+    if (resident(id)) out_.line("{} w{}[{}] = {{}};", storage(id), i, kernel_.mapping.items_per_thread);
+  }
+}
+
+void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
+  std::vector<StmtId> reduces;
+  for (StmtId id : segment.stmts) {
+    const auto* reduce = stmt(id).as<loops::Reduce>();
+    if (!reduce) continue;
+    reduces.push_back(id);
+    const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
+    out_.line("{0} r{1} = {0}::start();", state, id.index());
+  }
+  kernel_.mapping.resident ? emit_resident_items(segment) : emit_looped_items(segment);
+  early_.clear();
+  join_row(reduces);
+}
+
+// One item of a thread: its loads alone, or its statements.
+void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading,
+                                  const Body& body) {
+  const std::vector<VarId>& row = kernel_.mapping.row;
+  decode("cxxi_number", row, width_);
+  if (!body.count.empty())
+    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+  if (loading) {
+    emit_early_loads(early, body);
+    return;
+  }
+  const bool positions = std::any_of(segment.stmts.begin(), segment.stmts.end(), [&](StmtId id) {
+    const auto* reduce = stmt(id).as<loops::Reduce>();
+    return reduce && info(reduce->reduction).takes_index;
+  });
+  if (positions) {
+    std::string text = row.empty() ? "0" : variable(row[0]);
+    for (size_t d = 1; d < row.size(); ++d) text = fmt::format("({}) * {} + {}", text, extent(row[d]), variable(row[d]));
+    out_.line("const long long cxxi_position = {};", text);
+  }
+  emit_body(segment.stmts, body);
+}
+
+void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  sym::Expr groups = 1;
+  for (size_t d = 0; d < mapping.row.size(); ++d) {
+    const sym::Expr size = kernel_.region.vars[mapping.row[d]].extent;
+    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, width_) : size);
+  }
+  CXXI_CHECK(groups.is_constant(), "{}: a resident row has no constant length", kernel_.name);
+  const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
+  CXXI_CHECK(int64_t{items} * threads >= groups.constant(), "{}: {} threads with {} items cannot hold {} groups", kernel_.name,
+             threads, items, groups.constant());
+  std::string guard = dead_rows_ ? "cxxi_live" : "";
+  if (int64_t{items} * threads != groups.constant())
+    guard += fmt::format("{}cxxi_number < {}u", guard.empty() ? "" : " && ", groups.constant());
+
+  const std::vector<StmtId> early = early_loads(segment.stmts);
+  int words = 0;
+  for (StmtId id : early) words += std::max(1, (has_lanes(stmt(id)) ? width_ : 1) * byte_size(stmt(id).dtype) / 4);
+  const int batch = early.empty() || items == 1 ? 1 : std::clamp(kEarlyRegisters / std::max(words, 1), 1, items);
+
+  Body body;
+  body.lanes = width_ > 1;
+  for (const auto* list : {&mapping.space, &mapping.row})
+    for (VarId v : *list) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  body.position = "cxxi_position";
+  body.item = items == 1 ? "[0]" : "[k]";
+  body.slot = "[u]";
+  const std::string lane = threads > 1 ? "cxxi_lane" : "cxxi_uint(0)";
+  const auto enter = [&](const std::string& item) {
+    out_.line("const cxxi_uint cxxi_number = {}{};", lane, items == 1 ? "" : fmt::format(" + {} * {}", item, threads));
+    open(guard.empty() ? "{" : fmt::format("if ({}) {{", guard));
+  };
+  if (batch == 1) {
+    if (items > 1) out_.line("#pragma unroll");
+    open(items > 1 ? fmt::format("for (int k = 0; k < {}; ++k) {{", items) : "{");
+    enter("k");
+    emit_item(segment, {}, false, body);
+    close();
+    close();
+    return;
+  }
+  // Loads of a batch of items first: they are in flight together.
+  const bool batches = batch < items;
+  if (batches) {
+    out_.line("#pragma unroll");
+    open(fmt::format("for (int k0 = 0; k0 < {}; k0 += {}) {{", items, batch));
+  } else {
+    open("{");
+  }
+  for (StmtId id : early)
+    if (!resident(id)) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), batch);
+  for (const bool loading : {true, false}) {
+    if (!loading)
+      for (StmtId id : early) early_.insert(id.index());
+    out_.line("#pragma unroll");
+    open(fmt::format("for (int u = 0; u < {}; ++u) {{", batch));
+    out_.line("const int k = {}u;", batches ? "k0 + " : "");
+    const bool uneven = batches && items % batch != 0;
+    if (uneven) open(fmt::format("if (k < {}) {{", items));
+    enter("k");
+    emit_item(segment, early, loading, body);
+    close();
+    if (uneven) close();
+    close();
+  }
+  close();
+}
+
+void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int unroll = mapping.unroll, threads = mapping.threads_per_row;
+  sym::Expr groups = 1;
+  for (size_t d = 0; d < mapping.row.size(); ++d) {
+    const sym::Expr size = kernel_.region.vars[mapping.row[d]].extent;
+    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, width_) : size);
+  }
+  const bool even = proven_multiple(groups, int64_t{threads} * unroll);
+  Body body;
+  body.lanes = width_ > 1;
+  for (const auto* list : {&mapping.space, &mapping.row})
+    for (VarId v : *list) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  body.position = "cxxi_position";
+  body.slot = "[u]";
+  open("{");
+  out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.row, width_));
+  open(fmt::format("for (cxxi_uint cxxi_first = {}; {}cxxi_first < cxxi_groups; cxxi_first += {}) {{",
+                   threads > 1 ? "cxxi_lane" : "0", dead_rows_ ? "cxxi_live && " : "", threads * unroll));
+  const std::vector<StmtId> early = unroll > 1 ? early_loads(segment.stmts) : std::vector<StmtId>{};
+  const auto enter = [&] {
+    out_.line("const cxxi_uint cxxi_number = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
+    if (unroll > 1) open(even ? "{" : "if (cxxi_number < cxxi_groups) {");
+  };
+  for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
+  for (const bool loading : {true, false}) {
+    if (loading && early.empty()) continue;
+    if (!loading)
+      for (StmtId id : early) early_.insert(id.index());
+    if (unroll > 1) {
+      out_.line("#pragma unroll");
+      open(fmt::format("for (int u = 0; u < {}; ++u) {{", unroll));
+    }
+    enter();
+    emit_item(segment, early, loading, body);
+    if (unroll > 1) {
+      close();
+      close();
+    }
+  }
+  close();
+  close();
+}
+
+void CudaKernelEmitter::join_row(const std::vector<StmtId>& reduces) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int threads = mapping.threads_per_row;
+  if (reduces.empty()) return;
+  if (threads <= 32) {
+    if (threads > 1)
+      for (StmtId id : reduces) out_.line("cxxi_join_row<{}>(r{});", threads, id.index());
+  } else {
+    for (StmtId id : reduces) {
+      const auto& reduce = *stmt(id).as<loops::Reduce>();
+      out_.line("__shared__ {} h{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
+                mapping.block_threads / 32);
+      out_.line("cxxi_share_row(r{0}, h{0});", id.index());
+    }
+    out_.line("__syncthreads();");
+    for (StmtId id : reduces) out_.line("cxxi_collect_row<{0}>(r{1}, h{1});", threads, id.index());
+  }
+  for (StmtId id : reduces) {
+    const Stmt& s = stmt(id);
+    out_.line("const {0} v{1} = cxxi_cast<{0}>(r{1}.result<0>());{2}", cuda_type(s.dtype), id.index(), origin_comment(s));
+  }
+}
+
+}  // namespace cxxinductor::codegen

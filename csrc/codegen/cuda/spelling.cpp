@@ -1,0 +1,99 @@
+// Dtypes, literals, ops and reductions in CUDA C++.
+#include <cmath>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+
+std::string_view cuda_type(DType dtype) {
+  switch (dtype) {
+    case DType::F64: return "double";
+    case DType::F32: return "float";
+    case DType::F16: return "cxxi_f16";
+    case DType::BF16: return "cxxi_bf16";
+    case DType::F8E4M3FN: return "cxxi_f8e4m3fn";
+    case DType::F8E5M2: return "cxxi_f8e5m2";
+    case DType::I8: return "signed char";
+    case DType::I16: return "short";
+    case DType::I32: return "int";
+    case DType::I64: return "long long";
+    case DType::U8: return "unsigned char";
+    case DType::U16: return "unsigned short";
+    case DType::U32: return "unsigned int";
+    case DType::U64: return "unsigned long long";
+    case DType::Bool: return "bool";
+    case DType::C64:
+    case DType::C128: break;
+  }
+  throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
+}
+
+namespace {
+
+std::string real_literal(double value, bool wide) {
+  const std::string zero = wide ? "0.0" : "0.0f";
+  if (std::isnan(value)) return fmt::format("cxxi_nan({})", zero);
+  if (std::isinf(value)) return fmt::format("{}cxxi_infinity({})", value < 0 ? "-" : "", zero);
+  // The shortest decimal that reads back to the same bits.
+  std::string text = wide ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return wide ? text : text + "f";
+}
+
+}  // namespace
+
+std::string cuda_literal(const Scalar& value) {
+  const DType dtype = value.dtype();
+  if (dtype == DType::Bool) return value.truth() ? "true" : "false";
+  if (is_float(dtype)) {
+    const std::string text = real_literal(value.real(), dtype == DType::F64);
+    if (compute_type(dtype) == dtype) return text;
+    return fmt::format("cxxi_cast<{}>({})", cuda_type(dtype), text);
+  }
+  if (dtype == DType::U64) return fmt::format("{}ULL", static_cast<uint64_t>(value.integer()));
+  if (dtype == DType::U32) return fmt::format("{}u", static_cast<uint32_t>(value.integer()));
+  // The smallest i64 and i32 have no literals of their own.
+  if (dtype == DType::I64) {
+    return value.integer() > INT64_MIN ? fmt::format("{}LL", value.integer()) : fmt::format("({}LL - 1)", INT64_MIN + 1);
+  }
+  if (dtype == DType::I32) {
+    return value.integer() > INT32_MIN ? fmt::format("{}", value.integer()) : fmt::format("({} - 1)", INT32_MIN + 1);
+  }
+  return fmt::format("static_cast<{}>({})", cuda_type(dtype), value.integer());
+}
+
+std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands) {
+  std::string text(is_float(dtype) ? op.cuda_real : op.cuda_integer);
+  if (text.empty()) {
+    text = fmt::format("cxxi_{}(", op.name);
+    for (int i = 0; i < op.arity; ++i) text += fmt::format("{}{{{}}}", i > 0 ? ", " : "", i);
+    text += ")";
+  }
+  const auto fill = [&text](const std::string& hole, std::string_view with) {
+    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + with.size()))
+      text.replace(at, hole.size(), with);
+  };
+  for (size_t i = 0; i < operands.size(); ++i) fill(fmt::format("{{{}}}", i), operands[i]);
+  fill("{T}", cuda_type(dtype));
+  fill("{f}", dtype == DType::F32 ? "f" : "");
+  return text;
+}
+
+std::string cuda_state(Reduction reduction, DType operand) {
+  const std::string_view type = cuda_type(compute_type(operand));
+  switch (reduction) {
+    case Reduction::Sum: return fmt::format("cxxi_sum<{}>", type);
+    case Reduction::Prod: return fmt::format("cxxi_prod<{}>", type);
+    case Reduction::Max: return fmt::format("cxxi_max<{}>", type);
+    case Reduction::Min: return fmt::format("cxxi_min<{}>", type);
+    case Reduction::Any: return "cxxi_any";
+    case Reduction::All: return "cxxi_all";
+    case Reduction::ArgMax: return fmt::format("cxxi_argmax<{}>", type);
+    case Reduction::ArgMin: return fmt::format("cxxi_argmin<{}>", type);
+    case Reduction::Welford: return fmt::format("cxxi_welford<{}>", type);
+  }
+  throw_internal("no such reduction");
+}
+
+}  // namespace cxxinductor::codegen

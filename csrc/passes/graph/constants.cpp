@@ -1,0 +1,111 @@
+// Constants: views of a `full` are fulls, ops on immediates are evaluated by their rows, and a full that an elementwise
+// op reads becomes an immediate of that op.
+#include <optional>
+
+#include "ir/graph/infer.h"
+#include "passes/graph/edit.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using graph::ValueId;
+
+// What the elements of a full are, as a reader in `compute` sees them; nothing if that cannot be said exactly.
+std::optional<graph::Operand> constant_elements(const graph::Graph& graph, ValueId id, DType compute) {
+  graph::NodeId producer = graph.values[id].producer;
+  if (!producer.valid() || !graph.nodes[producer].as<graph::Full>()) return std::nullopt;
+  const graph::Operand& operand = graph.nodes[producer].operands.at(0);
+  const DType dtype = graph.values[id].dtype;
+  if (const auto* scalar = std::get_if<Scalar>(&operand)) return cast(cast(*scalar, dtype), compute);
+  if (compute == dtype) return operand;
+  return std::nullopt;
+}
+
+class ConstantFolder {
+ public:
+  explicit ConstantFolder(graph::Graph& graph) : graph_(graph), escaping_(escaping_values(graph)) {}
+
+  bool run() {
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      graph::Node& node = graph_.nodes[graph::NodeId(n)];
+      if (graph::is_view(node.kind))
+        fold_view(node);
+      else if (const auto* elementwise = node.as<graph::Elementwise>())
+        fold_elementwise(node, elementwise->op);
+    }
+    return changed_;
+  }
+
+ private:
+  // A view that leaves the graph must go on sharing its base's storage.
+  void fold_view(graph::Node& node) {
+    auto operand = std::get<ValueId>(node.operands.at(0));
+    graph::NodeId producer = graph_.values[operand].producer;
+    if (escaping_[node.results[0]] || !producer.valid() || !graph_.nodes[producer].as<graph::Full>()) return;
+    graph::Value& value = graph_.values[node.results[0]];
+    if (value.layout.kind == graph::Layout::Kind::Fixed) return;
+    node.operands = graph_.nodes[producer].operands;
+    node.kind = graph::Full{};
+    value.layout.strides = graph::contiguous_strides(value.sizes);
+    changed_ = true;
+  }
+
+  void fold_elementwise(graph::Node& node, ScalarOp op) {
+    const ScalarOpInfo& row = info(op);
+    if (row.rule == TypeRule::Identity) return;  // a copy is asked for
+    const DType dtype = graph::operand_dtype(graph_, op, node.operands), compute = compute_type(dtype);
+    std::vector<graph::Operand> operands = node.operands;
+    bool found = false;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const auto* id = std::get_if<ValueId>(&operands[i]);
+      if (!id) continue;
+      const bool condition = row.rule == TypeRule::Select && i == 0;
+      auto constant = constant_elements(graph_, *id, condition ? DType::Bool : compute);
+      if (!constant || (condition && !std::holds_alternative<Scalar>(*constant))) continue;
+      operands[i] = *constant;
+      found = true;
+    }
+    if (evaluate_node(node, op, operands)) return;
+    if (!found || row.rule == TypeRule::Cast || !still_typed(node, op, operands, dtype)) return;
+    node.operands = std::move(operands);
+    changed_ = true;
+  }
+
+  // The tensors that are left must say the result's dtype, sizes and device.
+  bool still_typed(const graph::Node& node, ScalarOp op, const std::vector<graph::Operand>& operands,
+                   DType dtype) const {
+    const graph::Value& value = graph_.values[node.results[0]];
+    for (const graph::Operand& operand : operands)
+      if (const auto* id = std::get_if<ValueId>(&operand);
+          id && graph_.values[*id].sizes.size() == value.sizes.size() && graph_.values[*id].device == value.device)
+        return graph::operand_dtype(graph_, op, operands) == dtype;
+    return false;
+  }
+
+  bool evaluate_node(graph::Node& node, ScalarOp op, const std::vector<graph::Operand>& operands) {
+    std::vector<Scalar> scalars;
+    for (const graph::Operand& operand : operands) {
+      const auto* scalar = std::get_if<Scalar>(&operand);
+      if (!scalar) return false;
+      scalars.push_back(*scalar);
+    }
+    graph::Value& value = graph_.values[node.results[0]];
+    if (is_opaque(value.dtype)) return false;
+    Scalar result = cast(cast(evaluate(op, scalars, value.dtype), value.dtype), compute_type(value.dtype));
+    node.kind = graph::Full{};
+    node.operands = {result};
+    changed_ = true;
+    return true;
+  }
+
+  graph::Graph& graph_;
+  const IdVector<ValueId, char> escaping_;
+  bool changed_ = false;
+};
+
+}  // namespace
+
+bool fold_constants(graph::Graph& graph, const Options&) { return ConstantFolder(graph).run(); }
+
+}  // namespace cxxinductor::passes

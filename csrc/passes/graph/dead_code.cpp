@@ -1,0 +1,32 @@
+#include "passes/graph/edit.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+
+bool remove_dead_code(graph::Graph& graph, const Options&) {
+  std::vector<bool> keep(graph.nodes.size(), false);
+  auto need = [&](graph::ValueId id) {
+    if (graph::NodeId producer = graph.values[id].producer; producer.valid()) keep[producer.index()] = true;
+  };
+  for (const graph::Output& output : graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) need(output.value);
+  for (const graph::Mutation& mutation : graph.mutations) need(mutation.value);
+  bool all = true;
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const graph::Node& node = graph.nodes[graph::NodeId(n)];
+    // Side effects are needed for themselves; so are checks of data-dependent indices.
+    if (const auto* call = node.as<graph::Extern>(); call && (call->ordered || !call->mutated_operands.empty()))
+      keep[n] = true;
+    if (const auto* gather = node.as<graph::Gather>(); gather && gather->check) keep[n] = true;
+    if (!keep[n]) {
+      all = false;
+      continue;
+    }
+    for (const graph::Operand& operand : node.operands)
+      if (const auto* id = std::get_if<graph::ValueId>(&operand)) need(*id);
+  }
+  if (!all) keep_nodes(graph, keep);
+  return !all;
+}
+
+}  // namespace cxxinductor::passes

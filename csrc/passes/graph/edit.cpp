@@ -1,0 +1,85 @@
+#include "passes/graph/edit.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace cxxinductor::passes {
+
+using graph::NodeId;
+using graph::ValueId;
+
+IdVector<ValueId, ValueId> no_replacements(const graph::Graph& graph) {
+  IdVector<ValueId, ValueId> replacements;
+  for (size_t v = 0; v < graph.values.size(); ++v) replacements.push_back(ValueId(v));
+  return replacements;
+}
+
+void replace_values(graph::Graph& graph, const IdVector<ValueId, ValueId>& replacements) {
+  auto last = [&](ValueId id) {
+    while (replacements[id] != id) id = replacements[id];
+    return id;
+  };
+  for (graph::Node& node : graph.nodes)
+    for (graph::Operand& operand : node.operands)
+      if (auto* id = std::get_if<ValueId>(&operand)) *id = last(*id);
+  for (graph::Output& output : graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) output.value = last(output.value);
+  for (graph::Mutation& mutation : graph.mutations) mutation.value = last(mutation.value);
+}
+
+void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
+  IdVector<ValueId, ValueId> renumbered(graph.values.size());
+  IdVector<ValueId, graph::Value> values;
+  IdVector<NodeId, NodeId> nodes_renumbered(graph.nodes.size());
+  size_t kept = 0;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (keep[n]) nodes_renumbered[NodeId(n)] = NodeId(kept++);
+  for (size_t v = 0; v < graph.values.size(); ++v) {
+    graph::Value& value = graph.values[ValueId(v)];
+    if (value.producer.valid() && !keep[value.producer.index()]) continue;
+    if (value.producer.valid()) value.producer = nodes_renumbered[value.producer];
+    renumbered[ValueId(v)] = values.push_back(std::move(value));
+  }
+  IdVector<NodeId, graph::Node> nodes;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    if (!keep[n]) continue;
+    graph::Node& node = graph.nodes[NodeId(n)];
+    for (graph::Operand& operand : node.operands)
+      if (auto* id = std::get_if<ValueId>(&operand)) *id = renumbered[*id];
+    for (ValueId& result : node.results) result = renumbered[result];
+    nodes.push_back(std::move(node));
+  }
+  graph.values = std::move(values);
+  graph.nodes = std::move(nodes);
+  for (graph::Input& input : graph.inputs)
+    if (input.kind == graph::Input::Kind::Tensor) input.value = renumbered[input.value];
+  for (graph::Output& output : graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) output.value = renumbered[output.value];
+  for (graph::Mutation& mutation : graph.mutations) mutation.value = renumbered[mutation.value];
+}
+
+IdVector<ValueId, char> escaping_values(const graph::Graph& graph) {
+  IdVector<ValueId, char> escaping(graph.values.size(), 0);
+  auto mark = [&](ValueId id) {
+    while (true) {
+      escaping[id] = 1;
+      NodeId producer = graph.values[id].producer;
+      if (!producer.valid() || !graph::is_view(graph.nodes[producer].kind)) return;
+      id = std::get<ValueId>(graph.nodes[producer].operands.at(0));
+    }
+  };
+  for (const graph::Output& output : graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) mark(output.value);
+  for (const graph::Mutation& mutation : graph.mutations) mark(mutation.value);
+  return escaping;
+}
+
+bool is_signature_value(const graph::Graph& graph, ValueId id) {
+  return std::any_of(graph.outputs.begin(), graph.outputs.end(),
+                     [&](const graph::Output& o) { return o.kind == graph::Output::Kind::Tensor && o.value == id; }) ||
+         std::any_of(graph.mutations.begin(), graph.mutations.end(),
+                     [&](const graph::Mutation& m) { return m.value == id; });
+}
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,20 @@
+// Edits that graph passes share.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph/graph.h"
+
+namespace cxxinductor::passes {
+
+// Reads of a value become reads of its replacement (itself, or a replaced value in turn) in operands, outputs and
+// mutations.
+void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements);
+IdVector<graph::ValueId, graph::ValueId> no_replacements(const graph::Graph& graph);
+// Drops nodes and their results and renumbers the rest.
+void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);
+// Values that are outputs or mutations, and the values that those are views of.
+IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph);
+bool is_signature_value(const graph::Graph& graph, graph::ValueId id);  // an output or the final value of a mutation
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,126 @@
+// Nodes that give back their operand, bit for bit: conversions there and back, views that move nothing, copies that
+// nobody can tell from the original, arithmetic with a neutral element (x + 0 is not one for floats: -0 + 0 is 0).
+#include <algorithm>
+#include <cmath>
+
+#include "ir/graph/infer.h"
+#include "passes/graph/edit.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using graph::ValueId;
+
+bool is_number(const graph::Operand& operand, double number) {
+  const auto* scalar = std::get_if<Scalar>(&operand);
+  return scalar && scalar->as_real() == number &&
+         (number != 0 || !is_float(scalar->dtype()) || !std::signbit(scalar->real()));
+}
+
+bool is_negative_zero(const graph::Operand& operand) {
+  const auto* scalar = std::get_if<Scalar>(&operand);
+  return scalar && is_float(scalar->dtype()) && scalar->real() == 0 && std::signbit(scalar->real());
+}
+
+// Every value of `narrow` is a value of `wide`.
+bool widens(DType narrow, DType wide) {
+  const DTypeInfo &a = info(narrow), &b = info(wide);
+  if (a.dtype_class == DTypeClass::Float)
+    return b.dtype_class == DTypeClass::Float && (narrow == wide || b.bytes > a.bytes);
+  if (a.dtype_class == DTypeClass::Signed || a.dtype_class == DTypeClass::Unsigned)
+    return (a.dtype_class == b.dtype_class && b.bytes >= a.bytes) ||
+           (a.dtype_class == DTypeClass::Unsigned && b.dtype_class == DTypeClass::Signed && b.bytes > a.bytes);
+  return narrow == wide;
+}
+
+class NoOpFinder {
+ public:
+  explicit NoOpFinder(const graph::Graph& graph) : graph_(graph) {}
+
+  // The operand that the node's result equals; invalid when there is none.
+  ValueId same_as(const graph::Node& node) const {
+    if (const auto* elementwise = node.as<graph::Elementwise>()) return elementwise_operand(node, elementwise->op);
+    if (node.operands.empty() || !std::holds_alternative<ValueId>(node.operands[0])) return {};
+    auto x = std::get<ValueId>(node.operands[0]);
+    const auto& sizes = graph_.values[x].sizes;
+    bool same = false;
+    if (node.as<graph::Reshape>() || node.as<graph::Expand>()) same = true;  // if sizes agree, see interchangeable
+    if (const auto* permute = node.as<graph::Permute>())
+      same = std::is_sorted(permute->dims.begin(), permute->dims.end());
+    if (const auto* slice = node.as<graph::Slice>()) same = slice->start.is_constant(0) && slice->step.is_constant(1);
+    if (const auto* flip = node.as<graph::Flip>())
+      same = std::all_of(flip->dims.begin(), flip->dims.end(),
+                         [&](int d) { return sizes[static_cast<size_t>(d)].is_constant(1); });
+    if (const auto* pad = node.as<graph::Pad>())
+      same = std::all_of(pad->low.begin(), pad->low.end(), [](sym::Expr low) { return low.is_constant(0); });
+    if (node.as<graph::Cat>()) same = node.operands.size() == 1;
+    return same ? x : ValueId();
+  }
+
+  // Readers cannot tell the two apart, externs that see strides included.
+  bool interchangeable(ValueId a, ValueId b) const {
+    const graph::Value &x = graph_.values[a], &y = graph_.values[b];
+    return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.facts, x.sizes, y.sizes) &&
+           x.layout.strides == y.layout.strides;
+  }
+
+ private:
+  ValueId tensor(const graph::Operand& operand) const {
+    const auto* id = std::get_if<ValueId>(&operand);
+    return id ? *id : ValueId();
+  }
+
+  ValueId elementwise_operand(const graph::Node& node, ScalarOp op) const {
+    const auto& o = node.operands;
+    const bool floating = is_float(graph_.values[node.results[0]].dtype);
+    auto neutral_right = [&](double number) { return is_number(o[1], number) ? tensor(o[0]) : ValueId(); };
+    auto neutral_either = [&](double number) { return is_number(o[0], number) ? tensor(o[1]) : neutral_right(number); };
+    if (op == ScalarOp::Identity) return tensor(o[0]);
+    if (op == ScalarOp::Cast) return converted_back(tensor(o[0]), graph_.values[node.results[0]].dtype);
+    if (op == ScalarOp::Mul) return neutral_either(1);
+    if (op == ScalarOp::Div || op == ScalarOp::TruncDiv || (op == ScalarOp::FloorDiv && !floating))
+      return op == ScalarOp::TruncDiv && floating ? ValueId() : neutral_right(1);
+    if (op == ScalarOp::Sub) return neutral_right(0);
+    if (op == ScalarOp::Add && !floating) return neutral_either(0);
+    if (op == ScalarOp::Add)
+      return is_negative_zero(o[1]) ? tensor(o[0]) : is_negative_zero(o[0]) ? tensor(o[1]) : ValueId();
+    return {};
+  }
+
+  // cast<narrow>(cast<wide>(x: narrow))
+  ValueId converted_back(ValueId x, DType to) const {
+    if (!x.valid() || graph_.values[x].dtype == to) return x;
+    graph::NodeId producer = graph_.values[x].producer;
+    if (!producer.valid()) return {};
+    const auto* inner = graph_.nodes[producer].as<graph::Elementwise>();
+    if (!inner || inner->op != ScalarOp::Cast) return {};
+    ValueId original = tensor(graph_.nodes[producer].operands[0]);
+    if (!original.valid() || graph_.values[original].dtype != to || !widens(to, graph_.values[x].dtype)) return {};
+    return original;
+  }
+
+  const graph::Graph& graph_;
+};
+
+}  // namespace
+
+bool remove_no_ops(graph::Graph& graph, const Options&) {
+  auto replacements = no_replacements(graph);
+  const auto escaping = escaping_values(graph);
+  bool changed = false;
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    graph::Node& node = graph.nodes[graph::NodeId(n)];
+    for (graph::Operand& operand : node.operands)
+      if (auto* id = std::get_if<ValueId>(&operand)) *id = replacements[*id];
+    if (node.results.size() != 1 || escaping[node.results[0]]) continue;
+    ValueId same = NoOpFinder(graph).same_as(node);
+    if (!same.valid() || !NoOpFinder(graph).interchangeable(same, node.results[0])) continue;
+    replacements[node.results[0]] = same;
+    changed = true;
+  }
+  if (changed) replace_values(graph, replacements);
+  return changed;
+}
+
+}  // namespace cxxinductor::passes

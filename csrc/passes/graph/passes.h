@@ -1,0 +1,15 @@
+// Passes on the graph IR, listed in pipelines.cpp. Aliasing is part of a graph's meaning: values that leave the graph
+// keep a storage of their own, so none of these passes unites or renames them.
+#pragma once
+
+#include "ir/graph/graph.h"
+#include "support/options.h"
+
+namespace cxxinductor::passes {
+
+bool remove_dead_code(graph::Graph& graph, const Options& options);
+bool fold_constants(graph::Graph& graph, const Options& options);
+bool remove_no_ops(graph::Graph& graph, const Options& options);
+bool merge_common_nodes(graph::Graph& graph, const Options& options);
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,144 @@
+// Statements whose value is an integer expression of positions and sizes: sums and products of them are index
+// expressions, comparisons that the extents decide are constants, and what they index needs neither a data-dependent
+// coordinate nor a check. Positions reach regions when fusion inlines an iota.
+#include <optional>
+
+#include "ir/loops/region_rewrite.h"
+#include "passes/loops/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using loops::Apply;
+using loops::Stmt;
+using loops::StmtId;
+
+class IndexFolder {
+ public:
+  IndexFolder(const loops::Region& region, const sym::Facts& facts)
+      : region_(region),
+        result_{region.name, region.device, region.vars, {}},
+        builder_(result_, facts),
+        renaming_{std::vector<StmtId>(region.body.size()), {}, {}} {
+    for (size_t v = 0; v < region.vars.size(); ++v) renaming_.vars.push_back(loops::VarSet::of(loops::VarId(v)));
+  }
+
+  bool run() {
+    for (size_t s = 0; s < region_.body.size(); ++s) emit(StmtId(s));
+    return changed_;
+  }
+  loops::Region take() { return std::move(result_); }
+
+ private:
+  const Stmt& now(StmtId old) const { return result_.body[renaming_.statements[old.index()]]; }
+
+  // The value of an i64 statement as an expression, where it is one without data.
+  std::optional<sym::Expr> expression_of(StmtId id) const {
+    const Stmt& stmt = result_.body[id];
+    if (const auto* index = stmt.as<loops::Index>()) return index->value;
+    const auto* constant = stmt.as<loops::Constant>();
+    if (constant && stmt.dtype == DType::I64) return sym::Expr(constant->value.integer());
+    return std::nullopt;
+  }
+
+  void emit(StmtId old) {
+    Stmt stmt = builder_.renamed(region_.body[old], renaming_);
+    if (const auto* check = stmt.as<loops::Check>())
+      if (auto index = expression_of(check->index); index && builder_.space().in_range(*index, check->bound)) {
+        changed_ = true;
+        return;
+      }
+    if (const auto* apply = stmt.as<Apply>()) {
+      if (StmtId same = folded(*apply); same.valid()) {
+        bind(old, same);
+        return;
+      }
+    }
+    bind(old, builder_.emit(std::move(stmt)));
+  }
+
+  void bind(StmtId old, StmtId id) {
+    builder_.bind(old, id, renaming_);
+    if (region_.body[old].as<loops::Index>() || !is_integer(result_.body[id].dtype)) return;
+    // Coordinates then name the expression instead of the statement.
+    if (auto e = expression_of(id)) renaming_.expressions[loops::statement_symbol(old)] = *e;
+  }
+
+  StmtId folded(const Apply& apply) {
+    if (apply.op == ScalarOp::Where) {
+      const auto* condition = result_.body[apply.operands[0]].as<loops::Constant>();
+      if (!condition) return {};
+      changed_ = true;
+      return apply.operands[condition->value.truth() ? 1 : 2];
+    }
+    if (apply.operands.size() != 2) return {};
+    auto a = expression_of(apply.operands[0]), b = expression_of(apply.operands[1]);
+    if (!a || !b) return {};
+    if (auto truth = compare(apply.op, *a, *b)) {
+      changed_ = true;
+      return builder_.emit({loops::Constant{Scalar::from_integer(DType::Bool, *truth)}, DType::Bool, {}, {}});
+    }
+    std::optional<sym::Expr> value;
+    if (apply.op == ScalarOp::Add) value = *a + *b;
+    if (apply.op == ScalarOp::Sub) value = *a - *b;
+    if (apply.op == ScalarOp::Mul) value = *a * *b;
+    if (!value) return {};
+    changed_ = true;
+    return builder_.emit({loops::Index{loops::expand(*value)}, DType::I64, {}, {}});
+  }
+
+  std::optional<bool> compare(ScalarOp op, sym::Expr a, sym::Expr b) const {
+    const loops::Space& space = builder_.space();
+    auto decided = [&](bool yes, bool no) -> std::optional<bool> {
+      if (yes) return true;
+      if (no) return false;
+      return std::nullopt;
+    };
+    if (op == ScalarOp::Ge) return decided(space.at_least(a, b), space.at_least(b - 1, a));
+    if (op == ScalarOp::Lt) return decided(space.at_least(b - 1, a), space.at_least(a, b));
+    if (op == ScalarOp::Gt) return decided(space.at_least(a - 1, b), space.at_least(b, a));
+    if (op == ScalarOp::Le) return decided(space.at_least(b, a), space.at_least(a - 1, b));
+    return std::nullopt;
+  }
+
+  const loops::Region& region_;
+  loops::Region result_;
+  loops::BodyBuilder builder_;
+  loops::Renaming renaming_;
+  bool changed_ = false;
+};
+
+bool has_index_statements(const loops::Region& region) {
+  for (const Stmt& stmt : region.body)
+    if (stmt.as<loops::Index>()) return true;
+  return false;
+}
+
+// A fold must not leave a reduction whose operand no longer varies over what it reduces.
+bool is_sound(const loops::Region& region) {
+  for (const Stmt& stmt : region.body)
+    if (const auto* reduce = stmt.as<loops::Reduce>();
+        reduce && !reduce->over.subset_of(region.body[reduce->operand].vars))
+      return false;
+  return true;
+}
+
+}  // namespace
+
+bool fold_indices(loops::Program& program, const Options&) {
+  bool changed = false;
+  for (loops::Step& step : program.steps) {
+    auto* region = std::get_if<loops::Region>(&step);
+    if (!region || !has_index_statements(*region)) continue;
+    IndexFolder folder(*region, program.facts);
+    if (!folder.run()) continue;
+    loops::Region folded = folder.take();
+    if (!is_sound(folded)) continue;
+    loops::remove_dead_statements(folded);
+    *region = std::move(folded);
+    changed = true;
+  }
+  return changed;
+}
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,18 @@
+// A pass is a value: it takes an IR and the options, says whether it changed anything, reads no environment and prints
+// nothing. pipelines.cpp lists them; pass_manager alone runs, times, verifies and disables them.
+#pragma once
+
+#include <string_view>
+
+#include "support/options.h"
+
+namespace cxxinductor::passes {
+
+template <class IR>
+struct Pass {
+  std::string_view name;  // as in options.disable
+  std::string_view doc;   // one line
+  bool (*function)(IR&, const Options&);
+};
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,62 @@
+#include "passes/pass_manager.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+#include <string>
+
+#include "ir/graph/verify.h"
+#include "ir/loops/verify.h"
+#include "support/error.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+std::set<std::string, std::less<>> disabled_passes(const Options& options) {
+  std::set<std::string, std::less<>> names;
+  for (size_t begin = 0; begin < options.disable.size();) {
+    size_t end = std::min(options.disable.find(',', begin), options.disable.size());
+    std::string name = options.disable.substr(begin, end - begin);
+    name.erase(0, name.find_first_not_of(' '));
+    name.erase(name.find_last_not_of(' ') + 1);
+    if (!name.empty()) names.insert(std::move(name));
+    begin = end + 1;
+  }
+  std::vector<std::string_view> known;
+  for (const auto& pass : graph_pipeline()) known.push_back(pass.name);
+  for (const auto& pass : loops_pipeline()) known.push_back(pass.name);
+  for (const std::string& name : names)
+    if (std::find(known.begin(), known.end(), name) == known.end())
+      throw_user_error("option disable names the unknown pass '{}'; known are {}", name, fmt::join(known, ", "));
+  return names;
+}
+
+void verify(const graph::Graph& graph, std::string_view after) { graph::verify_or_throw(graph, after); }
+void verify(const loops::Program& program, std::string_view after) { loops::verify_or_throw(program, after); }
+
+template <class IR>
+std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options) {
+  const auto disabled = disabled_passes(options);
+  std::vector<PassTime> times;
+  for (const Pass<IR>& pass : pipeline) {
+    if (disabled.contains(pass.name)) continue;
+    const auto start = std::chrono::steady_clock::now();
+    const bool changed = pass.function(ir, options);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    times.push_back({pass.name, taken.count(), changed});
+    if (changed && options.verify == "each") verify(ir, pass.name);
+  }
+  return times;
+}
+
+}  // namespace
+
+std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options) {
+  return run(graph_pipeline(), graph, options);
+}
+
+std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options) {
+  return run(loops_pipeline(), program, options);
+}
+
+}  // namespace cxxinductor::passes

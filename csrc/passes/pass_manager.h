@@ -1,0 +1,27 @@
+// Runs pipelines of passes: times them, verifies after each (options.verify = "each"), skips those that options.disable
+// names. UserError lists the known passes when it names an unknown one.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/graph/graph.h"
+#include "ir/loops/loops.h"
+#include "passes/pass.h"
+
+namespace cxxinductor::passes {
+
+struct PassTime {
+  std::string_view name;
+  double seconds = 0;
+  bool changed = false;
+};
+
+std::span<const Pass<graph::Graph>> graph_pipeline();
+std::span<const Pass<loops::Program>> loops_pipeline();
+
+std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options);
+std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options);
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,33 @@
+// The pipelines, one row a pass, in the order that they run, with the reason where the order matters.
+#include "passes/graph/passes.h"
+#include "passes/loops/passes.h"
+#include "passes/pass_manager.h"
+
+namespace cxxinductor::passes {
+
+std::span<const Pass<graph::Graph>> graph_pipeline() {
+  static constexpr Pass<graph::Graph> rows[] = {
+      // First, so that the others see only what is needed.
+      {"graph-dead-code", "remove nodes that nothing needs", remove_dead_code},
+      // Before no-ops: a folded constant may make its reader one.
+      {"graph-constants", "evaluate ops on constants, turn constants into immediates", fold_constants},
+      {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
+      // After no-ops: equal nodes may have read a value and its copy.
+      {"graph-common", "compute equal nodes once", merge_common_nodes},
+      {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
+  };
+  return rows;
+}
+
+std::span<const Pass<loops::Program>> loops_pipeline() {
+  static constexpr Pass<loops::Program> rows[] = {
+      {"loops-indices", "fold arithmetic and checks on positions into coordinates", fold_indices},
+      {"loops-roundings", "remove roundings that change nothing, or all between ops where numerics=fast",
+       drop_roundings},
+      // Last: the others leave statements behind.
+      {"loops-dead-code", "remove statements that nothing needs, compute equal ones once", remove_dead_statements},
+  };
+  return rows;
+}
+
+}  // namespace cxxinductor::passes

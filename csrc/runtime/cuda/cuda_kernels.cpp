@@ -1,0 +1,191 @@
+#include "runtime/cuda/cuda_kernels.h"
+
+#include <algorithm>
+#include <array>
+
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+namespace {
+
+constexpr int64_t kIndexLimit32 = int64_t{1} << 31;
+constexpr size_t kRecordInts = 8;
+constexpr size_t kArgumentsOnStack = 96;
+
+size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
+
+double cost_of(const plan::Kernel& kernel) {
+  double cost = 5;
+  for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
+  return cost * kernel.mapping.vector_width * std::max(kernel.mapping.unroll, kernel.mapping.items_per_thread);
+}
+
+// The text without what only people read: equal code of two models is one entry of the cache.
+std::string without_origins(std::string_view source) {
+  std::string text;
+  text.reserve(source.size());
+  while (!source.empty()) {
+    const size_t end = source.find('\n');
+    std::string_view line = source.substr(0, end);
+    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string_view::npos && line.substr(first).starts_with("#line")) continue;
+    line = line.substr(0, line.find("  // "));
+    text.append(line).push_back('\n');
+  }
+  return text;
+}
+
+int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_cast<uint32_t>(low); }
+
+}  // namespace
+
+CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch, const std::string& what,
+                                DiskCache* cache) {
+  std::string key = "cubin\nnvrtc " + nvrtc.version() + "\n" + arch;
+  for (const std::string& option : Nvrtc::options()) key += "\n" + option;
+  key += "\n" + without_origins(source);
+  if (cache) {
+    if (const auto bytes = cache->get(key)) return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
+  }
+  CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what).cubin, false};
+  if (cache) cache->put(key, out.cubin);
+  return out;
+}
+
+// Everything that a launch needs, without a look at the plan.
+class CudaKernelProvider::Kernel : public LoadedKernel {
+ public:
+  Kernel(const CudaKernelProvider& provider, std::string name, CudaFunction function, const CudaUnitSource& source, void* record)
+      : provider_(provider),
+        name_(std::move(name)),
+        function_(function),
+        block_x_(source.block_x),
+        block_y_(source.block_y),
+        shared_(source.dynamic_shared_bytes),
+        record_(source.has_checks ? record : nullptr) {}
+
+  void launch(Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t grid_y,
+              void* stream) const override {
+    provider_.raise_failed_checks();
+    const size_t count = buffers.size() + symbols.size() + 1;
+    if (count <= kArgumentsOnStack) [[likely]] {
+      std::array<void*, kArgumentsOnStack> arguments;
+      launch_with(arguments.data(), buffers, symbols, grid_x, grid_y, stream);
+    } else {
+      std::vector<void*> arguments(count);
+      launch_with(arguments.data(), buffers, symbols, grid_x, grid_y, stream);
+    }
+  }
+
+ private:
+  void launch_with(void** arguments, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
+                   int64_t grid_y, void* stream) const {
+    // The driver reads through these addresses before the call returns.
+    void** next = arguments;
+    for (void* const& buffer : buffers) *next++ = const_cast<void**>(&buffer);
+    for (const int64_t& symbol : symbols) *next++ = const_cast<int64_t*>(&symbol);
+    if (record_) *next = const_cast<void**>(&record_);
+    provider_.context_.launch(function_, grid_x, grid_y, block_x_, block_y_, shared_, stream, arguments, name_);
+  }
+
+  const CudaKernelProvider& provider_;
+  std::string name_;
+  CudaFunction function_;
+  int block_x_, block_y_;
+  int64_t shared_;
+  void* record_;
+};
+
+struct CudaKernelProvider::Unit {
+  plan::KernelId id;
+  plan::Variant variant;
+  CudaUnitSource source;
+  std::string cubin;
+};
+
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
+                                       CompilePool& pool, DiskCache* cache)
+    : target_(std::move(target)), emitter_(std::move(emitter)), nvrtc_(nvrtc), pool_(pool), cache_(cache), context_(driver, device) {}
+CudaKernelProvider::~CudaKernelProvider() = default;
+
+CudaKernelProvider::Counters CudaKernelProvider::counters() const { return {compiled_.load(), from_cache_.load()}; }
+
+void CudaKernelProvider::load_unit(Unit& unit) {
+  const plan::Kernel& kernel = plan_kernels_[unit.id];
+  unit.source = emitter_(kernel, unit.variant, origins_);
+  CompiledCubin compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_);
+  ++(compiled.from_cache ? from_cache_ : compiled_);
+  unit.cubin = std::move(compiled.cubin);
+}
+
+std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(const Unit& unit) {
+  const std::string& name = plan_kernels_[unit.id].name;
+  const CudaFunction function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
+  return std::make_unique<Kernel>(*this, name, function, unit.source, record);
+}
+
+void CudaKernelProvider::prepare(const plan::Plan& plan) {
+  CXXI_CHECK(!loaded_, "a provider is prepared once");
+  plan_kernels_ = plan.kernels;
+  origins_ = plan.origins;
+  loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * kVariants]());
+  std::vector<Unit> units;
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
+    if (kernel.device.type != DeviceType::Cuda) continue;
+    const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= kIndexLimit32;
+    units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}});
+    const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
+                                    [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
+    if (checks) checking_.push_back(static_cast<uint32_t>(i));
+  }
+  std::vector<CompileTask> tasks;
+  for (Unit& unit : units) {
+    const plan::Kernel& kernel = plan_kernels_[unit.id];
+    tasks.push_back({kernel.name, cost_of(kernel), [this, &unit] { load_unit(unit); }});
+  }
+  const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks));
+  if (!failures.empty()) std::rethrow_exception(failures.front().error);
+  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
+  for (const Unit& unit : units) {
+    kernels_.push_back(make_kernel(unit));
+    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(), std::memory_order_release);
+  }
+}
+
+const LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant variant) {
+  CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
+  std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
+  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
+  const std::lock_guard lock(mutex_);
+  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
+  Unit unit{kernel, variant, {}, {}};
+  load_unit(unit);
+  kernels_.push_back(make_kernel(unit));
+  entry.store(kernels_.back().get(), std::memory_order_release);
+  return *kernels_.back();
+}
+
+void CudaKernelProvider::raise_failed_checks() const {
+  for (uint32_t i : checking_) {
+    volatile int* record = records_.host + i * kRecordInts;
+    if (record[6] == 0) [[likely]]
+      continue;
+    const plan::Kernel& kernel = plan_kernels_[plan::KernelId(i)];
+    const int64_t index = join_halves(record[2], record[3]), bound = join_halves(record[4], record[5]);
+    const plan::StmtId id(static_cast<size_t>(record[1]));
+    for (size_t k = 0; k < kRecordInts; ++k) record[k] = 0;
+    CXXI_CHECK(kernel.region.body.contains(id) && kernel.region.body[id].as<loops::Check>(),
+               "kernel {} reported check {}, which it does not hold", kernel.name, id.index());
+    const loops::Stmt& stmt = kernel.region.body[id];
+    std::string place = "in kernel " + kernel.name;
+    if (stmt.origin.valid() && origins_.contains(stmt.origin) && !origins_[stmt.origin].file.empty())
+      place = fmt::format("{}:{}", origins_[stmt.origin].file, origins_[stmt.origin].line);
+    throw_user_error("{}: index {} is out of bounds, expected 0 <= index < {} ({}); found by an earlier launch",
+                     stmt.as<loops::Check>()->what, index, bound, place);
+  }
+}
+
+}  // namespace cxxinductor::runtime

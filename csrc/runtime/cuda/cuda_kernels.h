@@ -1,0 +1,84 @@
+// Kernels of the CUDA target: a unit of source text a kernel and variant, compiled by NVRTC, cached as machine code, loaded
+// into the device's primary context. Emitting is the driver's to inject: the runtime knows no code generator.
+//
+// A failing check of a kernel (an index out of bounds) leaves a record in host memory; it is raised as a UserError by the
+// next launch of any kernel of the provider, or by raise_failed_checks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "ir/target.h"
+#include "runtime/compile_pool.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/nvrtc.h"
+#include "runtime/disk_cache.h"
+#include "runtime/executable.h"
+
+namespace cxxinductor::runtime {
+
+// What codegen::emit_cuda and its neighbours say about one kernel.
+struct CudaUnitSource {
+  std::string text;
+  int block_x = 1, block_y = 1;
+  int64_t dynamic_shared_bytes = 0;
+  bool has_checks = false;  // the last argument is the record of failed checks
+};
+using CudaEmitter = std::function<CudaUnitSource(const plan::Kernel&, plan::Variant, const OriginTable&)>;
+
+// Machine code for one unit, from the cache (which may be null) when it has it. Needs no GPU.
+struct CompiledCubin {
+  std::string cubin;
+  bool from_cache = false;
+};
+CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch, const std::string& what,
+                                DiskCache* cache);
+
+class CudaKernelProvider : public KernelProvider {
+ public:
+  // All references must outlive the provider. cache may be null. device: ordinal of the plan's GPU.
+  CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver, CompilePool& pool,
+                     DiskCache* cache);
+  ~CudaKernelProvider() override;
+
+  // Compiles and loads the variants that aligned inputs of ordinary size need. Called once, before get. The plan may go
+  // away afterwards.
+  void prepare(const plan::Plan& plan) override;
+  // Compiles a variant that prepare did not foresee, on the calling thread.
+  const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
+  void raise_failed_checks() const;
+
+  struct Counters {
+    int compiled = 0, from_cache = 0;
+  };
+  Counters counters() const;
+
+ private:
+  class Kernel;
+  struct Unit;
+  static constexpr size_t kVariants = 4;
+
+  void load_unit(Unit& unit);
+  std::unique_ptr<Kernel> make_kernel(const Unit& unit);
+
+  Target target_;
+  CudaEmitter emitter_;
+  const Nvrtc& nvrtc_;
+  CompilePool& pool_;
+  DiskCache* cache_;
+  CudaContext context_;
+  IdVector<plan::KernelId, plan::Kernel> plan_kernels_;
+  OriginTable origins_;
+  CudaContext::Mapped records_;       // eight ints a kernel; null when no kernel checks
+  std::vector<uint32_t> checking_;    // kernels with records
+  std::mutex mutex_;                  // for kernels that are compiled late
+  std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::atomic<int> compiled_ = 0, from_cache_ = 0;
+};
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,215 @@
+#include "runtime/cuda/driver.h"
+
+#include <cuda.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "runtime/cuda/dynamic_library.h"
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+
+// The header maps some names to versioned ones (cuCtxPushCurrent_v2): the string must be taken after that.
+#define CXXI_NAME_OF(symbol) #symbol
+#define CXXI_LOAD(member, symbol) member = reinterpret_cast<decltype(member)>(library.find(CXXI_NAME_OF(symbol)))
+
+struct CudaDriver::Functions {
+  explicit Functions(const std::vector<std::string>& names) : library(names, "of the CUDA driver") {
+    CXXI_LOAD(init, cuInit);
+    CXXI_LOAD(driver_version, cuDriverGetVersion);
+    CXXI_LOAD(device_count, cuDeviceGetCount);
+    CXXI_LOAD(device_get, cuDeviceGet);
+    CXXI_LOAD(device_name, cuDeviceGetName);
+    CXXI_LOAD(device_attribute, cuDeviceGetAttribute);
+    CXXI_LOAD(retain, cuDevicePrimaryCtxRetain);
+    CXXI_LOAD(release, cuDevicePrimaryCtxRelease);
+    CXXI_LOAD(get_current, cuCtxGetCurrent);
+    CXXI_LOAD(push_current, cuCtxPushCurrent);
+    CXXI_LOAD(pop_current, cuCtxPopCurrent);
+    CXXI_LOAD(load_module, cuModuleLoadData);
+    CXXI_LOAD(unload_module, cuModuleUnload);
+    CXXI_LOAD(get_function, cuModuleGetFunction);
+    CXXI_LOAD(set_attribute, cuFuncSetAttribute);
+    CXXI_LOAD(launch, cuLaunchKernel);
+    CXXI_LOAD(allocate_host, cuMemHostAlloc);
+    CXXI_LOAD(device_pointer, cuMemHostGetDevicePointer);
+    CXXI_LOAD(free_host, cuMemFreeHost);
+    CXXI_LOAD(error_name, cuGetErrorName);
+    CXXI_LOAD(error_text, cuGetErrorString);
+  }
+  std::string describe(CUresult result) const {
+    const char *name = nullptr, *text = nullptr;
+    error_name(result, &name);
+    error_text(result, &text);
+    return fmt::format("{} ({})", text ? text : "unknown error", name ? name : "no name");
+  }
+  void check(CUresult result, const char* call, const std::string& what) const {
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      throw_user_error("{} failed for {}: {}", call, what, describe(result));
+  }
+
+  DynamicLibrary library;
+  decltype(&::cuInit) init;
+  decltype(&::cuDriverGetVersion) driver_version;
+  decltype(&::cuDeviceGetCount) device_count;
+  decltype(&::cuDeviceGet) device_get;
+  decltype(&::cuDeviceGetName) device_name;
+  decltype(&::cuDeviceGetAttribute) device_attribute;
+  decltype(&::cuDevicePrimaryCtxRetain) retain;
+  decltype(&::cuDevicePrimaryCtxRelease) release;
+  decltype(&::cuCtxGetCurrent) get_current;
+  decltype(&::cuCtxPushCurrent) push_current;
+  decltype(&::cuCtxPopCurrent) pop_current;
+  decltype(&::cuModuleLoadData) load_module;
+  decltype(&::cuModuleUnload) unload_module;
+  decltype(&::cuModuleGetFunction) get_function;
+  decltype(&::cuFuncSetAttribute) set_attribute;
+  decltype(&::cuLaunchKernel) launch;
+  decltype(&::cuMemHostAlloc) allocate_host;
+  decltype(&::cuMemHostGetDevicePointer) device_pointer;
+  decltype(&::cuMemFreeHost) free_host;
+  decltype(&::cuGetErrorName) error_name;
+  decltype(&::cuGetErrorString) error_text;
+};
+#undef CXXI_LOAD
+#undef CXXI_NAME_OF
+
+CudaDriver::CudaDriver(std::vector<std::string> names) {
+  names.emplace_back("libcuda.so.1");
+  functions_ = std::make_unique<Functions>(names);
+  functions_->check(functions_->init(0), "cuInit", "this machine");
+}
+CudaDriver::~CudaDriver() = default;
+
+int CudaDriver::device_count() const {
+  int count = 0;
+  functions_->check(functions_->device_count(&count), "cuDeviceGetCount", "this machine");
+  return count;
+}
+
+int CudaDriver::version() const {
+  int version = 0;
+  functions_->check(functions_->driver_version(&version), "cuDriverGetVersion", "this machine");
+  return version;
+}
+
+CudaDeviceFacts CudaDriver::facts(int device) const {
+  const std::string what = fmt::format("cuda:{}", device);
+  const int count = device_count();
+  if (device < 0 || device >= count) throw_user_error("{} does not exist: the driver sees {} devices", what, count);
+  CUdevice handle = 0;
+  functions_->check(functions_->device_get(&handle, device), "cuDeviceGet", what);
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    functions_->check(functions_->device_attribute(&value, which, handle), "cuDeviceGetAttribute", what);
+    return value;
+  };
+  char name[256] = {};
+  functions_->check(functions_->device_name(name, sizeof name - 1, handle), "cuDeviceGetName", what);
+  CudaDeviceFacts facts;
+  facts.name = name;
+  const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  // From 9.0 on, the features that are of one architecture alone have an "a".
+  facts.arch = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  return facts;
+}
+
+struct CudaContext::State {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  std::mutex mutex;
+  std::vector<CUmodule> modules;
+  std::vector<void*> mapped;
+};
+
+CudaContext::CudaContext(CudaDriver& driver, int device) : driver_(driver), state_(std::make_unique<State>()) {
+  const std::string what = fmt::format("cuda:{}", device);
+  const CudaDriver::Functions& cuda = driver_.functions();
+  cuda.check(cuda.device_get(&state_->device, device), "cuDeviceGet", what);
+  cuda.check(cuda.retain(&state_->context, state_->device), "cuDevicePrimaryCtxRetain", what);
+}
+
+// The thread's current context, for a scope: what the caller had is put back, since torch knows its device by it.
+class CudaContext::Current {
+ public:
+  Current(const CudaDriver::Functions& cuda, CUcontext context) : cuda_(cuda) {
+    CUcontext current = nullptr;
+    if (cuda.get_current(&current) == CUDA_SUCCESS && current == context) [[likely]]
+      return;
+    cuda.check(cuda.push_current(context), "cuCtxPushCurrent", "the device's primary context");
+    pushed_ = true;
+  }
+  ~Current() {
+    CUcontext popped = nullptr;
+    if (pushed_) cuda_.pop_current(&popped);
+  }
+  Current(const Current&) = delete;
+  Current& operator=(const Current&) = delete;
+
+ private:
+  const CudaDriver::Functions& cuda_;
+  bool pushed_ = false;
+};
+
+CudaContext::~CudaContext() {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  // At the end of the process the driver may be gone already: failures here have no consequence.
+  if (cuda.push_current(state_->context) == CUDA_SUCCESS) {
+    for (CUmodule module : state_->modules) cuda.unload_module(module);
+    for (void* memory : state_->mapped) cuda.free_host(memory);
+    CUcontext popped = nullptr;
+    cuda.pop_current(&popped);
+  }
+  cuda.release(state_->device);
+}
+
+CudaFunction CudaContext::load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes) {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const Current current(cuda, state_->context);
+  CUmodule module = nullptr;
+  cuda.check(cuda.load_module(&module, cubin.data()), "cuModuleLoadData", function);
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->modules.push_back(module);
+  }
+  CUfunction loaded = nullptr;
+  cuda.check(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
+  if (dynamic_shared_bytes > 48 * 1024)
+    cuda.check(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(dynamic_shared_bytes)),
+               "cuFuncSetAttribute", function);
+  return loaded;
+}
+
+void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y,
+                         int64_t dynamic_shared_bytes, void* stream, void** arguments, const std::string& what) const {
+  if (grid_x > INT32_MAX || grid_y > 65535) [[unlikely]]
+    throw_unsupported("kernel {} would need {} x {} blocks", what, grid_x, grid_y);
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const Current current(cuda, state_->context);
+  const CUresult result = cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y),
+                                      1, static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
+                                      static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
+  cuda.check(result, "cuLaunchKernel", what);
+}
+
+CudaContext::Mapped CudaContext::allocate_mapped(size_t ints) {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const Current current(cuda, state_->context);
+  void* host = nullptr;
+  const size_t bytes = ints * sizeof(int);
+  cuda.check(cuda.allocate_host(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc",
+             "records of failed checks");
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->mapped.push_back(host);
+  }
+  std::memset(host, 0, bytes);
+  CUdeviceptr device = 0;
+  cuda.check(cuda.device_pointer(&device, host, 0), "cuMemHostGetDevicePointer", "records of failed checks");
+  return {static_cast<int*>(host), reinterpret_cast<void*>(device)};
+}
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,29 @@
+#include "runtime/cuda/dynamic_library.h"
+
+#include <dlfcn.h>
+
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+
+DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std::string& purpose) {
+  std::string messages;
+  for (const std::string& name : names) {
+    handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_) {
+      path_ = name;
+      return;
+    }
+    const char* message = dlerror();
+    messages += fmt::format("\n  {}", message ? message : name);
+  }
+  throw_user_error("no library {}: none of these opens:{}", purpose, messages);
+}
+
+void* DynamicLibrary::find(const char* symbol) const {
+  void* address = dlsym(handle_, symbol);
+  if (!address) throw_user_error("{} has no function {}: it is too old", path_, symbol);
+  return address;
+}
+
+}  // namespace cxxinductor::runtime

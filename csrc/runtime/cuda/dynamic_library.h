@@ -1,0 +1,22 @@
+// A library that may or may not be on the machine, opened with dlopen and kept open for the life of the process.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cxxinductor::runtime {
+
+class DynamicLibrary {
+ public:
+  // The first of these names or paths that opens. UserError with all the loader's messages when none does; `purpose` says
+  // what the library is for.
+  DynamicLibrary(const std::vector<std::string>& names, const std::string& purpose);
+  void* find(const char* symbol) const;  // UserError when the library lacks it
+  const std::string& path() const { return path_; }
+
+ private:
+  void* handle_ = nullptr;
+  std::string path_;
+};
+
+}  // namespace cxxinductor::runtime

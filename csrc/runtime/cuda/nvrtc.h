@@ -1,0 +1,37 @@
+// NVRTC: CUDA C++ text to machine code. Needs no GPU and no driver. Thread-safe: several compiles may run at once.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cxxinductor::runtime {
+
+struct CubinResult {
+  std::string cubin;
+  std::string log;  // warnings, and what ptxas says when it was asked
+};
+
+class Nvrtc {
+ public:
+  // names: libraries to try before the system's own, as file names or paths. UserError when there is none.
+  explicit Nvrtc(std::vector<std::string> names = {});
+  ~Nvrtc();
+  Nvrtc(const Nvrtc&) = delete;
+  Nvrtc& operator=(const Nvrtc&) = delete;
+
+  // "13.0": part of what makes two cubins equal.
+  const std::string& version() const;
+  static const std::vector<std::string>& options();  // those of every compile, --gpu-architecture excepted
+  // arch: "sm_90a". InternalError with the log when the source does not compile: it is ours. `what` names the unit.
+  CubinResult compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what,
+                               const std::vector<std::string>& more_options = {}) const;
+
+ private:
+  struct Functions;
+  std::unique_ptr<Functions> functions_;
+  std::string version_;
+};
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,151 @@
+// bounds and known_divisor: what the ranges and divisors of the symbols say about an expression.
+#include <algorithm>
+#include <numeric>
+
+#include "sym/simplify.h"
+
+namespace cxxinductor::sym {
+namespace {
+
+constexpr int64_t smallest = std::numeric_limits<int64_t>::min();
+constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+
+// Bounds as 128-bit numbers, where no product of two 64-bit values overflows; beyond the 64-bit ones is infinity.
+using Wide = __int128;
+constexpr Wide infinity = static_cast<Wide>(1) << 126;
+
+bool infinite(Wide value) { return value >= infinity || value <= -infinity; }
+
+struct WideInterval {
+  Wide low = -infinity, high = infinity;
+};
+
+// The lowest int64 means "unbounded" only as a lower bound, the highest only as an upper one.
+WideInterval widen(Interval i) {
+  return {i.low == smallest ? -infinity : static_cast<Wide>(i.low),
+          i.high == largest ? infinity : static_cast<Wide>(i.high)};
+}
+Interval narrow(WideInterval i) {
+  const auto clamp = [](Wide v) {
+    return static_cast<int64_t>(std::clamp(v, static_cast<Wide>(smallest), static_cast<Wide>(largest)));
+  };
+  return {clamp(i.low), clamp(i.high)};
+}
+
+Wide add(Wide a, Wide b) {
+  if (infinite(a)) return a;
+  return infinite(b) ? b : a + b;
+}
+
+Wide multiply(Wide a, Wide b) {
+  if (a == 0 || b == 0) return 0;
+  if (infinite(a) || infinite(b)) return (a < 0) == (b < 0) ? infinity : -infinity;
+  return a * b;
+}
+
+Wide divide(Wide a, Wide b) {  // b > 0; towards minus infinity, also in the limit
+  if (infinite(b)) return a < 0 ? -1 : 0;
+  if (infinite(a)) return a;
+  const Wide q = a / b;
+  return (a % b != 0 && a < 0) ? q - 1 : q;
+}
+
+template <class F>
+WideInterval hull(WideInterval a, WideInterval b, F combine) {
+  const Wide corners[] = {combine(a.low, b.low), combine(a.low, b.high), combine(a.high, b.low),
+                          combine(a.high, b.high)};
+  return {*std::min_element(corners, corners + 4), *std::max_element(corners, corners + 4)};
+}
+
+WideInterval modulo(WideInterval a, WideInterval b) {
+  if (b.low <= 0) return {};
+  if (a.low >= 0 && a.high < b.low) return a;
+  const Wide top = infinite(b.high) ? b.high : b.high - 1;
+  return {0, a.low >= 0 ? std::min(a.high, top) : top};
+}
+
+WideInterval wide_bounds(Expr e, const Facts& facts) {
+  switch (e.kind()) {
+    case Kind::Constant:
+      return {e.constant(), e.constant()};
+    case Kind::Symbol:
+      return widen(facts.range(e.name()));
+    case Kind::FloorDiv: {
+      const WideInterval b = wide_bounds(e.operands()[1], facts);
+      return b.low > 0 ? hull(wide_bounds(e.operands()[0], facts), b, divide) : WideInterval{};
+    }
+    case Kind::Mod:
+      return modulo(wide_bounds(e.operands()[0], facts), wide_bounds(e.operands()[1], facts));
+    case Kind::Add:
+    case Kind::Mul:
+    case Kind::Min:
+    case Kind::Max:
+      break;
+  }
+  WideInterval out = wide_bounds(e.operands()[0], facts);
+  for (Expr operand : e.operands().subspan(1)) {
+    const WideInterval other = wide_bounds(operand, facts);
+    if (e.kind() == Kind::Add)
+      out = {add(out.low, other.low), add(out.high, other.high)};
+    else if (e.kind() == Kind::Mul)
+      out = widen(narrow(hull(out, other, multiply)));
+    else if (e.kind() == Kind::Min)
+      out = {std::min(out.low, other.low), std::min(out.high, other.high)};
+    else
+      out = {std::max(out.low, other.low), std::max(out.high, other.high)};
+  }
+  return out;
+}
+
+}  // namespace
+
+void Facts::set_range(std::string_view symbol, Interval range) { ranges_.insert_or_assign(std::string(symbol), range); }
+void Facts::set_divisor(std::string_view symbol, int64_t divisor) {
+  divisors_.insert_or_assign(std::string(symbol), divisor);
+}
+Interval Facts::range(std::string_view symbol) const {
+  auto found = ranges_.find(symbol);
+  return found == ranges_.end() ? Interval{} : found->second;
+}
+int64_t Facts::divisor(std::string_view symbol) const {
+  auto found = divisors_.find(symbol);
+  return found == divisors_.end() ? 1 : found->second;
+}
+
+Interval bounds(Expr e, const Facts& facts) { return narrow(wide_bounds(e, facts)); }
+
+int64_t known_divisor(Expr e, const Facts& facts) {
+  switch (e.kind()) {
+    case Kind::Constant:
+      return e.constant() == smallest ? 1 : std::abs(e.constant());
+    case Kind::Symbol:
+      return facts.divisor(e.name());
+    case Kind::Add:
+    case Kind::Min:
+    case Kind::Max: {
+      int64_t divisor = 0;
+      for (Expr operand : e.operands()) divisor = std::gcd(divisor, known_divisor(operand, facts));
+      return divisor;
+    }
+    case Kind::Mul: {
+      int64_t divisor = 1;
+      for (Expr operand : e.operands()) {
+        int64_t next;
+        if (__builtin_mul_overflow(divisor, known_divisor(operand, facts), &next)) return divisor;
+        divisor = next;
+      }
+      return divisor;
+    }
+    case Kind::Mod:
+      return std::gcd(known_divisor(e.operands()[0], facts), known_divisor(e.operands()[1], facts));
+    case Kind::FloorDiv: {
+      const int64_t a = known_divisor(e.operands()[0], facts);
+      const Expr b = e.operands()[1];
+      if (b.is_constant() && b.constant() > 0 && a % b.constant() == 0) return a / b.constant();
+      return 1;
+    }
+  }
+  return 1;
+}
+
+}  // namespace cxxinductor::sym

@@ -1,0 +1,236 @@
+// What every CUDA unit starts with: storage types, conversions, primitives. No headers: NVRTC sees this text alone.
+//
+// Compute types: float, double, signed char, short, int, long long, their unsigned forms, bool. Storage types of narrow
+// floats are structs of raw bits; cxxi_cast<To>(value) converts between any two of them as ATen converts.
+// add, sub and mul are the _rn intrinsics: the compiler never contracts them across ops (eager rounds between ops).
+// With CXXI_HOST_EMULATION the same text compiles for the host (tests/kernels/cuda_emulation.h defines the rest).
+#ifndef CXXI_HOST_EMULATION
+#define CXXI_FN __device__ __forceinline__
+#endif
+
+struct alignas(2) cxxi_bf16 {
+  unsigned short bits;
+};
+struct alignas(2) cxxi_f16 {
+  unsigned short bits;
+};
+struct cxxi_f8e4m3fn {
+  unsigned char bits;
+};
+struct cxxi_f8e5m2 {
+  unsigned char bits;
+};
+
+// ---- Narrow floats -----------------------------------------------------------------------------------------------
+#ifndef CXXI_HOST_EMULATION
+CXXI_FN float cxxi_bits_float(unsigned int bits) { return __uint_as_float(bits); }
+CXXI_FN unsigned int cxxi_float_bits(float value) { return __float_as_uint(value); }
+CXXI_FN float cxxi_to_float(cxxi_f16 v) {
+  float f;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(v.bits));
+  return f;
+}
+CXXI_FN cxxi_f16 cxxi_to_f16(float f) {
+  cxxi_f16 v;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(v.bits) : "f"(f));
+  return v;
+}
+CXXI_FN cxxi_bf16 cxxi_to_bf16(float f) {
+  cxxi_bf16 v;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(v.bits) : "f"(f));
+  return v;
+}
+#endif
+CXXI_FN float cxxi_to_float(cxxi_bf16 v) { return cxxi_bits_float((unsigned int)(v.bits) << 16); }
+
+// Round to nearest even into a format of E exponent and M mantissa bits, as c10's float8 types do.
+template <int E, int M, bool Finite>
+CXXI_FN unsigned char cxxi_float_to_f8(float value) {
+  const int bias = (1 << (E - 1)) - 1;
+  const unsigned int bits = cxxi_float_bits(value);
+  const unsigned char sign = (unsigned char)((bits >> 24) & 0x80u);
+  const unsigned int magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return sign | 0x7fu;
+  const int exponent = int(magnitude >> 23) - 127;
+  const int shift = exponent < 1 - bias ? 23 - M + (1 - bias - exponent) : 23 - M;
+  unsigned int code;
+  if (shift > 31) {
+    code = 0;
+  } else {
+    const unsigned int full = exponent < 1 - bias ? (magnitude & 0x7fffffu) | 0x800000u
+                                                  : magnitude - ((unsigned int)(127 - bias) << 23);
+    const unsigned int kept = full >> shift;
+    const unsigned int rest = full & ((1u << shift) - 1u), half = 1u << (shift - 1);
+    code = kept + (rest > half || (rest == half && (kept & 1u)) ? 1u : 0u);
+  }
+  const unsigned int limit = Finite ? 0x7eu : (((1u << E) - 1u) << M) - 1u;  // the largest finite code
+  if (code > limit) code = Finite ? 0x7fu : ((1u << E) - 1u) << M;
+  return sign | (unsigned char)(code);
+}
+template <int E, int M, bool Finite>
+CXXI_FN float cxxi_f8_to_float(unsigned char code) {
+  const int bias = (1 << (E - 1)) - 1;
+  const unsigned int sign = (unsigned int)(code & 0x80u) << 24;
+  const unsigned int exponent = (code & 0x7fu) >> M, mantissa = code & ((1u << M) - 1u);
+  if (Finite ? (code & 0x7fu) == 0x7fu : exponent == (1u << E) - 1u)
+    return cxxi_bits_float(sign | 0x7f800000u | (Finite || mantissa ? 0x400000u : 0u));
+  if (exponent == 0) {
+    const float value = float(mantissa) * cxxi_bits_float((unsigned int)(127 + 1 - bias - M) << 23);
+    return sign ? -value : value;
+  }
+  return cxxi_bits_float(sign | ((exponent + (unsigned int)(127 - bias)) << 23) | (mantissa << (23 - M)));
+}
+CXXI_FN float cxxi_to_float(cxxi_f8e4m3fn v) { return cxxi_f8_to_float<4, 3, true>(v.bits); }
+CXXI_FN float cxxi_to_float(cxxi_f8e5m2 v) { return cxxi_f8_to_float<5, 2, false>(v.bits); }
+
+// ---- Casts -------------------------------------------------------------------------------------------------------
+template <class From>
+CXXI_FN From cxxi_widen(From v) {
+  return v;
+}
+CXXI_FN float cxxi_widen(cxxi_bf16 v) { return cxxi_to_float(v); }
+CXXI_FN float cxxi_widen(cxxi_f16 v) { return cxxi_to_float(v); }
+CXXI_FN float cxxi_widen(cxxi_f8e4m3fn v) { return cxxi_to_float(v); }
+CXXI_FN float cxxi_widen(cxxi_f8e5m2 v) { return cxxi_to_float(v); }
+
+template <class To>
+struct cxxi_narrow {
+  template <class From>
+  CXXI_FN static To from(From v) {
+    return static_cast<To>(v);
+  }
+};
+template <>
+struct cxxi_narrow<bool> {
+  template <class From>
+  CXXI_FN static bool from(From v) {
+    return v != From(0);
+  }
+};
+template <>
+struct cxxi_narrow<cxxi_bf16> {
+  template <class From>
+  CXXI_FN static cxxi_bf16 from(From v) {
+    return cxxi_to_bf16(float(v));
+  }
+};
+template <>
+struct cxxi_narrow<cxxi_f16> {
+  template <class From>
+  CXXI_FN static cxxi_f16 from(From v) {
+    return cxxi_to_f16(float(v));
+  }
+};
+template <>
+struct cxxi_narrow<cxxi_f8e4m3fn> {
+  template <class From>
+  CXXI_FN static cxxi_f8e4m3fn from(From v) {
+    return {cxxi_float_to_f8<4, 3, true>(float(v))};
+  }
+};
+template <>
+struct cxxi_narrow<cxxi_f8e5m2> {
+  template <class From>
+  CXXI_FN static cxxi_f8e5m2 from(From v) {
+    return {cxxi_float_to_f8<5, 2, false>(float(v))};
+  }
+};
+template <class To, class From>
+CXXI_FN To cxxi_cast(From v) {
+  return cxxi_narrow<To>::from(cxxi_widen(v));
+}
+
+// ---- Primitives --------------------------------------------------------------------------------------------------
+#define CXXI_PRIMITIVE(name, single, real)                       \
+  CXXI_FN float cxxi_##name(float a) { return single(a); }       \
+  CXXI_FN double cxxi_##name(double a) { return real(a); }
+CXXI_PRIMITIVE(sqrt, sqrtf, sqrt)
+CXXI_PRIMITIVE(rsqrt, rsqrtf, rsqrt)
+CXXI_PRIMITIVE(floor, floorf, floor)
+CXXI_PRIMITIVE(ceil, ceilf, ceil)
+CXXI_PRIMITIVE(trunc, truncf, trunc)
+CXXI_PRIMITIVE(round, nearbyintf, nearbyint)
+CXXI_PRIMITIVE(exp, expf, exp)
+CXXI_PRIMITIVE(exp2, exp2f, exp2)
+CXXI_PRIMITIVE(expm1, expm1f, expm1)
+CXXI_PRIMITIVE(log, logf, log)
+CXXI_PRIMITIVE(log2, log2f, log2)
+CXXI_PRIMITIVE(log10, log10f, log10)
+CXXI_PRIMITIVE(log1p, log1pf, log1p)
+CXXI_PRIMITIVE(sin, sinf, sin)
+CXXI_PRIMITIVE(cos, cosf, cos)
+CXXI_PRIMITIVE(tan, tanf, tan)
+CXXI_PRIMITIVE(asin, asinf, asin)
+CXXI_PRIMITIVE(acos, acosf, acos)
+CXXI_PRIMITIVE(atan, atanf, atan)
+CXXI_PRIMITIVE(sinh, sinhf, sinh)
+CXXI_PRIMITIVE(cosh, coshf, cosh)
+CXXI_PRIMITIVE(tanh, tanhf, tanh)
+CXXI_PRIMITIVE(asinh, asinhf, asinh)
+CXXI_PRIMITIVE(acosh, acoshf, acosh)
+CXXI_PRIMITIVE(atanh, atanhf, atanh)
+CXXI_PRIMITIVE(erf, erff, erf)
+CXXI_PRIMITIVE(erfc, erfcf, erfc)
+CXXI_PRIMITIVE(lgamma, lgammaf, lgamma)
+#undef CXXI_PRIMITIVE
+
+#define CXXI_PRIMITIVE(name, single, real)                                   \
+  CXXI_FN float cxxi_##name(float a, float b) { return single(a, b); }       \
+  CXXI_FN double cxxi_##name(double a, double b) { return real(a, b); }
+CXXI_PRIMITIVE(add, __fadd_rn, __dadd_rn)
+CXXI_PRIMITIVE(sub, __fsub_rn, __dsub_rn)
+CXXI_PRIMITIVE(mul, __fmul_rn, __dmul_rn)
+CXXI_PRIMITIVE(copysign, copysignf, copysign)
+CXXI_PRIMITIVE(real_fmod, fmodf, fmod)
+CXXI_PRIMITIVE(real_pow, powf, pow)
+CXXI_PRIMITIVE(atan2, atan2f, atan2)
+CXXI_PRIMITIVE(hypot, hypotf, hypot)
+#undef CXXI_PRIMITIVE
+
+CXXI_FN float cxxi_fma(float a, float b, float c) { return fmaf(a, b, c); }
+CXXI_FN double cxxi_fma(double a, double b, double c) { return fma(a, b, c); }
+CXXI_FN float cxxi_infinity(float) { return cxxi_bits_float(0x7f800000u); }
+CXXI_FN double cxxi_infinity(double) { return double(cxxi_bits_float(0x7f800000u)); }
+CXXI_FN float cxxi_nan(float) { return cxxi_bits_float(0x7fc00000u); }
+CXXI_FN double cxxi_nan(double) { return double(cxxi_bits_float(0x7fc00000u)); }
+CXXI_FN float cxxi_abs(float a) { return fabsf(a); }
+CXXI_FN double cxxi_abs(double a) { return fabs(a); }
+CXXI_FN bool cxxi_signbit(float a) { return (cxxi_float_bits(a) >> 31) != 0u; }
+CXXI_FN bool cxxi_signbit(double a) { return copysign(1.0, a) < 0.0; }
+template <class T>
+CXXI_FN bool cxxi_signbit(T a) {
+  return a < T(0);
+}
+template <class T>
+CXXI_FN T cxxi_abs(T a) {
+  return a < T(0) ? T(T(0) - a) : a;
+}
+
+// Integers wrap: arithmetic on the unsigned 64-bit value, cut to the type.
+template <class T>
+CXXI_FN T cxxi_add(T a, T b) {
+  return T((unsigned long long)(a) + (unsigned long long)(b));
+}
+template <class T>
+CXXI_FN T cxxi_sub(T a, T b) {
+  return T((unsigned long long)(a) - (unsigned long long)(b));
+}
+template <class T>
+CXXI_FN T cxxi_mul(T a, T b) {
+  return T((unsigned long long)(a) * (unsigned long long)(b));
+}
+template <class T>
+CXXI_FN T cxxi_fma(T a, T b, T c) {
+  return cxxi_add(cxxi_mul(a, b), c);
+}
+template <class T>
+CXXI_FN T cxxi_div(T a, T b) {
+  return a / b;
+}
+
+CXXI_FN long long cxxi_floor_div(long long a, long long b) {
+  const long long q = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
+}
+
+#include "shared/scalar_math.h"

@@ -1,0 +1,328 @@
+// States of reductions, one struct a row of reductions.def, and how threads of a row or column join them. Follows
+// group.cuh in a unit; included only where a kernel reduces.
+//
+// T is the compute type of the operand. `update` takes the elements of one thread, in any order; `merge` joins with a state of
+// other elements. States are plain data, so that they may lie in shared memory.
+
+// ---- Exchange between the threads of a warp --------------------------------------------------------------------------
+template <class T>
+CXXI_FN T cxxi_from_lane(T v, int mask) {
+  return T(__shfl_xor_sync(0xffffffffu, int(v), mask));
+}
+#define CXXI_FROM_LANE(type) \
+  CXXI_FN type cxxi_from_lane(type v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
+CXXI_FROM_LANE(unsigned int)
+CXXI_FROM_LANE(float)
+CXXI_FROM_LANE(double)
+CXXI_FROM_LANE(long long)
+CXXI_FROM_LANE(unsigned long long)
+#undef CXXI_FROM_LANE
+
+// ---- States ----------------------------------------------------------------------------------------------------------
+// A pairwise tree over the elements of one group: short chains, and less rounding than one after the other.
+template <class Combine, class T, int N>
+CXXI_FN T cxxi_tree(const T (&values)[N]) {
+  T level[N];
+#pragma unroll
+  for (int i = 0; i < N; ++i) level[i] = values[i];
+#pragma unroll
+  for (int width = N / 2; width > 0; width /= 2) {
+#pragma unroll
+    for (int i = 0; i < N / 2; ++i) {
+      if (i < width) level[i] = Combine::of(level[2 * i], level[2 * i + 1]);
+    }
+  }
+  return level[0];
+}
+
+template <class T, class Combine>
+struct cxxi_folded {
+  static constexpr bool ordered = false;
+  T value;
+  CXXI_FN static cxxi_folded start() { return {Combine::template start<T>()}; }
+  CXXI_FN void update(T v, long long) { value = Combine::of(value, v); }
+  template <int N>
+  CXXI_FN void update(const T (&values)[N], int count, long long) {
+    if (count >= N) {
+      value = Combine::of(value, cxxi_tree<Combine>(values));
+      return;
+    }
+#pragma unroll
+    for (int e = 0; e < N; ++e) {
+      if (e < count) value = Combine::of(value, values[e]);
+    }
+  }
+  CXXI_FN void merge(const cxxi_folded& other) { value = Combine::of(value, other.value); }
+  CXXI_FN cxxi_folded from_lane(int mask) const { return {cxxi_from_lane(value, mask)}; }
+  template <int>
+  CXXI_FN T result() const {
+    return value;
+  }
+};
+
+template <class T>
+CXXI_FN T cxxi_lowest() {
+  return T(-1) < T(1) ? T((unsigned long long)(1) << (8 * sizeof(T) - 1)) : T(0);
+}
+template <>
+CXXI_FN float cxxi_lowest<float>() {
+  return -cxxi_infinity(0.0f);
+}
+template <>
+CXXI_FN double cxxi_lowest<double>() {
+  return -cxxi_infinity(0.0);
+}
+template <>
+CXXI_FN bool cxxi_lowest<bool>() {
+  return false;
+}
+template <class T>
+CXXI_FN T cxxi_highest() {
+  return T(~cxxi_lowest<T>());
+}
+template <>
+CXXI_FN float cxxi_highest<float>() {
+  return cxxi_infinity(0.0f);
+}
+template <>
+CXXI_FN double cxxi_highest<double>() {
+  return cxxi_infinity(0.0);
+}
+template <>
+CXXI_FN bool cxxi_highest<bool>() {
+  return true;
+}
+
+struct cxxi_add_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return T(0);
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return cxxi_add(a, b);
+  }
+};
+struct cxxi_mul_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return T(1);
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return cxxi_mul(a, b);
+  }
+};
+struct cxxi_max_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return cxxi_lowest<T>();
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return cxxi_maximum(a, b);
+  }
+#ifndef CXXI_HOST_EMULATION
+  CXXI_FN static float of(float a, float b) {
+    float larger;
+    asm("max.NaN.f32 %0, %1, %2;" : "=f"(larger) : "f"(a), "f"(b));
+    return larger;
+  }
+#endif
+};
+struct cxxi_min_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return cxxi_highest<T>();
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return cxxi_minimum(a, b);
+  }
+#ifndef CXXI_HOST_EMULATION
+  CXXI_FN static float of(float a, float b) {
+    float smaller;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(smaller) : "f"(a), "f"(b));
+    return smaller;
+  }
+#endif
+};
+struct cxxi_or_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return T(false);
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return a || b;
+  }
+};
+struct cxxi_and_states {
+  template <class T>
+  CXXI_FN static T start() {
+    return T(true);
+  }
+  template <class T>
+  CXXI_FN static T of(T a, T b) {
+    return a && b;
+  }
+};
+template <class T>
+using cxxi_sum = cxxi_folded<T, cxxi_add_states>;
+template <class T>
+using cxxi_prod = cxxi_folded<T, cxxi_mul_states>;
+template <class T>
+using cxxi_max = cxxi_folded<T, cxxi_max_states>;
+template <class T>
+using cxxi_min = cxxi_folded<T, cxxi_min_states>;
+using cxxi_any = cxxi_folded<bool, cxxi_or_states>;
+using cxxi_all = cxxi_folded<bool, cxxi_and_states>;
+
+// NaN beats every number; among equal values the smaller position wins, whatever the order of joining.
+template <class T, bool Largest>
+struct cxxi_arg {
+  static constexpr bool ordered = false;
+  T value;
+  long long position;  // -1: no element yet
+  CXXI_FN static cxxi_arg start() { return {T(0), -1}; }
+  CXXI_FN void update(T v, long long at) { merge({v, at}); }
+  template <int N>
+  CXXI_FN void update(const T (&values)[N], int count, long long first) {
+#pragma unroll
+    for (int e = 0; e < N; ++e) {
+      if (e < count) update(values[e], first + e);
+    }
+  }
+  CXXI_FN void merge(const cxxi_arg& other) {
+    if (other.position < 0) return;
+    const bool nan = value != value, other_nan = other.value != other.value;
+    const bool better = Largest ? other.value > value : other.value < value;
+    const bool equal = nan ? other_nan : other.value == value;
+    if (position < 0 || (!nan && (other_nan || better)) || (equal && other.position < position)) *this = other;
+  }
+  CXXI_FN cxxi_arg from_lane(int mask) const { return {cxxi_from_lane(value, mask), cxxi_from_lane(position, mask)}; }
+  template <int>
+  CXXI_FN long long result() const {
+    return position;
+  }
+};
+template <class T>
+using cxxi_argmax = cxxi_arg<T, true>;
+template <class T>
+using cxxi_argmin = cxxi_arg<T, false>;
+
+// Mean and sum of squared deviations. A group is summed up on its own and joined by Chan's formula.
+template <class T>
+struct cxxi_welford {
+  static constexpr bool ordered = true;  // joining is not symmetric in its last bits: the lower lane comes first
+  T mean, m2;
+  unsigned int count;
+  CXXI_FN static cxxi_welford start() { return {T(0), T(0), 0u}; }
+  CXXI_FN void update(T v, long long) {
+    ++count;
+    const T delta = v - mean;
+    mean = mean + delta / T(count);
+    m2 = m2 + delta * (v - mean);
+  }
+  template <int N>
+  CXXI_FN void update(const T (&values)[N], int present, long long) {
+    if (present < N) {
+#pragma unroll
+      for (int e = 0; e < N; ++e) {
+        if (e < present) update(values[e], 0);
+      }
+      return;
+    }
+    const T group_mean = cxxi_tree<cxxi_add_states>(values) * (T(1) / T(N));
+    T squares[N];
+#pragma unroll
+    for (int e = 0; e < N; ++e) {
+      const T delta = values[e] - group_mean;
+      squares[e] = delta * delta;
+    }
+    merge({group_mean, cxxi_tree<cxxi_add_states>(squares), (unsigned int)(N)});
+  }
+  CXXI_FN void merge(const cxxi_welford& other) {
+    if (other.count == 0u) return;
+    const T delta = other.mean - mean;
+    const unsigned int joined = count + other.count;
+    const T share = T(other.count) / T(joined);
+    mean = mean + delta * share;
+    m2 = m2 + (other.m2 + delta * delta * (T(count) * share));
+    count = joined;
+  }
+  CXXI_FN cxxi_welford from_lane(int mask) const {
+    return {cxxi_from_lane(mean, mask), cxxi_from_lane(m2, mask), cxxi_from_lane(count, mask)};
+  }
+  template <int Which>
+  CXXI_FN T result() const {
+    return Which == 0 ? mean : m2;
+  }
+};
+
+// ---- Joining ---------------------------------------------------------------------------------------------------------
+template <class State>
+CXXI_FN void cxxi_join_lane(State& state, int mask) {
+  State other = state.from_lane(mask);
+  if (State::ordered && (int(threadIdx.x) & mask)) {
+    other.merge(state);
+    state = other;
+  } else {
+    state.merge(other);
+  }
+}
+// Between lanes that differ in the bits [First, Last) of their number: afterwards they hold the same state.
+template <int First, int Last, class State>
+CXXI_FN void cxxi_join_lanes(State& state) {
+#pragma unroll
+  for (int mask = First; mask < Last; mask *= 2) cxxi_join_lane(state, mask);
+}
+// A row of Threads threads. More than a warp: share, a barrier, collect; `shared` has an entry a warp of the block.
+template <int Threads, class State>
+CXXI_FN void cxxi_join_row(State& state) {
+  cxxi_join_lanes<1, Threads>(state);
+}
+template <class State>
+CXXI_FN void cxxi_share_row(State& state, State* shared) {
+  cxxi_join_lanes<1, 32>(state);
+  if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = state;
+}
+template <int Threads, class State>
+CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
+  constexpr int warps = Threads / 32;
+  state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
+  cxxi_join_lanes<1, warps>(state);
+}
+// A strip of Groups groups of W columns, Threads threads a column. Every thread of the block takes part; `shared` may be in
+// use by an earlier call.
+template <int Threads, int Groups, int W, class State>
+CXXI_FN void cxxi_join_columns(State (&states)[W], void* shared_bytes) {
+  constexpr bool in_lanes = Groups < 32 && (Groups & (Groups - 1)) == 0;
+  constexpr int in_warp = !in_lanes ? 1 : Threads * Groups < 32 ? Threads : 32 / Groups;
+  constexpr int slots = Threads / in_warp;
+#pragma unroll
+  for (int e = 0; e < W; ++e) cxxi_join_lanes<Groups, Groups * in_warp>(states[e]);
+  if constexpr (slots > 1) {
+    State* shared = static_cast<State*>(shared_bytes);
+    const int group = threadIdx.x % Groups, slot = threadIdx.x / (Groups * in_warp);
+    const bool first = threadIdx.x / Groups % in_warp == 0;
+    __syncthreads();
+    if (first) {
+#pragma unroll
+      for (int e = 0; e < W; ++e) shared[(slot * W + e) * Groups + group] = states[e];
+    }
+    for (int half = slots / 2; half > 0; half /= 2) {
+      __syncthreads();
+      if (first && slot < half) {
+#pragma unroll
+        for (int e = 0; e < W; ++e) {
+          states[e].merge(shared[((slot + half) * W + e) * Groups + group]);
+          shared[(slot * W + e) * Groups + group] = states[e];
+        }
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int e = 0; e < W; ++e) states[e] = shared[e * Groups + group];
+  }
+}

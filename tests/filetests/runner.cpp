@@ -1,0 +1,148 @@
+// Golden-file tests: every tests/filetests/**/*.cxxi says what to run, on what, and what comes out.
+//
+//   ; run: lower | fuse          steps of tools/text_pipeline.h; a single word stands for all up to it;
+//                                a last word parse-error, passes-error ... expects that step to refuse
+//   ; target: cuda sm_90a        optional
+//   ; option: fusion=false       optional, may be repeated
+//   graph @f(...) { ... }
+//   ; ---- expect
+//   the output, or the error's message
+//
+// CXXINDUCTOR_BLESS=1 rewrites the expectations.
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "support/error.h"
+#include "text_pipeline.h"
+#include "unit/catch.h"
+
+namespace {
+
+using namespace cxxinductor;
+namespace fs = std::filesystem;
+
+struct FileTest {
+  std::string head;      // everything before the mark: directives and input
+  std::string expected;  // everything after it
+  std::string steps, target;
+  std::vector<std::string> options;
+};
+
+std::string read_text(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\r\n");
+  return begin == std::string_view::npos || end == std::string_view::npos
+             ? ""
+             : std::string(text.substr(begin, end - begin + 1));
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size());
+    lines.emplace_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return lines;
+}
+
+FileTest read_test(const fs::path& path) {
+  FileTest test;
+  const std::string text = read_text(path);
+  test.head = tools::input_part(text);
+  if (test.head.size() < text.size()) test.expected = text.substr(test.head.size() + tools::expectation_mark.size());
+  if (!test.head.empty() && test.head.back() != '\n') test.head += '\n';
+  for (const std::string& line : lines_of(test.head)) {
+    if (line.starts_with("; run:")) test.steps = trimmed(std::string_view(line).substr(6));
+    if (line.starts_with("; target:")) test.target = trimmed(std::string_view(line).substr(9));
+    if (line.starts_with("; option:")) test.options.push_back(trimmed(std::string_view(line).substr(9)));
+  }
+  return test;
+}
+
+std::string run_test(const FileTest& test) {
+  constexpr std::string_view refusal = "-error";
+  std::string steps = test.steps;
+  const bool expects_error = steps.ends_with(refusal);
+  if (expects_error) steps.resize(steps.size() - refusal.size());
+  tools::TextRun run{tools::parse_steps(steps), tools::parse_target(test.target, test.head), {}};
+  for (const std::string& option : test.options)
+    set_option(run.options, option.substr(0, option.find('=')), option.substr(option.find('=') + 1));
+  try {
+    std::string output = tools::run_text(test.head, run);
+    return expects_error ? "no error, but:\n" + output : output;
+  } catch (const Error& error) {
+    return fmt::format("{}{}\n", expects_error ? "" : "error: ", error.what());
+  }
+}
+
+// Lines of both, in order; "-" is expected alone, "+" found alone.
+std::string difference(const std::string& expected, const std::string& found) {
+  const std::vector<std::string> a = lines_of(expected), b = lines_of(found);
+  std::vector<std::vector<size_t>> common(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = a.size(); i-- > 0;)
+    for (size_t j = b.size(); j-- > 0;)
+      common[i][j] = a[i] == b[j] ? common[i + 1][j + 1] + 1 : std::max(common[i + 1][j], common[i][j + 1]);
+  std::string text;
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    if (i < a.size() && j < b.size() && a[i] == b[j]) {
+      text += "  " + a[i++] + "\n";
+      ++j;
+    } else if (j == b.size() || (i < a.size() && common[i + 1][j] >= common[i][j + 1])) {
+      text += "- " + a[i++] + "\n";
+    } else {
+      text += "+ " + b[j++] + "\n";
+    }
+  }
+  return text;
+}
+
+std::vector<fs::path> test_files() {
+  std::vector<fs::path> paths;
+  for (const auto& entry : fs::recursive_directory_iterator(fs::path(CXXINDUCTOR_SOURCE_DIR) / "tests/filetests"))
+    if (entry.path().extension() == ".cxxi") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+bool blessing() {
+  const char* value = std::getenv("CXXINDUCTOR_BLESS");
+  return value != nullptr && std::string_view(value) == "1";
+}
+
+}  // namespace
+
+TEST_CASE("golden files") {
+  const std::vector<fs::path> paths = test_files();
+  REQUIRE_FALSE(paths.empty());
+  for (const fs::path& path : paths) {
+    const std::string name = fs::relative(path, fs::path(CXXINDUCTOR_SOURCE_DIR) / "tests/filetests").string();
+    const FileTest test = read_test(path);
+    CAPTURE(name);
+    if (test.steps.empty()) {
+      FAIL_CHECK("expected a line '; run: ...' in " << name);
+      continue;
+    }
+    const std::string output = run_test(test);
+    if (output == test.expected) continue;
+    if (blessing())
+      std::ofstream(path) << test.head << tools::expectation_mark << output;
+    else
+      FAIL_CHECK(name << ": the output differs (- expected, + found); CXXINDUCTOR_BLESS=1 rewrites the file\n"
+                      << difference(test.expected, output));
+  }
+  SUCCEED();
+}
+
+TEST_CASE("the runner's difference keeps what is common") {
+  CHECK(difference("a\nb\nc\n", "a\nx\nc\n") == "  a\n- b\n+ x\n  c\n");
+  CHECK(difference("", "a\n") == "+ a\n");
+  CHECK(difference("a\n", "") == "- a\n");
+}

@@ -1,0 +1,309 @@
+// Executors, their comparison with the reference, and shrinking.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+#include "fuzz/graph_fuzz.h"
+#include "ir/graph/text.h"
+#include "ir/graph/verify.h"
+#include "ir/loops/verify.h"
+#include "ir/plan/verify.h"
+#include "lowering/lower.h"
+#include "passes/pass_manager.h"
+#include "schedule/schedule.h"
+#include "support/error.h"
+
+namespace cxxinductor::fuzz {
+namespace {
+
+using graph::ValueId;
+
+Target target_of(const graph::Graph& graph) {
+  for (const graph::Value& value : graph.values)
+    if (value.device.type == DeviceType::Cuda) return cuda_target("sm_90a", 132);
+  return cpu_target("x86-64-v3", 4);
+}
+
+loops::Program lowered(const graph::Graph& graph) {
+  loops::Program program = lowering::lower(graph);
+  loops::verify_or_throw(program, "lower");
+  return program;
+}
+
+loops::Program fused(const graph::Graph& graph) {
+  loops::Program program = schedule::fuse(lowered(graph), target_of(graph), {}, nullptr);
+  loops::verify_or_throw(program, "fuse");
+  return program;
+}
+
+plan::Plan planned(const loops::Program& program, const Target& target) {
+  plan::Plan plan = schedule::make_plan(program, target, {});
+  plan::verify_or_throw(plan, "plan");
+  return plan;
+}
+
+// As the driver does it.
+plan::Plan compiled(graph::Graph graph) {
+  Options options;
+  options.verify = "each";
+  passes::run_graph_pipeline(graph, options);
+  loops::Program program = fused(graph);
+  passes::run_loops_pipeline(program, options);
+  return planned(program, target_of(graph));
+}
+
+// Largest finite magnitude among the inexact values: what a last bit is measured by.
+double magnitude(const RandomGraph& random, const interp::Arguments& arguments) {
+  graph::Graph graph = random.graph;
+  graph.outputs.clear();
+  for (size_t i = 0; i < graph.values.size(); ++i) {
+    if (i < random.exact.size() && random.exact[i]) continue;
+    graph::Output output;
+    output.value = ValueId(i);
+    graph.outputs.push_back(output);
+  }
+  double largest = 1;
+  for (const interp::Tensor& tensor : interp::run(graph, arguments, call_extern))
+    for (const Scalar& element : tensor.elements)
+      if (std::isfinite(element.as_real())) largest = std::max(largest, std::fabs(element.as_real()));
+  return largest;
+}
+
+double unit_of(DType dtype) {
+  switch (dtype) {
+    case DType::F64:  // inexact f64 values may come from f32 ones
+    case DType::F32:
+      return 0x1p-17;
+    case DType::F16:
+      return 0x1p-9;
+    case DType::BF16:
+      return 0x1p-6;
+    default:
+      return 0;
+  }
+}
+
+bool same(const Scalar& a, const Scalar& b, double tolerance) {
+  if (!is_float(a.dtype())) return a == b;
+  const double x = a.real(), y = b.real();
+  if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+  return x == y || std::fabs(x - y) <= tolerance;
+}
+
+std::optional<std::string> difference(const interp::Tensor& expected, const interp::Tensor& found, double tolerance) {
+  if (expected.dtype != found.dtype)
+    return fmt::format("is {}, expected {}", to_string(found.dtype), to_string(expected.dtype));
+  if (expected.sizes != found.sizes)
+    return fmt::format("has sizes [{}], expected [{}]", fmt::join(found.sizes, ", "), fmt::join(expected.sizes, ", "));
+  if (expected.elements.size() != found.elements.size())
+    return fmt::format("has {} elements, expected {}", found.elements.size(), expected.elements.size());
+  for (size_t i = 0; i < expected.elements.size(); ++i)
+    if (!same(expected.elements[i], found.elements[i], tolerance))
+      return fmt::format("differs at element {} of {}: {}, expected {}", i, expected.elements.size(),
+                         to_string(found.elements[i]), to_string(expected.elements[i]));
+  return std::nullopt;
+}
+
+// ---- Shrinking ----
+
+struct Edit {
+  std::set<uint32_t> outputs_dropped;
+  std::map<uint32_t, ValueId> replaced;  // value -> an earlier value of the same type
+  std::set<uint32_t> to_inputs;          // values that become graph inputs
+  std::set<uint32_t> inputs_dropped;     // positions of inputs that nothing reads
+};
+
+// The graph with the edit made and what nothing reads any more left out.
+RandomGraph edited(const RandomGraph& random, const Edit& edit) {
+  const graph::Graph& from = random.graph;
+  const auto source = [&](ValueId id) {
+    for (auto it = edit.replaced.find(id.index()); it != edit.replaced.end(); it = edit.replaced.find(id.index()))
+      id = it->second;
+    return id;
+  };
+  std::vector<bool> live(from.values.size(), false);
+  for (size_t i = 0; i < from.outputs.size(); ++i)
+    if (!edit.outputs_dropped.contains(static_cast<uint32_t>(i)) && from.outputs[i].kind == graph::Output::Kind::Tensor)
+      live[source(from.outputs[i].value).index()] = true;
+  for (size_t n = from.nodes.size(); n-- > 0;) {
+    const graph::Node& node = from.nodes[graph::NodeId(n)];
+    const bool needed = std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) {
+      return live[id.index()] && !edit.to_inputs.contains(id.index());
+    });
+    if (!needed) continue;
+    for (ValueId id : node.results) live[id.index()] = true;
+    for (const graph::Operand& operand : node.operands)
+      if (const auto* id = std::get_if<ValueId>(&operand)) live[source(*id).index()] = true;
+  }
+
+  RandomGraph out;
+  out.symbols = random.symbols;
+  out.graph.name = from.name;
+  out.graph.facts = from.facts;
+  std::map<uint32_t, ValueId> renamed;
+  const auto copy_value = [&](ValueId id) {
+    graph::Value value = from.values[id];
+    if (edit.to_inputs.contains(id.index())) value.layout.kind = graph::Layout::Kind::Fixed;
+    out.exact.push_back(random.exact[id.index()]);
+    return renamed[id.index()] = out.graph.values.push_back(std::move(value));
+  };
+  const auto add_input = [&](ValueId id) {
+    graph::Input input;
+    input.value = copy_value(id);
+    input.source = from.values[id].name;
+    out.graph.values[input.value].producer = {};
+    out.graph.inputs.push_back(input);
+  };
+  for (size_t i = 0; i < from.inputs.size(); ++i)
+    if (!edit.inputs_dropped.contains(static_cast<uint32_t>(i)) || live[from.inputs[i].value.index()])
+      add_input(from.inputs[i].value);
+  for (const uint32_t id : edit.to_inputs)
+    if (live[id]) add_input(ValueId(id));
+  for (const graph::Node& node : from.nodes) {
+    const bool needed = std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) {
+      return live[id.index()] && !edit.to_inputs.contains(id.index());
+    });
+    if (!needed) continue;
+    graph::Node copy = node;
+    for (graph::Operand& operand : copy.operands)
+      if (auto* id = std::get_if<ValueId>(&operand)) *id = renamed.at(source(*id).index());
+    for (ValueId& id : copy.results) {
+      id = copy_value(id);
+      out.graph.values[id].producer = graph::NodeId(out.graph.nodes.size());
+    }
+    out.graph.nodes.push_back(std::move(copy));
+  }
+  for (size_t i = 0; i < from.outputs.size(); ++i) {
+    if (edit.outputs_dropped.contains(static_cast<uint32_t>(i))) continue;
+    graph::Output output = from.outputs[i];
+    if (output.kind == graph::Output::Kind::Tensor) output.value = renamed.at(source(output.value).index());
+    out.graph.outputs.push_back(output);
+  }
+  return out;
+}
+
+std::vector<Edit> possible_edits(const RandomGraph& random) {
+  std::vector<Edit> edits;
+  if (random.graph.outputs.size() > 1)
+    for (uint32_t i = 0; i < random.graph.outputs.size(); ++i) edits.push_back({.outputs_dropped = {i}});
+  for (uint32_t i = 0; i < random.graph.inputs.size(); ++i) edits.push_back({.inputs_dropped = {i}});
+  for (size_t n = random.graph.nodes.size(); n-- > 0;) {
+    const graph::Node& node = random.graph.nodes[graph::NodeId(n)];
+    if (node.results.size() != 1) continue;
+    const ValueId result = node.results[0];
+    const graph::Value& value = random.graph.values[result];
+    for (const graph::Operand& operand : node.operands) {
+      const auto* id = std::get_if<ValueId>(&operand);
+      if (id == nullptr) continue;
+      const graph::Value& other = random.graph.values[*id];
+      if (other.dtype == value.dtype && other.sizes == value.sizes)
+        edits.push_back({.replaced = {{result.index(), *id}}});
+    }
+    if (!node.operands.empty()) edits.push_back({.to_inputs = {result.index()}});
+  }
+  return edits;
+}
+
+size_t weight(const RandomGraph& random) {
+  return 3 * random.graph.nodes.size() + random.graph.inputs.size() + random.graph.outputs.size();
+}
+
+}  // namespace
+
+RandomGraph live_part(const RandomGraph& random) { return edited(random, {}); }
+
+std::vector<interp::Tensor> call_extern(const std::string& callee, const std::string&, const std::vector<Arg>&,
+                                        const std::vector<interp::Tensor>& operands) {
+  CXXI_CHECK(callee == "fuzz::twice" && operands.size() == 1, "unknown extern {}", callee);
+  interp::Tensor result = operands[0];
+  for (Scalar& element : result.elements) element = Scalar::from_real(result.dtype, 2 * element.as_real());
+  return {result};
+}
+
+std::vector<Executor> ir_executors() {
+  return {
+      {"graph passes",
+       [](graph::Graph graph, const interp::Arguments& arguments) {
+         Options options;
+         options.verify = "each";
+         passes::run_graph_pipeline(graph, options);
+         return interp::run(graph, arguments, call_extern);
+       }},
+      {"lower", [](const graph::Graph& graph,
+                   const interp::Arguments& arguments) { return interp::run(lowered(graph), arguments, call_extern); }},
+      {"fuse", [](const graph::Graph& graph,
+                  const interp::Arguments& arguments) { return interp::run(fused(graph), arguments, call_extern); }},
+      {"plan without fusion",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(planned(lowered(graph), target_of(graph)), arguments, call_extern);
+       }},
+      {"plan",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(planned(fused(graph), target_of(graph)), arguments, call_extern);
+       }},
+      {"passes and plan",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(compiled(graph), arguments, call_extern);
+       }},
+  };
+}
+
+std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments,
+                                      const std::vector<Executor>& executors) {
+  const std::vector<interp::Tensor> expected = interp::run(random.graph, arguments, call_extern);
+  std::vector<const graph::Output*> tensors;
+  for (const graph::Output& output : random.graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) tensors.push_back(&output);
+  const double largest = magnitude(random, arguments);
+  for (const Executor& executor : executors) {
+    try {
+      const std::vector<interp::Tensor> found = executor.run(random.graph, arguments);
+      if (found.size() != expected.size())
+        return Mismatch{executor.name, fmt::format("{} results, expected {}", found.size(), expected.size())};
+      for (size_t i = 0; i < expected.size(); ++i) {
+        const bool exact = i >= tensors.size() || random.exact[tensors[i]->value.index()];
+        const double tolerance = exact ? 0 : unit_of(expected[i].dtype) * largest;
+        if (const auto reason = difference(expected[i], found[i], tolerance))
+          return Mismatch{executor.name, fmt::format("result {} {}", i, *reason)};
+      }
+    } catch (const std::exception& error) {
+      return Mismatch{executor.name, fmt::format("throws: {}", error.what())};
+    }
+  }
+  return std::nullopt;
+}
+
+RandomGraph shrink(RandomGraph random, uint64_t seed, const Executor& executor) {
+  const auto still_fails = [&](const RandomGraph& candidate) {
+    try {
+      if (!graph::verify(candidate.graph).empty()) return false;
+      const interp::Arguments arguments = random_arguments(candidate.graph, candidate.symbols, seed);
+      return find_mismatch(candidate, arguments, {executor}).has_value();
+    } catch (const std::exception&) {
+      return false;  // the reference refuses: another problem, perhaps none
+    }
+  };
+  for (bool smaller = true; smaller;) {
+    smaller = false;
+    for (const Edit& edit : possible_edits(random)) {
+      RandomGraph candidate = edited(random, edit);
+      if (weight(candidate) >= weight(random) || !still_fails(candidate)) continue;
+      random = std::move(candidate);
+      smaller = true;
+      break;
+    }
+  }
+  return random;
+}
+
+std::string describe(const RandomGraph& random, uint64_t seed, const Mismatch& mismatch) {
+  std::string text = fmt::format("; seed {}, executor '{}'\n", seed, mismatch.executor);
+  for (const auto& [symbol, size] : random.symbols) text += fmt::format("; {} = {}\n", symbol, size);
+  std::string reason = mismatch.reason.substr(0, 1500);
+  for (size_t at = reason.find('\n'); at != std::string::npos; at = reason.find('\n', at + 3))
+    reason.insert(at + 1, "; ");
+  return text + "; " + reason + "\n" + graph::print(random.graph);
+}
+
+}  // namespace cxxinductor::fuzz

@@ -1,0 +1,500 @@
+// The generator: a pool of values that grows by random nodes over values already there.
+#include "fuzz/graph_fuzz.h"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "ir/graph/verify.h"
+#include "support/error.h"
+
+namespace cxxinductor::fuzz {
+namespace {
+
+using graph::Operand;
+using graph::ValueId;
+using Sizes = std::vector<sym::Expr>;
+
+// Results that do not depend on the target's math library: bit-equal everywhere.
+constexpr ScalarOp exact_unary[] = {ScalarOp::Neg, ScalarOp::Abs, ScalarOp::Relu, ScalarOp::Square,
+                                    ScalarOp::Reciprocal};
+constexpr ScalarOp stepwise_unary[] = {ScalarOp::Floor, ScalarOp::Ceil, ScalarOp::Round, ScalarOp::Trunc,
+                                       ScalarOp::Sign};
+constexpr ScalarOp smooth_unary[] = {ScalarOp::Exp,  ScalarOp::Tanh, ScalarOp::Sigmoid, ScalarOp::Silu,
+                                     ScalarOp::Gelu, ScalarOp::Erf,  ScalarOp::Sin,     ScalarOp::Expm1};
+constexpr ScalarOp arithmetic[] = {ScalarOp::Add, ScalarOp::Sub, ScalarOp::Mul, ScalarOp::Maximum, ScalarOp::Minimum};
+constexpr ScalarOp comparisons[] = {ScalarOp::Eq, ScalarOp::Ne, ScalarOp::Lt, ScalarOp::Le, ScalarOp::Gt, ScalarOp::Ge};
+constexpr ScalarOp bitwise[] = {ScalarOp::BitAnd, ScalarOp::BitOr, ScalarOp::BitXor};
+constexpr DType value_dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F64, DType::BF16, DType::F16,
+                                  DType::I64, DType::I32, DType::U8,  DType::I8,  DType::Bool};
+
+class Generator {
+ public:
+  Generator(uint64_t seed, const Shape& shape)
+      : random_(seed), shape_(shape), builder_(out_.graph), device_{shape.device, 0} {}
+
+  RandomGraph run() {
+    out_.graph.name = "fuzz";
+    add_symbols();
+    for (int64_t count = number(1, 4) + std::ssize(symbols_); count > 0; --count) add_input();
+    for (int step = 0; step < shape_.steps; ++step) add_step();
+    add_outputs();
+    graph::verify_or_throw(out_.graph, "the fuzzer");
+    out_.exact.resize(out_.graph.values.size(), true);
+    return live_part(out_);
+  }
+
+ private:
+  // ---- Choices ----
+  int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
+  bool one_in(int64_t n) { return number(1, n) == 1; }
+  template <class Range>
+  auto pick(const Range& range) {
+    return *(std::begin(range) + number(0, std::ssize(range) - 1));
+  }
+  const graph::Value& value(ValueId id) const { return out_.graph.values[id]; }
+  DType dtype(ValueId id) const { return value(id).dtype; }
+  const Sizes& sizes(ValueId id) const { return value(id).sizes; }
+  int rank(ValueId id) const { return static_cast<int>(sizes(id).size()); }
+  bool exact(ValueId id) const { return id.index() >= out_.exact.size() || out_.exact[id.index()]; }
+
+  ValueId pick_value() {  // late values more often: long chains
+    const auto count = static_cast<int64_t>(pool_.size());
+    return pool_[static_cast<size_t>(std::max(number(0, count - 1), number(0, count - 1)))];
+  }
+  template <class Accept>
+  std::optional<ValueId> pick_where(Accept accept) {
+    for (int attempt = 0; attempt < 12; ++attempt)
+      if (const ValueId id = pick_value(); accept(id)) return id;
+    return std::nullopt;
+  }
+
+  // ---- Recording ----
+  void mark(ValueId id, bool is_exact) {
+    out_.exact.resize(out_.graph.values.size(), true);
+    out_.exact[id.index()] = is_exact;
+  }
+  ValueId keep(ValueId id, bool is_exact) {
+    mark(id, is_exact);
+    constexpr int64_t most_elements = 4096;
+    const sym::Expr count = graph::element_count(sizes(id));
+    const auto size_of = [&](std::string_view name) { return out_.symbols.at(std::string(name)); };
+    if (sym::evaluate(count, size_of) <= most_elements) pool_.push_back(id);
+    return id;
+  }
+  bool all_exact(const std::vector<Operand>& operands) const {
+    return std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
+      const auto* id = std::get_if<ValueId>(&operand);
+      return id == nullptr || exact(*id);
+    });
+  }
+  ValueId apply(ScalarOp op, std::vector<Operand> operands, bool reproducible = true) {
+    const bool is_exact = reproducible && all_exact(operands);
+    const size_t first_new = out_.graph.values.size();
+    const ValueId result = builder_.elementwise(op, std::move(operands));
+    for (size_t i = first_new; i < out_.graph.values.size(); ++i) mark(ValueId(i), is_exact);  // expansions too
+    return result;
+  }
+  ValueId cast(ValueId x, DType to) {
+    const bool is_exact = exact(x);
+    const ValueId result = builder_.cast(x, to);
+    mark(result, is_exact);
+    return result;
+  }
+  Scalar immediate(DType type, double number_) const {
+    return is_float(compute_type(type)) ? Scalar::from_real(compute_type(type), number_)
+                                        : Scalar::from_integer(compute_type(type), static_cast<int64_t>(number_));
+  }
+
+  // Exact floats without NaN in [-limit, limit].
+  ValueId tame(ValueId x, double limit) {
+    const DType type = dtype(x);
+    const ValueId limited = apply(ScalarOp::Clamp, {x, immediate(type, -limit), immediate(type, limit)});
+    return apply(ScalarOp::Where, {apply(ScalarOp::Eq, {x, x}), limited, immediate(type, 0)});
+  }
+  ValueId small_integers(ValueId x, double limit) { return tame(apply(ScalarOp::Round, {x}), limit); }
+
+  // ---- Inputs ----
+  void add_symbols() {
+    for (int64_t i = number(0, 2); i > 0; --i) {
+      const std::string name = "s" + std::to_string(symbols_.size());
+      const int64_t divisor = one_in(4) ? 2 : 1, low = divisor * number(1, 3);
+      out_.graph.facts.set_range(name, {low, 64});
+      if (divisor > 1) out_.graph.facts.set_divisor(name, divisor);
+      out_.symbols[name] = low + divisor * number(0, 3);
+      symbols_.push_back(sym::Expr::symbol(name));
+    }
+  }
+  sym::Expr size() {
+    if (!symbols_.empty() && one_in(3)) return pick(symbols_);
+    constexpr int64_t constants[] = {1, 2, 3, 4, 5, 8, 16};
+    return pick(constants);
+  }
+  Sizes random_sizes() {
+    Sizes result;
+    for (int64_t r = number(0, 3); r > 0; --r) result.push_back(size());
+    return result;
+  }
+  void add_input() {
+    const size_t position = out_.graph.inputs.size();
+    Sizes shape = pool_.empty() ? Sizes{size(), size()} : one_in(2) ? random_sizes() : sizes(pick_value());
+    // Every symbol is read from an input's size.
+    if (position < symbols_.size()) shape.push_back(symbols_[position]);
+    Sizes strides = graph::contiguous_strides(shape);
+    if (shape.size() >= 2 && one_in(4)) {  // a transposed caller
+      std::swap(shape.front(), shape.back());
+      strides = graph::contiguous_strides(shape);
+      std::swap(shape.front(), shape.back());
+      std::swap(strides.front(), strides.back());
+    }
+    keep(builder_.input("x" + std::to_string(position), pick(value_dtypes), device_, shape, strides), true);
+  }
+
+  // ---- Steps ----
+  void add_step() {
+    switch (number(0, 15)) {
+      case 0:
+      case 1:
+        return unary();
+      case 2:
+      case 3:
+      case 4:
+        return binary();
+      case 5:
+        return compare_and_select();
+      case 6:
+        return convert();
+      case 7:
+      case 8:
+        return reduce();
+      case 9:
+        return reshape();
+      case 10:
+        return permute_or_flip();
+      case 11:
+        return one_in(2) ? slice() : pad();
+      case 12:
+        return concatenate();
+      case 13:
+        return gather();
+      case 14:
+        return expand();
+      default:
+        return one_in(2) ? create() : call();
+    }
+  }
+
+  void unary() {
+    const ValueId x = pick_value();
+    if (dtype(x) == DType::Bool) {
+      keep(apply(ScalarOp::LogicalNot, {x}), true);
+    } else if (!is_float(dtype(x))) {
+      keep(apply(one_in(2) ? ScalarOp::Abs : ScalarOp::Neg, {x}), true);
+    } else if (one_in(3)) {
+      keep(apply(pick(smooth_unary), {exact(x) ? tame(x, 4) : tame_inexact(x, 4)}, false), false);
+    } else if (exact(x)) {
+      keep(apply(one_in(2) ? pick(stepwise_unary) : pick(exact_unary), {x}), true);
+    } else {
+      keep(apply(one_in(2) ? ScalarOp::Neg : ScalarOp::Abs, {x}), false);
+    }
+  }
+  // Continuous, so that inexact values may pass.
+  ValueId tame_inexact(ValueId x, double limit) {
+    return apply(ScalarOp::Clamp, {x, immediate(dtype(x), -limit), immediate(dtype(x), limit)});
+  }
+
+  // Two values that broadcast, the second converted to the first's dtype.
+  std::optional<std::pair<ValueId, ValueId>> pick_pair() {
+    const ValueId x = pick_value();
+    const auto y =
+        pick_where([&](ValueId id) { return broadcasts(sizes(id), sizes(x)) && (exact(id) || is_float(dtype(x))); });
+    if (!y) return std::nullopt;
+    // A rank-0 operand beside a larger one enters in the compute type.
+    const bool scalar = rank(*y) == 0 && rank(x) > 0;
+    return std::pair(x, convert_to(*y, scalar ? compute_type(dtype(x)) : dtype(x)));
+  }
+  static bool broadcasts(const Sizes& from, const Sizes& to) {
+    if (from.size() > to.size()) return false;
+    for (size_t d = 0; d < from.size(); ++d)
+      if (!from[d].is_constant(1) && from[d] != to[to.size() - from.size() + d]) return false;
+    return true;
+  }
+  ValueId convert_to(ValueId x, DType to) {
+    if (dtype(x) == to) return x;
+    if (is_float(dtype(x)) && !is_float(to)) x = tame(x, 100);  // out of range is undefined
+    return cast(x, to);
+  }
+
+  void binary() {
+    const auto pair = pick_pair();
+    if (!pair) return;
+    const auto [x, y] = *pair;
+    const DType type = dtype(x);
+    if (type == DType::Bool) {
+      keep(apply(pick(bitwise), {x, y}), true);
+    } else if (!is_float(type)) {
+      keep(apply(one_in(3) ? pick(bitwise) : pick(arithmetic), {x, y}), true);
+    } else if (exact(x) && exact(y)) {
+      keep(apply(one_in(6) ? ScalarOp::Div : pick(arithmetic), {x, y}), true);
+    } else {
+      // Products of unbounded inexact values would drown every difference.
+      keep(apply(pick(arithmetic), {tame_inexact(x, 64), tame_inexact(y, 64)}), false);
+    }
+    if (type != DType::Bool && one_in(3)) add_constant(pool_.back());
+  }
+
+  void add_constant(ValueId x) {
+    if (dtype(x) == DType::Bool) return;
+    keep(apply(ScalarOp::Add, {x, immediate(dtype(x), static_cast<double>(number(-3, 3)))}), exact(x));
+  }
+
+  void compare_and_select() {
+    const auto pair = pick_pair();
+    if (!pair || !exact(pair->first) || !exact(pair->second)) return;
+    const ValueId condition = keep(apply(pick(comparisons), {pair->first, pair->second}), true);
+    const auto x = pick_where([&](ValueId id) { return sizes(id) == sizes(condition) && dtype(id) != DType::Bool; });
+    if (x)
+      keep(apply(ScalarOp::Where, {condition, *x, immediate(dtype(*x), static_cast<double>(number(-2, 2)))}),
+           exact(*x));
+  }
+
+  void convert() {
+    const ValueId x = pick_value();
+    const DType to = pick(value_dtypes);
+    if (exact(x))
+      keep(convert_to(x, to), true);
+    else  // rounding to a narrow type would turn a last bit into a large one
+      keep(cast(x, dtype(x) == DType::F64 ? DType::F32 : DType::F64), false);
+  }
+
+  void reduce() {
+    const ValueId x = pick_value();
+    std::vector<int> dims;
+    for (int d = 0; d < rank(x); ++d)
+      if (one_in(2)) dims.push_back(d);
+    const bool keepdim = one_in(2);
+    const bool floats = is_float(dtype(x));
+    const auto add = [&](Reduction reduction, ValueId operand, bool is_exact) {
+      for (ValueId result : builder_.reduce(reduction, operand, dims, keepdim)) keep(result, is_exact);
+    };
+    switch (number(0, 5)) {
+      case 0:  // + 0: of zeros of both signs, any may win
+        for (ValueId result : builder_.reduce(one_in(2) ? Reduction::Max : Reduction::Min, x, dims, keepdim)) {
+          mark(result, exact(x));
+          keep(floats ? apply(ScalarOp::Add, {result, immediate(dtype(x), 0)}) : result, exact(x));
+        }
+        return;
+      case 1:
+        if (!exact(x)) return;
+        return add(one_in(2) ? Reduction::Any : Reduction::All, x, true);
+      case 2:
+        if (!exact(x)) return;
+        return add(one_in(2) ? Reduction::ArgMax : Reduction::ArgMin, x, true);
+      case 3: {  // a row's mean and deviation, subtracted as norms do
+        if (!exact(x)) return;
+        const ValueId operand = convert_to(floats ? small_integers(x, 8) : x, DType::F32);
+        return add(Reduction::Welford, floats ? operand : small_integers(operand, 8), false);
+      }
+      default:
+        if (!floats) return add(Reduction::Sum, convert_to(x, DType::I64), true);
+        if (!exact(x)) return add(Reduction::Sum, cast(tame_inexact(x, 64), DType::F64), false);
+        return add(Reduction::Sum, cast(small_integers(x, 8), dtype(x) == DType::F64 ? DType::F64 : DType::F32), true);
+    }
+  }
+
+  void reshape() {
+    const ValueId x = pick_value();
+    Sizes shape = sizes(x);
+    if (one_in(3)) shape.insert(shape.begin() + number(0, std::ssize(shape)), 1);
+    if (shape.size() >= 2 && one_in(2)) {  // merge two neighbours
+      const auto d = static_cast<size_t>(number(0, std::ssize(shape) - 2));
+      shape[d] = shape[d] * shape[d + 1];
+      shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+    }
+    for (size_t d = 0; d < shape.size() && shape.size() < 5; ++d) {  // split a size with a factor of two
+      if (sym::known_divisor(shape[d], out_.graph.facts) % 2 != 0 || one_in(2)) continue;
+      shape[d] = sym::floor_div(shape[d], 2);
+      shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d) + number(0, 1), 2);
+      break;
+    }
+    keep(builder_.reshape(x, shape), exact(x));
+  }
+
+  void permute_or_flip() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (!x) return;
+    std::vector<int> dims(static_cast<size_t>(rank(*x)));
+    for (size_t d = 0; d < dims.size(); ++d) dims[d] = static_cast<int>(d);
+    if (one_in(3)) return void(keep(builder_.flip(*x, {pick(dims)}), exact(*x)));
+    std::shuffle(dims.begin(), dims.end(), random_);
+    keep(builder_.permute(*x, dims), exact(*x));
+  }
+
+  void slice() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (!x) return;
+    const auto dim = static_cast<size_t>(number(0, rank(*x) - 1));
+    const sym::Expr extent = sizes(*x)[dim];
+    const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+    if (extent.is_constant() && least >= 2 && one_in(2)) {
+      const int64_t step = number(1, 2), start = number(0, least - 1);
+      keep(builder_.slice(*x, static_cast<int>(dim), start, (least - start + step - 1) / step, step), exact(*x));
+    } else if (least >= 2) {
+      const int64_t cut = number(1, least - 1);
+      keep(builder_.slice(*x, static_cast<int>(dim), number(0, cut), extent - cut, 1), exact(*x));
+    }
+  }
+
+  void pad() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (!x) return;
+    Sizes low, shape;
+    for (sym::Expr extent : sizes(*x)) {
+      const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+      low.push_back(number(least >= 2 && one_in(4) ? -1 : 0, 2));
+      shape.push_back(extent + low.back() + number(0, 2));
+    }
+    keep(builder_.pad(*x, low, shape, immediate(dtype(*x), static_cast<double>(number(0, 2)))), exact(*x));
+  }
+
+  void concatenate() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (!x) return;
+    const auto dim = static_cast<size_t>(number(0, rank(*x) - 1));
+    std::vector<ValueId> parts{*x};
+    bool is_exact = exact(*x);
+    for (int64_t more = number(1, 2); more > 0; --more) {
+      const auto y = pick_where([&](ValueId id) {
+        if (rank(id) != rank(*x) || (!exact(id) && !is_float(dtype(*x)))) return false;
+        for (size_t d = 0; d < sizes(id).size(); ++d)
+          if (d != dim && sizes(id)[d] != sizes(*x)[d]) return false;
+        return true;
+      });
+      if (!y) break;
+      parts.push_back(convert_to(*y, dtype(*x)));
+      is_exact = is_exact && exact(parts.back());
+    }
+    keep(builder_.cat(parts, static_cast<int>(dim)), is_exact);
+  }
+
+  // Index values within [0, extent), or negative ones that wrap to it.
+  ValueId index_into(ValueId numbers, sym::Expr extent, bool wraps) {
+    const ValueId whole = convert_to(numbers, DType::I64);
+    const Operand bound =
+        extent.is_constant() ? Operand(Scalar::from_integer(DType::I64, extent.constant())) : Operand(extent);
+    const ValueId index = apply(ScalarOp::Remainder, {whole, bound});
+    return wraps ? apply(ScalarOp::Sub, {index, bound}) : index;
+  }
+
+  void gather() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    const auto numbers = pick_where([&](ValueId id) { return exact(id) && rank(id) == 1; });
+    if (!x || !numbers) return;
+    const int dim = static_cast<int>(number(0, rank(*x) - 1));
+    const bool wraps = one_in(3);
+    const ValueId index = index_into(*numbers, sizes(*x)[static_cast<size_t>(dim)], wraps);
+    graph::Gather kind;
+    kind.wrap = wraps || one_in(2);
+    kind.check = one_in(2);
+    Sizes shape = sizes(*x);
+    for (int d = 0; d < rank(*x); ++d) kind.source.push_back(d == dim ? -1 : d);
+    kind.index_dims = {dim};
+    shape[static_cast<size_t>(dim)] = sizes(index)[0];
+    keep(builder_.gather(*x, {index}, kind, shape), exact(*x));
+  }
+
+  void expand() {
+    const ValueId x = pick_value();
+    Sizes shape = sizes(x);
+    for (sym::Expr& extent : shape)
+      if (extent.is_constant(1)) extent = size();
+    if (shape.size() < 4 && one_in(2)) shape.insert(shape.begin(), size());
+    keep(builder_.expand(x, shape), exact(x));
+  }
+
+  void create() {
+    if (one_in(2)) {
+      const sym::Expr count = size();
+      keep(builder_.iota(number(-3, 3), number(-2, 2), count, one_in(2) ? DType::I64 : DType::F32, device_), true);
+    } else if (!symbols_.empty() && one_in(2)) {
+      keep(builder_.full(pick(symbols_), DType::I64, device_, random_sizes()), true);
+    } else {
+      const DType type = pick(value_dtypes);
+      keep(builder_.full(immediate(type, static_cast<double>(number(0, 3))), type, device_, random_sizes()), true);
+    }
+  }
+
+  void call() {
+    if (!shape_.externs) return;
+    const auto x = pick_where([&](ValueId id) { return dtype(id) == DType::F32; });
+    if (!x) return;
+    graph::Extern callee;
+    callee.callee = "fuzz::twice";
+    callee.args = {Arg(Hole{0})};
+    graph::Value result;
+    result.dtype = dtype(*x);
+    result.device = device_;
+    result.sizes = sizes(*x);
+    const bool is_exact = exact(*x);
+    keep(builder_.call_extern(std::move(callee), {*x}, {std::move(result)})[0], is_exact);
+  }
+
+  // Whatever nothing reads is an output, and some intermediate values are.
+  void add_outputs() {
+    std::vector<bool> read(out_.graph.values.size(), false);
+    for (const graph::Node& node : out_.graph.nodes)
+      for (const Operand& operand : node.operands)
+        if (const auto* id = std::get_if<ValueId>(&operand)) read[id->index()] = true;
+    for (const ValueId id : pool_)
+      if (!read[id.index()] || one_in(8)) builder_.output(id);
+    if (!symbols_.empty() && one_in(4)) builder_.output_symbol(symbols_[0] * 2 + 1);
+  }
+
+  std::mt19937_64 random_;
+  Shape shape_;
+  RandomGraph out_;
+  graph::Builder builder_;
+  Device device_;
+  std::vector<sym::Expr> symbols_;
+  std::vector<ValueId> pool_;
+};
+
+}  // namespace
+
+RandomGraph random_graph(uint64_t seed, const Shape& shape) { return Generator(seed, shape).run(); }
+
+interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symbols& symbols, uint64_t seed) {
+  interp::Arguments arguments;
+  arguments.symbols = symbols;
+  for (const graph::Input& input : graph.inputs) {
+    if (input.kind != graph::Input::Kind::Tensor) continue;
+    const graph::Value& value = graph.values[input.value];
+    std::seed_seq words{seed, static_cast<uint64_t>(std::hash<std::string>()(value.name))};
+    std::mt19937_64 random(words);
+    const auto number = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    interp::Tensor tensor;
+    tensor.dtype = value.dtype;
+    int64_t count = 1;
+    for (sym::Expr extent : value.sizes) {
+      tensor.sizes.push_back(
+          sym::evaluate(extent, [&](std::string_view name) { return symbols.at(std::string(name)); }));
+      count *= tensor.sizes.back();
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (is_float(value.dtype)) {  // quarters: exact in every float dtype; seldom something special
+        constexpr double special[] = {NAN, INFINITY, -INFINITY, -0.0};
+        const bool is_special = number(0, 60) == 0;
+        const double element = is_special ? special[number(0, 3)] : static_cast<double>(number(-20, 20)) / 4.0;
+        tensor.elements.push_back(Scalar::from_real(value.dtype, element));
+      } else {
+        tensor.elements.push_back(Scalar::from_integer(value.dtype, number(0, value.dtype == DType::Bool ? 1 : 9)));
+      }
+    }
+    arguments.tensors.push_back(std::move(tensor));
+  }
+  return arguments;
+}
+
+}  // namespace cxxinductor::fuzz

@@ -1,0 +1,78 @@
+// Random graphs through compiled CPU code: an Executor for tests/fuzz/graph_fuzz.h.
+#pragma once
+
+#include "fuzz/graph_fuzz.h"
+#include "kernels/cpu_program.h"
+#include "lowering/lower.h"
+#include "passes/pass_manager.h"
+#include "runtime/element.h"
+
+namespace cxxinductor::tests {
+
+// fuzz::twice on the plain host: a fresh contiguous tensor.
+inline void call_twice(runtime::PlainHost& host, const plan::CallExtern&, std::span<const runtime::Operand> operands,
+                       std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
+  const runtime::TensorView& from = operands[0].tensor;
+  results[0] = host.empty_strided(from.dtype, {}, from.sizes, runtime::contiguous_strides(from.sizes));
+  std::vector<Scalar> elements = runtime::read_elements(from);
+  for (Scalar& s : elements) {
+    s = is_float(from.dtype) ? Scalar::from_real(from.dtype, 2 * s.real())
+                             : Scalar::from_integer(from.dtype, 2 * s.integer());
+  }
+  runtime::write_elements(runtime::view_of(results[0]), elements);
+}
+
+// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand.
+inline std::vector<interp::Tensor> run_compiled(CpuProgram& program, const interp::Arguments& arguments) {
+  const plan::Plan& plan = program.executable->plan();
+  const auto number = [&](sym::Expr e) {
+    return sym::evaluate(e, [&](std::string_view name) { return arguments.symbols.at(std::string(name)); });
+  };
+  std::vector<runtime::Value> inputs;
+  size_t next = 0;
+  for (const plan::Input& input : plan.inputs) {
+    if (input.kind != plan::Input::Kind::Tensor) {
+      inputs.emplace_back(arguments.symbols.at(input.symbol));
+      continue;
+    }
+    const interp::Tensor& from = arguments.tensors.at(next++);
+    std::vector<int64_t> strides;
+    for (sym::Expr e : plan.buffers[input.buffer].strides) strides.push_back(number(e));
+    runtime::TensorRef tensor = program.host.empty_strided(from.dtype, {}, from.sizes, strides);
+    runtime::write_elements(runtime::view_of(tensor), from.elements);
+    inputs.emplace_back(std::move(tensor));
+  }
+  std::vector<interp::Tensor> outputs;
+  for (const runtime::Value& value : program.executable->run(program.host, std::move(inputs))) {
+    interp::Tensor tensor;
+    if (value.is_tensor()) {
+      tensor.dtype = value.tensor.dtype;
+      tensor.sizes.assign(value.tensor.sizes().begin(), value.tensor.sizes().end());
+      tensor.elements = runtime::read_elements(runtime::view_of(value.tensor));
+    } else {
+      tensor.dtype = DType::I64;
+      tensor.elements = {Scalar::from_integer(DType::I64, value.integer)};
+    }
+    outputs.push_back(std::move(tensor));
+  }
+  return outputs;
+}
+
+// As the driver compiles it.
+inline fuzz::Executor cpu_executor(const Target& target, bool fused) {
+  return {fmt::format("CPU code for {}{}", target.arch, fused ? "" : ", unfused"),
+          [target, fused](const graph::Graph& given, const interp::Arguments& arguments) {
+            graph::Graph graph = given;
+            const Options options;
+            if (fused) passes::run_graph_pipeline(graph, options);
+            loops::Program program = lowering::lower(graph);
+            if (fused) {
+              program = schedule::fuse(std::move(program), target, options, nullptr);
+              passes::run_loops_pipeline(program, options);
+            }
+            CpuProgram compiled(program, target, 3, call_twice);
+            return run_compiled(compiled, arguments);
+          }};
+}
+
+}  // namespace cxxinductor::tests

@@ -1,0 +1,209 @@
+// Each mapping of the CUDA target, its text run under emulation, against the CPU target's compiled kernels of the same
+// program (which cpu_mappings.cpp compares with loops written by hand).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "kernels/compare.h"
+#include "kernels/cpu_program.h"
+#include "kernels/cuda_program.h"
+#include "unit/catch.h"
+#include "unit/schedule/plan_programs.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::tests;
+namespace programs = cxxinductor::schedule::test;
+using Catch::Matchers::Contains;
+using plan::Variant;
+
+namespace {
+
+constexpr Variant kVector32{true, false}, kScalar32{false, false}, kVector64{true, true};
+
+void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls,
+             const std::vector<Variant>& variants = {kVector32}, double tolerance = 2e-2) {
+  CpuProgram cpu(on_device(text, "cpu"));
+  for (const Variant variant : variants) {
+    CudaProgram cuda(on_device(text, "cuda:0"), variant);
+    for (const auto& symbols : calls) {
+      const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), symbols);
+      INFO(cuda.source().substr(cuda.source().find("typedef")));
+      check_equal(run_on(cpu, inputs), run_on(cuda, inputs), tolerance);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every planned program runs alike on both targets", "[cuda]") {
+  for (const char* text : programs::all_programs) {
+    DYNAMIC_SECTION(std::string_view(text).substr(1, 40)) { compare(text, {{{"s0", 5}, {"s1", 70}}}); }
+  }
+}
+
+TEST_CASE("variants: elements one by one, 64-bit indices", "[cuda]") {
+  for (const char* text : {programs::gelu_bias, programs::softmax, programs::layer_norm, programs::column_sum,
+                           programs::transpose_add, programs::embedding})
+    compare(text, {{{"s0", 7}}}, {kScalar32, kVector64});
+}
+
+TEST_CASE("pointwise: every length around groups and blocks", "[cuda]") {
+  const char* text = R"(program @p on DEVICE (@x: bf16[s0], @y: f32[s0]) where 1 <= s0 <= 100000 {
+    output @z: f32[s0]
+    output @t: bool[s0]
+    region @n over i < s0 {
+      %a = load @x[i]
+      %a1 = cast<f32>(%a)
+      %b = load @y[i]
+      %c = add(%a1, %b)
+      %d = lt(%a1, %b)
+      store @z[i] = %c
+      store @t[i] = %d
+    }
+    return @z, @t
+  })";
+  std::vector<std::map<std::string, int64_t>> calls;
+  for (int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 17, 1023, 1024, 1025, 2047, 2048, 2049, 4100, 5003}) calls.push_back({{"s0", n}});
+  compare(text, calls, {kVector32, kScalar32}, 0);
+}
+
+TEST_CASE("rows of a length known only at run time", "[cuda]") {
+  std::vector<std::map<std::string, int64_t>> calls;
+  for (int64_t n : {1, 3, 31, 32, 33, 127, 128, 129, 500, 1000, 2049}) calls.push_back({{"s0", 3}, {"s1", n}});
+  compare(programs::softmax_dynamic_row, calls, {kVector32}, 1e-5);
+}
+
+TEST_CASE("rows of every constant length, all reductions", "[cuda]") {
+  for (int n : {1, 2, 5, 8, 30, 33, 64, 100, 129, 1000, 3000, 6000}) {
+    for (const char* dtype : {"f32", "bf16", "i32"}) {
+      if (n > 200 && std::string_view(dtype) == "i32") continue;
+      const bool wide = std::string_view(dtype) == "i32";
+      std::string text = R"(program @p on DEVICE (@x: TYPE[3, NUMBER]) {
+        output @s: COMPUTE[3]
+        output @m: TYPE[3]
+        output @l: TYPE[3]
+        output @a: i64[3]
+        output @b: i64[3]
+        output @c: bool[3]
+        output @d: COMPUTE[3, NUMBER]
+        region @n over i < 3, j < NUMBER {
+          %0 = load @x[i, j]
+          %1 = cast<COMPUTE>(%0)
+          %s = reduce<sum>(%1) over j
+          store @s[i] = %s
+          %m = reduce<max>(%0) over j
+          store @m[i] = %m
+          %l = reduce<min>(%0) over j
+          store @l[i] = %l
+          %a = reduce<argmax>(%0) over j
+          store @a[i] = %a
+          %b = reduce<argmin>(%0) over j
+          store @b[i] = %b
+          %z = constant COMPUTE(1)
+          %g = gt(%1, %z)
+          %any = reduce<any>(%g) over j
+          %all = reduce<all>(%g) over j
+          %x = ne(%any, %all)
+          store @c[i] = %x
+          %c1 = sub(%1, %s)
+          store @d[i, j] = %c1
+        }
+        return @s, @m, @l, @a, @b, @c, @d
+      })";
+      const auto replace = [&text](const std::string& word, const std::string& with) {
+        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
+      };
+      replace("TYPE", dtype);
+      replace("COMPUTE", wide ? "i32" : "f32");
+      replace("NUMBER", std::to_string(n));
+      compare(text, {{}}, {kVector32}, 1e-4);
+    }
+  }
+}
+
+TEST_CASE("NaN and ties in rows", "[cuda]") {
+  const char* text = R"(program @p on cuda:0 (@x: f32[2, 300]) {
+    output @m: f32[2]
+    output @a: i64[2]
+    region @n over i < 2, j < 300 {
+      %0 = load @x[i, j]
+      %m = reduce<max>(%0) over j
+      store @m[i] = %m
+      %a = reduce<argmax>(%0) over j
+      store @a[i] = %a
+    }
+    return @m, @a
+  })";
+  CudaProgram program(text);
+  Numbers values(600, 1.0);
+  values[200] = values[77] = values[250] = 3;
+  values[300 + 111] = std::nan("");
+  values[300 + 222] = std::nan("");
+  values[300 + 5] = std::numeric_limits<double>::infinity();
+  const std::vector<Numbers> found = program.run({program.tensor(DType::F32, {2, 300}, values)});
+  CHECK(found[0][0] == 3);
+  CHECK(found[1][0] == 77);
+  CHECK(std::isnan(found[0][1]));
+  CHECK(found[1][1] == 111);
+}
+
+TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cuda]") {
+  for (const char* shape : {"40, 100", "300, 37", "17, 8", "5, 1000"}) {
+    std::string text = R"(program @p on DEVICE (@x: bf16[SHAPE]) {
+      output @y: bf16[SHAPE]
+      output @v: f32[COLUMNS]
+      region @n over c < COLUMNS, r < ROWS {
+        %0 = load @x[r, c]
+        %1 = cast<f32>(%0)
+        %m = reduce<max>(%1) over r
+        %2 = sub(%1, %m)
+        %3 = exp(%2)
+        %s = reduce<sum>(%3) over r
+        %4 = div(%3, %s)
+        %5 = cast<bf16>(%4)
+        store @y[r, c] = %5
+        %w = reduce<welford>(%1) over r
+        %w2 = project<1>(%w)
+        %k = constant f32(2)
+        %o = mul(%w2, %k)
+        store @v[c] = %o
+      }
+      return @y, @v
+    })";
+    const std::string sizes(shape);
+    const size_t comma = sizes.find(", ");
+    const auto replace = [&text](const std::string& word, const std::string& with) {
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
+    };
+    replace("SHAPE", sizes);
+    replace("ROWS", sizes.substr(0, comma));
+    replace("COLUMNS", sizes.substr(comma + 2));
+    compare(text, {{}}, {kVector32, kScalar32}, 1e-2);
+  }
+}
+
+TEST_CASE("an index out of bounds is reported and nothing is touched", "[cuda]") {
+  CudaProgram program(on_device(programs::embedding, "cuda:0"));
+  const Numbers table = some_values(50 * 64, 1);
+  const auto call = [&](Numbers indices) {
+    const auto n = static_cast<int64_t>(indices.size());
+    return program.run({program.tensor(DType::F32, {50, 64}, table), program.tensor(DType::I64, {n}, indices)});
+  };
+  CHECK(call({3, 49, 0})[0][64 + 1] == static_cast<float>(table[49 * 64 + 1]));
+  CHECK_THROWS_WITH(call({3, 1e15, 0}), Contains("index 1000000000000000 outside 50"));
+  CHECK_THROWS_WITH(call({3, -1, 0}), Contains("index -1 outside 50"));
+}
+
+TEST_CASE("equal text for equal kernels, and statements carry their origin", "[cuda]") {
+  plan::Plan plan = programs::plan_for(programs::two_blocks, programs::gpu());
+  const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
+  plan::Kernel marked = kernel;
+  OriginTable origins;
+  const OriginId origin = origins.push_back({"model.py", 12, "h.0", "aten.mul.Tensor"});
+  for (loops::Stmt& stmt : marked.region.body) stmt.origin = origin;
+  const std::string plain = codegen::emit_cuda({&kernel}, kVector32, programs::gpu(), plan.origins);
+  CHECK(plain == codegen::emit_cuda({&kernel}, kVector32, programs::gpu(), plan.origins));
+  const std::string text = codegen::emit_cuda({&marked}, kVector32, programs::gpu(), origins);
+  CHECK_THAT(text, Contains("#line 12 \"model.py\""));
+  CHECK_THAT(text, Contains("// aten.mul.Tensor"));
+}

@@ -1,0 +1,89 @@
+// Every planned program compiled by NVRTC for two architectures, without a word in its log. Needs the library, no GPU: the
+// environment variable CXXINDUCTOR_NVRTC names it, else it is looked for in the source folder's .venv.
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+
+#include "codegen/cuda/emit.h"
+#include "kernels/cuda_program.h"
+#include "runtime/compile_pool.h"
+#include "runtime/cuda/cuda_kernels.h"
+#include "runtime/cuda/dynamic_library.h"
+#include "runtime/cuda/nvrtc.h"
+#include "unit/catch.h"
+#include "unit/schedule/plan_programs.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::tests;
+namespace programs = cxxinductor::schedule::test;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::vector<std::string> nvrtc_places() {
+  if (const char* named = std::getenv("CXXINDUCTOR_NVRTC")) return {named};
+  std::vector<std::string> found;
+  const std::filesystem::path root = std::filesystem::path(CXXINDUCTOR_SOURCE_DIR) / ".venv/lib";
+  std::error_code missing;
+  for (const auto& python : std::filesystem::directory_iterator(root, missing)) {
+    const auto library = python.path() / "site-packages/nvidia/cu13/lib/libnvrtc.so.13";
+    if (std::filesystem::exists(library)) found.push_back(library);
+  }
+  return found;
+}
+
+// Null, with a word in the test's output, where NVRTC is not installed.
+std::unique_ptr<runtime::Nvrtc> find_nvrtc() {
+  try {
+    return std::make_unique<runtime::Nvrtc>(nvrtc_places());
+  } catch (const UserError& error) {
+    WARN("skipped: " << error.what());
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrtc]") {
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  struct Job {
+    std::string name, source, arch, log;
+  };
+  std::vector<Job> jobs;
+  for (const char* text : programs::all_programs) {
+    const plan::Plan plan = programs::plan_for(text, gpu_target());
+    for (const plan::Kernel& kernel : plan.kernels) {
+      for (const char* arch : {"sm_80", "sm_90a"}) {
+        const bool small = std::string_view(arch) == "sm_90a";
+        jobs.push_back({plan.name + "." + kernel.name, codegen::emit_cuda({&kernel}, {small, !small}, gpu_target(), plan.origins), arch, ""});
+      }
+    }
+  }
+  runtime::CompilePool pool(0);
+  std::vector<runtime::CompileTask> tasks;
+  for (Job& job : jobs)
+    tasks.push_back({job.name, 1, [&nvrtc, &job] { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
+  for (const runtime::CompileFailure& failure : pool.run_all(std::move(tasks))) {
+    try {
+      std::rethrow_exception(failure.error);
+    } catch (const std::exception& error) {
+      FAIL_CHECK(error.what());
+    }
+  }
+  for (const Job& job : jobs) {
+    INFO(job.name << " for " << job.arch);
+    CHECK(job.log == "");
+  }
+}
+
+TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture too", "[cuda][nvrtc]") {
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = find_nvrtc();
+  if (!nvrtc) return;
+  CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"), Contains("undeclared"));
+  CHECK_THROWS_AS(nvrtc->compile_to_cubin("__global__ void f() {}", "sm_12", "f"), InternalError);
+}
+
+TEST_CASE("a library that is not there is named", "[cuda]") {
+  CHECK_THROWS_WITH(runtime::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"), Contains("libno_such_thing.so.7"));
+}

@@ -1,0 +1,61 @@
+// A loops program planned for a GPU whose kernels run on the host under emulation: text -> plan -> CUDA text -> the host
+// compiler -> Executable. The plan's buffers are moved to the CPU, so that the plain host can hold them.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/emit.h"
+#include "ir/loops/text.h"
+#include "runtime/cpu/host_compiler.h"
+#include "runtime/cpu/shared_object.h"
+#include "runtime/executable.h"
+#include "runtime/plain_host.h"
+#include "schedule/schedule.h"
+#include "support/error.h"
+
+namespace cxxinductor::tests {
+
+inline Target gpu_target() { return cuda_target("sm_90a", 132); }
+
+// One unit with all kernels of a plan in one variant.
+class EmulatedKernels : public runtime::KernelProvider {
+ public:
+  EmulatedKernels(const plan::Plan& plan, plan::Variant variant);
+  void prepare(const plan::Plan&) override {}
+  const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
+  const std::string& source() const { return source_; }
+
+ private:
+  std::string source_;
+  std::unique_ptr<runtime::SharedObject> object_;
+  std::vector<std::unique_ptr<runtime::LoadedKernel>> kernels_;
+};
+
+// As CpuProgram (cpu_program.h), so that the two can be compared.
+class CudaProgram {
+ public:
+  explicit CudaProgram(const std::string& text, plan::Variant variant = {}, const Target& target = gpu_target())
+      : CudaProgram(loops::parse(text), variant, target) {}
+  CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target);
+  // Changes the plan before it is compiled.
+  using Edit = void (*)(plan::Plan&);
+  CudaProgram(const std::string& text, plan::Variant variant, Edit edit);
+
+  runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers,
+                            std::vector<int64_t> strides = {});
+  std::vector<std::vector<double>> run(std::vector<runtime::TensorRef> inputs);
+  const plan::Kernel& kernel(size_t i = 0) const { return executable->plan().kernels[plan::KernelId(i)]; }
+  const std::string& source() const { return kernels_->source(); }
+
+  runtime::PlainHost host;
+  std::unique_ptr<runtime::Executable> executable;
+
+ private:
+  void compile(plan::Plan plan, plan::Variant variant);
+
+  std::shared_ptr<EmulatedKernels> kernels_;
+};
+
+}  // namespace cxxinductor::tests

@@ -1,0 +1,117 @@
+#include "frontend/promotion.h"
+
+#include "unit/catch.h"
+#include "unit/frontend/calls.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+using D = DType;
+
+// One value of each rank-1 and rank-0 tensor asked for.
+struct Terms {
+  graph::Graph graph;
+  graph::Builder build{graph};
+  std::vector<Term> terms;
+  Terms& tensor(DType dtype) { return add(dtype, {4}); }
+  Terms& scalar_tensor(DType dtype) { return add(dtype, {}); }
+  Terms& number(Number value) {
+    terms.emplace_back(value);
+    return *this;
+  }
+  std::optional<DType> common() { return common_dtype(graph, terms); }
+
+ private:
+  Terms& add(DType dtype, std::vector<sym::Expr> sizes) {
+    const auto strides = graph::contiguous_strides(sizes);
+    terms.emplace_back(build.input("x" + std::to_string(terms.size()), dtype, kCuda, sizes, strides));
+    return *this;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("promote_types follows c10::promoteTypes") {
+  const struct {
+    DType a, b;
+    std::optional<DType> result;
+  } rows[] = {
+      {D::F32, D::F64, D::F64},    {D::F16, D::BF16, D::F32},
+      {D::BF16, D::F32, D::F32},   {D::I64, D::BF16, D::BF16},
+      {D::Bool, D::U8, D::U8},     {D::U8, D::I8, D::I16},
+      {D::U8, D::I32, D::I32},     {D::I8, D::I64, D::I64},
+      {D::Bool, D::F16, D::F16},   {D::F8E4M3FN, D::F32, {}},
+      {D::U16, D::I32, {}},        {D::C64, D::F32, {}},
+      {D::Bool, D::Bool, D::Bool}, {D::F8E5M2, D::F8E5M2, D::F8E5M2},
+  };
+  for (const auto& row : rows) {
+    CAPTURE(to_string(row.a), to_string(row.b));
+    CHECK(promote_types(row.a, row.b) == row.result);
+    CHECK(promote_types(row.b, row.a) == row.result);
+  }
+}
+
+TEST_CASE("lower priorities matter only in a higher category") {
+  CHECK(Terms().tensor(D::BF16).number(0.5).common() == D::BF16);
+  CHECK(Terms().tensor(D::BF16).scalar_tensor(D::F32).common() == D::BF16);
+  CHECK(Terms().tensor(D::I32).scalar_tensor(D::I64).common() == D::I32);
+  CHECK(Terms().tensor(D::I32).scalar_tensor(D::F16).common() == D::F16);
+  CHECK(Terms().tensor(D::I8).number(0.5).common() == D::F32);
+  CHECK(Terms().tensor(D::I8).number(int64_t{1000}).common() == D::I8);
+  CHECK(Terms().tensor(D::Bool).number(int64_t{1}).common() == D::I64);
+  CHECK(Terms().tensor(D::Bool).number(true).common() == D::Bool);
+  CHECK(Terms().scalar_tensor(D::F16).number(0.5).common() == D::F16);
+  CHECK(Terms().scalar_tensor(D::I32).number(0.5).common() == D::F32);
+  CHECK(Terms().scalar_tensor(D::F64).tensor(D::I64).common() == D::F64);
+  CHECK(Terms().scalar_tensor(D::F64).scalar_tensor(D::F32).common() == D::F64);
+  CHECK(Terms().tensor(D::F16).tensor(D::BF16).common() == D::F32);
+  CHECK(Terms().tensor(D::I64).number(sym::Expr::symbol("s0")).common() == D::I64);
+  CHECK_FALSE(Terms().tensor(D::U16).tensor(D::I32).common());
+}
+
+TEST_CASE("immediates are in the compute type and never lose an integer") {
+  CHECK(immediate(Number(0.1), D::BF16) == Operand(Scalar::from_real(D::F32, 0.1)));
+  CHECK(immediate(Number(int64_t{3}), D::F16) == Operand(Scalar::from_real(D::F32, 3)));
+  CHECK(immediate(Number(0.1), D::F64) == Operand(Scalar::from_real(D::F64, 0.1)));
+  CHECK(immediate(Number(int64_t{-1}), D::I32) == Operand(Scalar::from_integer(D::I32, -1)));
+  CHECK_FALSE(immediate(Number(int64_t{300}), D::I8));
+  CHECK_FALSE(immediate(Number(int64_t{-1}), D::U8));
+  CHECK_FALSE(immediate(Number(0.5), D::I64));
+}
+
+TEST_CASE("a number that an integer dtype cannot hold is left to eager, which raises") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::I8, {4}});
+  calls.output(calls.call("aten::add.Tensor", {x, int64_t{300}}, {D::I8, {4}}));
+  CHECK(count_externs(calls.import()) == 1);
+}
+
+TEST_CASE("numbers are rounded where eager's CPU kernels round them") {
+  for (const Device device : {kCpu, kCuda}) {
+    Calls calls(device);
+    const Arg x = calls.input("x", {D::BF16, {4}});
+    const Arg sum = calls.call("aten::add.Tensor", {x, 0.3}, {D::BF16, {4}});
+    const auto body = body_of(calls.text(calls.call("aten::mul.Tensor", {sum, 0.3}, {D::BF16, {4}})));
+    REQUIRE(body.size() == 2);
+    CHECK(body[0].find(device == kCpu ? "0.30078125" : "0.3)") != std::string::npos);
+    CHECK(body[1].find("0.3)") != std::string::npos);
+  }
+}
+
+TEST_CASE("a rank-0 CPU constant enters a CUDA call as a number") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::BF16, {4}});
+  const Arg c = calls.call_on(kCpu, "aten::full", {ArgList{}, 0.3}, {D::F32, {}});
+  const auto text = calls.text(calls.call("aten::mul.Tensor", {x, c}, {D::BF16, {4}}));
+  CHECK(body_of(text).back().find("mul(%x, 0.3)") != std::string::npos);
+}
+
+TEST_CASE("tensors on two devices stay a call") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::F32, {4}});
+  const Arg y = calls.input_on(kCpu, "y", {D::F32, {}});
+  calls.output(calls.call("aten::mul.Tensor", {x, y}, {D::F32, {4}}));
+  CHECK(count_externs(calls.import()) == 1);
+}
+
+}  // namespace cxxinductor::frontend

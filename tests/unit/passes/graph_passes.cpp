@@ -1,0 +1,108 @@
+// Graph passes on texts: what goes, what must stay.
+#include "ir/graph/text.h"
+#include "ir/graph/verify.h"
+#include "passes/pass_manager.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+
+namespace {
+
+std::string after_passes(std::string_view text) {
+  graph::Graph g = graph::parse(text);
+  Options options;
+  options.verify = "each";
+  passes::run_graph_pipeline(g, options);
+  return graph::print(g);
+}
+
+}  // namespace
+
+TEST_CASE("dead nodes go, side effects and checked gathers stay", "[passes]") {
+  CHECK(after_passes(R"(graph @f(%x: f32[4], %i: i64[2]) {
+  %0 = exp(%x)
+  %1 = neg(%0)
+  %2: f32[2] = gather<source=[-1], index_dims=[0]>(%x, %i)
+  %3: f32[4] = extern "test::pure"($0) with (%x)
+  extern "test::log"($0) with (%0) ordered
+  return %x
+})") == R"(graph @f(%x: f32[4], %i: i64[2]) {
+  %0 = exp(%x)
+  %2: f32[2] = gather<source=[-1], index_dims=[0]>(%x, %i)
+  extern "test::log"($0) with (%0) ordered
+  return %x
+}
+)");
+}
+
+TEST_CASE("equal nodes merge unless their storage leaves the graph", "[passes]") {
+  CHECK(after_passes(R"(graph @f(%x: f32[4, 4]) {
+  %0 = exp(%x)
+  %1 = exp(%x)
+  %t = permute<dims=[1, 0]>(%0)
+  %u = permute<dims=[1, 0]>(%1)
+  %2 = add(%t, %u)
+  %3 = neg(%2)
+  %4 = neg(%2)
+  return %3, %4
+})") == R"(graph @f(%x: f32[4, 4]) {
+  %0 = exp(%x)
+  %t = permute<dims=[1, 0]>(%0)
+  %2 = add(%t, %t)
+  %3 = neg(%2)
+  %4 = neg(%2)
+  return %3, %4
+}
+)");
+}
+
+TEST_CASE("constants fold into immediates and evaluate", "[passes]") {
+  CHECK(after_passes(R"(graph @f(%x: bf16[4, 3], %n: f32[]) {
+  %0: bf16[3] = full(0.1)
+  %1: bf16[4, 3] = expand(%0)
+  %2 = mul(%x, %1)
+  %3: f32[] = full(2.0)
+  %4 = sqrt(%3)
+  %5: f32[2] = full(3.0)
+  %6 = add(%5, %n)
+  return %2, %4, %6
+})") == R"(graph @f(%x: bf16[4, 3], %n: f32[]) {
+  %2 = mul(%x, 0.100097656)
+  %4: f32[] = full(1.4142135)
+  %5: f32[2] = full(3.0)
+  %6 = add(%5, %n)
+  return %2, %4, %6
+}
+)");
+}
+
+TEST_CASE("only exact identities are removed", "[passes]") {
+  CHECK(after_passes(R"(graph @f(%x: f32[4], %h: bf16[4], %i: i64[4]) {
+  %0 = mul(%x, 1.0)
+  %1 = add(%0, 0.0)
+  %2 = sub(%1, 0.0)
+  %3 = div(%2, 1.0)
+  %4 = cast<f32>(%h)
+  %5 = cast<bf16>(%4)
+  %6 = neg(%5)
+  %7 = cast<bf16>(%3)
+  %8 = cast<f32>(%7)
+  %9 = add(%i, 0)
+  %10 = mul(%9, 1)
+  %11 = neg(%10)
+  %12: f32[4] = reshape(%8)
+  %13 = neg(%12)
+  %14 = identity(%x)
+  return %6, %11, %13, %14
+})") == R"(graph @f(%x: f32[4], %h: bf16[4], %i: i64[4]) {
+  %1 = add(%x, 0.0)
+  %6 = neg(%h)
+  %7 = cast<bf16>(%1)
+  %8 = cast<f32>(%7)
+  %11 = neg(%i)
+  %13 = neg(%8)
+  %14 = identity(%x)
+  return %6, %11, %13, %14
+}
+)");
+}

@@ -1,0 +1,84 @@
+// Loops passes on texts.
+#include "ir/loops/text.h"
+#include "ir/loops/verify.h"
+#include "passes/pass_manager.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+
+namespace {
+
+std::string after_passes(std::string_view text, const char* numerics = "eager") {
+  loops::Program program = loops::parse(text);
+  Options options;
+  options.verify = "each";
+  options.numerics = numerics;
+  passes::run_loops_pipeline(program, options);
+  return loops::print(program);
+}
+
+bool contains(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("positions become coordinates and need no check", "[passes]") {
+  std::string text = after_passes(R"(program @f(@w: f32[16, 4]) where 1 <= s0 <= 12 {
+    output @y: f32[s0, 4]
+    region @n over i < s0, j < 4 {
+      %p = index(i + 2)
+      %zero = constant i64(0)
+      %negative = lt(%p, %zero)
+      %size = index(16)
+      %wrapped = add(%p, %size)
+      %at = where(%negative, %wrapped, %p)
+      check %at < (16) "index"
+      %v = load @w[%at, j]
+      store @y[i, j] = %v
+    }
+    return @y
+  })");
+  INFO(text);
+  CHECK(contains(text, "load @w[i + 2, j]"));
+  CHECK_FALSE(contains(text, "check"));
+  CHECK_FALSE(contains(text, "where("));
+}
+
+TEST_CASE("a check that the sizes do not decide stays", "[passes]") {
+  std::string text = after_passes(R"(program @f(@w: f32[16]) where 1 <= s0 <= 17 {
+    output @y: f32[s0]
+    region @n over i < s0 {
+      %p = index(i)
+      check %p < (16) "index"
+      %v = load @w[%p]
+      store @y[i] = %v
+    }
+    return @y
+  })");
+  CHECK(contains(text, "check"));
+}
+
+TEST_CASE("roundings go where they change nothing, and all with fast numerics", "[passes]") {
+  const char* program = R"(program @f(@x: bf16[8], @c: bool[8]) {
+    output @y: f32[8]
+    region @n over i < 8 {
+      %x = load @x[i]
+      %c = load @c[i]
+      %f = cast<f32>(%x)
+      %n = neg(%f)
+      %w = where(%c, %f, %n)
+      %r = cast<bf16>(%w)
+      %g = cast<f32>(%r)
+      %e = exp(%g)
+      %s = cast<bf16>(%e)
+      %t = cast<f32>(%s)
+      %u = neg(%t)
+      store @y[i] = %u
+    }
+    return @y
+  })";
+  std::string eager = after_passes(program), fast = after_passes(program, "fast");
+  INFO(eager << fast);
+  CHECK(contains(eager, "exp(%4)"));
+  CHECK(contains(eager, "cast<bf16>(%5)"));
+  CHECK_FALSE(contains(fast, "cast<bf16>"));
+}

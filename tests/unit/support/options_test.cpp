@@ -1,0 +1,65 @@
+#include "support/options.h"
+
+#include "support/error.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+
+TEST_CASE("defaults and settings of each type") {
+  Options options;
+  REQUIRE(options.eager_numerics());
+  set_option(options, "numerics", "fast");
+  set_option(options, "fusion", "false");
+  set_option(options, "compile_threads", "3");
+  REQUIRE_FALSE(options.eager_numerics());
+  REQUIRE_FALSE(options.fusion);
+  REQUIRE(options.compile_threads == 3);
+}
+
+TEST_CASE("an unknown option lists the known ones and the nearest") {
+  Options options;
+  try {
+    set_option(options, "numeric", "fast");
+    FAIL("accepted");
+  } catch (const UserError& e) {
+    const std::string message = e.what();
+    REQUIRE(message.find("did you mean 'numerics'") != std::string::npos);
+    for (const OptionInfo& row : option_table()) REQUIRE(message.find(row.name) != std::string::npos);
+  }
+}
+
+TEST_CASE("bad values say what is expected") {
+  Options options;
+  REQUIRE_THROWS_WITH(set_option(options, "fusion", "yes"), "option 'fusion': expected true or false, found 'yes'");
+  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "2x"),
+                      "option 'compile_threads': expected an integer, found '2x'");
+  REQUIRE_THROWS_WITH(set_option(options, "verify", "all"),
+                      "option 'verify': expected one of 'each', 'ends', 'off', found 'all'");
+}
+
+TEST_CASE("the environment: ours are read, unknown ones of ours are errors, others are not ours") {
+  const Options options =
+      options_from_environment({{"PATH", "/bin"}, {"CXXINDUCTOR_VERIFY", "each"}, {"CXXINDUCTOR_BLESS", "1"}});
+  REQUIRE(options.verify == "each");
+  REQUIRE_THROWS_AS(options_from_environment({{"CXXINDUCTOR_VERFY", "each"}}), UserError);
+  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_VERFY", "each"}}),
+                      mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
+}
+
+TEST_CASE("canonical text changes with every option") {
+  const std::string before = to_string(Options{});
+  for (const OptionInfo& row : option_table()) {
+    Options options;
+    const std::string value = row.type == "bool"       ? (row.default_text == "true" ? "false" : "true")
+                              : row.type == "int64_t"  ? "7"
+                              : row.name == "numerics" ? "fast"
+                              : row.name == "verify"   ? "off"
+                              : row.name == "check"    ? "eager"
+                              : row.name == "cache"    ? "off"
+                                                       : "something";
+    set_option(options, row.name, value);
+    REQUIRE(to_string(options) != before);
+    REQUIRE_FALSE(row.doc.empty());
+    REQUIRE(row.environment.starts_with("CXXINDUCTOR_"));
+  }
+}

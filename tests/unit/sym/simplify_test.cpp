@@ -1,0 +1,124 @@
+#include "sym/simplify.h"
+
+#include <limits>
+
+#include "support/error.h"
+#include "sym/algebra.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::sym;
+
+namespace {
+
+const Expr i = Expr::symbol("i"), j = Expr::symbol("j"), k = Expr::symbol("k"), s = Expr::symbol("s"),
+           n = Expr::symbol("n");
+constexpr int64_t largest = std::numeric_limits<int64_t>::max();
+
+Facts ranges() {
+  Facts facts;
+  facts.set_range("i", {0, 99});
+  facts.set_range("j", {0, 3});
+  facts.set_range("k", {0, 7});
+  facts.set_range("s", {1, largest});
+  facts.set_divisor("s", 8);
+  return facts;
+}
+const Facts facts = ranges();
+
+}  // namespace
+
+TEST_CASE("bounds") {
+  REQUIRE(bounds(4 * i - j, facts) == Interval{-3, 396});
+  REQUIRE(bounds(i * k, facts) == Interval{0, 693});
+  REQUIRE(bounds(floor_div(i, 8), facts) == Interval{0, 12});
+  REQUIRE(bounds(mod(i, 8), facts) == Interval{0, 7});
+  REQUIRE(bounds(mod(j, 8), facts) == Interval{0, 3});
+  REQUIRE(bounds(mod(n, 8), facts) == Interval{0, 7});
+  REQUIRE(bounds(n, facts) == Interval{});
+  REQUIRE(bounds(s * s, facts) == Interval{1, largest});
+  REQUIRE(bounds(s - n, facts) == Interval{});
+  REQUIRE(bounds(min(s, 5), facts) == Interval{1, 5});
+  REQUIRE(bounds(floor_div(i, n), facts) == Interval{});
+  // Huge, but not infinite.
+  REQUIRE(bounds(Expr(largest) - j, facts).low == largest - 3);
+}
+
+TEST_CASE("divisors") {
+  REQUIRE(known_divisor(s, facts) == 8);
+  REQUIRE(known_divisor(6 * s + 16 * i, facts) == 16);
+  REQUIRE(known_divisor(floor_div(s, 4), facts) == 2);
+  REQUIRE(known_divisor(mod(s, 12), facts) == 4);
+  REQUIRE(known_divisor(Expr(0), facts) == 0);
+  REQUIRE(prove_divides(4, s * i, facts));
+  REQUIRE_FALSE(prove_divides(4, i, facts));
+}
+
+TEST_CASE("rules with ranges") {
+  REQUIRE(simplify(mod(j, 4), facts) == j);
+  REQUIRE(simplify(floor_div(j, 4), facts) == Expr(0));
+  REQUIRE(simplify(floor_div(j - 4, 4), facts) == Expr(-1));
+  REQUIRE(simplify(mod(j - 4, 4), facts) == j);
+  REQUIRE(simplify(floor_div(4 * i + j, 4), facts) == i);
+  REQUIRE(simplify(mod(4 * i + j, 4), facts) == j);
+  REQUIRE(simplify(floor_div(32 * i + 8 * j + k, 8), facts) == 4 * i + j);
+  REQUIRE(simplify(mod(floor_div(32 * i + 8 * j + k, 8), 4), facts) == j);
+  REQUIRE(simplify(floor_div(8 * i + k, 16), facts) == floor_div(i, 2));
+  REQUIRE(simplify(mod(8 * i + k, 16), facts) == 8 * mod(i, 2) + k);
+  REQUIRE(simplify(mod(s, 4), facts) == Expr(0));
+  REQUIRE(simplify(mod(s + j, 8), facts) == j);
+  REQUIRE(simplify(floor_div(s + j, 8), facts) == floor_div(s, 8));
+  REQUIRE(simplify(floor_div(mod(i, 32), 8), facts) == mod(floor_div(i, 8), 4));
+}
+
+TEST_CASE("a quotient and its remainder meet again") {
+  REQUIRE(simplify(8 * floor_div(i, 8) + mod(i, 8), facts) == i);
+  REQUIRE(simplify(24 * floor_div(i, 8) + 3 * mod(i, 8) + j, facts) == 3 * i + j);
+  REQUIRE(simplify(8 * mod(floor_div(i, 8), 4) + mod(i, 8), facts) == mod(i, 32));
+  REQUIRE(simplify(32 * floor_div(i, 32) + 8 * mod(floor_div(i, 8), 4) + mod(i, 8), facts) == i);
+  REQUIRE(simplify(n * floor_div(i, n) + mod(i, n), facts) == i);
+  REQUIRE(simplify(8 * floor_div(i, 8) + mod(j + i, 8), facts).kind() == Kind::Add);
+}
+
+TEST_CASE("extrema by bounds") {
+  REQUIRE(simplify(min(i, 100), facts) == i);
+  REQUIRE(simplify(max(i, 0), facts) == i);
+  REQUIRE(simplify(max(s, 1), facts) == s);
+  REQUIRE(simplify(min(s, s + i), facts) == s);
+  REQUIRE(simplify(min(i, 50), facts) == min(i, 50));
+  REQUIRE(simplify(max(n, n - j), facts) == n);
+}
+
+TEST_CASE("proofs") {
+  REQUIRE(prove_less(i, 100, facts) == true);
+  REQUIRE(prove_less(i, 0, facts) == false);
+  REQUIRE(prove_less(i, 50, facts) == std::nullopt);
+  REQUIRE(prove_less(s - 1, s, facts) == true);
+  REQUIRE(prove_less(n, n + j, facts) == std::nullopt);
+  REQUIRE(prove_less(s, largest, facts) == std::nullopt);
+  REQUIRE_NOTHROW(prove_less(n, std::numeric_limits<int64_t>::min(), facts));
+  REQUIRE(prove_equal((i + j) * (i + j), i * i + 2 * i * j + j * j, facts));
+  REQUIRE(prove_equal(floor_div(4 * i + j, 4), i, facts));
+  REQUIRE_FALSE(prove_equal(i, j, facts));
+  // Terms that overflow when subtracted.
+  const Expr large = (int64_t{1} << 62) * n;
+  REQUIRE_FALSE(prove_equal(large, -large - large, facts));
+}
+
+TEST_CASE("a symbol known to one value is that value") {
+  Facts one;
+  one.set_range("n", {5, 5});
+  REQUIRE(simplify(3 * n + i, one) == i + 15);
+}
+
+TEST_CASE("GiNaC: equality and linear equations") {
+  REQUIRE(equal_as_polynomials((i + 1) * (i - 1), i * i - 1));
+  REQUIRE_FALSE(equal_as_polynomials(i, i + 1));
+  REQUIRE(equal_as_polynomials(floor_div(i, 2) * 2, 2 * floor_div(i, 2)));
+  REQUIRE(solve_linear(2 * n + 4, 2 * s, n) == s - 2);
+  REQUIRE(solve_linear(s * n, s * i, n) == i);
+  REQUIRE(solve_linear(2 * n, s, n) == std::nullopt);
+  REQUIRE(solve_linear(n * n, s, n) == std::nullopt);
+  REQUIRE(solve_linear(s, i, n) == std::nullopt);
+  REQUIRE(solve_linear(n + floor_div(n, 2), 5, n) == std::nullopt);
+}

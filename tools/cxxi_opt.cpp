@@ -1,0 +1,77 @@
+// cxxi-opt: any stretch of the compiler's pipeline on IR text.
+//
+//   cxxi-opt --to plan --target "cuda sm_90a" model.cxxi
+//   cxxi-opt --run "passes | lower" < model.cxxi
+#include <CLI/CLI.hpp>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <map>
+
+#include "support/error.h"
+#include "text_pipeline.h"
+
+namespace {
+
+using namespace cxxinductor;
+
+// The forms that --from and --to speak of.
+const std::map<std::string, std::string> kind_of_form{{"graph", "graph"}, {"loops", "program"}, {"plan", "plan"}};
+const std::map<std::string, std::string> step_to_form{
+    {"graph", "parse"}, {"loops", "lower"}, {"fused", "fuse"}, {"plan", "plan"}, {"source", "source"}};
+
+std::string read_input(const std::string& path) {
+  if (path.empty() || path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
+  std::ifstream file(path);
+  if (!file) throw_user_error("cannot read {}", path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+struct Arguments {
+  std::string path, from, to = "plan", run, target, arch;
+  std::vector<std::string> options;
+};
+
+std::string transform(const Arguments& arguments) {
+  const std::string whole = read_input(arguments.path), text(tools::input_part(whole));
+  if (!arguments.from.empty() && tools::ir_kind(text) != kind_of_form.at(arguments.from))
+    throw_user_error("--from {} expects '{} @...', found '{} @...'", arguments.from, kind_of_form.at(arguments.from),
+                     tools::ir_kind(text));
+  tools::TextRun run;
+  run.steps = tools::parse_steps(arguments.run.empty() ? step_to_form.at(arguments.to) : arguments.run);
+  std::string target = arguments.target;
+  if (!target.empty() && !arguments.arch.empty()) target += " " + arguments.arch;
+  run.target = tools::parse_target(target, text);
+  for (const std::string& option : arguments.options) {
+    const size_t equals = option.find('=');
+    if (equals == std::string::npos) throw_user_error("--option expects name=value, found '{}'", option);
+    set_option(run.options, option.substr(0, equals), option.substr(equals + 1));
+  }
+  return tools::run_text(text, run);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app{"Runs a stretch of the compiler's pipeline on IR text and prints the result."};
+  app.add_option("file", arguments.path, "IR text; '-' or nothing: standard input");
+  app.add_option("--from", arguments.from, "what the text is (default: found out)")
+      ->check(CLI::IsMember({"graph", "loops", "plan"}));
+  app.add_option("--to", arguments.to, "what to print (default: plan)")
+      ->check(CLI::IsMember({"graph", "loops", "fused", "plan", "source"}));
+  app.add_option("--run", arguments.run,
+                 "steps instead of --to: parse, passes, lower, fuse, plan, source, joined by '|'");
+  auto* target = app.add_option("--target", arguments.target, "cuda or cpu (default: where the text's tensors are)")
+                     ->check(CLI::IsMember({"cuda", "cpu"}));
+  app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);
+  app.add_option("--option", arguments.options, "name=value, as in torch.compile(options=...); may be repeated");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    std::cout << transform(arguments);
+    return 0;
+  } catch (const Error& error) {
+    std::cerr << "cxxi-opt: " << error.what() << "\n";
+    return 1;
+  }
+}

@@ -1,0 +1,39 @@
+// The pipeline on texts: what cxxi-opt and the golden-file tests share.
+//
+// A run is a list of steps over one IR text, in the order given:
+//   parse         read, verify
+//   passes        the graph pipeline on a graph, the loops pipeline on a program
+//   lower, fuse, plan, source
+// A single word stands for every step up to it ("plan" is lower, fuse, plan; only what the text still needs); several
+// words are taken as they stand. The IR is recognised by its first word and verified after each step.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/target.h"
+#include "support/options.h"
+
+namespace cxxinductor::tools {
+
+// What a golden-file test expects follows this line; cxxi-opt ignores it, so that it reads those files too.
+inline constexpr std::string_view expectation_mark = "; ---- expect\n";
+inline std::string_view input_part(std::string_view text) { return text.substr(0, text.find(expectation_mark)); }
+
+struct TextRun {
+  std::vector<std::string> steps;
+  Target target;
+  Options options;
+};
+
+// Words separated by '|'; UserError lists the known ones for an unknown one.
+std::vector<std::string> parse_steps(std::string_view text);
+// "cuda", "cuda sm_80", "cpu", "cpu x86-64-v4"; empty: from the text's own device. The number of multiprocessors or
+// threads is fixed, so that output does not depend on the machine.
+Target parse_target(std::string_view text, std::string_view ir_text);
+// "graph", "program" or "plan"; UserError otherwise.
+std::string ir_kind(std::string_view ir_text);
+std::string run_text(std::string_view ir_text, const TextRun& run);
+
+}  // namespace cxxinductor::tools
