@@ -79,10 +79,14 @@ bool is_whole(const View& view, const Buffer& buffer) {
 template <class Output, class Name>
 std::string print_output(const Output& output, Name name) {
   switch (output.kind) {
-    case Output::Kind::Tensor: return name(output.buffer);
-    case Output::Kind::View: return print_view(output.view, name);
-    case Output::Kind::Symbol: return fmt::format("expr({})", sym::to_string(output.symbol));
-    case Output::Kind::None: return "none";
+    case Output::Kind::Tensor:
+      return name(output.buffer);
+    case Output::Kind::View:
+      return print_view(output.view, name);
+    case Output::Kind::Symbol:
+      return fmt::format("expr({})", sym::to_string(output.symbol));
+    case Output::Kind::None:
+      return "none";
   }
   return "";
 }
@@ -115,8 +119,8 @@ void parse_outputs(TextCursor& cursor, std::vector<Output>& outputs, ParseBuffer
   while (cursor.accept(","));
 }
 
-// `buffer_of` gives the buffer (with dtype, sizes, strides) that an id names: an operand that is all of it prints as its
-// name alone.
+// `buffer_of` gives the buffer (with dtype, sizes, strides) that an id names: an operand that is all of it prints as
+// its name alone.
 template <class View, class Call, class Name, class BufferOf>
 std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
   std::vector<std::string> results, operands;
@@ -126,8 +130,10 @@ std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
   for (const auto& operand : call.operands) {
     const auto* view = std::get_if<View>(&operand);
     const auto* buffer = view ? buffer_of(view->buffer) : nullptr;
-    if (!view) operands.push_back(fmt::format("expr({})", sym::to_string(std::get<sym::Expr>(operand))));
-    else operands.push_back(buffer && is_whole(*view, *buffer) ? name(view->buffer) : print_view(*view, name));
+    if (!view)
+      operands.push_back(fmt::format("expr({})", sym::to_string(std::get<sym::Expr>(operand))));
+    else
+      operands.push_back(buffer && is_whole(*view, *buffer) ? name(view->buffer) : print_view(*view, name));
   }
   if (!operands.empty()) text += fmt::format(" with ({})", fmt::join(operands, ", "));
   if (std::any_of(call.alias_of.begin(), call.alias_of.end(), [](int operand) { return operand >= 0; }))
@@ -171,7 +177,8 @@ Call parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_
   call.alias_of.assign(call.results.size(), -1);
   if (cursor.accept("alias")) call.alias_of = parse_int_list(cursor, max_text_items);
   if (cursor.accept("mutates"))
-    for (int operand : parse_int_list(cursor, max_text_items)) call.mutated_operands.push_back(static_cast<uint32_t>(operand));
+    for (int operand : parse_int_list(cursor, max_text_items))
+      call.mutated_operands.push_back(static_cast<uint32_t>(operand));
   call.planned_out = cursor.accept("planned_out");
   if constexpr (requires { call.ordered; }) call.ordered = cursor.accept("ordered");
   if constexpr (requires { call.cacheable; }) call.cacheable = !cursor.accept("no_cache");

@@ -32,8 +32,10 @@ std::string quote(std::string_view text) {
   std::string quoted = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '\n') quoted += "\\n";
-    else quoted += c;
+    if (c == '\n')
+      quoted += "\\n";
+    else
+      quoted += c;
   }
   return quoted + "\"";
 }
@@ -57,7 +59,8 @@ sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewri
     message = error.what();
   }
   // The position inside the expression says little; `start` has the one in the text.
-  if (size_t colon = message.find(": "); message.starts_with("line ") && colon != message.npos) message.erase(0, colon + 2);
+  if (size_t colon = message.find(": "); message.starts_with("line ") && colon != message.npos)
+    message.erase(0, colon + 2);
   start.fail(fmt::format("an expression ({})", message));
 }
 
@@ -142,9 +145,12 @@ Arg parse_word_arg(TextCursor& cursor) {
   } else if (word == "layout" || word == "memory_format" || word == "handle") {
     cursor.expect("(");
     int number = parse_int(cursor, word, word == "handle" ? 0 : -1, std::numeric_limits<int>::max());
-    if (word == "layout") arg = Arg(LayoutArg{number});
-    else if (word == "memory_format") arg = Arg(MemoryFormatArg{number});
-    else arg = Arg(Handle{static_cast<uint32_t>(number)});
+    if (word == "layout")
+      arg = Arg(LayoutArg{number});
+    else if (word == "memory_format")
+      arg = Arg(MemoryFormatArg{number});
+    else
+      arg = Arg(Handle{static_cast<uint32_t>(number)});
   } else {
     start.fail("an argument");
   }
@@ -163,11 +169,13 @@ Arg parse_arg(TextCursor& cursor) {
     return Arg(std::move(list));
   }
   if (cursor.looking_at("\"")) return Arg(cursor.quoted("a string"));
-  if (cursor.accept("$")) return Arg(Hole{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
+  if (cursor.accept("$"))
+    return Arg(Hole{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
   if (cursor.looking_at_number() || cursor.looking_at("-")) {
     TextCursor ahead = cursor;
     std::string_view number = ahead.balanced_until(",])");
-    bool integral = std::all_of(number.begin(), number.end(), [](char c) { return is_digit(c) || c == '-' || c == ' ' || c == '\n'; });
+    bool integral = std::all_of(number.begin(), number.end(),
+                                [](char c) { return is_digit(c) || c == '-' || c == ' ' || c == '\n'; });
     if (integral) return Arg(cursor.integer("an integer"));
     return Arg(cursor.real("a number"));
   }
@@ -199,8 +207,8 @@ std::string print_call_args(const std::vector<Arg>& args, const std::vector<std:
 void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs) {
   parse_items(cursor, "(", ")", max_text_items, [&] {
     TextCursor ahead = cursor;
-    bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") && !ahead.looking_at("[") &&
-                !ahead.looking_at("$");
+    bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") &&
+                !ahead.looking_at("[") && !ahead.looking_at("$");
     if (word) ahead.identifier("an argument");
     bool keyed = word && ahead.looking_at("=");
     if (!keyed) {
@@ -265,7 +273,8 @@ OriginId OriginReader::parse(TextCursor& cursor) {
   origin.line = parse_int(cursor, "a line", std::numeric_limits<int>::min(), std::numeric_limits<int>::max());
   origin.module = cursor.quoted("a module path");
   origin.call = cursor.quoted("a call");
-  std::string key = fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
+  std::string key =
+      fmt::format("{}:{} {} {}", quote(origin.file), origin.line, quote(origin.module), quote(origin.call));
   auto [entry, is_new] = known_.try_emplace(std::move(key));
   if (is_new) entry->second = origins_.push_back(std::move(origin));
   return entry->second;

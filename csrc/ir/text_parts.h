@@ -1,7 +1,7 @@
 // Pieces of text that the three IRs share: expressions, types, immediates, call arguments, `where` clauses, origins.
 //
-// Each print_ function writes what the parse_ function of the same name reads back. Text is untrusted: every failure is a
-// UserError with line and column, lists and ranks are limited, nesting is bounded by TextCursor::Nested.
+// Each print_ function writes what the parse_ function of the same name reads back. Text is untrusted: every failure is
+// a UserError with line and column, lists and ranks are limited, nesting is bounded by TextCursor::Nested.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,8 @@ std::string print_integers(const std::vector<Integer>& list) {
 // An expression that ends before one of `stops`. `rewrite` sees the text first (statement references).
 using ExprRewrite = std::function<std::string(std::string_view)>;
 sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewrite& rewrite = {});
-std::vector<sym::Expr> parse_expr_list(TextCursor& cursor, const ExprRewrite& rewrite = {}, size_t limit = max_text_rank);
+std::vector<sym::Expr> parse_expr_list(TextCursor& cursor, const ExprRewrite& rewrite = {},
+                                       size_t limit = max_text_rank);
 std::vector<int> parse_int_list(TextCursor& cursor, size_t limit = max_text_rank);
 int parse_int(TextCursor& cursor, std::string_view what, int low, int high);
 
@@ -77,8 +78,8 @@ bool is_text_name(std::string_view name);
 bool is_symbol_name(std::string_view name);
 std::string parse_symbol_name(TextCursor& cursor, std::string_view what);
 
-// Runs `parse_all` and turns errors that carry no position (overflow in an expression, a row's type rule) into UserErrors
-// with the line that was being read.
+// Runs `parse_all` and turns errors that carry no position (overflow in an expression, a row's type rule) into
+// UserErrors with the line that was being read.
 void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all);
 // UserError with every message, when there are any.
 void require_sound(std::string_view what, const std::vector<std::string>& messages);

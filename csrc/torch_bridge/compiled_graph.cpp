@@ -35,7 +35,9 @@ driver::Compilation compile_graph(graph::Graph graph, const Options& options) {
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
-  request.make_provider = [&](const plan::Plan&, const Target& target) { return make_provider(target, options, torch_host()); };
+  request.make_provider = [&](const plan::Plan& plan, const Target& target) {
+    return make_provider(plan, target, options, torch_host());
+  };
   request.keep_texts = !options.dump.empty();
   const std::string name = request.graph.name;
   const Target target = request.target;

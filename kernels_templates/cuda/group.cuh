@@ -130,6 +130,24 @@ CXXI_FN void cxxi_store_part(T* p, const cxxi_group<T, W>& group, int count) {
   }
 }
 
+// Between sweeps: from here on the compiler does not know what these packed elements were computed from, so that it unpacks them
+// again rather than keep the unpacked ones, twice or four times as large, in registers.
+#ifdef CXXI_HOST_EMULATION
+template <class Group, int Items>
+void cxxi_keep_packed(Group (&)[Items]) {}
+#else
+template <class T, int W, int Items>
+CXXI_FN void cxxi_keep_packed(cxxi_group<T, W, true> (&groups)[Items]) {
+#pragma unroll
+  for (int k = 0; k < Items; ++k) {
+#pragma unroll
+    for (int i = 0; i < int(sizeof(groups[k].words) / 4); ++i) asm("" : "+r"(groups[k].words[i]));
+  }
+}
+template <class T, int W, int Items>
+CXXI_FN void cxxi_keep_packed(cxxi_group<T, W, false> (&)[Items]) {}
+#endif
+
 // ---- Index arithmetic in the variant's own width ---------------------------------------------------------------------
 CXXI_FN int cxxi_floor_mod(int a, int b) {
   const int r = a % b;

@@ -246,7 +246,8 @@ struct cxxi_welford {
     if (other.count == 0u) return;
     const T delta = other.mean - mean;
     const unsigned int joined = count + other.count;
-    const T share = T(other.count) / T(joined);
+    // Threads of a row mostly hold equally many elements: no division then.
+    const T share = other.count == count ? T(0.5) : T(other.count) / T(joined);
     mean = mean + delta * share;
     m2 = m2 + (other.m2 + delta * delta * (T(count) * share));
     count = joined;

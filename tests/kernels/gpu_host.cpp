@@ -182,7 +182,8 @@ std::vector<double> GpuHost::download(const runtime::TensorRef& tensor) {
 }
 
 GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine)
-    : host(machine), plan(schedule::make_plan(loops::parse(text), machine->target, Options())) {
+    : host(machine),
+      plan(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr), machine->target, Options())) {
   const auto emit = [target = machine->target](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, target, origins), shape.block_x, shape.block_y,

@@ -10,6 +10,12 @@ namespace {
 // 32-bit registers that loads made ahead of a batch of items may take.
 constexpr int kEarlyRegisters = 64;
 
+std::set<uint32_t> segment_ids(const plan::Segment& segment) {
+  std::set<uint32_t> ids;
+  for (plan::StmtId id : segment.stmts) ids.insert(id.index());
+  return ids;
+}
+
 }  // namespace
 
 void CudaKernelEmitter::emit_rows() {
@@ -75,6 +81,16 @@ void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{0} r{1} = {0}::start();", state, id.index());
   }
+  // Narrow values that an earlier sweep left behind.
+  const std::set<uint32_t> own = segment_ids(segment);
+  std::set<uint32_t> kept;
+  for (StmtId id : segment.stmts) {
+    for (StmtId operand : loops::operands(stmt(id))) {
+      const bool narrow = has_lanes(stmt(operand)) && byte_size(stmt(operand).dtype) < 4;
+      if (resident(operand) && narrow && !own.count(operand.index())) kept.insert(operand.index());
+    }
+  }
+  for (uint32_t index : kept) out_.line("cxxi_keep_packed(w{});", index);
   kernel_.mapping.resident ? emit_resident_items(segment) : emit_looped_items(segment);
   early_.clear();
   join_row(reduces);

@@ -177,7 +177,8 @@ ValueId Builder::gather(ValueId x, std::vector<ValueId> indices, Gather gather, 
 std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results) {
   if (callee.alias_of.empty()) callee.alias_of.assign(results.size(), -1);
   if (callee.alias_of.size() != results.size())
-    throw_user_error("extern {} expects {} alias facts, found {}", callee.callee, results.size(), callee.alias_of.size());
+    throw_user_error("extern {} expects {} alias facts, found {}", callee.callee, results.size(),
+                     callee.alias_of.size());
   Node node{std::move(callee), std::move(operands), {}, origin_};
   for (size_t i = 0; i < results.size(); ++i) {
     Value& result = results[i];

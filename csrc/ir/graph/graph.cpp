@@ -10,7 +10,8 @@ sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::produ
 
 bool is_view(const NodeKind& kind) {
   return std::holds_alternative<Permute>(kind) || std::holds_alternative<Reshape>(kind) ||
-         std::holds_alternative<Expand>(kind) || std::holds_alternative<Slice>(kind) || std::holds_alternative<Flip>(kind);
+         std::holds_alternative<Expand>(kind) || std::holds_alternative<Slice>(kind) ||
+         std::holds_alternative<Flip>(kind);
 }
 
 }  // namespace cxxinductor::graph

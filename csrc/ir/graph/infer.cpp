@@ -31,7 +31,8 @@ struct Inference {
   const Value& declared;
 
   const Value& tensor(size_t i, const char* what) const {
-    if (i >= operands.size()) throw_user_error("{} expects {} or more operands, found {}", what, i + 1, operands.size());
+    if (i >= operands.size())
+      throw_user_error("{} expects {} or more operands, found {}", what, i + 1, operands.size());
     const auto* id = std::get_if<ValueId>(&operands[i]);
     if (!id) throw_user_error("{} expects a tensor as operand {}, found an immediate", what, i);
     return graph.values[*id];
@@ -85,8 +86,10 @@ struct Inference {
     Sizes sizes;
     for (size_t d = 0; d < x.sizes.size(); ++d) {
       bool reduced = r.dims.empty() || std::binary_search(r.dims.begin(), r.dims.end(), static_cast<int>(d));
-      if (!reduced) sizes.push_back(x.sizes[d]);
-      else if (r.keepdim) sizes.push_back(1);
+      if (!reduced)
+        sizes.push_back(x.sizes[d]);
+      else if (r.keepdim)
+        sizes.push_back(1);
     }
     std::vector<Value> results;
     for (int i = 0; i < row.results; ++i)
@@ -98,7 +101,8 @@ struct Inference {
     if (operands.size() != 1 || std::holds_alternative<ValueId>(operands[0]))
       throw_user_error("full expects one immediate or symbolic operand");
     if (is_opaque(declared.dtype)) throw_user_error("full does not make {}", to_string(declared.dtype));
-    if (const auto* scalar = std::get_if<Scalar>(&operands[0]); scalar && scalar->dtype() != compute_type(declared.dtype))
+    if (const auto* scalar = std::get_if<Scalar>(&operands[0]);
+        scalar && scalar->dtype() != compute_type(declared.dtype))
       throw_user_error("full of {} expects an immediate of its compute type, found {}", to_string(declared.dtype),
                        to_string(scalar->dtype()));
     return {typed(declared.dtype, declared.device, declared.sizes)};
@@ -132,7 +136,8 @@ struct Inference {
     const Value& x = only_tensor("reshape");
     sym::Expr before = element_count(x.sizes), after = element_count(declared.sizes);
     // Equality of products is often beyond proof (floor divisions of symbols), so only a proven difference is an error.
-    if (prove_less(before, after, graph.facts).value_or(false) || prove_less(after, before, graph.facts).value_or(false))
+    if (prove_less(before, after, graph.facts).value_or(false) ||
+        prove_less(after, before, graph.facts).value_or(false))
       throw_user_error("reshape expects {} elements, found sizes {}", sym::to_string(before), text_of(declared.sizes));
     Value result = typed(x.dtype, x.device, declared.sizes);
     if (auto strides = reshape_strides(graph.facts, x, declared.sizes)) result.layout.strides = *strides;
@@ -142,8 +147,7 @@ struct Inference {
   std::vector<Value> operator()(const Expand&) const {
     const Value& x = only_tensor("expand");
     size_t rank = declared.sizes.size(), missing = rank - x.sizes.size();
-    if (rank < x.sizes.size())
-      throw_user_error("expand expects rank {} or more, found {}", x.sizes.size(), rank);
+    if (rank < x.sizes.size()) throw_user_error("expand expects rank {} or more, found {}", x.sizes.size(), rank);
     Value result = typed(x.dtype, x.device, declared.sizes);
     for (size_t d = rank; d-- > 0;) {
       if (d >= missing && !x.sizes[d - missing].is_constant(1)) {
@@ -179,7 +183,8 @@ struct Inference {
     sym::Expr last = s.start + s.step * (declared.sizes[dim] - 1);
     bool empty = !prove_less(0, declared.sizes[dim], graph.facts).value_or(false);
     if (!empty && prove_less(x.sizes[dim] - 1, last, graph.facts).value_or(false))
-      throw_user_error("slice reaches element {} of a dimension of {}", sym::to_string(last), sym::to_string(x.sizes[dim]));
+      throw_user_error("slice reaches element {} of a dimension of {}", sym::to_string(last),
+                       sym::to_string(x.sizes[dim]));
     Value result = typed(x.dtype, x.device, declared.sizes);
     result.layout.strides = x.layout.strides;
     result.layout.strides[dim] = x.layout.strides[dim] * s.step;
@@ -198,7 +203,8 @@ struct Inference {
       throw_user_error("pad expects rank {}, found {} amounts and rank {}", x.sizes.size(), p.low.size(),
                        declared.sizes.size());
     if (p.fill.dtype() != x.dtype)
-      throw_user_error("pad of {} expects a fill of that dtype, found {}", to_string(x.dtype), to_string(p.fill.dtype()));
+      throw_user_error("pad of {} expects a fill of that dtype, found {}", to_string(x.dtype),
+                       to_string(p.fill.dtype()));
     return {typed(x.dtype, x.device, declared.sizes)};
   }
 
@@ -256,7 +262,8 @@ struct Inference {
 bool declares_sizes(const NodeKind& kind) {
   return std::holds_alternative<Full>(kind) || std::holds_alternative<Iota>(kind) ||
          std::holds_alternative<Reshape>(kind) || std::holds_alternative<Expand>(kind) ||
-         std::holds_alternative<Slice>(kind) || std::holds_alternative<Pad>(kind) || std::holds_alternative<Gather>(kind);
+         std::holds_alternative<Slice>(kind) || std::holds_alternative<Pad>(kind) ||
+         std::holds_alternative<Gather>(kind);
 }
 
 bool declares_dtype(const NodeKind& kind) {
@@ -278,7 +285,8 @@ Sizes broadcast_sizes(const sym::Facts& facts, const Sizes& a, const Sizes& b) {
   for (size_t d = 0; d < shorter.size(); ++d) {
     sym::Expr& size = result[d + missing];
     if (shorter[d].is_constant(1)) continue;
-    if (size.is_constant(1)) size = shorter[d];
+    if (size.is_constant(1))
+      size = shorter[d];
     else if (!prove_equal(size, shorter[d], facts))
       throw_user_error("sizes {} and {} do not broadcast", text_of(a), text_of(b));
   }
@@ -299,7 +307,8 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
   if (first == 1) {
     const auto* id = std::get_if<ValueId>(&operands[0]);
     const auto* scalar = std::get_if<Scalar>(&operands[0]);
-    if ((id && graph.values[*id].dtype != DType::Bool) || (scalar && scalar->dtype() != DType::Bool) || (!id && !scalar))
+    if ((id && graph.values[*id].dtype != DType::Bool) || (scalar && scalar->dtype() != DType::Bool) ||
+        (!id && !scalar))
       throw_user_error("{} expects a bool condition", row.name);
   }
   // Tensors of rank 1 and more decide; then rank-0 values, of which one in the compute type may accompany a narrower
@@ -309,7 +318,8 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
     if (const auto* id = std::get_if<ValueId>(&operands[i])) {
       const Value& value = graph.values[*id];
       if (!value.sizes.empty() && !dtype) dtype = value.dtype;
-      if (value.sizes.empty() && (!scalar_dtype || compute_type(value.dtype) == *scalar_dtype)) scalar_dtype = value.dtype;
+      if (value.sizes.empty() && (!scalar_dtype || compute_type(value.dtype) == *scalar_dtype))
+        scalar_dtype = value.dtype;
     } else if (const auto* scalar = std::get_if<Scalar>(&operands[i])) {
       if (!immediate) immediate = scalar->dtype();
     } else if (!immediate) {
@@ -341,10 +351,12 @@ std::optional<Sizes> reshape_strides(const sym::Facts& facts, const Value& opera
   Sizes strides(sizes.size());
   size_t left = sizes.size();  // result dimensions not yet given a stride, from the right
   sym::Expr base = old_strides.back(), old_count = 1, new_count = 1;
-  // Walk runs of operand dimensions that lie like one dimension in memory; each must be covered by whole result dimensions.
+  // Walk runs of operand dimensions that lie like one dimension in memory; each must be covered by whole result
+  // dimensions.
   for (size_t d = old_sizes.size(); d-- > 0;) {
     old_count = old_count * old_sizes[d];
-    bool run_ends = d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, facts));
+    bool run_ends =
+        d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, facts));
     if (!run_ends) continue;
     while (left > 0 && (!prove_equal(new_count, old_count, facts) || sizes[left - 1].is_constant(1))) {
       --left;

@@ -1,8 +1,8 @@
 // Result types of graph nodes: the one place that Builder, the parser and the verifier ask.
 //
 // What operands and kind do not determine (dtype of a cast, sizes of a reshape, everything about a full) is *declared*;
-// the rest of the declaration is ignored. Strides of views are what eager's view would have where strides can express it;
-// every other result is contiguous. Layouts come out Flexible, names empty. Extern results are never inferred.
+// the rest of the declaration is ignored. Strides of views are what eager's view would have where strides can express
+// it; every other result is contiguous. Layouts come out Flexible, names empty. Extern results are never inferred.
 #pragma once
 
 #include <optional>

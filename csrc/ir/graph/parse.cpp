@@ -81,8 +81,10 @@ class Parser {
       declaration.sizes = parse_expr_list(cursor_);
     }
     if (cursor_.accept("strides")) declaration.strides = parse_expr_list(cursor_);
-    if (cursor_.accept("fixed")) declaration.kind = Layout::Kind::Fixed;
-    else if (cursor_.accept("flexible")) declaration.kind = Layout::Kind::Flexible;
+    if (cursor_.accept("fixed"))
+      declaration.kind = Layout::Kind::Fixed;
+    else if (cursor_.accept("flexible"))
+      declaration.kind = Layout::Kind::Flexible;
     if (cursor_.accept("on")) declaration.device = parse_device(cursor_);
     return declaration;
   }
@@ -144,7 +146,8 @@ class Parser {
     for (size_t i = 0; i < results.size(); ++i) {
       const Declaration& declaration = declarations[i];
       Value& value = results[i];
-      if (declaration.dtype && (*declaration.dtype != value.dtype || !same_sizes(graph_.facts, declaration.sizes, value.sizes)))
+      if (declaration.dtype &&
+          (*declaration.dtype != value.dtype || !same_sizes(graph_.facts, declaration.sizes, value.sizes)))
         start.fail(fmt::format("a node that gives the type declared for %{} (it gives {}{})", declaration.name,
                                to_string(value.dtype), print_expr_list(value.sizes)));
       if (declaration.dtype) value.sizes = declaration.sizes;
@@ -169,7 +172,8 @@ class Parser {
         sizes = broadcast_sizes(graph_.facts, sizes, graph_.values[*id].sizes);
     for (Operand& operand : operands) {
       auto* id = std::get_if<ValueId>(&operand);
-      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.facts, graph_.values[*id].sizes, sizes)) continue;
+      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.facts, graph_.values[*id].sizes, sizes))
+        continue;
       std::string stem = graph_.values[*id].name, name;
       for (size_t k = 0; name.empty() || known_.contains(name); ++k) name = fmt::format("{}.expanded{}", stem, k);
       *id = builder_.expand(*id, sizes);
@@ -256,8 +260,10 @@ class Parser {
     if (!reduction) start.fail("a reduction");
     reduce.reduction = *reduction;
     while (cursor_.accept(",")) {
-      if (cursor_.accept("keepdim")) reduce.keepdim = true;
-      else reduce.dims = dims_attribute();
+      if (cursor_.accept("keepdim"))
+        reduce.keepdim = true;
+      else
+        reduce.dims = dims_attribute();
     }
     return reduce;
   }
@@ -270,9 +276,12 @@ class Parser {
     key("index_dims");
     gather.index_dims = parse_int_list(cursor_);
     while (cursor_.accept(",")) {
-      if (cursor_.accept("no_wrap")) gather.wrap = false;
-      else if (cursor_.accept("no_check")) gather.check = false;
-      else cursor_.fail("no_wrap or no_check");
+      if (cursor_.accept("no_wrap"))
+        gather.wrap = false;
+      else if (cursor_.accept("no_check"))
+        gather.check = false;
+      else
+        cursor_.fail("no_wrap or no_check");
     }
     return gather;
   }

@@ -37,7 +37,8 @@ class Printer {
   // The first tensor input's, or else the first result's.
   static Device header_device(const Graph& graph) {
     for (const Input& input : graph.inputs)
-      if (input.kind == Input::Kind::Tensor && graph.values.contains(input.value)) return graph.values[input.value].device;
+      if (input.kind == Input::Kind::Tensor && graph.values.contains(input.value))
+        return graph.values[input.value].device;
     for (const Node& node : graph.nodes)
       if (!node.results.empty() && graph.values.contains(node.results[0])) return graph.values[node.results[0]].device;
     return {};
@@ -86,9 +87,12 @@ class Printer {
 
   std::string output_text(const Output& output) const {
     switch (output.kind) {
-      case Output::Kind::Tensor: return name(output.value);
-      case Output::Kind::Symbol: return fmt::format("expr({})", sym::to_string(output.symbol));
-      case Output::Kind::None: return "none";
+      case Output::Kind::Tensor:
+        return name(output.value);
+      case Output::Kind::Symbol:
+        return fmt::format("expr({})", sym::to_string(output.symbol));
+      case Output::Kind::None:
+        return "none";
     }
     return "";
   }
@@ -156,8 +160,8 @@ class Printer {
         return fmt::format("{}<{}>", row.name, to_string(graph.values[node.results[0]].dtype));
       }
       std::string operator()(const Reduce& r) const {
-        return fmt::format("reduce<{}{}{}>", info(r.reduction).name, r.dims.empty() ? "" : ", dims=" + print_int_list(r.dims),
-                           r.keepdim ? ", keepdim" : "");
+        return fmt::format("reduce<{}{}{}>", info(r.reduction).name,
+                           r.dims.empty() ? "" : ", dims=" + print_int_list(r.dims), r.keepdim ? ", keepdim" : "");
       }
       std::string operator()(const Full&) const { return "full"; }
       std::string operator()(const Iota& i) const {
@@ -175,8 +179,8 @@ class Printer {
       }
       std::string operator()(const Cat& c) const { return fmt::format("cat<dim={}>", c.dim); }
       std::string operator()(const Gather& g) const {
-        return fmt::format("gather<source={}, index_dims={}{}{}>", print_int_list(g.source), print_int_list(g.index_dims),
-                           g.wrap ? "" : ", no_wrap", g.check ? "" : ", no_check");
+        return fmt::format("gather<source={}, index_dims={}{}{}>", print_int_list(g.source),
+                           print_int_list(g.index_dims), g.wrap ? "" : ", no_wrap", g.check ? "" : ", no_check");
       }
       std::string operator()(const Extern&) const { return "extern"; }
     };
@@ -184,7 +188,8 @@ class Printer {
   }
 
   std::string extern_text(const Extern& e, const Node& node) const {
-    std::string text = fmt::format("extern {}{}", print_callee(e.callee, e.overload), print_call_args(e.args, e.kwargs));
+    std::string text =
+        fmt::format("extern {}{}", print_callee(e.callee, e.overload), print_call_args(e.args, e.kwargs));
     std::vector<std::string> operands;
     for (const Operand& operand : node.operands) operands.push_back(operand_text(operand, std::nullopt));
     if (!operands.empty()) text += fmt::format(" with ({})", fmt::join(operands, ", "));

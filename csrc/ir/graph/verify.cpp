@@ -3,13 +3,12 @@
 //  G1  Ids are in range: inputs, operands, results, outputs and mutations name values of the graph.
 //  G2  Each value is one tensor input, or result r of the node that it calls its producer.
 //  G3  Values are defined before they are read.
-//  G4  Names print: values' are unique, and graph, values and symbols are spelled with the characters of their text form.
-//  G5  A value has one stride a dimension.
-//  G6  Results are what kind and operands give (infer.h): count, dtype, device, sizes, attributes in range.
-//  G7  An extern names its callee; its operands are tensors and symbols; holes, aliases and mutated operands are in range.
-//  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
-//  G9  Every symbol is declared: a symbol input, a range, or a size or stride of an input or extern result.
-//  G10 An extern that holds in-process handles is not cacheable.
+//  G4  Names print: values' are unique, and graph, values and symbols are spelled with the characters of their text
+//  form. G5  A value has one stride a dimension. G6  Results are what kind and operands give (infer.h): count, dtype,
+//  device, sizes, attributes in range. G7  An extern names its callee; its operands are tensors and symbols; holes,
+//  aliases and mutated operands are in range. G8  A mutation ends in a tensor input of the same dtype, device and
+//  sizes, each input at most once. G9  Every symbol is declared: a symbol input, a range, or a size or stride of an
+//  input or extern result. G10 An extern that holds in-process handles is not cacheable.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -45,7 +44,8 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
+              Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(const Value& value) const {
@@ -100,7 +100,8 @@ class Verifier {
       for (size_t r = 0; r < node.results.size(); ++r) define(node.results[r], NodeId(n), r);
     }
     for (const Value& value : graph_.values)
-      if (!defined[static_cast<size_t>(&value - &*graph_.values.begin())]) report("G2", where(value), "is never defined");
+      if (!defined[static_cast<size_t>(&value - &*graph_.values.begin())])
+        report("G2", where(value), "is never defined");
   }
 
   void check_names() {
@@ -150,7 +151,8 @@ class Verifier {
   void check_extern(const Extern& callee, const Node& node) {
     if (callee.callee.empty()) report("G7", where(node), "calls nothing");
     for (const Operand& operand : node.operands)
-      if (std::holds_alternative<Scalar>(operand)) report("G7", where(node), "has an immediate among an extern's operands");
+      if (std::holds_alternative<Scalar>(operand))
+        report("G7", where(node), "has an immediate among an extern's operands");
     bool handles = false;
     for (const Arg& arg : callee.args) check_arg(arg, node, handles);
     for (const auto& [key, arg] : callee.kwargs) {
@@ -190,7 +192,8 @@ class Verifier {
       }
       const Value& target = graph_.values[input.value];
       if (!mutated.insert(mutation.input).second) report("G8", where(target), "is mutated twice");
-      if (target.dtype != last.dtype || target.device != last.device || !same_sizes(graph_.facts, target.sizes, last.sizes))
+      if (target.dtype != last.dtype || target.device != last.device ||
+          !same_sizes(graph_.facts, target.sizes, last.sizes))
         report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
     }
   }
@@ -203,7 +206,8 @@ class Verifier {
   }
   void check_expr(sym::Expr e, const std::string& place) {
     for (sym::Expr symbol : e.free_symbols())
-      if (!symbols_.contains(std::string(symbol.name()))) report("G9", place, "uses the unknown symbol {}", symbol.name());
+      if (!symbols_.contains(std::string(symbol.name())))
+        report("G9", place, "uses the unknown symbol {}", symbol.name());
   }
 
   void check_symbols() {

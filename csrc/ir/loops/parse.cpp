@@ -35,14 +35,19 @@ class Parser {
     cursor_.expect("{");
     for (;;) {
       if (program_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");
-      if (cursor_.accept("output")) parse_buffer(Buffer::Role::Output);
-      else if (cursor_.accept("temporary")) parse_buffer(Buffer::Role::Temporary);
-      else break;
+      if (cursor_.accept("output"))
+        parse_buffer(Buffer::Role::Output);
+      else if (cursor_.accept("temporary"))
+        parse_buffer(Buffer::Role::Temporary);
+      else
+        break;
     }
     while (!cursor_.accept("return")) {
       if (program_.steps.size() >= max_text_items) cursor_.fail("fewer steps");
-      if (cursor_.looking_at("region")) parse_region_step();
-      else parse_extern();
+      if (cursor_.looking_at("region"))
+        parse_region_step();
+      else
+        parse_extern();
     }
     parse_outputs(cursor_, program_.outputs, [this](TextCursor& cursor) { return parse_buffer_name(cursor); });
     cursor_.expect("}");
@@ -62,8 +67,10 @@ class Parser {
     buffer.strides = row_major_strides(buffer.sizes);
     if (cursor_.accept("strides")) buffer.strides = parse_expr_list(cursor_);
     if (buffer.strides.size() != buffer.sizes.size()) start.fail("as many strides as sizes");
-    if (cursor_.accept("fixed")) buffer.fixed = true;
-    else if (cursor_.accept("flexible")) buffer.fixed = false;
+    if (cursor_.accept("fixed"))
+      buffer.fixed = true;
+    else if (cursor_.accept("flexible"))
+      buffer.fixed = false;
     if (cursor_.accept("on")) buffer.device = parse_device(cursor_);
     BufferId id(program_.buffers.size());
     if (!known_.emplace(buffer.name, id).second) start.fail("a new buffer name");

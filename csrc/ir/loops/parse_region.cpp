@@ -156,10 +156,12 @@ class RegionParser {
     cursor_.expect("(");
     do {
       operands.push_back(names_.parse(cursor_));
-      if (operands.size() > static_cast<size_t>(row.arity)) start.fail(fmt::format("{} operands of {}", row.arity, row.name));
+      if (operands.size() > static_cast<size_t>(row.arity))
+        start.fail(fmt::format("{} operands of {}", row.arity, row.name));
     } while (cursor_.accept(","));
     cursor_.expect(")");
-    if (operands.size() != static_cast<size_t>(row.arity)) start.fail(fmt::format("{} operands of {}", row.arity, row.name));
+    if (operands.size() != static_cast<size_t>(row.arity))
+      start.fail(fmt::format("{} operands of {}", row.arity, row.name));
     builder_.apply(op, std::move(operands), cast_to);
   }
 

@@ -31,8 +31,10 @@ class Printer {
       if (buffer.role != Buffer::Role::Input)
         writer_.line("{} {}", buffer.role == Buffer::Role::Output ? "output" : "temporary", buffer_text(buffer));
     for (const Step& step : program_.steps) {
-      if (const auto* region = std::get_if<Region>(&step)) print(*region);
-      else writer_.raw_line(extern_text(std::get<ExternCall>(step)));
+      if (const auto* region = std::get_if<Region>(&step))
+        print(*region);
+      else
+        writer_.raw_line(extern_text(std::get<ExternCall>(step)));
     }
     writer_.raw_line(print_return(program_.outputs, [this](BufferId id) { return name(id); }));
     writer_.dedent();
@@ -59,7 +61,8 @@ class Printer {
   std::string buffer_text(const Buffer& buffer) const {
     std::string text = fmt::format("@{}: {}{}", buffer.name, to_string(buffer.dtype), print_expr_list(buffer.sizes));
     if (buffer.strides != row_major_strides(buffer.sizes)) text += " strides " + print_expr_list(buffer.strides);
-    if (bool assumed = buffer.role == Buffer::Role::Input; buffer.fixed != assumed) text += buffer.fixed ? " fixed" : " flexible";
+    if (bool assumed = buffer.role == Buffer::Role::Input; buffer.fixed != assumed)
+      text += buffer.fixed ? " fixed" : " flexible";
     if (buffer.device != device_) text += " on " + to_string(buffer.device);
     return text;
   }

@@ -36,7 +36,7 @@ class StatementNames {
 // Reads what print_region writes. `program` gives dtypes of the buffers that parse_buffer returns.
 struct RegionParsing {
   const Program* program = nullptr;
-  std::function<BufferId(TextCursor&)> parse_buffer;         // reads "@name"
+  std::function<BufferId(TextCursor&)> parse_buffer;          // reads "@name"
   std::function<void(TextCursor&, StmtId)> parse_annotation;  // after each statement; may be empty
   OriginReader* origins = nullptr;
   Device device;

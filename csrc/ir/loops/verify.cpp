@@ -9,9 +9,9 @@
 //  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
-//  L9  Every buffer but an input is stored by exactly one step, before any step reads it; an input by at most one region.
-//  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a dimension.
-//  L11 Each input buffer is one tensor input; outputs name buffers.
+//  L9  Every buffer but an input is stored by exactly one step, before any step reads it; an input by at most one
+//  region. L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
+//  dimension. L11 Each input buffer is one tensor input; outputs name buffers.
 #include "ir/loops/verify.h"
 
 #include <set>
@@ -34,8 +34,10 @@ class Verifier {
     if (!messages_.empty()) return std::move(messages_);
     check_symbols();
     for (const Step& step : program_.steps) {
-      if (const auto* region = std::get_if<Region>(&step)) check_region(*region);
-      else check_extern(std::get<ExternCall>(step));
+      if (const auto* region = std::get_if<Region>(&step))
+        check_region(*region);
+      else
+        check_extern(std::get<ExternCall>(step));
     }
     if (!messages_.empty()) return std::move(messages_);
     check_dataflow();
@@ -44,7 +46,8 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
+              Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(BufferId id) const { return "@" + program_.buffers[id].name; }
@@ -63,10 +66,12 @@ class Verifier {
       if (input.kind == ProgramInput::Kind::Symbol && !is_symbol_name(input.symbol))
         report("L2", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != ProgramInput::Kind::Tensor) continue;
-      if (!program_.buffers.contains(input.buffer)) report("L11", "an input", "names no buffer");
+      if (!program_.buffers.contains(input.buffer))
+        report("L11", "an input", "names no buffer");
       else if (program_.buffers[input.buffer].role != Buffer::Role::Input)
         report("L11", where(input.buffer), "is an input and has another role");
-      else if (!inputs.insert(input.buffer).second) report("L11", where(input.buffer), "is two inputs");
+      else if (!inputs.insert(input.buffer).second)
+        report("L11", where(input.buffer), "is two inputs");
     }
     for (size_t b = 0; b < program_.buffers.size(); ++b)
       if (program_.buffers[BufferId(b)].role == Buffer::Role::Input && !inputs.contains(BufferId(b)))
@@ -93,7 +98,8 @@ class Verifier {
   void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
     for (sym::Expr e : list)
       for (sym::Expr symbol : e.free_symbols())
-        if (!context_.symbols.contains(std::string(symbol.name()))) report("L7", place, "uses the unknown symbol {}", symbol.name());
+        if (!context_.symbols.contains(std::string(symbol.name())))
+          report("L7", place, "uses the unknown symbol {}", symbol.name());
   }
   void check_view_exprs(const View& view, const std::string& place) {
     check_exprs(view.sizes, place);
@@ -184,8 +190,10 @@ class Verifier {
         std::string place = "region @" + region->name;
         std::set<BufferId> stored;
         for (const Access& access : accesses(*region)) {
-          if (access.store) stored.insert(access.buffer);
-          else read(access.buffer, place);
+          if (access.store)
+            stored.insert(access.buffer);
+          else
+            read(access.buffer, place);
         }
         for (BufferId id : stored) store(id, place);
         continue;
@@ -195,7 +203,8 @@ class Verifier {
       for (const auto& operand : call.operands)
         if (const auto* view = std::get_if<View>(&operand)) read(view->buffer, place);
       for (BufferId id : call.results) {
-        if (program_.buffers[id].role == Buffer::Role::Input) report("L9", place, "returns into the input {}", where(id));
+        if (program_.buffers[id].role == Buffer::Role::Input)
+          report("L9", place, "returns into the input {}", where(id));
         store(id, place);
       }
     }

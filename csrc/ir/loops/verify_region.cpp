@@ -24,7 +24,8 @@ class RegionVerifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
+              Args&&... args) {
     messages_.push_back(fmt::format("{}: region @{} {} {}", invariant, region_.name, place,
                                     fmt::format(format, std::forward<Args>(args)...)));
   }
@@ -56,13 +57,15 @@ class RegionVerifier {
     for (size_t s = 0; s < region_.body.size(); ++s) {
       const Stmt& statement = region_.body[StmtId(s)];
       for (StmtId operand : operands(statement))
-        if (!operand.valid() || operand.index() >= s) report("L1", where(StmtId(s)), "reads a statement that does not precede it");
+        if (!operand.valid() || operand.index() >= s)
+          report("L1", where(StmtId(s)), "reads a statement that does not precede it");
       if (statement.vars.bits() & ~declared) report("L1", where(StmtId(s)), "varies over an undeclared variable");
       if (const auto* reduce = statement.as<Reduce>(); reduce && (reduce->over.bits() & ~declared))
         report("L1", where(StmtId(s)), "reduces over an undeclared variable");
     }
     for (const Access& access : accesses(region_))
-      if (access.buffer.index() >= context_.buffers.size()) report("L1", where(access.stmt), "accesses a buffer that does not exist");
+      if (access.buffer.index() >= context_.buffers.size())
+        report("L1", where(access.stmt), "accesses a buffer that does not exist");
   }
 
   void check_expr(StmtId id, sym::Expr e) {
@@ -70,7 +73,8 @@ class RegionVerifier {
       if (StmtId used = statement_of_symbol(symbol.name()); used.valid()) {
         if (!is_integer(stmt(used).dtype))
           report("L7", where(id), "indexes with %{}, which is {}", used.index(), to_string(stmt(used).dtype));
-      } else if (!names_.contains(std::string(symbol.name())) && !context_.symbols.contains(std::string(symbol.name()))) {
+      } else if (!names_.contains(std::string(symbol.name())) &&
+                 !context_.symbols.contains(std::string(symbol.name()))) {
         report("L7", where(id), "uses the unknown symbol {}", symbol.name());
       }
     }
@@ -114,7 +118,8 @@ class RegionVerifier {
     expect_vars(id, check_access(id, load.buffer, load.coords, load.mask));
     expect_dtype(id, dtype);
     if (load.mask.valid() && load.otherwise.dtype() != dtype)
-      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.otherwise.dtype()), to_string(dtype));
+      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.otherwise.dtype()),
+             to_string(dtype));
   }
   void check_kind(StmtId id, const Constant& constant) {
     expect_dtype(id, constant.value.dtype());
@@ -136,7 +141,8 @@ class RegionVerifier {
     expect_vars(id, vars);
     size_t first = row.rule == TypeRule::Select ? 1 : 0;
     DType dtype = stmt(apply.operands[first]).dtype;
-    if (first == 1 && stmt(apply.operands[0]).dtype != DType::Bool) report("L4", where(id), "has a condition that is not bool");
+    if (first == 1 && stmt(apply.operands[0]).dtype != DType::Bool)
+      report("L4", where(id), "has a condition that is not bool");
     for (size_t i = first; i < apply.operands.size(); ++i)
       if (stmt(apply.operands[i]).dtype != dtype)
         report("L4", where(id), "mixes {} and {}", to_string(dtype), to_string(stmt(apply.operands[i]).dtype));
@@ -174,7 +180,8 @@ class RegionVerifier {
   }
   void check_kind(StmtId id, const Check& check) {
     check_expr(id, check.bound);
-    if (!is_integer(stmt(check.index).dtype)) report("L4", where(id), "checks {}, expected an integer", to_string(stmt(check.index).dtype));
+    if (!is_integer(stmt(check.index).dtype))
+      report("L4", where(id), "checks {}, expected an integer", to_string(stmt(check.index).dtype));
     expect_vars(id, stmt(check.index).vars | vars_of(region_, check.bound));
   }
 
@@ -187,10 +194,14 @@ class RegionVerifier {
     std::map<BufferId, Use> uses;
     for (const Access& access : accesses(region_)) {
       Use& use = uses[access.buffer];
-      if (use.coords) use.moves |= *use.coords != *access.coords;
-      else use.coords = access.coords;
-      if (!access.store) use.last_load = access.stmt;
-      else if (!use.first_store.valid()) use.first_store = access.stmt;
+      if (use.coords)
+        use.moves |= *use.coords != *access.coords;
+      else
+        use.coords = access.coords;
+      if (!access.store)
+        use.last_load = access.stmt;
+      else if (!use.first_store.valid())
+        use.first_store = access.stmt;
     }
     for (const auto& [buffer, use] : uses)
       if (use.first_store.valid() && use.last_load.valid() && (use.moves || use.last_load > use.first_store))

@@ -138,13 +138,16 @@ class KernelParser {
       if (cursor.accept(word)) access = kind;
     kernel_.offsets.push_back(offset);
     kernel_.access.push_back(access);
-    kernel_.homes.push_back(cursor.accept("home") ? parse_word(cursor, home_words, "where the value lives") : Home::Local);
+    kernel_.homes.push_back(cursor.accept("home") ? parse_word(cursor, home_words, "where the value lives")
+                                                  : Home::Local);
   }
 
   void parse_segment() {
     Segment segment;
-    if (cursor_.accept("once")) segment.kind = Segment::Kind::Once;
-    else cursor_.expect("sweep");
+    if (cursor_.accept("once"))
+      segment.kind = Segment::Kind::Once;
+    else
+      cursor_.expect("sweep");
     if (kernel_.segments.size() >= max_text_items) cursor_.fail("fewer segments");
     cursor_.expect("[");
     if (!cursor_.accept("]")) {
@@ -197,7 +200,8 @@ class Parser {
     while (cursor_.accept("kernel")) {
       Kernel kernel = KernelParser(cursor_, origins_).parse();
       KernelId id(plan_.kernels.size());
-      if (!kernels_.emplace(kernel.name, id).second) cursor_.fail(fmt::format("a new kernel name, not @{}", kernel.name));
+      if (!kernels_.emplace(kernel.name, id).second)
+        cursor_.fail(fmt::format("a new kernel name, not @{}", kernel.name));
       plan_.kernels.push_back(std::move(kernel));
     }
     while (!cursor_.accept("return")) {

@@ -20,8 +20,9 @@ class KernelPrinter {
     for (const Param& param : kernel_.params)
       params.push_back(fmt::format("{}{}{}{}", to_string(param.dtype), param.read ? " read" : "",
                                    param.written ? " written" : "", param.aligned ? " aligned" : ""));
-    writer_.line("kernel{} on {} ({}) symbols [{}]{} {{", origins_ ? " @" + kernel_.name : "", to_string(kernel_.device),
-                 fmt::join(params, ", "), fmt::join(kernel_.symbols, ", "), print_where(kernel_.facts));
+    writer_.line("kernel{} on {} ({}) symbols [{}]{} {{", origins_ ? " @" + kernel_.name : "",
+                 to_string(kernel_.device), fmt::join(params, ", "), fmt::join(kernel_.symbols, ", "),
+                 print_where(kernel_.facts));
     writer_.indent();
     writer_.line("index_limit ({}){}{} bytes_read {} bytes_written {}", sym::to_string(kernel_.index_limit),
                  kernel_.always_index32 ? " always_index32" : "", kernel_.order_changed ? " order_changed" : "",
@@ -74,7 +75,8 @@ class KernelPrinter {
     std::string text;
     const loops::Stmt& stmt = kernel_.region.body[id];
     bool accesses = stmt.as<loops::Load>() || stmt.as<loops::Store>();
-    if (accesses && kernel_.offsets.contains(id)) text += fmt::format(" at ({})", loops::print_expr(kernel_.offsets[id]));
+    if (accesses && kernel_.offsets.contains(id))
+      text += fmt::format(" at ({})", loops::print_expr(kernel_.offsets[id]));
     if (accesses && kernel_.access.contains(id)) text += fmt::format(" {}", word_of(access_words, kernel_.access[id]));
     if (kernel_.homes.contains(id) && kernel_.homes[id] != Home::Local)
       text += fmt::format(" home {}", word_of(home_words, kernel_.homes[id]));

@@ -9,9 +9,10 @@
 
 namespace cxxinductor::plan {
 
-inline constexpr std::array mapping_words = {
-    std::pair{std::string_view("pointwise"), MappingKind::Pointwise}, std::pair{std::string_view("rows"), MappingKind::Rows},
-    std::pair{std::string_view("columns"), MappingKind::Columns}, std::pair{std::string_view("tiles"), MappingKind::Tiles}};
+inline constexpr std::array mapping_words = {std::pair{std::string_view("pointwise"), MappingKind::Pointwise},
+                                             std::pair{std::string_view("rows"), MappingKind::Rows},
+                                             std::pair{std::string_view("columns"), MappingKind::Columns},
+                                             std::pair{std::string_view("tiles"), MappingKind::Tiles}};
 
 // Numbers and flags of a mapping; those that have their default value are not printed.
 inline constexpr std::array mapping_numbers = {
@@ -28,18 +29,19 @@ inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"
 inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
                                              std::pair{std::string_view("resident"), &Mapping::resident}};
 
-inline constexpr std::array access_words = {
-    std::pair{std::string_view("vector"), AccessKind::Vector}, std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
-    std::pair{std::string_view("strided"), AccessKind::Strided}, std::pair{std::string_view("staged"), AccessKind::Staged}};
+inline constexpr std::array access_words = {std::pair{std::string_view("vector"), AccessKind::Vector},
+                                            std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
+                                            std::pair{std::string_view("strided"), AccessKind::Strided},
+                                            std::pair{std::string_view("staged"), AccessKind::Staged}};
 
 inline constexpr std::array home_words = {std::pair{std::string_view("local"), Home::Local},
                                           std::pair{std::string_view("row"), Home::Row},
                                           std::pair{std::string_view("resident"), Home::Resident}};
 
-inline constexpr std::array buffer_words = {
-    std::pair{std::string_view("input"), Buffer::Kind::Input}, std::pair{std::string_view("arena"), Buffer::Kind::Arena},
-    std::pair{std::string_view("own"), Buffer::Kind::Own},
-    std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned}};
+inline constexpr std::array buffer_words = {std::pair{std::string_view("input"), Buffer::Kind::Input},
+                                            std::pair{std::string_view("arena"), Buffer::Kind::Arena},
+                                            std::pair{std::string_view("own"), Buffer::Kind::Own},
+                                            std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned}};
 
 template <class Table, class Value>
 std::string_view word_of(const Table& table, Value value) {

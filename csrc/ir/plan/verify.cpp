@@ -5,21 +5,25 @@
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
 //  P4  Every variable is in space or in row exactly once; a row only where the kind has one; numbers are positive and
 //      agree with one another; reductions are over row variables and give values that vary over space.
-//  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies over
+//  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies
+//  over
 //      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are
 //      computed by one segment.
-//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident mappings
+//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident
+//  mappings
 //      have resident values.
 //  P7  Parameters that a kernel loads are declared read, those that it stores written.
 //  P8  Ids of buffers, kernels and inputs are in range.
-//  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is written
+//  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
+//  written
 //      is one argument only.
 //  P10 Own buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
 //      last use; every buffer but an input is written before it is read.
 //  P11 Arena buffers lie in the arena, on its device, and those that live at the same time do not overlap, as far as
 //      offsets and sizes are constant; outputs are no arena buffers.
 //  P12 Every symbol has one source, an input that gives it; expressions use only these.
-//  P13 An extern names its callee; holes, aliases and mutated operands are in range; results are extern-owned, or allocated
+//  P13 An extern names its callee; holes, aliases and mutated operands are in range; results are extern-owned, or
+//  allocated
 //      and planned.
 #include "ir/plan/verify.h"
 
@@ -60,7 +64,8 @@ class Verifier {
 
  private:
   template <class... Args>
-  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format, Args&&... args) {
+  void report(std::string_view invariant, const std::string& place, fmt::format_string<Args...> format,
+              Args&&... args) {
     messages_.push_back(fmt::format("{}: {} {}", invariant, place, fmt::format(format, std::forward<Args>(args)...)));
   }
   std::string where(BufferId id) const { return "@" + plan_.buffers[id].name; }
@@ -123,7 +128,8 @@ class Verifier {
   void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
     for (sym::Expr e : list)
       for (sym::Expr symbol : e.free_symbols())
-        if (!symbols_.contains(std::string(symbol.name()))) report("P12", place, "uses the unknown symbol {}", symbol.name());
+        if (!symbols_.contains(std::string(symbol.name())))
+          report("P12", place, "uses the unknown symbol {}", symbol.name());
   }
   void check_view_exprs(const View& view, const std::string& place) {
     check_exprs(view.sizes, place);
@@ -143,7 +149,8 @@ class Verifier {
       bool sound = source.dim < 0 ? input.kind == Input::Kind::Symbol
                                   : input.kind == Input::Kind::Tensor &&
                                         static_cast<size_t>(source.dim) < 2 * plan_.buffers[input.buffer].sizes.size();
-      if (!sound) report("P12", source.symbol, "comes from dimension {} of input {}, which has none", source.dim, source.input);
+      if (!sound)
+        report("P12", source.symbol, "comes from dimension {} of input {}, which has none", source.dim, source.input);
     }
     for (const Buffer& buffer : plan_.buffers) {
       check_exprs(buffer.sizes, "@" + buffer.name);
@@ -172,7 +179,8 @@ class Verifier {
       const Buffer& buffer = plan_.buffers[launch.args[i]];
       if (buffer.dtype != kernel.params[i].dtype || buffer.device != kernel.device)
         report("P9", place, "gives {} ({} on {}) for parameter {}, which is {} on {}", where(launch.args[i]),
-               to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype), to_string(kernel.device));
+               to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype),
+               to_string(kernel.device));
       for (size_t j = 0; j < i; ++j)
         if (launch.args[i] == launch.args[j] && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
@@ -183,8 +191,10 @@ class Verifier {
     std::string place = "extern " + call.callee;
     if (call.callee.empty()) report("P13", place, "calls nothing");
     for (const auto& operand : call.operands) {
-      if (const auto* view = std::get_if<View>(&operand)) check_view_exprs(*view, place);
-      else check_exprs({std::get<sym::Expr>(operand)}, place);
+      if (const auto* view = std::get_if<View>(&operand))
+        check_view_exprs(*view, place);
+      else
+        check_exprs({std::get<sym::Expr>(operand)}, place);
     }
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;
@@ -229,7 +239,8 @@ class Verifier {
     Buffer::Kind kind = plan_.buffers[id].kind;
     if (kind == Buffer::Kind::Own && !life.allocated) report("P10", place, "uses {} before it is allocated", where(id));
     if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
-    if (reads && !life.written && kind != Buffer::Kind::Input) report("P10", place, "reads {} before it is written", where(id));
+    if (reads && !life.written && kind != Buffer::Kind::Input)
+      report("P10", place, "reads {} before it is written", where(id));
     life.written |= writes;
     if (life.first == never) life.first = step;
     life.last = step;
@@ -295,10 +306,12 @@ class Verifier {
       bool overflow = __builtin_add_overflow(begin, bytes, &end);
       if (overflow || begin < 0 || bytes < 0 || (plan_.arena_bytes.is_constant() && end > plan_.arena_bytes.constant()))
         report("P11", where(id), "lies at {} bytes {}, outside the arena", begin, bytes);
-      else if (bytes > 0 && lives_[b].first != never) ranges.push_back({id, begin, end});
+      else if (bytes > 0 && lives_[b].first != never)
+        ranges.push_back({id, begin, end});
     }
     // By offset, so that only neighbours that may overlap are compared.
-    std::sort(ranges.begin(), ranges.end(), [](const Range& a, const Range& b) { return std::tie(a.begin, a.id) < std::tie(b.begin, b.id); });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const Range& a, const Range& b) { return std::tie(a.begin, a.id) < std::tie(b.begin, b.id); });
     for (size_t i = 0; i < ranges.size(); ++i)
       for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
         const Life& a = lives_[ranges[i].id.index()];

@@ -48,7 +48,8 @@ class KernelVerifier {
       report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
     std::unordered_set<std::string> names;
     for (const std::string& symbol : kernel_.symbols)
-      if (!is_symbol_name(symbol) || !names.insert(symbol).second) report("P1", "'{}' is no symbol or named twice", symbol);
+      if (!is_symbol_name(symbol) || !names.insert(symbol).second)
+        report("P1", "'{}' is no symbol or named twice", symbol);
   }
 
   void check_tables() {
@@ -88,8 +89,8 @@ class KernelVerifier {
     for (const loops::Access& access : accesses(region_)) {
       const Param& param = kernel_.params[access.buffer.index()];
       if (access.store ? !param.written : !param.read)
-        report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(), access.store ? "stores" : "loads",
-               access.buffer.index());
+        report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(),
+               access.store ? "stores" : "loads", access.buffer.index());
     }
   }
 
@@ -103,7 +104,8 @@ class KernelVerifier {
       report("P4", "every variable is in space or in row exactly once");
     bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns;
     if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
-    if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles)) report("P4", "tile_var belongs to tiles, and only to them");
+    if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles))
+      report("P4", "tile_var belongs to tiles, and only to them");
     if (mapping.tile_var.valid() && (!space.contains(mapping.tile_var) || mapping.tile_var == mapping.space.back()))
       report("P4", "tile_var is a variable of space other than the last");
     if (mapping.resident && mapping.kind != MappingKind::Rows) report("P4", "only rows are resident");
@@ -129,7 +131,8 @@ class KernelVerifier {
     int64_t abreast = mapping.kind == MappingKind::Rows ? mapping.rows_per_block
                       : columns                         ? mapping.columns_per_block / mapping.vector_width
                                                         : 0;
-    if (abreast && kernel_.device.type == DeviceType::Cuda && mapping.block_threads != mapping.threads_per_row * abreast)
+    if (abreast && kernel_.device.type == DeviceType::Cuda &&
+        mapping.block_threads != mapping.threads_per_row * abreast)
       report("P4", "block_threads is {}, but {} threads for each of {} make a block", mapping.block_threads,
              mapping.threads_per_row, abreast);
   }
@@ -161,9 +164,12 @@ class KernelVerifier {
       StmtId id(s);
       if (computed[s] < 0) report("P5", "no segment computes %{}", s);
       Home home = kernel_.homes[id];
-      if (region_.body[id].as<loops::Reduce>() && home != Home::Row) report("P6", "the reduction %{} does not live in a row", s);
-      if (home == Home::Row && !region_.body[id].vars.subset_of(space_)) report("P6", "%{} lives in a row and varies over it", s);
-      if (home == Home::Resident && !kernel_.mapping.resident) report("P6", "%{} is resident in a kernel that keeps nothing", s);
+      if (region_.body[id].as<loops::Reduce>() && home != Home::Row)
+        report("P6", "the reduction %{} does not live in a row", s);
+      if (home == Home::Row && !region_.body[id].vars.subset_of(space_))
+        report("P6", "%{} lives in a row and varies over it", s);
+      if (home == Home::Resident && !kernel_.mapping.resident)
+        report("P6", "%{} is resident in a kernel that keeps nothing", s);
     }
   }
 

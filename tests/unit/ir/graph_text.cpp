@@ -1,6 +1,5 @@
 // Round trips and rejected texts of the graph IR.
 #include "ir/graph/text.h"
-
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
@@ -24,7 +23,8 @@ std::string failure(std::string_view text) {
 }  // namespace
 
 TEST_CASE("every kind of graph node survives print and parse", "[ir][graph]") {
-  const char* text = R"(graph @all on cuda:0 (%x: bf16[s0, 1000] strides [1, s0], %b: bf16[1000] from "self.bias", %i: i64[7], %c: bool[s0, 1000], %k: f32[] flexible on cpu, sym s0, sym u from "pos", opaque from "gen") where 1 <= s0 <= 65536, u <= 9, 8 | s0 {
+  const char* text =
+      R"(graph @all on cuda:0 (%x: bf16[s0, 1000] strides [1, s0], %b: bf16[1000] from "self.bias", %i: i64[7], %c: bool[s0, 1000], %k: f32[] flexible on cpu, sym s0, sym u from "pos", opaque from "gen") where 1 <= s0 <= 65536, u <= 9, 8 | s0 {
   %0: bf16[s0, 1000] = expand(%b)
   %1 = add(%x, %0) from "model.py":12 "h.0" "aten.add.Tensor"
   %2 = cast<f32>(%1)
@@ -140,7 +140,9 @@ TEST_CASE("bad graph text names the line and what was expected", "[ir][graph]") 
 }
 
 TEST_CASE("mutated graph texts never crash the parser", "[ir][graph][fuzz]") {
-  fuzz_text(print(parse(R"(graph @f on cuda:0 (%x: bf16[s0, 8], %i: i64[3], %c: bool[s0, 8], sym s0) where 1 <= s0 <= 64, 8 | s0 {
+  fuzz_text(
+      print(parse(
+          R"(graph @f on cuda:0 (%x: bf16[s0, 8], %i: i64[3], %c: bool[s0, 8], sym s0) where 1 <= s0 <= 64, 8 | s0 {
     %0 = where(%c, %x, 0.5) from "m.py":3 "h" "aten.where"
     %1 = cast<f32>(%0)
     %m, %v = reduce<welford, dims=[1], keepdim>(%1)
@@ -149,5 +151,6 @@ TEST_CASE("mutated graph texts never crash the parser", "[ir][graph][fuzz]") {
     %4: i64[4], %5: f32[s0] = extern "aten::sort.stable"($0, [1, 2.5, "s"], dim = expr(s0)) with (%3, expr(s0)) alias [0, -1] ordered
     final %x = %0
     return %m, expr(floordiv(s0, 2)), none
-  })")), [](std::string_view text) { parse(text); });
+  })")),
+      [](std::string_view text) { parse(text); });
 }

@@ -1,7 +1,6 @@
 // A negative case for each invariant of the graph IR, and what the builder rejects.
-#include "ir/graph/verify.h"
-
 #include "ir/graph/text.h"
+#include "ir/graph/verify.h"
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"

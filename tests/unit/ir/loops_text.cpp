@@ -1,6 +1,5 @@
 // Round trips and rejected texts of the loops IR.
 #include "ir/loops/text.h"
-
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
@@ -12,7 +11,8 @@ using loops::print;
 
 namespace {
 
-const char* const every_kind = R"(program @all on cuda:0 (@x: bf16[s0, 1000], sym s0, @i: i64[7], @c: bool[s0] flexible on cpu, opaque from "gen") where 1 <= s0 <= 65536 {
+const char* const every_kind =
+    R"(program @all on cuda:0 (@x: bf16[s0, 1000], sym s0, @i: i64[7], @c: bool[s0] flexible on cpu, opaque from "gen") where 1 <= s0 <= 65536 {
   output @y: f32[s0, 7]
   output @m: f32[s0]
   temporary @t: bf16[s0, 1000] strides [1, s0] fixed

@@ -1,7 +1,8 @@
 // One sound plan that holds every kind of step, buffer, home and access; printed as the printer prints it.
 #pragma once
 
-inline const char* const every_plan_kind = R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16)) where 1 <= s0 <= 65536, 8 | s0 {
+inline const char* const every_plan_kind =
+    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16)) where 1 <= s0 <= 65536, 8 | s0 {
   symbol s0 = input 1
   symbol s1 = input 0 dim 2
   arena (4096)

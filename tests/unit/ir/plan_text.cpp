@@ -1,6 +1,5 @@
 // Round trips and rejected texts of the plan IR.
 #include "ir/plan/text.h"
-
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"

@@ -1,7 +1,6 @@
 // A negative case for each invariant of the plan IR.
-#include "ir/plan/verify.h"
-
 #include "ir/plan/text.h"
+#include "ir/plan/verify.h"
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/ir/expect_text.h"
@@ -22,7 +21,9 @@ Buffer& buffer(Plan& p, std::string_view name) {
   FAIL("no buffer " << name);
   return p.buffers[BufferId(0)];
 }
-BufferId id_of(Plan& p, std::string_view name) { return BufferId(static_cast<size_t>(&buffer(p, name) - &*p.buffers.begin())); }
+BufferId id_of(Plan& p, std::string_view name) {
+  return BufferId(static_cast<size_t>(&buffer(p, name) - &*p.buffers.begin()));
+}
 
 template <class Edit>
 std::string report_after(Edit edit) {

@@ -18,11 +18,21 @@ inline void fuzz_text(const std::string& valid, const std::function<void(std::st
     for (size_t edits = 1 + below(4); edits > 0 && !text.empty(); --edits) {
       size_t at = below(text.size()), length = std::min(text.size() - at, 1 + below(12));
       switch (below(5)) {
-        case 0: text.erase(at, length); break;
-        case 1: text[at] = alphabet[below(alphabet.size())]; break;
-        case 2: text.insert(at, 1, alphabet[below(alphabet.size())]); break;
-        case 3: text.insert(at, text.substr(below(text.size()), length)); break;
-        default: text.resize(at); break;
+        case 0:
+          text.erase(at, length);
+          break;
+        case 1:
+          text[at] = alphabet[below(alphabet.size())];
+          break;
+        case 2:
+          text.insert(at, 1, alphabet[below(alphabet.size())]);
+          break;
+        case 3:
+          text.insert(at, text.substr(below(text.size()), length));
+          break;
+        default:
+          text.resize(at);
+          break;
       }
     }
     try {

@@ -1,0 +1,150 @@
+#include "torch_bridge/providers.h"
+
+#include <ATen/Parallel.h>
+#include <dlfcn.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "codegen/cpu/emit.h"
+#include "codegen/cuda/emit.h"
+#include "runtime/compile_pool.h"
+#include "runtime/cpu/cpu_kernels.h"
+#include "runtime/cpu/host_compiler.h"
+#include "runtime/cuda/cuda_kernels.h"
+#include "runtime/cuda/driver.h"
+#include "runtime/cuda/nvrtc.h"
+#include "support/error.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The folder of the shared library that holds `address`; empty when unknown.
+fs::path library_folder(const void* address) {
+  Dl_info found{};
+  if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return {};
+  std::error_code error;
+  const fs::path path = fs::canonical(found.dli_fname, error);
+  return error ? fs::path() : path.parent_path();
+}
+
+// NVRTC as torch's wheel brings it: site-packages/torch/lib -> site-packages/nvidia/cu13/lib.
+std::vector<std::string> nvrtc_candidates() {
+  std::vector<std::string> names;
+  const fs::path torch_lib = library_folder(reinterpret_cast<const void*>(&at::get_num_threads));
+  if (!torch_lib.empty()) names.push_back((torch_lib / "../../nvidia/cu13/lib/libnvrtc.so.13").string());
+  return names;
+}
+
+std::string default_cache_folder() {
+  if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/cxxinductor";
+  if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.cache/cxxinductor";
+  return {};
+}
+
+// A cached kernel is as good as the build that wrote it: the library's own size and time of change name the build.
+std::string build_id() {
+  Dl_info found{};
+  struct stat facts {};
+  if (dladdr(reinterpret_cast<const void*>(&target_for), &found) == 0 || stat(found.dli_fname, &facts) != 0) return "unknown";
+  return fmt::format("{}-{}.{}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+}
+
+std::string cpu_arch() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq"))
+    return "x86-64-v4";
+  return "x86-64-v3";
+}
+
+// What all compiles of the process share. Never destroyed: kernels may outlive main's statics.
+struct Services {
+  runtime::CompilePool pool;
+  runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, fs::temp_directory_path().string()}};
+  std::mutex mutex;
+  std::map<std::string, std::unique_ptr<runtime::DiskCache>> caches;
+  std::unique_ptr<runtime::CudaDriver> driver;
+  std::unique_ptr<runtime::Nvrtc> nvrtc;
+
+  explicit Services(int threads) : pool(threads) {}
+
+  runtime::DiskCache* cache(const Options& options) {
+    if (options.cache == "off") return nullptr;
+    const std::lock_guard lock(mutex);
+    auto& found = caches[options.cache_dir.empty() ? default_cache_folder() : options.cache_dir];
+    if (!found)
+      found = std::make_unique<runtime::DiskCache>(options.cache_dir.empty() ? default_cache_folder() : options.cache_dir, build_id());
+    return found.get();
+  }
+  runtime::CudaDriver& cuda() {
+    const std::lock_guard lock(mutex);
+    if (!driver) driver = std::make_unique<runtime::CudaDriver>();
+    return *driver;
+  }
+  runtime::Nvrtc& compiler_for_gpu() {
+    const std::lock_guard lock(mutex);
+    if (!nvrtc) nvrtc = std::make_unique<runtime::Nvrtc>(nvrtc_candidates());
+    return *nvrtc;
+  }
+};
+
+Services& services(const Options& options) {
+  static Services* instance = new Services(static_cast<int>(options.compile_threads));
+  return *instance;
+}
+
+// Asking the driver costs microseconds, but compiles ask often: once a device.
+const Target& cuda_target_of(int device) {
+  static std::mutex mutex;
+  static std::map<int, Target> targets;
+  const std::lock_guard lock(mutex);
+  auto found = targets.find(device);
+  if (found == targets.end()) {
+    const runtime::CudaDeviceFacts facts = services({}).cuda().facts(device);
+    found = targets.emplace(device, cuda_target(facts.arch, facts.multiprocessors)).first;
+  }
+  return found->second;
+}
+
+}  // namespace
+
+Target target_for(Device device) {
+  if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
+  return cpu_target(cpu_arch(), at::get_num_threads());
+}
+
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target, const Options& options,
+                                                       runtime::Host& host) {
+  Services& shared = services(options);
+  if (target.device == DeviceType::Cpu) {
+    auto emitter = [target](const std::vector<const plan::Kernel*>& kernels) {
+      static const OriginTable none;
+      return runtime::CpuUnitSource{codegen::emit_cpu(kernels, target, none), codegen::cpu_math_symbols(kernels, target)};
+    };
+    return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host);
+  }
+  auto emitter = [target](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+    const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
+    runtime::CudaUnitSource unit;
+    unit.text = codegen::emit_cuda({&kernel}, variant, target, origins);
+    unit.block_x = shape.block_x;
+    unit.block_y = shape.block_y;
+    unit.dynamic_shared_bytes = shape.dynamic_shared_bytes;
+    unit.has_checks = codegen::cuda_has_checks(kernel);
+    return unit;
+  };
+  int device = 0;
+  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device.index;
+  return std::make_shared<runtime::CudaKernelProvider>(target, device, emitter, shared.compiler_for_gpu(), shared.cuda(),
+                                                       shared.pool, shared.cache(options));
+}
+
+}  // namespace cxxinductor::torch_bridge
