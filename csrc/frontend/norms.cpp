@@ -38,18 +38,21 @@ Results import_layer_norm(CallContext& context) {
                      build.cast(rstd, context.result(2).dtype)};
 }
 
-// _fused_rms_norm(input, normalized_shape, weight?, eps?) -> (output, rstd); eps defaults to the dtype's epsilon.
+// _fused_rms_norm(input, normalized_shape, weight?, eps?) -> (output, rstd); eps defaults to the compute type's epsilon.
 Results import_rms_norm(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "input");
   const std::vector<int> dims = trailing_dims(context.rank(x), context.exprs(1, "normalized_shape").size());
   const DType dtype = context.dtype(x), compute = compute_type(dtype);
-  if (dims.empty() || !is_float(dtype) || !context.has(3, "eps")) return std::nullopt;
+  if (dims.empty() || !is_float(dtype)) return std::nullopt;
+  // The default is the compute type's epsilon (torch's own decomposition of this op says so too).
+  const double default_eps = compute == DType::F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  const double eps = context.has(3, "eps") ? context.real(3, "eps", default_eps) : default_eps;
   const sym::Expr count = count_of(context.value(x).sizes, dims);
   const ValueId wide = build.cast(x, compute);
   const ValueId squares = build.elementwise(ScalarOp::Mul, {wide, wide});
   const ValueId total = build.reduce(Reduction::Sum, squares, dims, true).front();
-  const ValueId rstd = reciprocal_deviation(context, total, count, context.real(3, "eps", 0));
+  const ValueId rstd = reciprocal_deviation(context, total, count, eps);
   ValueId result = build.elementwise(ScalarOp::Mul, {wide, rstd});
   result = scale_and_shift(context, result, context.optional_tensor(2, "weight"), std::nullopt);
   return std::vector{build.cast(result, context.result(0).dtype), build.cast(rstd, context.result(1).dtype)};

@@ -11,19 +11,73 @@
 namespace cxxinductor {
 namespace {
 
-// Nearest even to a format of `mantissa` stored bits whose smallest normal exponent is `min_exponent` and whose largest
-// finite value is `largest`; beyond it infinity, or NaN where the format has no infinity.
-double round_to_format(double value, int mantissa, int min_exponent, double largest, bool has_infinity) {
+// A float narrower than 32 bits, by its stored bits. A finite format has no infinity, and one NaN: all bits set.
+struct NarrowFloat {
+  int exponent_bits, mantissa_bits;
+  bool finite = false;
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  uint32_t exponent_mask() const { return (1u << exponent_bits) - 1; }
+  uint32_t mantissa_mask() const { return (1u << mantissa_bits) - 1; }
+  double largest() const {
+    const uint32_t exponent = exponent_mask() - (finite ? 0 : 1), mantissa = mantissa_mask() - (finite ? 1 : 0);
+    return std::ldexp(mantissa + mantissa_mask() + 1, static_cast<int>(exponent) - bias() - mantissa_bits);
+  }
+};
+
+NarrowFloat narrow_float(DType dtype) {
+  switch (dtype) {
+    case DType::F16:
+      return {5, 10};
+    case DType::BF16:
+      return {8, 7};
+    case DType::F8E4M3FN:
+      return {4, 3, true};
+    case DType::F8E5M2:
+      return {5, 2};
+    default:
+      throw_internal("{} is no narrow float", to_string(dtype));
+  }
+}
+
+// Nearest even; beyond the largest finite value infinity, or NaN where there is no infinity.
+double round_to(NarrowFloat format, double value) {
   if (std::isnan(value) || value == 0) return value;
-  if (std::isinf(value)) return has_infinity ? value : std::copysign(std::numeric_limits<double>::quiet_NaN(), value);
+  const double beyond = format.finite ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  if (std::isinf(value)) return std::copysign(beyond, value);
   int exponent;
   std::frexp(value, &exponent);  // value = m * 2^exponent, m in [0.5, 1)
-  const int quantum = std::max(exponent - 1, min_exponent) - mantissa;
+  const int quantum = std::max(exponent - 1, 1 - format.bias()) - format.mantissa_bits;
   const double rounded = std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) > largest)
-    return has_infinity ? std::copysign(std::numeric_limits<double>::infinity(), value)
-                        : std::copysign(std::numeric_limits<double>::quiet_NaN(), value);
-  return rounded;
+  return std::fabs(rounded) > format.largest() ? std::copysign(beyond, value) : rounded;
+}
+
+// `value` is a value of the format.
+uint32_t encode(NarrowFloat format, double value) {
+  const uint32_t sign = std::signbit(value) ? 1u << (format.mantissa_bits + format.exponent_bits) : 0;
+  const uint32_t top = format.exponent_mask() << format.mantissa_bits;
+  if (std::isnan(value)) return top | (format.finite ? format.mantissa_mask() : 1u << (format.mantissa_bits - 1));
+  if (std::isinf(value)) return sign | top;
+  if (value == 0) return sign;
+  const double magnitude = std::fabs(value);
+  const int exponent = std::ilogb(magnitude) + format.bias();
+  if (exponent <= 0)
+    return sign | static_cast<uint32_t>(std::ldexp(magnitude, format.bias() - 1 + format.mantissa_bits));
+  const auto mantissa = static_cast<uint32_t>(std::ldexp(magnitude, format.bias() + format.mantissa_bits - exponent));
+  return sign | (static_cast<uint32_t>(exponent) << format.mantissa_bits) | (mantissa & format.mantissa_mask());
+}
+
+double decode(NarrowFloat format, uint32_t bits) {
+  const uint32_t mantissa = bits & format.mantissa_mask();
+  const uint32_t exponent = (bits >> format.mantissa_bits) & format.exponent_mask();
+  const double sign = (bits >> (format.mantissa_bits + format.exponent_bits)) & 1u ? -1 : 1;
+  const bool top = exponent == format.exponent_mask();
+  if (top && (format.finite ? mantissa == format.mantissa_mask() : mantissa != 0))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (top && !format.finite) return sign * std::numeric_limits<double>::infinity();
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - format.bias() - format.mantissa_bits);
+  return sign * std::ldexp(mantissa + format.mantissa_mask() + 1,
+                           static_cast<int>(exponent) - format.bias() - format.mantissa_bits);
 }
 
 int64_t wrap(DType dtype, int64_t value) {
@@ -57,22 +111,27 @@ int64_t truncate(double value) {
 }  // namespace
 
 double round_to(DType dtype, double value) {
-  switch (dtype) {
-    case DType::F64:
-      return value;
-    case DType::F32:
-      return static_cast<float>(value);
-    case DType::F16:
-      return round_to_format(static_cast<float>(value), 10, -14, 65504.0, true);
-    case DType::BF16:
-      return round_to_format(static_cast<float>(value), 7, -126, 3.3895313892515355e38, true);
-    case DType::F8E4M3FN:
-      return round_to_format(static_cast<float>(value), 3, -6, 448.0, false);
-    case DType::F8E5M2:
-      return round_to_format(static_cast<float>(value), 2, -14, 57344.0, true);
-    default:
-      throw_internal("{} is no float dtype", to_string(dtype));
-  }
+  if (dtype == DType::F64) return value;
+  if (dtype == DType::F32) return static_cast<float>(value);
+  return round_to(narrow_float(dtype), static_cast<float>(value));
+}
+
+uint64_t bits_of(const Scalar& value) {
+  CXXI_CHECK(!is_opaque(value.dtype()), "{} has no elements", to_string(value.dtype()));
+  if (!is_float(value.dtype())) return static_cast<uint64_t>(value.integer());
+  if (value.dtype() == DType::F64)
+    return std::bit_cast<uint64_t>(std::isnan(value.real()) ? std::numeric_limits<double>::quiet_NaN() : value.real());
+  if (value.dtype() != DType::F32) return encode(narrow_float(value.dtype()), value.real());
+  const auto single = static_cast<float>(value.real());
+  return std::bit_cast<uint32_t>(std::isnan(single) ? std::numeric_limits<float>::quiet_NaN() : single);
+}
+
+Scalar scalar_from_bits(DType dtype, uint64_t bits) {
+  CXXI_CHECK(!is_opaque(dtype), "{} has no elements", to_string(dtype));
+  if (!is_float(dtype)) return Scalar::from_integer(dtype, static_cast<int64_t>(bits));
+  if (dtype == DType::F64) return Scalar::from_real(dtype, std::bit_cast<double>(bits));
+  if (dtype == DType::F32) return Scalar::from_real(dtype, std::bit_cast<float>(static_cast<uint32_t>(bits)));
+  return Scalar::from_real(dtype, decode(narrow_float(dtype), static_cast<uint32_t>(bits)));
 }
 
 Scalar Scalar::from_real(DType dtype, double value) {

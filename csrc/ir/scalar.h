@@ -33,6 +33,9 @@ class Scalar {
 // double to f16/bf16/f8 goes through float, as eager's cast kernels do.
 Scalar cast(const Scalar& value, DType to);
 double round_to(DType dtype, double value);  // nearest even, through float for the narrow types
+// The element as it lies in memory, in the low bits. A NaN comes out as the positive quiet one.
+uint64_t bits_of(const Scalar& value);
+Scalar scalar_from_bits(DType dtype, uint64_t bits);
 // "0.3", "-inf", "nan", "7", "true": the dtype decides how it is read. Floats print so that they read back bit for bit.
 std::string to_string(const Scalar& value);
 Scalar parse_scalar(TextCursor& cursor, DType dtype);

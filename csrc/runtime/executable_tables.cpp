@@ -17,11 +17,26 @@ std::vector<std::string> symbol_names(const plan::Plan& plan) {
   return names;
 }
 
+void add_read(const plan::Step& step, std::set<uint32_t>& read) {
+  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
+    for (plan::BufferId arg : launch->args) read.insert(arg.index());
+  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+    for (const auto& operand : call->operands) {
+      if (const auto* view = std::get_if<plan::View>(&operand)) read.insert(view->buffer.index());
+    }
+  }
+}
+
 class TableBuilder {
  public:
   TableBuilder(const plan::Plan& plan, Host& host) : plan_(plan), host_(host) {
     names_ = symbol_names(plan);
     tables_.program = sym::Program(names_);
+    for (const plan::Step& step : plan.steps) add_read(step, read_);
+    for (const plan::Output& output : plan.outputs) {
+      if (output.kind == plan::Output::Kind::Tensor) read_.insert(output.buffer.index());
+      if (output.kind == plan::Output::Kind::View) read_.insert(output.view.buffer.index());
+    }
   }
 
   Tables build() {
@@ -153,9 +168,11 @@ class TableBuilder {
     for (size_t i = 0; i < step.results.size(); ++i) {
       const plan::BufferId id = step.results[i];
       CXXI_CHECK(id.valid() || !step.planned_out, "{} has a planned result without a buffer", table.name);
-      table.results.push_back(id.valid() ? static_cast<int64_t>(id.index()) : -1);
+      // A result that nothing reads may be undefined (attention without its log-sum-exp): it is dropped unseen.
+      const bool kept = id.valid() && (step.planned_out || read_.contains(id.index()));
+      table.results.push_back(kept ? static_cast<int64_t>(id.index()) : -1);
       table.result_aliases.push_back(i < step.alias_of.size() && step.alias_of[i] >= 0);
-      if (!id.valid()) continue;
+      if (!kept) continue;
       use_buffer(id);
       dims += 2 * plan_.buffers[id].sizes.size();
     }
@@ -220,6 +237,7 @@ class TableBuilder {
   }
 
   const plan::Plan& plan_;
+  std::set<uint32_t> read_;  // buffers that a step or an output uses after they were made
   Host& host_;
   std::vector<std::string> names_;
   std::map<uint32_t, size_t> last_use_;

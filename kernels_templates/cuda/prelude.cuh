@@ -220,17 +220,16 @@ CXXI_FN T cxxi_mul(T a, T b) {
   return T((unsigned long long)(a) * (unsigned long long)(b));
 }
 template <class T>
+CXXI_FN T cxxi_neg(T a) {
+  return T(0ULL - (unsigned long long)(a));
+}
+template <class T>
 CXXI_FN T cxxi_fma(T a, T b, T c) {
   return cxxi_add(cxxi_mul(a, b), c);
 }
 template <class T>
 CXXI_FN T cxxi_div(T a, T b) {
   return a / b;
-}
-
-CXXI_FN long long cxxi_floor_div(long long a, long long b) {
-  const long long q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
 }
 
 #include "shared/scalar_math.h"

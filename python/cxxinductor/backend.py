@@ -80,7 +80,18 @@ def compile_aot_graph(
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     compiled.set_constants(constants)
     reports.record(compiled, kind, read.seconds)
+    if kind == "backward":
+        # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
+        return _boxed_through(compiled)
     return compiled
+
+
+def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
+    def run(inputs: list[Any]) -> Any:
+        return compiled(inputs)
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:

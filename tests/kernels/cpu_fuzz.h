@@ -22,8 +22,9 @@ inline void call_twice(runtime::PlainHost& host, const plan::CallExtern&, std::s
   runtime::write_elements(runtime::view_of(results[0]), elements);
 }
 
-// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand.
-inline std::vector<interp::Tensor> run_compiled(CpuProgram& program, const interp::Arguments& arguments) {
+// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand. Program: CpuProgram or CudaProgram.
+template <class Program>
+std::vector<interp::Tensor> run_compiled(Program& program, const interp::Arguments& arguments) {
   const plan::Plan& plan = program.executable->plan();
   const auto number = [&](sym::Expr e) {
     return sym::evaluate(e, [&](std::string_view name) { return arguments.symbols.at(std::string(name)); });

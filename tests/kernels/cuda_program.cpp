@@ -1,41 +1,19 @@
 #include "kernels/cuda_program.h"
 
-#include <cstdio>
-#include <fstream>
-
 namespace cxxinductor::tests {
 namespace {
 
 class EmulatedKernel : public runtime::LoadedKernel {
  public:
-  using Function = bool (*)(void* const* args, unsigned int threads, int64_t blocks);
-  EmulatedKernel(std::string name, Function function, int threads, bool checks)
-      : name_(std::move(name)), function_(function), threads_(threads), checks_(checks) {}
-
+  EmulatedKernel(std::shared_ptr<EmulatedUnit> unit, size_t number) : unit_(std::move(unit)), number_(number) {}
   void launch(runtime::Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t grid_y,
               void*) const override {
-    std::vector<void*> pointers(buffers.begin(), buffers.end());
-    std::vector<long long> numbers(symbols.begin(), symbols.end());
-    int record[8] = {};
-    void* record_address = record;
-    std::vector<void*> args;
-    for (void*& pointer : pointers) args.push_back(&pointer);
-    for (long long& number : numbers) args.push_back(&number);
-    if (checks_) args.push_back(&record_address);
-    if (!function_(args.data(), static_cast<unsigned int>(threads_), grid_x * grid_y))
-      throw_internal("kernel {}: a barrier that not all threads reach", name_);
-    if (record[6]) {
-      const int64_t index = (int64_t{record[3]} << 32) | static_cast<uint32_t>(record[2]);
-      const int64_t bound = (int64_t{record[5]} << 32) | static_cast<uint32_t>(record[4]);
-      throw_user_error("check {}: index {} outside {}", record[1], index, bound);
-    }
+    unit_->run(number_, buffers, symbols, grid_x * grid_y);
   }
 
  private:
-  std::string name_;
-  Function function_;
-  int threads_;
-  bool checks_;
+  std::shared_ptr<EmulatedUnit> unit_;
+  size_t number_;
 };
 
 plan::Plan on_the_host(plan::Plan plan) {
@@ -50,10 +28,9 @@ plan::Plan on_the_host(plan::Plan plan) {
 
 }  // namespace
 
-EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) {
-  std::vector<const plan::Kernel*> kernels;
-  for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
-  source_ = codegen::emit_cuda(kernels, variant, gpu_target(), plan.origins);
+EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
+                           const std::string& name)
+    : source_(codegen::emit_cuda(kernels, variant, gpu_target(), origins)) {
   std::string unit = "#define CXXI_HOST_EMULATION 1\n#include \"" CXXINDUCTOR_SOURCE_DIR "/tests/kernels/cuda_emulation.h\"\n";
   unit += source_;
   unit += "CXXI_EMULATION_TWINS\n";
@@ -63,29 +40,46 @@ EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) 
   runtime::HostCompiler compiler({});
   object_ = std::make_unique<runtime::SharedObject>(
       compiler.compile(unit, {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
-                             "-fno-gnu-unique"},
-                       plan.name),
+                              "-fno-gnu-unique"},
+                       name),
       "/tmp");
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
-    kernels_.push_back(std::make_unique<EmulatedKernel>(kernel->name, reinterpret_cast<EmulatedKernel::Function>(function),
-                                                        codegen::cuda_launch_shape(*kernel, variant).block_x,
-                                                        codegen::cuda_has_checks(*kernel)));
+    kernels_.push_back({kernel->name, reinterpret_cast<Function>(function), codegen::cuda_launch_shape(*kernel, variant).block_x,
+                        codegen::cuda_has_checks(*kernel)});
   }
 }
 
-CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target) {
-  compile(schedule::make_plan(program, target, Options()), variant);
+void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const {
+  const Kernel& kernel = kernels_.at(number);
+  std::vector<void*> pointers(buffers.begin(), buffers.end());
+  std::vector<long long> numbers(symbols.begin(), symbols.end());
+  int record[8] = {};
+  void* record_address = record;
+  std::vector<void*> args;
+  for (void*& pointer : pointers) args.push_back(&pointer);
+  for (long long& value : numbers) args.push_back(&value);
+  if (kernel.checks) args.push_back(&record_address);
+  if (!kernel.function(args.data(), static_cast<unsigned int>(kernel.threads), grid))
+    throw_internal("kernel {}: a barrier that not all threads reach", kernel.name);
+  if (!record[6]) return;
+  const int64_t index = (int64_t{record[3]} << 32) | static_cast<uint32_t>(record[2]);
+  const int64_t bound = (int64_t{record[5]} << 32) | static_cast<uint32_t>(record[4]);
+  throw_user_error("check {}: index {} outside {}", record[1], index, bound);
 }
 
-CudaProgram::CudaProgram(const std::string& text, plan::Variant variant, Edit edit) {
-  plan::Plan plan = schedule::make_plan(loops::parse(text), gpu_target(), Options());
-  edit(plan);
-  compile(std::move(plan), variant);
+EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) {
+  std::vector<const plan::Kernel*> kernels;
+  for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
+  unit_ = std::make_shared<EmulatedUnit>(kernels, variant, plan.origins, plan.name);
+  for (size_t k = 0; k < kernels.size(); ++k) kernels_.push_back(std::make_unique<EmulatedKernel>(unit_, k));
 }
 
-void CudaProgram::compile(plan::Plan plan, plan::Variant variant) {
+CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
+                         runtime::PlainHost::ExternFunction externs)
+    : host(1, std::move(externs)) {
+  plan::Plan plan = schedule::make_plan(program, target, Options());
   kernels_ = std::make_shared<EmulatedKernels>(plan, variant);
   executable = std::make_unique<runtime::Executable>(on_the_host(std::move(plan)), kernels_, host);
 }

@@ -19,17 +19,38 @@ namespace cxxinductor::tests {
 
 inline Target gpu_target() { return cuda_target("sm_90a", 132); }
 
-// One unit with all kernels of a plan in one variant.
+// A unit of kernels in one variant, compiled for the host.
+class EmulatedUnit {
+ public:
+  EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
+               const std::string& name);
+  // InternalError where a barrier is not met by all threads, UserError where a check fails.
+  void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
+  const std::string& source() const { return source_; }
+
+ private:
+  using Function = bool (*)(void* const* args, unsigned int threads, int64_t blocks);
+  struct Kernel {
+    std::string name;
+    Function function;
+    int threads;
+    bool checks;
+  };
+  std::string source_;
+  std::unique_ptr<runtime::SharedObject> object_;
+  std::vector<Kernel> kernels_;
+};
+
+// All kernels of a plan in one variant.
 class EmulatedKernels : public runtime::KernelProvider {
  public:
   EmulatedKernels(const plan::Plan& plan, plan::Variant variant);
   void prepare(const plan::Plan&) override {}
   const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
-  const std::string& source() const { return source_; }
+  const std::string& source() const { return unit_->source(); }
 
  private:
-  std::string source_;
-  std::unique_ptr<runtime::SharedObject> object_;
+  std::shared_ptr<EmulatedUnit> unit_;
   std::vector<std::unique_ptr<runtime::LoadedKernel>> kernels_;
 };
 
@@ -38,10 +59,8 @@ class CudaProgram {
  public:
   explicit CudaProgram(const std::string& text, plan::Variant variant = {}, const Target& target = gpu_target())
       : CudaProgram(loops::parse(text), variant, target) {}
-  CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target);
-  // Changes the plan before it is compiled.
-  using Edit = void (*)(plan::Plan&);
-  CudaProgram(const std::string& text, plan::Variant variant, Edit edit);
+  CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
+              runtime::PlainHost::ExternFunction externs = {});
 
   runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers,
                             std::vector<int64_t> strides = {});
@@ -53,8 +72,6 @@ class CudaProgram {
   std::unique_ptr<runtime::Executable> executable;
 
  private:
-  void compile(plan::Plan plan, plan::Variant variant);
-
   std::shared_ptr<EmulatedKernels> kernels_;
 };
 

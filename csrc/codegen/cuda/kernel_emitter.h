@@ -86,6 +86,8 @@ class CudaKernelEmitter {
   void mark_origin(const Stmt& s);
   void unmark_origin();
 
+  DType reduced_dtype(const loops::Reduce& reduce) const;
+  std::string reduced_value(const loops::Reduce& reduce) const;
   std::string wide_load(StmtId id, const loops::Load& load, const Body& body) const;
   std::string scalar_load(StmtId id, const loops::Load& load, const Body& body, bool lane) const;
   // Conditions under which an access may touch memory, joined by &&; empty: always.

@@ -222,7 +222,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     const Stmt& s = stmt(id);
     if (s.as<loops::Store>() && is_wide(id)) out_.line("{} g{} = {{}};", storage(id), id.index());
     if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_)
-      out_.line("{} q{}[{}];", cuda_type(compute_type(stmt(reduce->operand).dtype)), id.index(), width_);
+      out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
   }
   out_.line("#pragma unroll");
   open(fmt::format("for (int e = 0; e < {}; ++e) {{", width_));
@@ -235,7 +235,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
       if (columns_) {
         emit_reduce(id, *reduce, body);
       } else {
-        out_.line("q{}[e] = cxxi_widen({});", id.index(), value_name(reduce->operand));
+        out_.line("q{}[e] = {};", id.index(), reduced_value(*reduce));
       }
     } else if (has_lanes(s)) {
       emit_statement(id, body);
@@ -398,21 +398,33 @@ void CudaKernelEmitter::emit_check(StmtId id, const loops::Check& check, const B
   out_.line("if ({}) cxxi_report(cxxi_record, {}, {}, {});  // {}", condition, id.index(), index, bound, one_line(check.what));
 }
 
+// Reductions take compute types, any and all take truth values.
+DType CudaKernelEmitter::reduced_dtype(const loops::Reduce& reduce) const {
+  const bool truth = reduce.reduction == Reduction::Any || reduce.reduction == Reduction::All;
+  return truth ? DType::Bool : compute_type(stmt(reduce.operand).dtype);
+}
+
+std::string CudaKernelEmitter::reduced_value(const loops::Reduce& reduce) const {
+  const DType dtype = reduced_dtype(reduce);
+  const std::string value = value_name(reduce.operand);
+  return dtype == stmt(reduce.operand).dtype ? value : fmt::format("cxxi_cast<{}>({})", cuda_type(dtype), value);
+}
+
 void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, const Body& body) {
   // Variables that it does not reduce over although its segment runs over them count once.
   const std::string once = once_condition(stmt(id).vars | reduce.over, body);
   const bool positions = info(reduce.reduction).takes_index;
   const std::string position = positions ? body.position : "0";
-  const std::string value = value_name(reduce.operand);
+  const std::string value = reduced_value(reduce);
   std::string call;
   if (columns_) {
-    call = fmt::format("r{}[{}].update(cxxi_widen({}), {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
+    call = fmt::format("r{}[{}].update({}, {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
                        position);
   } else if (body.lanes && (reduce.over.contains(vector_var_) || has_lanes(stmt(reduce.operand)))) {
     call = fmt::format("r{}.update(q{}, {}, {});", id.index(), id.index(), body.count.empty() ? std::to_string(width_) : body.count,
                        position);
   } else {
-    call = fmt::format("r{}.update(cxxi_widen({}), {});", id.index(), value, position);
+    call = fmt::format("r{}.update({}, {});", id.index(), value, position);
   }
   out_.line("{}", guarded(once, call));
 }

@@ -1,0 +1,55 @@
+// Random graphs, their CUDA kernels run under emulation, against the interpreter. New seeds each run unless
+// CXXINDUCTOR_FUZZ_SEED is set.
+#include <cstdlib>
+#include <random>
+
+#include "kernels/cpu_fuzz.h"
+#include "kernels/cuda_program.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::tests;
+
+namespace {
+
+fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
+  return {fmt::format("CUDA code{}{}{}", variant.vectorized ? "" : ", element by element", variant.index64 ? ", 64-bit indices" : "",
+                      fused ? "" : ", unfused"),
+          [variant, fused](const graph::Graph& given, const interp::Arguments& arguments) {
+            graph::Graph graph = given;
+            const Options options;
+            if (fused) passes::run_graph_pipeline(graph, options);
+            loops::Program program = lowering::lower(graph);
+            if (fused) {
+              program = schedule::fuse(std::move(program), gpu_target(), options, nullptr);
+              passes::run_loops_pipeline(program, options);
+            }
+            CudaProgram compiled(program, variant, gpu_target(), call_twice);
+            return run_compiled(compiled, arguments);
+          }};
+}
+
+}  // namespace
+
+TEST_CASE("random graphs in CUDA text give what the interpreter gives", "[cuda][fuzz]") {
+  const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
+  const uint64_t first = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  const std::vector<fuzz::Executor> executors = {cuda_executor({true, false}, true), cuda_executor({false, false}, false),
+                                                 cuda_executor({true, true}, true)};
+  int failures = 0;
+  for (uint64_t seed = first; seed < first + 15 && failures < 3; ++seed) {
+    fuzz::Shape shape;
+    shape.device = DeviceType::Cuda;
+    shape.steps = 4 + static_cast<int>(seed % 4) * 6;
+    const fuzz::Executor& executor = executors[seed % executors.size()];
+    const fuzz::RandomGraph random = fuzz::random_graph(seed, shape);
+    const interp::Arguments arguments = fuzz::random_arguments(random.graph, random.symbols, seed);
+    const auto mismatch = fuzz::find_mismatch(random, arguments, {executor});
+    if (!mismatch) continue;
+    ++failures;
+    const fuzz::RandomGraph small = fuzz::shrink(random, seed, executor);
+    const auto again = fuzz::find_mismatch(small, fuzz::random_arguments(small.graph, small.symbols, seed), {executor});
+    FAIL_CHECK(fuzz::describe(small, seed, again.value_or(*mismatch)) << "\nagain with CXXINDUCTOR_FUZZ_SEED=" << seed);
+  }
+  SUCCEED();
+}
