@@ -118,21 +118,32 @@ ValueId batch_norm(CallContext& context, const BatchNormArguments& a) {
   return build.cast(result, context.result(0).dtype);
 }
 
-// Results after the first are statistics that inference leaves empty; where they are not, the op is an extern.
-Results with_empty_statistics(CallContext& context, ValueId output) {
+// Results after the first are statistics: empty on the CPU; on CUDA the running mean and the reciprocal deviation.
+Results with_statistics(CallContext& context, ValueId output, const BatchNormArguments& a) {
+  graph::Builder& build = context.build;
   std::vector<ValueId> results{output};
   for (size_t i = 1; i < context.result_count(); ++i) {
     const CallValueInfo& info = context.result(i);
-    const Operand zero(Scalar::from_integer(compute_type(info.dtype), 0));
-    results.push_back(context.build.full(zero, info.dtype, info.device, info.sizes));
+    const DType compute = compute_type(info.dtype);
+    if (graph::element_count(info.sizes).is_constant(0)) {
+      results.push_back(build.full(Scalar::from_integer(compute, 0), info.dtype, info.device, info.sizes));
+    } else if (i == 1) {
+      results.push_back(build.cast(a.mean, info.dtype));
+    } else {
+      const ValueId shifted = build.elementwise(
+          ScalarOp::Add, {build.cast(a.variance, compute), Operand(immediate_real(compute, a.epsilon))});
+      results.push_back(build.cast(build.elementwise(ScalarOp::Rsqrt, {shifted}), info.dtype));
+    }
   }
   return results;
 }
 
-bool statistics_are_empty(const CallContext& context) {
+bool statistics_are_known(const CallContext& context, ValueId mean) {
   for (size_t i = 1; i < context.result_count(); ++i) {
     const CallValueInfo& info = context.result(i);
-    if (info.kind != CallValueInfo::Kind::Tensor || !graph::element_count(info.sizes).is_constant(0)) return false;
+    if (info.kind != CallValueInfo::Kind::Tensor) return false;
+    const bool empty = graph::element_count(info.sizes).is_constant(0);
+    if (!empty && (i > 2 || !is_float(info.dtype) || info.sizes != context.value(mean).sizes)) return false;
   }
   return true;
 }
@@ -140,23 +151,23 @@ bool statistics_are_empty(const CallContext& context) {
 // _native_batch_norm_legit_no_training(input, weight?, bias?, running_mean, running_var, momentum, eps)
 Results import_batch_norm(CallContext& context) {
   const ValueId x = context.tensor(0, "input");
-  if (context.rank(x) < 2 || !is_float(context.dtype(x)) || !statistics_are_empty(context)) return std::nullopt;
-  const ValueId output = batch_norm(context, {x, context.tensor(3, "running_mean"), context.tensor(4, "running_var"),
-                                              context.optional_tensor(1, "weight"), context.optional_tensor(2, "bias"),
-                                              context.real(6, "eps", 1e-5)});
-  return with_empty_statistics(context, output);
+  const BatchNormArguments arguments{x, context.tensor(3, "running_mean"), context.tensor(4, "running_var"),
+                                     context.optional_tensor(1, "weight"), context.optional_tensor(2, "bias"),
+                                     context.real(6, "eps", 1e-5)};
+  if (context.rank(x) < 2 || !is_float(context.dtype(x)) || !statistics_are_known(context, arguments.mean))
+    return std::nullopt;
+  return with_statistics(context, batch_norm(context, arguments), arguments);
 }
 
 // native_batch_norm and cudnn_batch_norm with training=False at position 5, eps at 7.
 Results import_batch_norm_with_flag(CallContext& context) {
   const ValueId x = context.tensor(0, "input");
-  if (context.boolean(5, "training", true) || context.rank(x) < 2 || !statistics_are_empty(context))
-    return std::nullopt;
+  if (context.boolean(5, "training", true) || context.rank(x) < 2) return std::nullopt;
   const auto mean = context.optional_tensor(3, "running_mean"), variance = context.optional_tensor(4, "running_var");
-  if (!mean || !variance || !is_float(context.dtype(x))) return std::nullopt;
-  const ValueId output = batch_norm(context, {x, *mean, *variance, context.optional_tensor(1, "weight"),
-                                              context.optional_tensor(2, "bias"), context.real(7, "eps", 1e-5)});
-  return with_empty_statistics(context, output);
+  if (!mean || !variance || !is_float(context.dtype(x)) || !statistics_are_known(context, *mean)) return std::nullopt;
+  const BatchNormArguments arguments{x, *mean, *variance, context.optional_tensor(1, "weight"),
+                                     context.optional_tensor(2, "bias"), context.real(7, "eps", 1e-5)};
+  return with_statistics(context, batch_norm(context, arguments), arguments);
 }
 
 }  // namespace

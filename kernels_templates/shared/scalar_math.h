@@ -199,7 +199,7 @@ CXXI_FN T cxxi_sub_alpha(T a, T b, T alpha) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_addcmul(T a, T b, T c, T value) {
-  return cxxi_fma(cxxi_mul(value, b), c, a);
+  return value == T(1) ? cxxi_fma(b, c, a) : cxxi_fma(value, cxxi_mul(b, c), a);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_addcdiv(T a, T b, T c, T value) {
@@ -259,6 +259,33 @@ CXXI_FN T cxxi_log_sigmoid(T a) {
   return cxxi_minimum(T(0), a) - cxxi_log1p(cxxi_exp(-cxxi_abs(a)));
 }
 
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_prelu(T a, T weight) {
+  return a > T(0) ? a : cxxi_mul(weight, a);
+}
+
+// ---- Logarithms and the like that guard a special case ------------------------------------------------------------------
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_logaddexp(T a, T b) {
+  if (a == b && cxxi_isinf(a)) return a;
+  return cxxi_maximum(a, b) + cxxi_log1p(cxxi_exp(-cxxi_abs(a - b)));
+}
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_logaddexp2(T a, T b) {
+  if (a == b && cxxi_isinf(a)) return a;
+  return cxxi_fma(cxxi_log1p(cxxi_exp2(-cxxi_abs(a - b))), T(1.44269504088896340736), cxxi_maximum(a, b));
+}
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_xlogy(T a, T b) {
+  if (b != b) return b;
+  return a == T(0) ? T(0) : cxxi_mul(a, cxxi_log(b));
+}
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_sinc(T a) {
+  const T product = T(3.14159265358979323846) * a;
+  return a == T(0) ? T(1) : cxxi_sin(product) / product;
+}
+
 // ---- Their derivatives -----------------------------------------------------------------------------------------------
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_sigmoid_backward(T grad, T out) {
@@ -272,6 +299,12 @@ template <CXXI_NUMBER T>
 CXXI_FN T cxxi_silu_backward(T grad, T a) {
   const T s = T(1) / (T(1) + cxxi_exp(-a));
   return cxxi_mul(grad * s, T(1) + a * (T(1) - s));
+}
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_mish_backward(T grad, T a) {
+  const T s = T(1) / (T(1) + cxxi_exp(-a));
+  const T t = cxxi_tanh(cxxi_log1p(cxxi_exp(a)));
+  return cxxi_mul(grad, t + a * s * (T(1) - t * t));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_gelu_backward(T grad, T a) {
@@ -308,8 +341,8 @@ CXXI_FN T cxxi_hardsigmoid_backward(T grad, T a) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_hardswish_backward(T grad, T a) {
-  if (a < T(-3)) return T(0);
-  if (a <= T(3)) return cxxi_mul(grad, a / T(3) + T(0.5));
+  if (a <= T(-3)) return T(0);
+  if (a < T(3)) return cxxi_mul(grad, a / T(3) + T(0.5));
   return grad;
 }
 template <CXXI_NUMBER T>

@@ -138,7 +138,7 @@ def test_strided_and_expanded_inputs(device):
 
 def test_gradients(device):
     def fn(x, w, b):
-        return torch.nn.functional.layer_norm(torch.nn.functional.gelu(x @ w + b), (6,)).square().mean()
+        return torch.nn.functional.layer_norm(torch.nn.functional.gelu(x @ w + b), (6,)).exp().mean()
 
     def grads(f, dtype):
         torch.manual_seed(1)
@@ -147,7 +147,8 @@ def test_gradients(device):
         return [leaf.grad for leaf in leaves]
 
     assert_as_good_as_eager(
-        grads(torch.compile(fn, backend="cxxinductor"), torch.float32), grads(fn, torch.float32), grads(fn, torch.float64)
+        grads(torch.compile(fn, backend="cxxinductor"), torch.float32), grads(fn, torch.float32), grads(fn, torch.float64),
+        factor=5.0,  # six-element sums that nearly cancel: their order decides the last digits
     )
 
 

@@ -411,8 +411,10 @@ std::string CudaKernelEmitter::reduced_value(const loops::Reduce& reduce) const 
 }
 
 void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, const Body& body) {
-  // Variables that it does not reduce over although its segment runs over them count once.
-  const std::string once = once_condition(stmt(id).vars | reduce.over, body);
+  // Row variables that it does not reduce over count once.
+  Body row;
+  for (VarId v : kernel_.mapping.row) row.running |= loops::VarSet::of(v);
+  const std::string once = once_condition(reduce.over, row);
   const bool positions = info(reduce.reduction).takes_index;
   const std::string position = positions ? body.position : "0";
   const std::string value = reduced_value(reduce);

@@ -1,0 +1,96 @@
+// What the interpreters of the three IRs share about arguments, results and calls of externs. Templates, because the
+// loops and the plan IR have windows and outputs of the same shape but of different types.
+#pragma once
+
+#include "interp/memory.h"
+#include "support/error.h"
+
+namespace cxxinductor::interp {
+
+// A value of the graph that is no tensor, as a result or an operand of an extern.
+Tensor integer_tensor(int64_t value);
+
+// UserError unless the argument has the dtype and sizes that the program declares.
+void check_argument(const Tensor& argument, std::string_view name, DType dtype, const std::vector<int64_t>& sizes);
+
+// Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand.
+std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
+                                const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
+                                size_t results, size_t mutated);
+
+// A window that a View of the loops or plan IR opens on a buffer's.
+template <class View>
+Window window_of(const View& view, const Window& buffer, const Symbols& symbols) {
+  Window window{buffer.storage, view.dtype, buffer.byte_offset, evaluate(view.sizes, symbols), evaluate(view.strides, symbols)};
+  window.byte_offset += evaluate(view.offset, symbols) * byte_size(buffer.dtype);
+  return window;
+}
+
+// Results are stored by `give(result, tensor)`, where buffers may not exist before the call.
+template <class Call, class Give>
+void call_extern(const Call& call, const std::vector<Window>& buffers, const Symbols& symbols,
+                 const ExternHandler& externs, Give give) {
+  std::vector<Tensor> operands;
+  std::vector<Window> windows(call.operands.size());
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    if (const auto* e = std::get_if<sym::Expr>(&call.operands[i])) {
+      operands.push_back(integer_tensor(evaluate(*e, symbols)));
+      continue;
+    }
+    const auto& view = std::get<0>(call.operands[i]);
+    windows[i] = window_of(view, buffers[view.buffer.index()], symbols);
+    operands.push_back(read_tensor(windows[i]));
+  }
+  const std::vector<Tensor> results = call_extern(externs, call.callee, call.overload, call.args, operands, symbols,
+                                                  call.results.size(), call.mutated_operands.size());
+  for (size_t r = 0; r < call.results.size(); ++r) give(call.results[r], results[r]);
+  for (size_t m = 0; m < call.mutated_operands.size(); ++m)
+    write_tensor(windows[call.mutated_operands[m]], results[call.results.size() + m]);
+}
+
+template <class Output>
+Tensor read_output(const Output& output, const std::vector<Window>& buffers, const Symbols& symbols) {
+  switch (output.kind) {
+    case Output::Kind::Tensor:
+      return read_tensor(buffers[output.buffer.index()]);
+    case Output::Kind::View:
+      return read_tensor(window_of(output.view, buffers[output.view.buffer.index()], symbols));
+    case Output::Kind::Symbol:
+      return integer_tensor(evaluate(output.symbol, symbols));
+    case Output::Kind::None:
+      break;
+  }
+  return integer_tensor(0);
+}
+
+// Lays the arguments out in memory as the inputs' strides say. UserError where elements that share an address differ.
+template <class Program>
+void bind_inputs(const Program& program, const Arguments& arguments, std::vector<Window>& buffers) {
+  using Input = typename decltype(program.inputs)::value_type;
+  size_t next = 0;
+  for (const Input& input : program.inputs) {
+    if (input.kind != Input::Kind::Tensor) continue;
+    if (next == arguments.tensors.size()) throw_user_error("expected more than {} tensor arguments", next);
+    const Tensor& argument = arguments.tensors[next++];
+    Window& window = buffers[input.buffer.index()];
+    const std::string& name = program.buffers[input.buffer].name;
+    check_argument(argument, name, window.dtype, window.sizes);
+    if (is_opaque(window.dtype)) throw_unsupported("argument {} has dtype {}", name, to_string(window.dtype));
+    allocate(window, name);
+    write_tensor(window, argument);
+    if (read_tensor(window).elements != argument.elements)
+      throw_user_error("expected equal elements where the strides of argument {} overlap", name);
+  }
+}
+
+// The value at the end of each input that is marked as written.
+template <class Program>
+void append_mutated_inputs(const Program& program, const std::vector<bool>& written, const std::vector<Window>& buffers,
+                           std::vector<Tensor>& results) {
+  using Input = typename decltype(program.inputs)::value_type;
+  for (const Input& input : program.inputs)
+    if (input.kind == Input::Kind::Tensor && written[input.buffer.index()])
+      results.push_back(read_tensor(buffers[input.buffer.index()]));
+}
+
+}  // namespace cxxinductor::interp

@@ -1,0 +1,54 @@
+// Programs of the loops IR: buffers with the strides that the program gives them, regions and externs in order.
+#include "interp/calls.h"
+#include "interp/region_interp.h"
+
+namespace cxxinductor::interp {
+namespace {
+
+void mark_written(const loops::Step& step, std::vector<bool>& written) {
+  if (const auto* region = std::get_if<loops::Region>(&step)) {
+    for (const loops::Access& access : loops::accesses(*region))
+      if (access.store) written[access.buffer.index()] = true;
+    return;
+  }
+  const auto& call = std::get<loops::ExternCall>(step);
+  for (uint32_t operand : call.mutated_operands)
+    written[std::get<loops::View>(call.operands[operand]).buffer.index()] = true;
+}
+
+}  // namespace
+
+std::vector<Tensor> run(const loops::Program& program, const Arguments& arguments, const ExternHandler& externs) {
+  const Symbols& symbols = arguments.symbols;
+  RegionMemory memory;
+  for (const loops::Buffer& buffer : program.buffers) {
+    Window window{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols), evaluate(buffer.strides, symbols)};
+    if (buffer.role != loops::Buffer::Role::Input) allocate(window, buffer.name);
+    memory.windows.push_back(std::move(window));
+  }
+  bind_inputs(program, arguments, memory.windows);
+
+  std::vector<bool> written(program.buffers.size(), false);
+  for (const loops::Step& step : program.steps) {
+    mark_written(step, written);
+    if (const auto* region = std::get_if<loops::Region>(&step)) {
+      run_region(*region, symbols, memory);
+      continue;
+    }
+    const auto& call = std::get<loops::ExternCall>(step);
+    call_extern(call, memory.windows, symbols, externs, [&](loops::BufferId result, const Tensor& tensor) {
+      const Window& window = memory.windows[result.index()];
+      check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee), window.dtype,
+                     window.sizes);
+      write_tensor(window, tensor);
+    });
+  }
+
+  std::vector<Tensor> results;
+  for (const loops::ProgramOutput& output : program.outputs)
+    results.push_back(read_output(output, memory.windows, symbols));
+  append_mutated_inputs(program, written, memory.windows, results);
+  return results;
+}
+
+}  // namespace cxxinductor::interp

@@ -1,0 +1,152 @@
+// Plans: buffers in the arena and allocations that the plan says, kernels by their segments and element offsets. So a
+// wrong stride, an arena slot that is used twice, a value read in a segment that does not have it, a grid too small or a
+// buffer freed too early give wrong values or an error here.
+#include "interp/calls.h"
+#include "interp/region_interp.h"
+
+namespace cxxinductor::interp {
+namespace {
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& vars, const Symbols& symbols) {
+  int64_t points = 1;
+  for (plan::VarId v : vars) points *= evaluate(kernel.region.vars[v].extent, symbols);
+  return points;
+}
+
+// The number of blocks (CPU: units) that the mapping's formulas in plan.h give.
+int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
+  const plan::Mapping& mapping = kernel.mapping;
+  const bool cpu = kernel.device.type == DeviceType::Cpu;
+  const int64_t space = points_of(kernel, mapping.space, symbols);
+  const auto extent = [&](plan::VarId v) { return evaluate(kernel.region.vars[v].extent, symbols); };
+  const int64_t last = mapping.space.empty() ? 1 : extent(mapping.space.back());
+  const int64_t outer = last == 0 ? 0 : space / last;
+  switch (mapping.kind) {
+    case plan::MappingKind::Pointwise: {
+      if (cpu) return ceil_div(space, mapping.chunk);
+      const int64_t groups = outer * ceil_div(last, mapping.vector_width);
+      return ceil_div(groups, int64_t{mapping.block_threads} * mapping.unroll);
+    }
+    case plan::MappingKind::Rows:
+      return cpu ? space : ceil_div(space, mapping.rows_per_block);
+    case plan::MappingKind::Columns:
+      return outer * ceil_div(last, mapping.columns_per_block);
+    case plan::MappingKind::Tiles: {
+      const int64_t across = extent(mapping.tile_var);
+      if (across == 0) return 0;
+      return outer / across * ceil_div(across, mapping.tile) * ceil_div(last, mapping.tile);
+    }
+  }
+  return 0;
+}
+
+class PlanRun {
+ public:
+  PlanRun(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs)
+      : plan_(plan), symbols_(arguments.symbols), externs_(externs), written_(plan.buffers.size(), false) {
+    check_symbols(arguments);
+    const auto arena = allocate(plan.name + "'s arena", evaluate(plan.arena_bytes, symbols_));
+    for (const plan::Buffer& buffer : plan.buffers) {
+      Window window{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols_), evaluate(buffer.strides, symbols_)};
+      const int64_t bytes = evaluate(buffer.bytes, symbols_), needed = span_of(window) * byte_size(buffer.dtype);
+      CXXI_CHECK(bytes >= needed, "buffer {} has {} bytes and needs {}", buffer.name, bytes, needed);
+      if (buffer.kind == plan::Buffer::Kind::Arena) {
+        window.storage = arena;
+        window.byte_offset = evaluate(buffer.arena_offset, symbols_);
+      }
+      buffers_.push_back(std::move(window));
+    }
+    bind_inputs(plan, arguments, buffers_);
+  }
+
+  std::vector<Tensor> run() {
+    for (const plan::Step& step : plan_.steps) std::visit([&](const auto& kind) { execute(kind); }, step);
+    std::vector<Tensor> results;
+    for (const plan::Output& output : plan_.outputs) results.push_back(read_output(output, buffers_, symbols_));
+    append_mutated_inputs(plan_, written_, buffers_, results);
+    return results;
+  }
+
+ private:
+  // Symbols that the plan reads off tensor arguments must be what the caller says.
+  void check_symbols(const Arguments& arguments) const {
+    std::vector<const Tensor*> tensors;  // null for inputs that are none
+    size_t next = 0;
+    for (const plan::Input& input : plan_.inputs) {
+      const bool is_tensor = input.kind == plan::Input::Kind::Tensor && next < arguments.tensors.size();
+      tensors.push_back(is_tensor ? &arguments.tensors[next++] : nullptr);
+    }
+    for (const plan::SymbolSource& source : plan_.symbols) {
+      const Tensor* tensor = tensors.at(source.input);
+      if (!tensor || source.dim < 0 || source.dim >= static_cast<int>(tensor->sizes.size())) continue;
+      const int64_t found = tensor->sizes[static_cast<size_t>(source.dim)];
+      const int64_t given = evaluate(sym::Expr::symbol(source.symbol), arguments.symbols);
+      CXXI_CHECK(found == given, "symbol {} is {}, but dimension {} of input {} is {}", source.symbol, given, source.dim,
+                 source.input, found);
+    }
+  }
+
+  Window& buffer(plan::BufferId id) { return buffers_[id.index()]; }
+
+  void execute(const plan::Allocate& step) { allocate(buffer(step.buffer), plan_.buffers[step.buffer].name); }
+  void execute(const plan::Free& step) { buffer(step.buffer).storage = nullptr; }
+
+  void execute(const plan::CallExtern& call) {
+    for (uint32_t operand : call.mutated_operands)
+      written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;
+    call_extern(call, buffers_, symbols_, externs_, [&](plan::BufferId result, const Tensor& tensor) {
+      const plan::Buffer& declared = plan_.buffers[result];
+      check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
+                     buffer(result).sizes);
+      if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
+      write_tensor(buffer(result), tensor);
+    });
+  }
+
+  void execute(const plan::Launch& launch) {
+    const plan::Kernel& kernel = plan_.kernels[launch.kernel];
+    CXXI_CHECK(launch.args.size() == kernel.params.size() && launch.symbol_args.size() == kernel.symbols.size(),
+               "launch of {} with {} buffers and {} symbols", kernel.name, launch.args.size(), launch.symbol_args.size());
+    Symbols symbols;
+    for (size_t i = 0; i < kernel.symbols.size(); ++i)
+      symbols[kernel.symbols[i]] = evaluate(launch.symbol_args[i], symbols_);
+    const int64_t expected = expected_grid(kernel, symbols);
+    const int64_t grid = evaluate(launch.grid_x, symbols_) * evaluate(launch.grid_y, symbols_);
+    CXXI_CHECK(grid == expected, "launch of {} over {} units, its mapping needs {}", kernel.name, grid, expected);
+    RegionMemory memory;
+    memory.offsets = &kernel.offsets;
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      Window flat = buffer(launch.args[i]);
+      flat.sizes = {span_of(flat)};
+      flat.strides = {1};
+      memory.windows.push_back(std::move(flat));
+      if (kernel.params[i].written) written_[launch.args[i].index()] = true;
+    }
+    run_segments(kernel, symbols, memory);
+  }
+
+  static void run_segments(const plan::Kernel& kernel, const Symbols& symbols, const RegionMemory& memory) {
+    RegionRun run(kernel.region, symbols, memory);
+    for (const plan::Segment& segment : kernel.segments) {
+      for (plan::StmtId id : segment.stmts) run.execute(id);
+      for (plan::StmtId id : segment.stmts)
+        if (kernel.homes[id] == plan::Home::Local) run.forget(id);
+    }
+  }
+
+  const plan::Plan& plan_;
+  const Symbols& symbols_;
+  const ExternHandler& externs_;
+  std::vector<Window> buffers_;
+  std::vector<bool> written_;
+};
+
+}  // namespace
+
+std::vector<Tensor> run(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs) {
+  return PlanRun(plan, arguments, externs).run();
+}
+
+}  // namespace cxxinductor::interp

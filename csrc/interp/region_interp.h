@@ -1,0 +1,73 @@
+// One region, statement by statement: a statement is computed over every point of its variables before the next one. The
+// loops interpreter runs whole regions, the plan interpreter the segments of kernels.
+#pragma once
+
+#include "interp/memory.h"
+#include "sym/program.h"
+
+namespace cxxinductor::interp {
+
+// Where a region's accesses go: a window a buffer, in the order of loops::BufferId, and what an access says about it.
+struct RegionMemory {
+  std::vector<Window> windows;
+  // The access's element offset from the start of its (flat) window; null: coordinates of the window are the access's.
+  const IdVector<loops::StmtId, sym::Expr>* offsets = nullptr;
+};
+
+class RegionRun {
+ public:
+  RegionRun(const loops::Region& region, const Symbols& symbols, const RegionMemory& memory);
+  // Computes a statement whose operands have been computed; again, if it was computed before.
+  void execute(loops::StmtId id);
+  void forget(loops::StmtId id);  // the value may not be read any more
+
+ private:
+  // The values of a statement over its variables, row-major; one list for each exposed result.
+  using Column = std::vector<Scalar>;
+  struct Value {
+    bool known = false;
+    std::vector<Column> results;
+  };
+  // Expressions of one statement, compiled; `statements` are slots that hold other statements' values.
+  struct Expressions {
+    sym::Program program;
+    std::vector<uint32_t> slots;
+    std::vector<std::pair<size_t, loops::StmtId>> statements;
+    std::vector<int64_t> workspace;
+    std::vector<int64_t> values;  // of the last evaluation
+  };
+
+  // The results of a statement; none for those that have no value.
+  using Columns = std::vector<Column>;
+  Columns compute(const loops::Stmt& stmt, const loops::Load& load, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Constant& constant, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Index& index, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Apply& apply, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Reduce& reduce, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Project& project, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Store& store, loops::StmtId id);
+  Columns compute(const loops::Stmt& stmt, const loops::Check& check, loops::StmtId id);
+
+  template <class Body>
+  void over(loops::VarSet vars, Body body);  // body(number of the point), with coords_ set
+  int64_t points(loops::VarSet vars) const;
+  int64_t position(loops::StmtId id) const;  // of coords_ in the statement's columns
+  const Scalar& value(loops::StmtId id) const;
+  Expressions compile(const std::vector<sym::Expr>& list) const;
+  std::span<const int64_t> evaluate_at(Expressions& expressions) const;
+  std::vector<sym::Expr> place(loops::StmtId id, const std::vector<sym::Expr>& coords) const;
+  const Window& window(loops::BufferId buffer) const;
+
+  const loops::Region& region_;
+  const Symbols& symbols_;
+  const RegionMemory& memory_;
+  std::vector<int64_t> extents_;  // of the variables
+  std::vector<int64_t> coords_;   // the point, 0 for variables that do not run
+  IdVector<loops::StmtId, std::vector<int64_t>> strides_;  // of a statement's columns, one a variable, 0 if it lacks it
+  IdVector<loops::StmtId, Value> values_;
+};
+
+// All statements in order.
+void run_region(const loops::Region& region, const Symbols& symbols, const RegionMemory& memory);
+
+}  // namespace cxxinductor::interp
