@@ -1,8 +1,9 @@
-// Generated CUDA text on the host: one fibre a thread, barriers and shuffles as switches between fibres, shared memory as
-// storage of the block that runs (blocks run one after the other). Included ahead of the text with CXXI_HOST_EMULATION.
+// Generated CUDA text on the host: one fibre a thread, barriers and shuffles as switches between fibres, shared memory
+// as storage of the block that runs (blocks run one after the other). Included ahead of the text with
+// CXXI_HOST_EMULATION.
 //
-// Not for speed, and without what the header does not name: tensor cores, asynchronous copies, clusters, blocks that wait for
-// one another.
+// Not for speed, and without what the header does not name: tensor cores, asynchronous copies, clusters, blocks that
+// wait for one another.
 #pragma once
 
 #include <ucontext.h>
@@ -137,7 +138,8 @@ class Block {
 };
 
 template <class... Args, size_t... I>
-bool launch(void (*kernel)(Args...), void* const* args, unsigned int threads, int64_t blocks, std::index_sequence<I...>) {
+bool launch(void (*kernel)(Args...), void* const* args, unsigned int threads, int64_t blocks,
+            std::index_sequence<I...>) {
   Block block(threads);
   blockDim.x = threads;
   gridDim.x = static_cast<unsigned int>(blocks);
@@ -180,7 +182,8 @@ inline double __dmul_rn(double a, double b) { return a * b; }
 inline float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
 inline double rsqrt(double a) { return 1.0 / std::sqrt(a); }
 
-// ---- Twins of the prelude's inline PTX -------------------------------------------------------------------------------
+// ---- Twins of the prelude's inline PTX
+// -------------------------------------------------------------------------------
 struct cxxi_bf16;
 struct cxxi_f16;
 inline float cxxi_bits_float(unsigned int bits) {
@@ -197,33 +200,33 @@ inline float cxxi_to_float(cxxi_f16 v);
 inline cxxi_f16 cxxi_to_f16(float f);
 inline cxxi_bf16 cxxi_to_bf16(float f);
 // Defined after the text, where the storage types are complete.
-#define CXXI_EMULATION_TWINS                                                            \
-  inline float cxxi_to_float(cxxi_f16 v) {                                              \
-    const unsigned int sign = (unsigned int)(v.bits & 0x8000u) << 16;                   \
-    const unsigned int exponent = (v.bits >> 10) & 31u, mantissa = v.bits & 1023u;      \
-    if (exponent == 0) {                                                                \
-      const float value = std::ldexp(float(mantissa), -24);                             \
-      return sign ? -value : value;                                                     \
-    }                                                                                   \
-    const unsigned int scaled = exponent == 31 ? 255u : exponent + 112u;                \
-    return cxxi_bits_float(sign | (scaled << 23) | (mantissa << 13));                   \
-  }                                                                                     \
-  inline cxxi_f16 cxxi_to_f16(float f) {                                                \
-    const unsigned int sign = (cxxi_float_bits(f) >> 16) & 0x8000u;                     \
-    const float a = std::fabs(f);                                                       \
-    if (f != f) return {0x7fff};                                                        \
-    unsigned int code = 0x7c00u;                                                        \
-    if (a < 65520.0f) {                                                                 \
-      int exponent;                                                                     \
-      std::frexp(a, &exponent);                                                         \
-      if (exponent < -13) exponent = -13;                                               \
-      code = (unsigned int)(std::nearbyint(std::ldexp(double(a), 11 - exponent)));      \
-      code += a == 0.0f ? 0u : (unsigned int)(exponent + 13) << 10;                     \
-    }                                                                                   \
-    return {(unsigned short)(sign | code)};                                             \
-  }                                                                                     \
-  inline cxxi_bf16 cxxi_to_bf16(float f) {                                              \
-    if (f != f) return {0x7fff};                                                        \
-    const unsigned int bits = cxxi_float_bits(f);                                       \
-    return {(unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};            \
+#define CXXI_EMULATION_TWINS                                                       \
+  inline float cxxi_to_float(cxxi_f16 v) {                                         \
+    const unsigned int sign = (unsigned int)(v.bits & 0x8000u) << 16;              \
+    const unsigned int exponent = (v.bits >> 10) & 31u, mantissa = v.bits & 1023u; \
+    if (exponent == 0) {                                                           \
+      const float value = std::ldexp(float(mantissa), -24);                        \
+      return sign ? -value : value;                                                \
+    }                                                                              \
+    const unsigned int scaled = exponent == 31 ? 255u : exponent + 112u;           \
+    return cxxi_bits_float(sign | (scaled << 23) | (mantissa << 13));              \
+  }                                                                                \
+  inline cxxi_f16 cxxi_to_f16(float f) {                                           \
+    const unsigned int sign = (cxxi_float_bits(f) >> 16) & 0x8000u;                \
+    const float a = std::fabs(f);                                                  \
+    if (f != f) return {0x7fff};                                                   \
+    unsigned int code = 0x7c00u;                                                   \
+    if (a < 65520.0f) {                                                            \
+      int exponent;                                                                \
+      std::frexp(a, &exponent);                                                    \
+      if (exponent < -13) exponent = -13;                                          \
+      code = (unsigned int)(std::nearbyint(std::ldexp(double(a), 11 - exponent))); \
+      code += a == 0.0f ? 0u : (unsigned int)(exponent + 13) << 10;                \
+    }                                                                              \
+    return {(unsigned short)(sign | code)};                                        \
+  }                                                                                \
+  inline cxxi_bf16 cxxi_to_bf16(float f) {                                         \
+    if (f != f) return {0x7fff};                                                   \
+    const unsigned int bits = cxxi_float_bits(f);                                  \
+    return {(unsigned short)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16)};       \
   }

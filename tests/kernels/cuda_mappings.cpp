@@ -63,7 +63,8 @@ TEST_CASE("pointwise: every length around groups and blocks", "[cuda]") {
     return @z, @t
   })";
   std::vector<std::map<std::string, int64_t>> calls;
-  for (int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 17, 1023, 1024, 1025, 2047, 2048, 2049, 4100, 5003}) calls.push_back({{"s0", n}});
+  for (int64_t n : {1, 2, 3, 4, 7, 8, 9, 15, 17, 1023, 1024, 1025, 2047, 2048, 2049, 4100, 5003})
+    calls.push_back({{"s0", n}});
   compare(text, calls, {kVector32, kScalar32}, 0);
 }
 
@@ -111,7 +112,8 @@ TEST_CASE("rows of every constant length, all reductions", "[cuda]") {
         return @s, @m, @l, @a, @b, @c, @d
       })";
       const auto replace = [&text](const std::string& word, const std::string& with) {
-        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
+        for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
+          text.replace(at, word.size(), with);
       };
       replace("TYPE", dtype);
       replace("COMPUTE", wide ? "i32" : "f32");
@@ -173,7 +175,8 @@ TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cud
     const std::string sizes(shape);
     const size_t comma = sizes.find(", ");
     const auto replace = [&text](const std::string& word, const std::string& with) {
-      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word)) text.replace(at, word.size(), with);
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
+        text.replace(at, word.size(), with);
     };
     replace("SHAPE", sizes);
     replace("ROWS", sizes.substr(0, comma));
@@ -192,18 +195,4 @@ TEST_CASE("an index out of bounds is reported and nothing is touched", "[cuda]")
   CHECK(call({3, 49, 0})[0][64 + 1] == static_cast<float>(table[49 * 64 + 1]));
   CHECK_THROWS_WITH(call({3, 1e15, 0}), Contains("index 1000000000000000 outside 50"));
   CHECK_THROWS_WITH(call({3, -1, 0}), Contains("index -1 outside 50"));
-}
-
-TEST_CASE("equal text for equal kernels, and statements carry their origin", "[cuda]") {
-  plan::Plan plan = programs::plan_for(programs::two_blocks, programs::gpu());
-  const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
-  plan::Kernel marked = kernel;
-  OriginTable origins;
-  const OriginId origin = origins.push_back({"model.py", 12, "h.0", "aten.mul.Tensor"});
-  for (loops::Stmt& stmt : marked.region.body) stmt.origin = origin;
-  const std::string plain = codegen::emit_cuda({&kernel}, kVector32, programs::gpu(), plan.origins);
-  CHECK(plain == codegen::emit_cuda({&kernel}, kVector32, programs::gpu(), plan.origins));
-  const std::string text = codegen::emit_cuda({&marked}, kVector32, programs::gpu(), origins);
-  CHECK_THAT(text, Contains("#line 12 \"model.py\""));
-  CHECK_THAT(text, Contains("// aten.mul.Tensor"));
 }

@@ -1,5 +1,5 @@
-// Every planned program compiled by NVRTC for two architectures, without a word in its log. Needs the library, no GPU: the
-// environment variable CXXINDUCTOR_NVRTC names it, else it is looked for in the source folder's .venv.
+// Every planned program compiled by NVRTC for two architectures, without a word in its log. Needs the library, no GPU:
+// the environment variable CXXINDUCTOR_NVRTC names it, else it is looked for in the source folder's .venv.
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -56,14 +56,16 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
     for (const plan::Kernel& kernel : plan.kernels) {
       for (const char* arch : {"sm_80", "sm_90a"}) {
         const bool small = std::string_view(arch) == "sm_90a";
-        jobs.push_back({plan.name + "." + kernel.name, codegen::emit_cuda({&kernel}, {small, !small}, gpu_target(), plan.origins), arch, ""});
+        jobs.push_back({plan.name + "." + kernel.name,
+                        codegen::emit_cuda({&kernel}, {small, !small}, gpu_target(), plan.origins), arch, ""});
       }
     }
   }
   runtime::CompilePool pool(0);
   std::vector<runtime::CompileTask> tasks;
   for (Job& job : jobs)
-    tasks.push_back({job.name, 1, [&nvrtc, &job] { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
+    tasks.push_back(
+        {job.name, 1, [&nvrtc, &job] { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
   for (const runtime::CompileFailure& failure : pool.run_all(std::move(tasks))) {
     try {
       std::rethrow_exception(failure.error);
@@ -80,10 +82,12 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
 TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture too", "[cuda][nvrtc]") {
   const std::unique_ptr<runtime::Nvrtc> nvrtc = find_nvrtc();
   if (!nvrtc) return;
-  CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"), Contains("undeclared"));
+  CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"),
+                    Contains("undeclared"));
   CHECK_THROWS_AS(nvrtc->compile_to_cubin("__global__ void f() {}", "sm_12", "f"), InternalError);
 }
 
 TEST_CASE("a library that is not there is named", "[cuda]") {
-  CHECK_THROWS_WITH(runtime::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"), Contains("libno_such_thing.so.7"));
+  CHECK_THROWS_WITH(runtime::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"),
+                    Contains("libno_such_thing.so.7"));
 }

@@ -6,8 +6,8 @@ namespace {
 class EmulatedKernel : public runtime::LoadedKernel {
  public:
   EmulatedKernel(std::shared_ptr<EmulatedUnit> unit, size_t number) : unit_(std::move(unit)), number_(number) {}
-  void launch(runtime::Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t grid_y,
-              void*) const override {
+  void launch(runtime::Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
+              int64_t grid_y, void*) const override {
     unit_->run(number_, buffers, symbols, grid_x * grid_y);
   }
 
@@ -28,30 +28,35 @@ plan::Plan on_the_host(plan::Plan plan) {
 
 }  // namespace
 
-EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const OriginTable& origins,
-                           const std::string& name)
+EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
+                           const OriginTable& origins, const std::string& name)
     : source_(codegen::emit_cuda(kernels, variant, gpu_target(), origins)) {
-  std::string unit = "#define CXXI_HOST_EMULATION 1\n#include \"" CXXINDUCTOR_SOURCE_DIR "/tests/kernels/cuda_emulation.h\"\n";
+  std::string unit =
+      "#define CXXI_HOST_EMULATION 1\n#include \"" CXXINDUCTOR_SOURCE_DIR "/tests/kernels/cuda_emulation.h\"\n";
   unit += source_;
   unit += "CXXI_EMULATION_TWINS\n";
   for (const plan::Kernel* kernel : kernels)
-    unit += fmt::format("extern \"C\" bool run_{0}(void* const* a, unsigned t, int64_t b) {{ return cxxi_emulation::launch(&{0}, a, t, b); }}\n",
-                        kernel->name);
+    unit += fmt::format(
+        "extern \"C\" bool run_{0}(void* const* a, unsigned t, int64_t b) {{ return cxxi_emulation::launch(&{0}, a, t, "
+        "b); }}\n",
+        kernel->name);
   runtime::HostCompiler compiler({});
   object_ = std::make_unique<runtime::SharedObject>(
-      compiler.compile(unit, {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv", "-fno-strict-aliasing",
-                              "-fno-gnu-unique"},
+      compiler.compile(unit,
+                       {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv",
+                        "-fno-strict-aliasing", "-fno-gnu-unique"},
                        name),
       "/tmp");
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
-    kernels_.push_back({kernel->name, reinterpret_cast<Function>(function), codegen::cuda_launch_shape(*kernel, variant).block_x,
-                        codegen::cuda_has_checks(*kernel)});
+    kernels_.push_back({kernel->name, reinterpret_cast<Function>(function),
+                        codegen::cuda_launch_shape(*kernel, variant).block_x, codegen::cuda_has_checks(*kernel)});
   }
 }
 
-void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const {
+void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<const int64_t> symbols,
+                       int64_t grid) const {
   const Kernel& kernel = kernels_.at(number);
   std::vector<void*> pointers(buffers.begin(), buffers.end());
   std::vector<long long> numbers(symbols.begin(), symbols.end());
@@ -90,7 +95,8 @@ runtime::TensorRef CudaProgram::tensor(DType dtype, std::vector<int64_t> sizes, 
   runtime::TensorRef made = host.empty_strided(dtype, {}, sizes, strides);
   std::vector<Scalar> elements;
   for (double n : numbers)
-    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n) : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
+    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n)
+                                       : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
   runtime::write_elements(runtime::view_of(made), elements);
   return made;
 }
@@ -101,7 +107,8 @@ std::vector<std::vector<double>> CudaProgram::run(std::vector<runtime::TensorRef
   std::vector<std::vector<double>> results;
   for (const runtime::Value& value : executable->run(host, std::move(values))) {
     results.emplace_back();
-    for (const Scalar& s : runtime::read_elements(runtime::view_of(value.tensor))) results.back().push_back(s.as_real());
+    for (const Scalar& s : runtime::read_elements(runtime::view_of(value.tensor)))
+      results.back().push_back(s.as_real());
   }
   return results;
 }

@@ -1,5 +1,5 @@
-// A loops program planned for a GPU whose kernels run on the host under emulation: text -> plan -> CUDA text -> the host
-// compiler -> Executable. The plan's buffers are moved to the CPU, so that the plain host can hold them.
+// A loops program planned for a GPU whose kernels run on the host under emulation: text -> plan -> CUDA text -> the
+// host compiler -> Executable. The plan's buffers are moved to the CPU, so that the plain host can hold them.
 #pragma once
 
 #include <memory>
@@ -46,7 +46,9 @@ class EmulatedKernels : public runtime::KernelProvider {
  public:
   EmulatedKernels(const plan::Plan& plan, plan::Variant variant);
   void prepare(const plan::Plan&) override {}
-  const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
+  const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override {
+    return *kernels_.at(kernel.index());
+  }
   const std::string& source() const { return unit_->source(); }
 
  private:

@@ -114,10 +114,12 @@ void* GpuMachine::allocate(int64_t bytes) {
 }
 void GpuMachine::free(void* memory) { calls_->free(reinterpret_cast<unsigned long long>(memory)); }
 void GpuMachine::to_device(void* device, const void* host, int64_t bytes) {
-  Calls::check(calls_->to_device(reinterpret_cast<unsigned long long>(device), host, static_cast<size_t>(bytes)), "cuMemcpyHtoD");
+  Calls::check(calls_->to_device(reinterpret_cast<unsigned long long>(device), host, static_cast<size_t>(bytes)),
+               "cuMemcpyHtoD");
 }
 void GpuMachine::to_host(void* host, const void* device, int64_t bytes) {
-  Calls::check(calls_->to_host(host, reinterpret_cast<unsigned long long>(device), static_cast<size_t>(bytes)), "cuMemcpyDtoH");
+  Calls::check(calls_->to_host(host, reinterpret_cast<unsigned long long>(device), static_cast<size_t>(bytes)),
+               "cuMemcpyDtoH");
 }
 void GpuMachine::copy_async(void* to, const void* from, int64_t bytes) {
   Calls::check(calls_->copy(reinterpret_cast<unsigned long long>(to), reinterpret_cast<unsigned long long>(from),
@@ -127,8 +129,16 @@ void GpuMachine::copy_async(void* to, const void* from, int64_t bytes) {
 void GpuMachine::synchronize() { Calls::check(calls_->synchronize(), "cuCtxSynchronize"); }
 
 double GpuMachine::time(const std::function<void()>& work) {
-  static void* const first = [this] { void* event = nullptr; Calls::check(calls_->create_event(&event, 0), "cuEventCreate"); return event; }();
-  static void* const last = [this] { void* event = nullptr; Calls::check(calls_->create_event(&event, 0), "cuEventCreate"); return event; }();
+  static void* const first = [this] {
+    void* event = nullptr;
+    Calls::check(calls_->create_event(&event, 0), "cuEventCreate");
+    return event;
+  }();
+  static void* const last = [this] {
+    void* event = nullptr;
+    Calls::check(calls_->create_event(&event, 0), "cuEventCreate");
+    return event;
+  }();
   Calls::check(calls_->record_event(first, nullptr), "cuEventRecord");
   work();
   Calls::check(calls_->record_event(last, nullptr), "cuEventRecord");
@@ -166,7 +176,8 @@ runtime::TensorRef GpuHost::upload(DType dtype, const std::vector<int64_t>& size
   const runtime::TensorRef staged = PlainHost::empty_strided(dtype, {}, sizes, strides);
   std::vector<Scalar> elements;
   for (double n : values)
-    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n) : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
+    elements.push_back(is_float(dtype) ? Scalar::from_real(dtype, n)
+                                       : Scalar::from_integer(dtype, static_cast<int64_t>(n)));
   runtime::write_elements(runtime::view_of(staged), elements);
   runtime::TensorRef made = empty_strided(dtype, {DeviceType::Cuda, 0}, sizes, strides);
   machine_->to_device(made.data, staged.data, bytes_of(dtype, sizes, strides));
@@ -183,13 +194,16 @@ std::vector<double> GpuHost::download(const runtime::TensorRef& tensor) {
 
 GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine)
     : host(machine),
-      plan(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr), machine->target, Options())) {
-  const auto emit = [target = machine->target](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+      plan(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr), machine->target,
+                               Options())) {
+  const auto emit = [target = machine->target](const plan::Kernel& kernel, plan::Variant variant,
+                                               const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
-    return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, target, origins), shape.block_x, shape.block_y,
-                                   shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
+    return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, target, origins), shape.block_x,
+                                   shape.block_y, shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
   };
-  provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc, machine->driver, pool_, nullptr);
+  provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc, machine->driver,
+                                                           pool_, nullptr);
   provider->prepare(plan);
   executable = std::make_unique<runtime::Executable>(plan, provider, host);
 }
@@ -198,7 +212,8 @@ std::vector<std::vector<double>> GpuProgram::run(std::vector<runtime::TensorRef>
   std::vector<runtime::Value> values;
   for (runtime::TensorRef& input : inputs) values.emplace_back(std::move(input));
   std::vector<std::vector<double>> results;
-  for (const runtime::Value& value : executable->run(host, std::move(values))) results.push_back(host.download(value.tensor));
+  for (const runtime::Value& value : executable->run(host, std::move(values)))
+    results.push_back(host.download(value.tensor));
   return results;
 }
 

@@ -2,6 +2,8 @@
 // evaluator. Shared by the sweeps of all targets.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
 #include <functional>
@@ -9,8 +11,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "ir/plan/plan.h"
 #include "ir/scalar_op.h"
@@ -20,10 +20,10 @@
 namespace cxxinductor::tests {
 
 inline constexpr DType compute_dtypes[] = {DType::F64, DType::F32, DType::I8,  DType::I16, DType::I32, DType::I64,
-                                    DType::U8,  DType::U16, DType::U32, DType::U64, DType::Bool};
+                                           DType::U8,  DType::U16, DType::U32, DType::U64, DType::Bool};
 inline constexpr DType all_dtypes[] = {DType::F64,    DType::F32, DType::F16, DType::BF16, DType::F8E4M3FN,
-                                DType::F8E5M2, DType::I8,  DType::I16, DType::I32,  DType::I64,
-                                DType::U8,     DType::U16, DType::U32, DType::U64,  DType::Bool};
+                                       DType::F8E5M2, DType::I8,  DType::I16, DType::I32,  DType::I64,
+                                       DType::U8,     DType::U16, DType::U32, DType::U64,  DType::Bool};
 
 inline std::vector<Scalar> edge_values(DType dtype) {
   std::vector<Scalar> values;
@@ -78,8 +78,8 @@ inline std::vector<std::vector<Scalar>> operand_tuples(const ScalarOpInfo& op, D
 }
 
 // Loads of the operands, the op, a store; one variable of extent n.
-inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DType>& operands, DType result, ScalarOp op,
-                           int width) {
+inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DType>& operands, DType result,
+                                  ScalarOp op, int width) {
   plan::Kernel kernel;
   kernel.name = name;
   kernel.region.name = name;
@@ -160,7 +160,8 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
 using RunKernel = std::function<void(size_t kernel, const std::vector<void*>& buffers, int64_t count)>;
 
 // Every op that accepts the dtype. `compile` gets one kernel an op.
-inline void sweep_ops(DType dtype, int width, const std::function<RunKernel(const std::vector<const plan::Kernel*>&)>& compile) {
+inline void sweep_ops(DType dtype, int width,
+                      const std::function<RunKernel(const std::vector<const plan::Kernel*>&)>& compile) {
   std::vector<plan::Kernel> kernels;
   std::vector<ScalarOp> ops;
   for (size_t i = 0; i < scalar_ops().size(); ++i) {

@@ -41,12 +41,19 @@ def assert_as_good_as_eager(actual, eager, reference, factor=2.0):
             assert a == e
             continue
         assert a.dtype == e.dtype and a.device == e.device and a.shape == e.shape
-        assert a.stride() == e.stride(), f"strides {a.stride()}, eager has {e.stride()}"
+        assert _strides(a) == _strides(e), f"strides {a.stride()}, eager has {e.stride()}"
         if not e.is_floating_point():
             assert torch.equal(a, e)
             continue
         floor = 4 * torch.finfo(e.dtype).eps / math.sqrt(max(1, min(e.numel(), 16)))
+        if e.dtype == torch.float64:
+            floor *= 64  # the reference is no better than eager here: any order of summation is as good
         assert relative_error(a, r) <= factor * relative_error(e, r) + floor
+
+
+def _strides(tensor):
+    """Strides that place elements: a dimension of one element has any stride, and fake tensors choose other ones than eager."""
+    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
 
 
 def double_copy(module):

@@ -1,0 +1,86 @@
+// Spellings of the CUDA emitter, and what its text promises to readers and caches.
+#include <cmath>
+#include <limits>
+
+#include "codegen/cuda/emit.h"
+#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/templates.h"
+#include "ir/plan/text.h"
+#include "support/error.h"
+#include "unit/catch.h"
+#include "unit/ir/plan_samples.h"
+
+using namespace cxxinductor;
+using Catch::Matchers::Contains;
+
+namespace {
+
+const Target& target() {
+  static const Target gpu = cuda_target("sm_90a", 132);
+  return gpu;
+}
+
+// The kernel's own text, without the templates.
+std::string text_of(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins = {}) {
+  const std::string text = codegen::emit_cuda({&kernel}, variant, target(), origins);
+  return text.substr(text.find("typedef"));
+}
+
+}  // namespace
+
+TEST_CASE("literals read back to the same bits") {
+  using codegen::cuda_literal;
+  const double inf = std::numeric_limits<double>::infinity();
+  CHECK(cuda_literal(Scalar::from_real(DType::F32, 1)) == "1.0f");
+  CHECK(cuda_literal(Scalar::from_real(DType::F32, 0.1)) == "0.1f");
+  CHECK(cuda_literal(Scalar::from_real(DType::F32, 1e-30)) == "1e-30f");
+  CHECK(cuda_literal(Scalar::from_real(DType::F64, 0.1)) == "0.1");
+  CHECK(cuda_literal(Scalar::from_real(DType::F32, -0.0)) == "-0.0f");
+  CHECK(cuda_literal(Scalar::from_real(DType::F32, -inf)) == "-cxxi_infinity(0.0f)");
+  CHECK(cuda_literal(Scalar::from_real(DType::F64, std::nan(""))) == "cxxi_nan(0.0)");
+  CHECK(cuda_literal(Scalar::from_real(DType::BF16, 0.5)) == "cxxi_cast<cxxi_bf16>(0.5f)");
+  CHECK(cuda_literal(Scalar::from_integer(DType::I64, INT64_MIN)) == "(-9223372036854775807LL - 1)");
+  CHECK(cuda_literal(Scalar::from_integer(DType::I32, INT32_MIN)) == "(-2147483647 - 1)");
+  CHECK(cuda_literal(Scalar::from_integer(DType::U64, -1)) == "18446744073709551615ULL");
+  CHECK(cuda_literal(Scalar::from_integer(DType::Bool, 1)) == "true");
+}
+
+TEST_CASE("ops are spelled by their rows, opaque dtypes refused") {
+  CHECK(codegen::cuda_apply(info(ScalarOp::Add), DType::F32, {"a", "b"}) == "cxxi_add(a, b)");
+  CHECK(codegen::cuda_apply(info(ScalarOp::Lt), DType::I64, {"a", "b"}) == "(a < b)");
+  CHECK(codegen::cuda_apply(info(ScalarOp::Where), DType::F32, {"c", "a", "b"}) == "(c ? a : b)");
+  CHECK_THROWS_AS(codegen::cuda_type(DType::C64), Unsupported);
+}
+
+TEST_CASE("templates are embedded with what they include") {
+  CHECK_THAT(codegen::template_text("cuda/prelude.cuh"), Contains("cxxi_sigmoid") && !Contains("#include"));
+  CHECK_THROWS_AS(codegen::template_text("cuda/nothing.cuh"), InternalError);
+}
+
+TEST_CASE("a kernel's text: signature, variants, origins") {
+  const plan::Plan plan = plan::parse(every_plan_kind);
+  const plan::Kernel& softmax = plan.kernels[plan::KernelId(0)];
+  const std::string text = text_of(softmax, {true, false}, plan.origins);
+  CHECK_THAT(text, Contains("extern \"C\" __global__ void __launch_bounds__(128) softmax("));
+  CHECK_THAT(text, Contains("const cxxi_bf16* __restrict__ p0,"));
+  CHECK_THAT(text, Contains("long long a_s0) {"));
+  CHECK_THAT(text, Contains("#line 12 \"model.py\"") && Contains("// aten._softmax"));
+  CHECK_THAT(text, Contains("typedef int cxxi_index;"));
+  CHECK_THAT(text_of(softmax, {true, true}), Contains("typedef long long cxxi_index;"));
+  CHECK_THAT(text_of(softmax, {false, false}), Contains("cxxi_load_group<8, false>") && !Contains("<8, true>"));
+  CHECK(text_of(softmax, {true, false}) == text_of(softmax, {true, false}));
+  const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(softmax, {});
+  CHECK(shape.block_x == 128);
+  CHECK_FALSE(codegen::cuda_has_checks(softmax));
+}
+
+TEST_CASE("text from a model cannot end a comment or a line") {
+  plan::Plan plan = plan::parse(every_plan_kind);
+  OriginTable origins;
+  const OriginId origin = origins.push_back({"model\".py\n#error", 3, "", "aten.x\nint broken;"});
+  plan::Kernel kernel = plan.kernels[plan::KernelId(0)];
+  for (loops::Stmt& stmt : kernel.region.body) stmt.origin = origin;
+  const std::string text = text_of(kernel, {}, origins);
+  CHECK_THAT(text, Contains("#line 3 \"model .py #error\"") && Contains("// aten.x int broken;"));
+  CHECK_THAT(text, !Contains("\nint broken"));
+}
