@@ -96,7 +96,7 @@ const PromotingRow kPromotingRows[] = {
 
 const ParameterRow kParameterRows[] = {
     {"aten::leaky_relu", ScalarOp::LeakyRelu, 1, {"negative_slope"}, {0.01}},
-    {"aten::hardtanh", ScalarOp::Hardtanh, 1, {"min_val", "max_val"}, {-1, 1}},
+    {"aten::hardtanh", ScalarOp::Clamp, 1, {"min_val", "max_val"}, {-1, 1}},
     {"aten::elu", ScalarOp::Elu, 1, {"alpha", "scale", "input_scale"}, {1, 1, 1}},
     {"aten::softplus", ScalarOp::Softplus, 1, {"beta", "threshold"}, {1, 20}},
     {"aten::softplus_backward", ScalarOp::SoftplusBackward, 2, {"beta", "threshold"}, {1, 20}},

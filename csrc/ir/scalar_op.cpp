@@ -28,6 +28,10 @@ T smaller_real(T a, T b) {
   return a != a ? a : b != b ? b : a < b ? a : b;
 }
 template <class T>
+T larger_real(T a, T b) {
+  return a != a ? a : b != b ? b : a > b ? a : b;
+}
+template <class T>
 T limited(T a, T high) {
   return a != a ? a : std::fmin(std::fmax(a, T(0)), high);
 }
@@ -55,7 +59,7 @@ T floor_remainder(T a, T b) {
 template <class T>
 T silu_backward(T grad, T a) {
   const T s = T(1) / (T(1) + std::exp(-a));
-  return grad * s * (T(1) + a * (T(1) - s));
+  return grad * s * std::fma(a, T(1) - s, T(1));
 }
 template <class T>
 T gelu_backward(T grad, T a) {
@@ -66,10 +70,17 @@ T gelu_backward(T grad, T a) {
 template <class T>
 T gelu_tanh_backward(T grad, T a) {
   const T beta = T(0.79788456080286535588), kappa = T(0.044715);
-  const T t = std::tanh(beta * (a + kappa * (a * a * a)));
+  const T t = std::tanh(beta * std::fma(kappa, a * a * a, a));
   const T left = T(0.5) * a, right = T(1) + t;
-  const T inner = beta * (T(1) + T(3) * kappa * (a * a));
-  return grad * (T(0.5) * right + left * ((T(1) - t * t) * inner));
+  const T inner = beta * std::fma(T(3) * kappa, a * a, T(1));
+  return grad * (T(0.5) * right + left * std::fma(-t, t, T(1)) * inner);
+}
+
+template <class T>
+T mish_backward(T grad, T a) {
+  const T s = T(1) / (T(1) + std::exp(-a));
+  const T t = std::tanh(std::log1p(std::exp(a)));
+  return grad * std::fma(a * s, std::fma(-t, t, T(1)), t);
 }
 
 bool is_signed(DType dtype) { return info(dtype).dtype_class == DTypeClass::Signed; }
@@ -143,10 +154,81 @@ double math_result(F f, const double* x, bool single) {
     return static_cast<int64_t>(__VA_ARGS__);                                 \
   }
 #define OP(enumerator, ...) ScalarOpInfo{__VA_ARGS__},
-const std::array op_rows{
+constexpr std::array op_rows{
 #include "ir/ops.def"
 };
 #undef OP
+
+// ---- Rows are sound ------------------------------------------------------------------------------------------------
+
+constexpr bool is_name(std::string_view name) {
+  bool letters = !name.empty() && name[0] >= 'a' && name[0] <= 'z';
+  for (char c : name) letters = letters && ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_');
+  return letters;
+}
+
+// Holes are {0} to {arity - 1}, {T} and {f}; every operand is used.
+constexpr bool is_spelling(std::string_view text, int arity) {
+  if (text.empty()) return true;
+  unsigned used = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '{') continue;
+    if (i + 2 >= text.size() || text[i + 2] != '}') return false;
+    if (text[i + 1] == 'T' || text[i + 1] == 'f') continue;
+    if (text[i + 1] < '0' || text[i + 1] >= '0' + arity) return false;
+    used |= 1u << (text[i + 1] - '0');
+  }
+  return used == (1u << arity) - 1;
+}
+
+constexpr bool has_meaning(const ScalarOpInfo& row) {
+  if (row.rule == TypeRule::Cast) return true;
+  const bool real = row.eval_real != nullptr, integer = row.eval_integer != nullptr;
+  switch (row.types) {
+    case TypeSet::Floating:
+      return real && !integer;
+    case TypeSet::Integral:
+    case TypeSet::IntegralOrBool:
+      return integer && !real;
+    case TypeSet::Numeric:
+    case TypeSet::Any:
+      return real && integer;
+  }
+  return false;
+}
+
+constexpr bool has_arity(const ScalarOpInfo& row) {
+  switch (row.rule) {
+    case TypeRule::Cast:
+    case TypeRule::Identity:
+      return row.arity == 1;
+    case TypeRule::Select:
+      return row.arity == 3;
+    case TypeRule::Same:
+    case TypeRule::Predicate:
+      break;
+  }
+  if (row.traits.commutative || row.traits.associative) return row.arity == 2;
+  if (row.traits.idempotent || row.traits.maps_zero_to_zero) return row.arity == 1;
+  return row.arity >= 1 && row.arity <= 5;
+}
+
+// The number of the first row that is not sound, or of rows when all are: the compiler's message about the assertion
+// below names it.
+constexpr size_t first_unsound_row() {
+  for (size_t i = 0; i < op_rows.size(); ++i) {
+    const ScalarOpInfo& row = op_rows[i];
+    bool sound = is_name(row.name) && !row.doc.empty() && has_arity(row) && has_meaning(row);
+    for (std::string_view spelling : {row.cuda_real, row.cuda_integer, row.cpu_real, row.cpu_integer})
+      sound = sound && is_spelling(spelling, row.arity);
+    sound = sound && (row.sleef.empty() || row.traits.transcendental);
+    sound = sound && (row.aten.empty() || row.aten.find('.') != row.aten.npos);
+    for (size_t j = 0; j < i; ++j) sound = sound && op_rows[j].name != row.name;
+    if (!sound) return i;
+  }
+  return op_rows.size();
+}
+static_assert(first_unsound_row() == op_rows.size());
 
 }  // namespace
 

@@ -91,6 +91,19 @@ CXXI_FN T cxxi_div(T a, T b) {
   return a / b;
 }
 template <CXXI_NUMBER T>
+CXXI_FN T cxxi_larger(T a, T b) {
+  return a > b ? a : b;
+}
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_smaller(T a, T b) {
+  return a < b ? a : b;
+}
+// a + value * b * c, in the order in which ATen's CPU kernel multiplies (its CUDA kernel has another).
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_addcmul(T a, T b, T c, T value) {
+  return cxxi_fma(cxxi_mul(value, b), c, a);
+}
+template <CXXI_NUMBER T>
 CXXI_FN T cxxi_neg(T a) {
   return T(T(0) - a);
 }

@@ -364,7 +364,7 @@ inline V cxxi_gelu(V a) {
 }
 template <cxxi::real V>
 inline V cxxi_gelu_tanh(V a) {
-  const V inner = cxxi::number_like(a, 0.79788456080286535588) * (a + cxxi::number_like(a, 0.044715) * (a * a * a));
+  const V inner = cxxi::number_like(a, 0.79788456080286535588) * cxxi::fused(cxxi::number_like(a, 0.044715), a * a * a, a);
   return cxxi::number_like(a, 0.5) * a * (1 + cxxi::tanh(inner));
 }
 template <cxxi::real V>
@@ -401,12 +401,12 @@ inline V cxxi_sigmoid_backward(V a, V b) {
 }
 template <cxxi::real V>
 inline V cxxi_tanh_backward(V a, V b) {
-  return a * (1 - b * b);
+  return a * cxxi::fused(-b, b, cxxi::number_like(b, 1));
 }
 template <cxxi::real V>
 inline V cxxi_silu_backward(V a, V b) {
   const V s = 1 / (1 + cxxi::exp(-b));
-  return a * s * (1 + b * (1 - s));
+  return a * s * cxxi::fused(b, 1 - s, cxxi::number_like(b, 1));
 }
 template <cxxi::real V>
 inline V cxxi_gelu_backward(V a, V b) {
@@ -417,8 +417,9 @@ inline V cxxi_gelu_backward(V a, V b) {
 template <cxxi::real V>
 inline V cxxi_gelu_tanh_backward(V a, V b) {
   const V beta = cxxi::number_like(b, 0.79788456080286535588), kappa = cxxi::number_like(b, 0.044715);
-  const V t = cxxi::tanh(beta * (b + kappa * (b * b * b)));
+  const V one = cxxi::number_like(b, 1);
+  const V t = cxxi::tanh(beta * cxxi::fused(kappa, b * b * b, b));
   const V left = cxxi::number_like(b, 0.5) * b, right = 1 + t;
-  const V inner = beta * (1 + 3 * kappa * (b * b));
-  return a * (cxxi::number_like(b, 0.5) * right + left * ((1 - t * t) * inner));
+  const V inner = beta * cxxi::fused(3 * kappa, b * b, one);
+  return a * (cxxi::number_like(b, 0.5) * right + left * cxxi::fused(-t, t, one) * inner);
 }

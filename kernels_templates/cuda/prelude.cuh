@@ -185,6 +185,8 @@ CXXI_PRIMITIVE(real_fmod, fmodf, fmod)
 CXXI_PRIMITIVE(real_pow, powf, pow)
 CXXI_PRIMITIVE(atan2, atan2f, atan2)
 CXXI_PRIMITIVE(hypot, hypotf, hypot)
+CXXI_PRIMITIVE(larger, fmaxf, fmax)
+CXXI_PRIMITIVE(smaller, fminf, fmin)
 #undef CXXI_PRIMITIVE
 
 CXXI_FN float cxxi_fma(float a, float b, float c) { return fmaf(a, b, c); }
@@ -230,6 +232,19 @@ CXXI_FN T cxxi_fma(T a, T b, T c) {
 template <class T>
 CXXI_FN T cxxi_div(T a, T b) {
   return a / b;
+}
+template <class T>
+CXXI_FN T cxxi_larger(T a, T b) {
+  return a > b ? a : b;
+}
+template <class T>
+CXXI_FN T cxxi_smaller(T a, T b) {
+  return a < b ? a : b;
+}
+// a + value * b * c, in the order in which ATen's CUDA kernel multiplies (its CPU kernel has another).
+template <class T>
+CXXI_FN T cxxi_addcmul(T a, T b, T c, T value) {
+  return value == T(1) ? cxxi_fma(b, c, a) : cxxi_fma(value, cxxi_mul(b, c), a);
 }
 
 #include "shared/scalar_math.h"

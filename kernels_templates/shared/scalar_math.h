@@ -2,6 +2,9 @@
 // cxxi_mul, ...), templates over the compute type. Spelled as ATen's kernels compute them, so that contraction inside an
 // op happens as there; an op that would end in a plain product ends in cxxi_mul, which never contracts into the next op.
 //
+// Where ATen's kernels contract on every target, cxxi_fma says so; what is written with operators may be contracted by
+// nvcc (and so by NVRTC) and is not by the host compiler.
+//
 // CXXI_FN is defined by the prelude, and CXXI_NUMBER where a target overloads these functions for vectors (a concept that
 // vectors do not meet). No headers are included: NVRTC and the host compiler see this text alone.
 #ifndef CXXI_NUMBER
@@ -89,14 +92,14 @@ CXXI_FN T cxxi_real_trunc_div(T a, T b) {
   return cxxi_trunc(a / b);
 }
 
-// ---- Minimum, maximum, clamp: NaN propagates -------------------------------------------------------------------------
+// ---- Minimum, maximum, clamp: NaN propagates; of two zeros, the one that the target's instruction gives -------------------------------------------------------------------------
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_maximum(T a, T b) {
-  return a != a ? a : b != b ? b : a > b ? a : b;
+  return a != a ? a : b != b ? b : cxxi_larger(a, b);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_minimum(T a, T b) {
-  return a != a ? a : b != b ? b : a < b ? a : b;
+  return a != a ? a : b != b ? b : cxxi_smaller(a, b);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_clamp_min(T a, T b) {
@@ -111,22 +114,15 @@ CXXI_FN T cxxi_clamp(T a, T low, T high) {
   if (a != a) return a;
   if (low != low) return low;
   if (high != high) return high;
-  const T raised = a < low ? low : a;
-  return raised > high ? high : raised;
-}
-template <CXXI_NUMBER T>
-CXXI_FN T cxxi_hardtanh(T a, T low, T high) {
-  if (a != a) return a;
-  const T raised = a < low ? low : a;
-  return raised > high ? high : raised;
+  return cxxi_smaller(cxxi_larger(a, low), high);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_fmax(T a, T b) {
-  return a != a ? b : b != b ? a : a > b ? a : b;
+  return a != a ? b : b != b ? a : cxxi_larger(a, b);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_fmin(T a, T b) {
-  return a != a ? b : b != b ? a : a < b ? a : b;
+  return a != a ? b : b != b ? a : cxxi_smaller(a, b);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_sign(T a) {
@@ -138,7 +134,7 @@ CXXI_FN T cxxi_threshold(T a, T threshold, T value) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_relu(T a) {
-  return a != a ? a : a < T(0) ? T(0) : a;
+  return a != a ? a : cxxi_larger(a, T(0));
 }
 
 // ---- Logic -----------------------------------------------------------------------------------------------------------
@@ -198,10 +194,6 @@ CXXI_FN T cxxi_sub_alpha(T a, T b, T alpha) {
   return cxxi_fma(T(-alpha), b, a);
 }
 template <CXXI_NUMBER T>
-CXXI_FN T cxxi_addcmul(T a, T b, T c, T value) {
-  return value == T(1) ? cxxi_fma(b, c, a) : cxxi_fma(value, cxxi_mul(b, c), a);
-}
-template <CXXI_NUMBER T>
 CXXI_FN T cxxi_addcdiv(T a, T b, T c, T value) {
   return cxxi_fma(value, b / c, a);
 }
@@ -226,7 +218,7 @@ CXXI_FN T cxxi_gelu(T a) {
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_gelu_tanh(T a) {
   const T cube = a * a * a;
-  const T inner = T(0.79788456080286535588) * (a + T(0.044715) * cube);
+  const T inner = T(0.79788456080286535588) * cxxi_fma(T(0.044715), cube, a);
   return cxxi_mul(T(0.5) * a, T(1) + cxxi_tanh(inner));
 }
 template <CXXI_NUMBER T>
@@ -248,20 +240,15 @@ CXXI_FN T cxxi_leaky_relu(T a, T slope) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_hardsigmoid(T a) {
-  return cxxi_mul(cxxi_hardtanh(a + T(3), T(0), T(6)), T(1.0 / 6.0));
+  return cxxi_mul(cxxi_clamp(a + T(3), T(0), T(6)), T(1.0f / 6.0f));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_hardswish(T a) {
-  return cxxi_mul(a * cxxi_hardtanh(a + T(3), T(0), T(6)), T(1.0 / 6.0));
+  return cxxi_mul(a * cxxi_clamp(a + T(3), T(0), T(6)), T(1.0f / 6.0f));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_log_sigmoid(T a) {
   return cxxi_minimum(T(0), a) - cxxi_log1p(cxxi_exp(-cxxi_abs(a)));
-}
-
-template <CXXI_NUMBER T>
-CXXI_FN T cxxi_prelu(T a, T weight) {
-  return a > T(0) ? a : cxxi_mul(weight, a);
 }
 
 // ---- Logarithms and the like that guard a special case ------------------------------------------------------------------
@@ -293,18 +280,18 @@ CXXI_FN T cxxi_sigmoid_backward(T grad, T out) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_tanh_backward(T grad, T out) {
-  return cxxi_mul(grad, T(1) - out * out);
+  return cxxi_mul(grad, cxxi_fma(-out, out, T(1)));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_silu_backward(T grad, T a) {
   const T s = T(1) / (T(1) + cxxi_exp(-a));
-  return cxxi_mul(grad * s, T(1) + a * (T(1) - s));
+  return cxxi_mul(grad * s, cxxi_fma(a, T(1) - s, T(1)));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_mish_backward(T grad, T a) {
   const T s = T(1) / (T(1) + cxxi_exp(-a));
   const T t = cxxi_tanh(cxxi_log1p(cxxi_exp(a)));
-  return cxxi_mul(grad, t + a * s * (T(1) - t * t));
+  return cxxi_mul(grad, cxxi_fma(a * s, cxxi_fma(-t, t, T(1)), t));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_gelu_backward(T grad, T a) {
@@ -316,11 +303,11 @@ template <CXXI_NUMBER T>
 CXXI_FN T cxxi_gelu_tanh_backward(T grad, T a) {
   const T beta = T(0.79788456080286535588), kappa = T(0.044715);
   const T square = a * a;
-  const T t = cxxi_tanh(beta * (a + kappa * (square * a)));
+  const T t = cxxi_tanh(beta * cxxi_fma(kappa, square * a, a));
   const T left = T(0.5) * a, right = T(1) + t;
   const T left_derivative = T(0.5) * right;
-  const T tanh_derivative = T(1) - t * t;
-  const T inner_derivative = beta * (T(1) + T(3) * kappa * square);
+  const T tanh_derivative = cxxi_fma(-t, t, T(1));
+  const T inner_derivative = beta * cxxi_fma(T(3) * kappa, square, T(1));
   return cxxi_mul(grad, left_derivative + left * tanh_derivative * inner_derivative);
 }
 template <CXXI_NUMBER T>
@@ -337,7 +324,7 @@ CXXI_FN T cxxi_leaky_relu_backward(T grad, T a, T slope) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_hardsigmoid_backward(T grad, T a) {
-  return a > T(-3) && a < T(3) ? cxxi_mul(grad, T(1.0 / 6.0)) : T(0);
+  return a > T(-3) && a < T(3) ? cxxi_mul(grad, T(1.0f / 6.0f)) : T(0);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_hardswish_backward(T grad, T a) {

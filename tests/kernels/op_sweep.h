@@ -127,6 +127,7 @@ inline double tolerance(ScalarOp op) {
   if (info(op).traits.transcendental) return 8;
   switch (op) {
     case ScalarOp::Rsqrt:
+    case ScalarOp::Addcmul:  // each target multiplies in the order of its kernels in eager
     case ScalarOp::Addcdiv:
     case ScalarOp::Hardsigmoid:
     case ScalarOp::Hardswish:
@@ -148,7 +149,7 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
   if (tolerance(op) == 0)
     return e == f && (op == ScalarOp::Maximum || op == ScalarOp::Minimum || op == ScalarOp::Fmax ||
                       op == ScalarOp::Fmin || op == ScalarOp::Clamp || op == ScalarOp::ClampMin ||
-                      op == ScalarOp::ClampMax || op == ScalarOp::Hardtanh || op == ScalarOp::Sign);
+                      op == ScalarOp::ClampMax || op == ScalarOp::Sign);
   // Sums inside a composed function may cancel: the error is relative to the operands.
   double largest = 0;
   for (const Scalar& s : operands) largest = std::max(largest, std::fabs(s.as_real()));

@@ -5,7 +5,7 @@ import random
 
 import pytest
 import torch
-from compare import assert_as_good_as_eager, to_double
+from compare import assert_as_good_as_eager, nudged, to_double
 
 PROGRAMS = 50
 
@@ -55,6 +55,7 @@ def test_random_program(number, device):
     inputs = [torch.randn(shape).to(device, dtype) for _ in range(2)]
     try:
         actual = torch.compile(fn, backend="cxxinductor")(*inputs)
-        assert_as_good_as_eager(actual, fn(*inputs), fn(*to_double(inputs)), factor=4.0)
+        also = [fn(*nudged(inputs, seed + run)) for run in range(4)]
+        assert_as_good_as_eager(actual, fn(*inputs), fn(*to_double(inputs)), factor=8.0, also=also)
     except Exception as error:
         raise AssertionError(f"CXXINDUCTOR_FUZZ_SEED={seed} (program 0 of that seed), shape {shape}, {dtype}: {error}") from error

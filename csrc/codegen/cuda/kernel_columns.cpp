@@ -59,7 +59,8 @@ void CudaKernelEmitter::emit_columns() {
     out_.line("const cxxi_index {} = {};", variable(vector_var_), place);
   }
   if (!whole_groups())
-    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
+              integer(width_));
   int64_t shared = 0;
   for (const Stmt& s : kernel_.region.body) {
     const auto* reduce = s.as<loops::Reduce>();
@@ -68,7 +69,8 @@ void CudaKernelEmitter::emit_columns() {
     shared = std::max(shared, states * state_bytes(*reduce, stmt(reduce->operand).dtype));
   }
   if (shared > kSharedBytes)
-    throw_unsupported("kernel {} needs {} bytes of shared memory a block, {} are there", kernel_.name, shared, kSharedBytes);
+    throw_unsupported("kernel {} needs {} bytes of shared memory a block, {} are there", kernel_.name, shared,
+                      kSharedBytes);
   if (shared > 0) out_.line("__shared__ uint4 cxxi_shared[{}];", (shared + 15) / 16);
   for (const plan::Segment& segment : kernel_.segments) emit_column_segment(segment);
 }
@@ -156,7 +158,8 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
       kept_.insert(id.index());
       out_.line("{} w{}[{}];", type, id.index(), width_);
       out_.line("#pragma unroll");
-      out_.line("for (int e = 0; e < {0}; ++e) w{1}[e] = cxxi_cast<{2}>(r{1}[e].result<0>());", width_, id.index(), type);
+      out_.line("for (int e = 0; e < {0}; ++e) w{1}[e] = cxxi_cast<{2}>(r{1}[e].result<0>());", width_, id.index(),
+                type);
     } else {
       out_.line("const {0} v{1} = cxxi_cast<{0}>(r{1}[0].result<0>());", type, id.index());
     }

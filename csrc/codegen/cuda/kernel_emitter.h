@@ -1,8 +1,9 @@
-// One kernel's text for CUDA: the threads of its mapping around statements that are emitted once. Internal to codegen/cuda.
+// One kernel's text for CUDA: the threads of its mapping around statements that are emitted once. Internal to
+// codegen/cuda.
 //
-// Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width), p<parameter>,
-// v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value kept across sweeps, q<statement>
-// the operands of a reduction in one group, r<statement> its state.
+// Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
+// p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
+// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -39,13 +40,13 @@ class CudaKernelEmitter {
 
   // What surrounds the statements that are being emitted.
   struct Body {
-    bool lanes = false;         // groups of width_ lanes
-    std::string count;          // lanes of the group that exist; empty: all of them
-    std::string side_effects;   // who may store and check; empty: every thread
-    std::string slot;           // entry of the arrays of loaded groups: "[u]"; empty: they are no arrays
-    std::string item;           // entry of the Resident arrays: "[k]"
-    std::string position;       // of the group's first element in the row, for reductions
-    loops::VarSet running;      // variables that the segment runs over
+    bool lanes = false;        // groups of width_ lanes
+    std::string count;         // lanes of the group that exist; empty: all of them
+    std::string side_effects;  // who may store and check; empty: every thread
+    std::string slot;          // entry of the arrays of loaded groups: "[u]"; empty: they are no arrays
+    std::string item;          // entry of the Resident arrays: "[k]"
+    std::string position;      // of the group's first element in the row, for reductions
+    loops::VarSet running;     // variables that the segment runs over
   };
 
   // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_columns.cpp).
@@ -98,9 +99,7 @@ class CudaKernelEmitter {
 
   const Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
   bool has_lanes(const Stmt& s) const { return width_ > 1 && vector_var_.valid() && s.vars.contains(vector_var_); }
-  bool is_wide(StmtId id) const {
-    return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector;
-  }
+  bool is_wide(StmtId id) const { return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector; }
   bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
   bool resident(StmtId id) const { return kernel_.homes[id] == plan::Home::Resident; }
   std::string variable(VarId v) const;
@@ -121,9 +120,9 @@ class CudaKernelEmitter {
   TextWriter& out_;
   VarId vector_var_;
   int width_ = 1;
-  bool marked_ = false;  // a #line is in force
-  bool columns_ = false;  // values that do not vary over the row are arrays over the lanes
-  bool dead_rows_ = false;  // rows (Columns: columns) past the end have threads
+  bool marked_ = false;        // a #line is in force
+  bool columns_ = false;       // values that do not vary over the row are arrays over the lanes
+  bool dead_rows_ = false;     // rows (Columns: columns) past the end have threads
   std::set<uint32_t> early_;   // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;  // loads that are read from a shared tile
   std::set<uint32_t> here_;    // statements of the current segment

@@ -31,10 +31,18 @@ bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
 void CudaKernelEmitter::emit() {
   emit_signature();
   switch (kernel_.mapping.kind) {
-    case plan::MappingKind::Pointwise: emit_pointwise(); break;
-    case plan::MappingKind::Rows: emit_rows(); break;
-    case plan::MappingKind::Columns: emit_columns(); break;
-    case plan::MappingKind::Tiles: emit_tiles(); break;
+    case plan::MappingKind::Pointwise:
+      emit_pointwise();
+      break;
+    case plan::MappingKind::Rows:
+      emit_rows();
+      break;
+    case plan::MappingKind::Columns:
+      emit_columns();
+      break;
+    case plan::MappingKind::Tiles:
+      emit_tiles();
+      break;
   }
   close();
 }
@@ -43,7 +51,8 @@ void CudaKernelEmitter::emit_signature() {
   std::vector<std::string> arguments;
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
     const plan::Param& param = kernel_.params[i];
-    arguments.push_back(fmt::format("{}{}* __restrict__ p{}", param.written ? "" : "const ", cuda_type(param.dtype), i));
+    arguments.push_back(
+        fmt::format("{}{}* __restrict__ p{}", param.written ? "" : "const ", cuda_type(param.dtype), i));
   }
   for (const std::string& symbol : kernel_.symbols)
     arguments.push_back("long long a" + expression(sym::Expr::symbol(symbol), false).substr(1));
@@ -105,12 +114,14 @@ void CudaKernelEmitter::emit_pointwise() {
   const int unroll = mapping.unroll;
   out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
   const auto enter = [&] {
-    const std::string block = unroll > 1 ? fmt::format("(cxxi_uint(blockIdx.x) * {} + u)", unroll) : "cxxi_uint(blockIdx.x)";
+    const std::string block =
+        unroll > 1 ? fmt::format("(cxxi_uint(blockIdx.x) * {} + u)", unroll) : "cxxi_uint(blockIdx.x)";
     out_.line("const cxxi_uint cxxi_number = {} * {} + threadIdx.x;", block, mapping.block_threads);
     open("if (cxxi_number < cxxi_groups) {");
     decode("cxxi_number", mapping.space, width_);
     if (!body.count.empty())
-      out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+      out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
+                integer(width_));
   };
   if (unroll == 1) {
     enter();
@@ -155,7 +166,8 @@ void CudaKernelEmitter::emit_tiles() {
     bytes += more;
     staged.push_back(id);
   }
-  for (StmtId id : staged) out_.line("__shared__ {} t{}[{}][{}];", cuda_type(stmt(id).dtype), id.index(), tile, tile + 1);
+  for (StmtId id : staged)
+    out_.line("__shared__ {} t{}[{}][{}];", cuda_type(stmt(id).dtype), id.index(), tile, tile + 1);
   const auto tiles = [&](VarId v) {
     return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.facts), false);
   };
@@ -173,7 +185,8 @@ void CudaKernelEmitter::emit_tiles() {
   const auto enter = [&](VarId fast, VarId slow, std::string_view fast_start, std::string_view slow_start) {
     out_.line("#pragma unroll");
     open(fmt::format("for (int k = 0; k < {}; k += {}) {{", tile, step));
-    out_.line("const cxxi_index {} = {} + cxxi_x, {} = {} + cxxi_y + k;", variable(fast), fast_start, variable(slow), slow_start);
+    out_.line("const cxxi_index {} = {} + cxxi_x, {} = {} + cxxi_y + k;", variable(fast), fast_start, variable(slow),
+              slow_start);
     open(fmt::format("if ({} < {} && {} < {}) {{", variable(fast), extent(fast), variable(slow), extent(slow)));
   };
   Body body;

@@ -44,8 +44,8 @@ void CudaKernelEmitter::emit_rows() {
 void CudaKernelEmitter::emit_row_start() {
   const plan::Mapping& mapping = kernel_.mapping;
   const int threads = mapping.threads_per_row, rows = mapping.rows_per_block;
-  CXXI_CHECK(threads <= 32 || mapping.block_threads % 32 == 0, "{}: rows of {} threads in blocks of {}", kernel_.name, threads,
-             mapping.block_threads);
+  CXXI_CHECK(threads <= 32 || mapping.block_threads % 32 == 0, "{}: rows of {} threads in blocks of {}", kernel_.name,
+             threads, mapping.block_threads);
   sym::Expr count = 1;
   for (VarId v : mapping.space) count = count * kernel_.region.vars[v].extent;
   dead_rows_ = rows > 1 && !proven_multiple(count, rows);
@@ -102,7 +102,8 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
   const std::vector<VarId>& row = kernel_.mapping.row;
   decode("cxxi_number", row, width_);
   if (!body.count.empty())
-    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_), integer(width_));
+    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
+              integer(width_));
   if (loading) {
     emit_early_loads(early, body);
     return;
@@ -113,7 +114,8 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
   });
   if (positions) {
     std::string text = row.empty() ? "0" : variable(row[0]);
-    for (size_t d = 1; d < row.size(); ++d) text = fmt::format("({}) * {} + {}", text, extent(row[d]), variable(row[d]));
+    for (size_t d = 1; d < row.size(); ++d)
+      text = fmt::format("({}) * {} + {}", text, extent(row[d]), variable(row[d]));
     out_.line("const long long cxxi_position = {};", text);
   }
   emit_body(segment.stmts, body);
@@ -128,8 +130,8 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   }
   CXXI_CHECK(groups.is_constant(), "{}: a resident row has no constant length", kernel_.name);
   const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
-  CXXI_CHECK(int64_t{items} * threads >= groups.constant(), "{}: {} threads with {} items cannot hold {} groups", kernel_.name,
-             threads, items, groups.constant());
+  CXXI_CHECK(int64_t{items} * threads >= groups.constant(), "{}: {} threads with {} items cannot hold {} groups",
+             kernel_.name, threads, items, groups.constant());
   std::string guard = dead_rows_ ? "cxxi_live" : "";
   if (int64_t{items} * threads != groups.constant())
     guard += fmt::format("{}cxxi_number < {}u", guard.empty() ? "" : " && ", groups.constant());
@@ -252,7 +254,8 @@ void CudaKernelEmitter::join_row(const std::vector<StmtId>& reduces) {
   }
   for (StmtId id : reduces) {
     const Stmt& s = stmt(id);
-    out_.line("const {0} v{1} = cxxi_cast<{0}>(r{1}.result<0>());{2}", cuda_type(s.dtype), id.index(), origin_comment(s));
+    out_.line("const {0} v{1} = cxxi_cast<{0}>(r{1}.result<0>());{2}", cuda_type(s.dtype), id.index(),
+              origin_comment(s));
   }
 }
 

@@ -158,7 +158,8 @@ std::vector<plan::StmtId> CudaKernelEmitter::early_loads(const std::vector<StmtI
 void CudaKernelEmitter::emit_early_loads(const std::vector<StmtId>& loads, const Body& body) {
   for (StmtId id : loads) {
     const auto& load = *stmt(id).as<loops::Load>();
-    const std::string to = resident(id) ? fmt::format("w{}{}", id.index(), body.item) : fmt::format("g{}{}", id.index(), body.slot);
+    const std::string to =
+        resident(id) ? fmt::format("w{}{}", id.index(), body.item) : fmt::format("g{}{}", id.index(), body.slot);
     if (is_wide(id)) {
       out_.line("{} = {};", to, wide_load(id, load, body));
     } else if (has_lanes(stmt(id))) {
@@ -200,7 +201,8 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
     if (is_wide(id)) {
       if (const auto* load = s.as<loops::Load>(); load && !early_.count(id.index())) {
         mark_origin(s);
-        const std::string to = resident(id) ? fmt::format("w{}{}", id.index(), body.item) : fmt::format("const {} g{}", storage(id), id.index());
+        const std::string to = resident(id) ? fmt::format("w{}{}", id.index(), body.item)
+                                            : fmt::format("const {} g{}", storage(id), id.index());
         out_.line("{} = {};{}", to, wide_load(id, *load, body), origin_comment(s));
       }
       continue;
@@ -208,9 +210,10 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
     if (!has_lanes(s) && !s.as<loops::Reduce>()) emit_statement(id, body);
   }
   const bool any_lanes = body.lanes && std::any_of(stmts.begin(), stmts.end(), [&](StmtId id) {
-    const auto* reduce = stmt(id).as<loops::Reduce>();
-    return has_lanes(stmt(id)) || (reduce && (reduce->over.contains(vector_var_) || has_lanes(stmt(reduce->operand))));
-  });
+                           const auto* reduce = stmt(id).as<loops::Reduce>();
+                           return has_lanes(stmt(id)) ||
+                                  (reduce && (reduce->over.contains(vector_var_) || has_lanes(stmt(reduce->operand))));
+                         });
   if (any_lanes) emit_lanes(stmts, body);
   emit_after_lanes(stmts, body);
   unmark_origin();
@@ -256,8 +259,9 @@ void CudaKernelEmitter::emit_after_lanes(const std::vector<StmtId>& stmts, const
           join({body.side_effects, once_condition(s.vars, body), store->mask.valid() ? value_name(store->mask) : "",
                 range_condition(kernel_.offsets[id])});
       const bool part = !body.count.empty();
-      const std::string call = fmt::format("cxxi_store_{}<{}, {}>({}, g{}{});", part ? "part" : "group", width_,
-                                           variant_.vectorized, address(id, false), id.index(), part ? ", " + body.count : "");
+      const std::string call =
+          fmt::format("cxxi_store_{}<{}, {}>({}, g{}{});", part ? "part" : "group", width_, variant_.vectorized,
+                      address(id, false), id.index(), part ? ", " + body.count : "");
       out_.line("{}", guarded(condition, call));
     }
   }
@@ -318,7 +322,11 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
                                          : cuda_apply(op, stmt(apply->operands.at(typed)).dtype, operands));
   } else if (const auto* project = s.as<loops::Project>()) {
     const bool array = columns_;
-    assign(id, fmt::format("r{}{}.result<{}>()", project->of.index(), !array ? "" : lane ? "[e]" : "[0]", project->result));
+    assign(id, fmt::format("r{}{}.result<{}>()", project->of.index(),
+                           !array ? ""
+                           : lane ? "[e]"
+                                  : "[0]",
+                           project->result));
   }
   keep(id, body);
 }
@@ -328,7 +336,8 @@ void CudaKernelEmitter::keep(StmtId id, const Body& body) {
   const bool lane = has_lanes(stmt(id));
   if (resident(id)) {
     const std::string entry = fmt::format("w{}{}", id.index(), body.item);
-    out_.line("{}", lane ? fmt::format("{}.set(e, {});", entry, value_name(id)) : fmt::format("{} = {};", entry, value_name(id)));
+    out_.line("{}", lane ? fmt::format("{}.set(e, {});", entry, value_name(id))
+                         : fmt::format("{} = {};", entry, value_name(id)));
   } else if (lane && kept_.count(id.index())) {
     out_.line("w{}[e] = {};", id.index(), value_name(id));
   }
@@ -346,8 +355,8 @@ std::string CudaKernelEmitter::scalar_load(StmtId id, const loops::Load& load, c
 
 std::string CudaKernelEmitter::wide_load(StmtId id, const loops::Load& load, const Body& body) const {
   const bool part = !body.count.empty();
-  const std::string call = fmt::format("cxxi_load_{}<{}, {}>({}{})", part ? "part" : "group", width_, variant_.vectorized,
-                                       address(id, false), part ? ", " + body.count : "");
+  const std::string call = fmt::format("cxxi_load_{}<{}, {}>({}{})", part ? "part" : "group", width_,
+                                       variant_.vectorized, address(id, false), part ? ", " + body.count : "");
   const std::string condition =
       join({load.mask.valid() ? value_name(load.mask) : "", range_condition(kernel_.offsets[id])});
   if (condition.empty()) return call;
@@ -395,7 +404,8 @@ void CudaKernelEmitter::emit_check(StmtId id, const loops::Check& check, const B
   const std::string index = value_name(check.index), bound = wide_expression(check.bound, lane);
   const std::string condition = join({body.side_effects, once_condition(s.vars, body), lane ? lane_condition(body) : "",
                                       fmt::format("!cxxi_within({}, {})", index, bound)});
-  out_.line("if ({}) cxxi_report(cxxi_record, {}, {}, {});  // {}", condition, id.index(), index, bound, one_line(check.what));
+  out_.line("if ({}) cxxi_report(cxxi_record, {}, {}, {});  // {}", condition, id.index(), index, bound,
+            one_line(check.what));
 }
 
 // Reductions take compute types, any and all take truth values.
@@ -423,8 +433,8 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
     call = fmt::format("r{}[{}].update({}, {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
                        position);
   } else if (body.lanes && (reduce.over.contains(vector_var_) || has_lanes(stmt(reduce.operand)))) {
-    call = fmt::format("r{}.update(q{}, {}, {});", id.index(), id.index(), body.count.empty() ? std::to_string(width_) : body.count,
-                       position);
+    call = fmt::format("r{}.update(q{}, {}, {});", id.index(), id.index(),
+                       body.count.empty() ? std::to_string(width_) : body.count, position);
   } else {
     call = fmt::format("r{}.update({}, {});", id.index(), value, position);
   }

@@ -8,23 +8,39 @@ namespace cxxinductor::codegen {
 
 std::string_view cuda_type(DType dtype) {
   switch (dtype) {
-    case DType::F64: return "double";
-    case DType::F32: return "float";
-    case DType::F16: return "cxxi_f16";
-    case DType::BF16: return "cxxi_bf16";
-    case DType::F8E4M3FN: return "cxxi_f8e4m3fn";
-    case DType::F8E5M2: return "cxxi_f8e5m2";
-    case DType::I8: return "signed char";
-    case DType::I16: return "short";
-    case DType::I32: return "int";
-    case DType::I64: return "long long";
-    case DType::U8: return "unsigned char";
-    case DType::U16: return "unsigned short";
-    case DType::U32: return "unsigned int";
-    case DType::U64: return "unsigned long long";
-    case DType::Bool: return "bool";
+    case DType::F64:
+      return "double";
+    case DType::F32:
+      return "float";
+    case DType::F16:
+      return "cxxi_f16";
+    case DType::BF16:
+      return "cxxi_bf16";
+    case DType::F8E4M3FN:
+      return "cxxi_f8e4m3fn";
+    case DType::F8E5M2:
+      return "cxxi_f8e5m2";
+    case DType::I8:
+      return "signed char";
+    case DType::I16:
+      return "short";
+    case DType::I32:
+      return "int";
+    case DType::I64:
+      return "long long";
+    case DType::U8:
+      return "unsigned char";
+    case DType::U16:
+      return "unsigned short";
+    case DType::U32:
+      return "unsigned int";
+    case DType::U64:
+      return "unsigned long long";
+    case DType::Bool:
+      return "bool";
     case DType::C64:
-    case DType::C128: break;
+    case DType::C128:
+      break;
   }
   throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
 }
@@ -55,7 +71,8 @@ std::string cuda_literal(const Scalar& value) {
   if (dtype == DType::U32) return fmt::format("{}u", static_cast<uint32_t>(value.integer()));
   // The smallest i64 and i32 have no literals of their own.
   if (dtype == DType::I64) {
-    return value.integer() > INT64_MIN ? fmt::format("{}LL", value.integer()) : fmt::format("({}LL - 1)", INT64_MIN + 1);
+    return value.integer() > INT64_MIN ? fmt::format("{}LL", value.integer())
+                                       : fmt::format("({}LL - 1)", INT64_MIN + 1);
   }
   if (dtype == DType::I32) {
     return value.integer() > INT32_MIN ? fmt::format("{}", value.integer()) : fmt::format("({} - 1)", INT32_MIN + 1);
@@ -83,15 +100,24 @@ std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<st
 std::string cuda_state(Reduction reduction, DType operand) {
   const std::string_view type = cuda_type(compute_type(operand));
   switch (reduction) {
-    case Reduction::Sum: return fmt::format("cxxi_sum<{}>", type);
-    case Reduction::Prod: return fmt::format("cxxi_prod<{}>", type);
-    case Reduction::Max: return fmt::format("cxxi_max<{}>", type);
-    case Reduction::Min: return fmt::format("cxxi_min<{}>", type);
-    case Reduction::Any: return "cxxi_any";
-    case Reduction::All: return "cxxi_all";
-    case Reduction::ArgMax: return fmt::format("cxxi_argmax<{}>", type);
-    case Reduction::ArgMin: return fmt::format("cxxi_argmin<{}>", type);
-    case Reduction::Welford: return fmt::format("cxxi_welford<{}>", type);
+    case Reduction::Sum:
+      return fmt::format("cxxi_sum<{}>", type);
+    case Reduction::Prod:
+      return fmt::format("cxxi_prod<{}>", type);
+    case Reduction::Max:
+      return fmt::format("cxxi_max<{}>", type);
+    case Reduction::Min:
+      return fmt::format("cxxi_min<{}>", type);
+    case Reduction::Any:
+      return "cxxi_any";
+    case Reduction::All:
+      return "cxxi_all";
+    case Reduction::ArgMax:
+      return fmt::format("cxxi_argmax<{}>", type);
+    case Reduction::ArgMin:
+      return fmt::format("cxxi_argmin<{}>", type);
+    case Reduction::Welford:
+      return fmt::format("cxxi_welford<{}>", type);
   }
   throw_internal("no such reduction");
 }

@@ -40,13 +40,14 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 
 }  // namespace
 
-CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch, const std::string& what,
-                                DiskCache* cache) {
+CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
+                                const std::string& what, DiskCache* cache) {
   std::string key = "cubin\nnvrtc " + nvrtc.version() + "\n" + arch;
   for (const std::string& option : Nvrtc::options()) key += "\n" + option;
   key += "\n" + without_origins(source);
   if (cache) {
-    if (const auto bytes = cache->get(key)) return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
+    if (const auto bytes = cache->get(key))
+      return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
   }
   CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what).cubin, false};
   if (cache) cache->put(key, out.cubin);
@@ -56,7 +57,8 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
 // Everything that a launch needs, without a look at the plan.
 class CudaKernelProvider::Kernel : public LoadedKernel {
  public:
-  Kernel(const CudaKernelProvider& provider, std::string name, CudaFunction function, const CudaUnitSource& source, void* record)
+  Kernel(const CudaKernelProvider& provider, std::string name, CudaFunction function, const CudaUnitSource& source,
+         void* record)
       : provider_(provider),
         name_(std::move(name)),
         function_(function),
@@ -104,9 +106,14 @@ struct CudaKernelProvider::Unit {
   std::string cubin;
 };
 
-CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
-                                       CompilePool& pool, DiskCache* cache)
-    : target_(std::move(target)), emitter_(std::move(emitter)), nvrtc_(nvrtc), pool_(pool), cache_(cache), context_(driver, device) {}
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc,
+                                       CudaDriver& driver, CompilePool& pool, DiskCache* cache)
+    : target_(std::move(target)),
+      emitter_(std::move(emitter)),
+      nvrtc_(nvrtc),
+      pool_(pool),
+      cache_(cache),
+      context_(driver, device) {}
 CudaKernelProvider::~CudaKernelProvider() = default;
 
 CudaKernelProvider::Counters CudaKernelProvider::counters() const { return {compiled_.load(), from_cache_.load()}; }
@@ -151,7 +158,8 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
   for (const Unit& unit : units) {
     kernels_.push_back(make_kernel(unit));
-    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(), std::memory_order_release);
+    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),
+                                                                              std::memory_order_release);
   }
 }
 

@@ -1,8 +1,8 @@
-// Kernels of the CUDA target: a unit of source text a kernel and variant, compiled by NVRTC, cached as machine code, loaded
-// into the device's primary context. Emitting is the driver's to inject: the runtime knows no code generator.
+// Kernels of the CUDA target: a unit of source text a kernel and variant, compiled by NVRTC, cached as machine code,
+// loaded into the device's primary context. Emitting is the driver's to inject: the runtime knows no code generator.
 //
-// A failing check of a kernel (an index out of bounds) leaves a record in host memory; it is raised as a UserError by the
-// next launch of any kernel of the provider, or by raise_failed_checks.
+// A failing check of a kernel (an index out of bounds) leaves a record in host memory; it is raised as a UserError by
+// the next launch of any kernel of the provider, or by raise_failed_checks.
 #pragma once
 
 #include <atomic>
@@ -35,14 +35,14 @@ struct CompiledCubin {
   std::string cubin;
   bool from_cache = false;
 };
-CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch, const std::string& what,
-                                DiskCache* cache);
+CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
+                                const std::string& what, DiskCache* cache);
 
 class CudaKernelProvider : public KernelProvider {
  public:
   // All references must outlive the provider. cache may be null. device: ordinal of the plan's GPU.
-  CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver, CompilePool& pool,
-                     DiskCache* cache);
+  CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
+                     CompilePool& pool, DiskCache* cache);
   ~CudaKernelProvider() override;
 
   // Compiles and loads the variants that aligned inputs of ordinary size need. Called once, before get. The plan may go
@@ -73,9 +73,9 @@ class CudaKernelProvider : public KernelProvider {
   CudaContext context_;
   IdVector<plan::KernelId, plan::Kernel> plan_kernels_;
   OriginTable origins_;
-  CudaContext::Mapped records_;       // eight ints a kernel; null when no kernel checks
-  std::vector<uint32_t> checking_;    // kernels with records
-  std::mutex mutex_;                  // for kernels that are compiled late
+  CudaContext::Mapped records_;                           // eight ints a kernel; null when no kernel checks
+  std::vector<uint32_t> checking_;                        // kernels with records
+  std::mutex mutex_;                                      // for kernels that are compiled late
   std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
   std::vector<std::unique_ptr<Kernel>> kernels_;
   std::atomic<int> compiled_ = 0, from_cache_ = 0;

@@ -178,7 +178,8 @@ CudaFunction CudaContext::load(const std::string& cubin, const std::string& func
   CUfunction loaded = nullptr;
   cuda.check(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
   if (dynamic_shared_bytes > 48 * 1024)
-    cuda.check(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(dynamic_shared_bytes)),
+    cuda.check(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                  static_cast<int>(dynamic_shared_bytes)),
                "cuFuncSetAttribute", function);
   return loaded;
 }
@@ -189,9 +190,10 @@ void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, 
     throw_unsupported("kernel {} would need {} x {} blocks", what, grid_x, grid_y);
   const CudaDriver::Functions& cuda = driver_.functions();
   const Current current(cuda, state_->context);
-  const CUresult result = cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y),
-                                      1, static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
-                                      static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
+  const CUresult result =
+      cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y), 1,
+                  static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
+                  static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
   cuda.check(result, "cuLaunchKernel", what);
 }
 

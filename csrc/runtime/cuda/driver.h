@@ -48,8 +48,8 @@ class CudaContext {
 
   // Loads a module for the life of the context object.
   CudaFunction load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes);
-  void launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y, int64_t dynamic_shared_bytes,
-              void* stream, void** arguments, const std::string& what) const;
+  void launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y,
+              int64_t dynamic_shared_bytes, void* stream, void** arguments, const std::string& what) const;
 
   // Host memory that kernels write to; zeroed, never moved, freed with the context object.
   struct Mapped {

@@ -8,8 +8,8 @@ namespace cxxinductor::runtime {
 
 class DynamicLibrary {
  public:
-  // The first of these names or paths that opens. UserError with all the loader's messages when none does; `purpose` says
-  // what the library is for.
+  // The first of these names or paths that opens. UserError with all the loader's messages when none does; `purpose`
+  // says what the library is for.
   DynamicLibrary(const std::vector<std::string>& names, const std::string& purpose);
   void* find(const char* symbol) const;  // UserError when the library lacks it
   const std::string& path() const { return path_; }

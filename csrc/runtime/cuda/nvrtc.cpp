@@ -51,8 +51,8 @@ Nvrtc::~Nvrtc() = default;
 const std::string& Nvrtc::version() const { return version_; }
 
 const std::vector<std::string>& Nvrtc::options() {
-  // 177, 550: a coordinate that no access of a kernel needs, a value that no later segment reads. 186: comparing an unsigned
-  // with zero, which templates over all integers do.
+  // 177, 550: a coordinate that no access of a kernel needs, a value that no later segment reads. 186: comparing an
+  // unsigned with zero, which templates over all integers do.
   static const std::vector<std::string> all = {"--std=c++17", "--minimal", "--diag-suppress=177,186,550"};
   return all;
 }
@@ -66,7 +66,8 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
   for (const std::string& option : more_options) flags.push_back(option.c_str());
 
   nvrtcProgram created = nullptr;
-  nvrtc.check(nvrtc.create(&created, source.c_str(), (what + ".cu").c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram", what);
+  nvrtc.check(nvrtc.create(&created, source.c_str(), (what + ".cu").c_str(), 0, nullptr, nullptr), "nvrtcCreateProgram",
+              what);
   const auto destroy = [&nvrtc](nvrtcProgram program) { nvrtc.destroy(&program); };
   const std::unique_ptr<std::remove_pointer_t<nvrtcProgram>, decltype(destroy)> program(created, destroy);
   const nvrtcResult result = nvrtc.compile(program.get(), static_cast<int>(flags.size()), flags.data());
@@ -78,7 +79,8 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
   nvrtc.check(nvrtc.log(program.get(), out.log.data()), "nvrtcGetProgramLog", what);
   while (!out.log.empty() && (out.log.back() == '\0' || out.log.back() == '\n')) out.log.pop_back();
   if (result != NVRTC_SUCCESS)
-    throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.error_text(result), out.log);
+    throw_internal("NVRTC {} did not compile {} for {} ({}):\n{}", version_, what, arch, nvrtc.error_text(result),
+                   out.log);
   nvrtc.check(nvrtc.cubin_size(program.get(), &size), "nvrtcGetCUBINSize", what);
   out.cubin.resize(size);
   nvrtc.check(nvrtc.cubin(program.get(), out.cubin.data()), "nvrtcGetCUBIN", what);

@@ -42,8 +42,9 @@ void bind_parameters(Kernel& kernel, const loops::Program& program, std::vector<
   }
 }
 
-// Symbols of extents and body that are neither variables nor statements.
-std::vector<std::string> collect_symbols(const FlatRegion& flat) {
+// Symbols of extents, body and the bound on indices that are neither variables nor statements. A gather's source may have
+// sizes that nothing else in the kernel mentions.
+std::vector<std::string> collect_symbols(const FlatRegion& flat, Expr index_limit) {
   std::set<std::string, std::less<>> variables, found;
   for (const loops::Var& var : flat.region.vars) variables.insert(var.name);
   auto add = [&](Expr e) {
@@ -54,6 +55,7 @@ std::vector<std::string> collect_symbols(const FlatRegion& flat) {
   };
   for (const loops::Var& var : flat.region.vars) add(var.extent);
   for (Stmt stmt : flat.region.body) rewrite_expressions(stmt, add);
+  add(index_limit);
   return {found.begin(), found.end()};
 }
 
@@ -149,15 +151,15 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   Kernel& kernel = built.kernel;
   kernel.device = region.device;
   kernel.region = flat.region;
-  kernel.symbols = collect_symbols(flat);
-  for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
-  kernel.facts = facts_of(flat, kernel.symbols);
-  kernel.mapping = mapped.mapping;
   kernel.homes = mapped.schedule.homes;
   kernel.segments = mapped.schedule.segments;
   bind_parameters(kernel, program, built.args);
-  describe_accesses(kernel, flat, target);
   bound_indices(kernel, flat, program, built.args);
+  kernel.symbols = collect_symbols(flat, kernel.index_limit);
+  for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
+  kernel.facts = facts_of(flat, kernel.symbols);
+  kernel.mapping = mapped.mapping;
+  describe_accesses(kernel, flat, target);
   estimate_traffic(kernel, flat, program, built.args);
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();

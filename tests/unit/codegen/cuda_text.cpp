@@ -67,7 +67,7 @@ TEST_CASE("a kernel's text: signature, variants, origins") {
   CHECK_THAT(text, Contains("#line 12 \"model.py\"") && Contains("// aten._softmax"));
   CHECK_THAT(text, Contains("typedef int cxxi_index;"));
   CHECK_THAT(text_of(softmax, {true, true}), Contains("typedef long long cxxi_index;"));
-  CHECK_THAT(text_of(softmax, {false, false}), Contains("cxxi_load_group<8, false>") && !Contains("<8, true>"));
+  CHECK_THAT(text_of(softmax, {false, false}), Contains("<8, false>") && !Contains("<8, true>"));
   CHECK(text_of(softmax, {true, false}) == text_of(softmax, {true, false}));
   const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(softmax, {});
   CHECK(shape.block_x == 128);

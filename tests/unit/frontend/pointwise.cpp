@@ -94,7 +94,7 @@ TEST_CASE("activations and their defaults") {
   CHECK(import_one("aten::leaky_relu", {}, D::F32, D::F32) == Lines{"%0 = leaky_relu(%x, 0.01)"});
   CHECK(import_one("aten::leaky_relu", {0.2}, D::BF16, D::BF16, kCpu) == Lines{"%0 = leaky_relu(%x, 0.2)"});
   CHECK(import_one("aten::elu", {}, D::F32, D::F32) == Lines{"%0 = elu(%x, 1.0, 1.0, 1.0)"});
-  CHECK(import_one("aten::hardtanh", {0.0, 6.0}, D::F32, D::F32) == Lines{"%0 = hardtanh(%x, 0.0, 6.0)"});
+  CHECK(import_one("aten::hardtanh", {0.0, 6.0}, D::F32, D::F32) == Lines{"%0 = clamp(%x, 0.0, 6.0)"});
   CHECK(import_one("aten::gelu_backward", {y}, D::F32, D::F32) == Lines{"%0 = gelu_backward(%x, %y)"});
   CHECK(import_one("aten::threshold_backward", {y, int64_t{0}}, D::BF16, D::BF16) ==
         Lines{"%0 = threshold_backward(%x, %y, 0.0)"});
