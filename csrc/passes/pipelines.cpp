@@ -14,6 +14,10 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
       // After no-ops: equal nodes may have read a value and its copy.
       {"graph-common", "compute equal nodes once", merge_common_nodes},
+      // After common: a weight that two products share is padded once, by the merge that the next run of common makes.
+      {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
+       split_convolution_bias},
+      {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
   };
   return rows;

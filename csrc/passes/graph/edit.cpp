@@ -1,6 +1,7 @@
 #include "passes/graph/edit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "support/error.h"
 
@@ -15,13 +16,14 @@ IdVector<ValueId, ValueId> no_replacements(const graph::Graph& graph) {
   return replacements;
 }
 
-void replace_values(graph::Graph& graph, const IdVector<ValueId, ValueId>& replacements) {
+void replace_values(graph::Graph& graph, const IdVector<ValueId, ValueId>& replacements, NodeId end) {
   auto last = [&](ValueId id) {
-    while (replacements[id] != id) id = replacements[id];
+    while (replacements.contains(id) && replacements[id] != id) id = replacements[id];
     return id;
   };
-  for (graph::Node& node : graph.nodes)
-    for (graph::Operand& operand : node.operands)
+  const size_t nodes = end.valid() ? end.index() : graph.nodes.size();
+  for (size_t n = 0; n < nodes; ++n)
+    for (graph::Operand& operand : graph.nodes[NodeId(n)].operands)
       if (auto* id = std::get_if<ValueId>(&operand)) *id = last(*id);
   for (graph::Output& output : graph.outputs)
     if (output.kind == graph::Output::Kind::Tensor) output.value = last(output.value);
@@ -57,6 +59,26 @@ void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
   for (graph::Output& output : graph.outputs)
     if (output.kind == graph::Output::Kind::Tensor) output.value = renumbered[output.value];
   for (graph::Mutation& mutation : graph.mutations) mutation.value = renumbered[mutation.value];
+}
+
+void sort_nodes(graph::Graph& graph) {
+  std::vector<NodeId> order;
+  std::vector<char> placed(graph.nodes.size(), 0);
+  // Depth first along operands. A chain of appended nodes is as deep as what one pass appends for one node: short.
+  auto place = [&](auto&& self, NodeId id) -> void {
+    if (std::exchange(placed[id.index()], 1)) return;
+    for (const graph::Operand& operand : graph.nodes[id].operands)
+      if (const auto* value = std::get_if<ValueId>(&operand); value && graph.values[*value].producer.valid())
+        self(self, graph.values[*value].producer);
+    order.push_back(id);
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n) place(place, NodeId(n));
+  IdVector<NodeId, graph::Node> nodes;
+  for (NodeId id : order) {
+    const NodeId now = nodes.push_back(std::move(graph.nodes[id]));
+    for (ValueId result : nodes[now].results) graph.values[result].producer = now;
+  }
+  graph.nodes = std::move(nodes);
 }
 
 IdVector<ValueId, char> escaping_values(const graph::Graph& graph) {

@@ -8,11 +8,14 @@
 namespace cxxinductor::passes {
 
 // Reads of a value become reads of its replacement (itself, or a replaced value in turn) in operands, outputs and
-// mutations.
-void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements);
+// mutations; in nodes before `end` only, when that is given. Values without an entry stand for themselves.
+void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements,
+                    graph::NodeId end = {});
 IdVector<graph::ValueId, graph::ValueId> no_replacements(const graph::Graph& graph);
 // Drops nodes and their results and renumbers the rest.
 void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);
+// Puts appended nodes before their first reader. Nodes that stood in order keep it.
+void sort_nodes(graph::Graph& graph);
 // Values that are outputs or mutations, and the values that those are views of.
 IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph);
 bool is_signature_value(const graph::Graph& graph, graph::ValueId id);  // an output or the final value of a mutation

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "ir/target.h"
 
 namespace cxxinductor::schedule {
 
@@ -36,6 +37,10 @@ void order_variables(FlatRegion& flat);
 
 // Makes one variable of two neighbours wherever every access allows it.
 void merge_variables(FlatRegion& flat);
+
+// On throughput devices: makes one variable of the last two where only that lets narrow stores go out in whole vectors
+// (rows of an odd length); loads then divide by the row's length.
+void flatten_stores(FlatRegion& flat, const Target& target);
 
 // Gives variables their canonical order (space, row) and names.
 void name_variables(FlatRegion& flat);

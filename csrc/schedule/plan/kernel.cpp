@@ -144,6 +144,7 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   FlatRegion flat = flatten(program, region);
   order_variables(flat);
   merge_variables(flat);
+  flatten_stores(flat, target);
   name_variables(flat);
   MappedRegion mapped = map_region(flat, target);
 

@@ -165,6 +165,34 @@ bool try_merge(FlatRegion& flat, VarId outer, VarId inner) {
   return true;
 }
 
+// Every element of the stores in rows of odd lengths would be written alone; 2 and 1 byte at a time wastes most of a
+// transaction slot.
+constexpr int narrow_bytes = 2;
+constexpr int most_decoded_loads = 2;
+
+// May the last two variables become one that stores run along in whole vectors, while loads divide by the row's length?
+bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
+  if (target.device != DeviceType::Cuda || !flat.row.empty() || flat.space.size() < 2) return false;
+  const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
+  int loads = 0, stores = 0;
+  for (const Stmt& stmt : flat.region.body) {
+    const bool access = stmt.as<loops::Load>() || stmt.as<loops::Store>();
+    if (!access && (stmt.as<loops::Check>() || stmt.as<loops::Index>()) &&
+        (stmt.vars.contains(outer) || stmt.vars.contains(inner)))
+      return false;
+    if (stmt.as<loops::Load>() && stmt.vars.contains(inner)) ++loads;
+    if (!stmt.as<loops::Store>()) continue;
+    ++stores;
+    if (byte_size(stmt.dtype) > narrow_bytes) return false;
+    const int64_t width = target.vector_bytes / byte_size(stmt.dtype);
+    const auto along = linear_in(flat.region, offset_of(stmt), inner);
+    const auto across = linear_in(flat.region, offset_of(stmt), outer);
+    if (!along || !across || !along->coefficient.is_constant(1) || !(across->coefficient == flat.extent(inner))) return false;
+    if (prove_divides(width, flat.extent(inner), flat.facts)) return false;
+  }
+  return stores > 0 && loads <= most_decoded_loads;
+}
+
 bool merge_somewhere(FlatRegion& flat) {
   for (const std::vector<VarId>* list : {&flat.space, &flat.row})
     for (size_t k = list->size(); k-- > 1;)
@@ -187,6 +215,24 @@ void order_variables(FlatRegion& flat) {
 void merge_variables(FlatRegion& flat) {
   while (merge_somewhere(flat)) {
   }
+}
+
+void flatten_stores(FlatRegion& flat, const Target& target) {
+  if (!wants_flat_stores(flat, target)) return;
+  const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
+  const Expr row = flat.extent(inner);
+  const std::string name = flat.region.vars[outer].name + "." + flat.region.vars[inner].name;
+  const sym::Substitution replacements{{flat.region.vars[outer].name, floor_div(Expr::symbol(name), row)},
+                                       {flat.region.vars[inner].name, mod(Expr::symbol(name), row)}};
+  IdVector<VarId, loops::Var> vars;
+  std::vector<VarId> space;
+  for (VarId v : flat.space) {
+    if (v == inner) continue;
+    loops::Var var = flat.region.vars[v];
+    if (v == outer) var = {name, simplify(var.extent * row, flat.program_facts)};
+    space.push_back(vars.push_back(std::move(var)));
+  }
+  replace_variables(flat, std::move(vars), std::move(space), {}, replacements);
 }
 
 void name_variables(FlatRegion& flat) {

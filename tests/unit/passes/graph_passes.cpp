@@ -106,3 +106,43 @@ TEST_CASE("only exact identities are removed", "[passes]") {
 }
 )");
 }
+
+TEST_CASE("matrix products of unaligned rows get padded operands where that pays", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
+  %t = permute<dims=[1, 0]>(%w)
+  %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out any_strides
+  return %0
+})") == R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
+  %t = permute<dims=[1, 0]>(%w)
+  %1 = permute<dims=[1, 0]>(%t)
+  %2: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%1)
+  %3 = permute<dims=[1, 0]>(%2)
+  %4: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %3) planned_out any_strides
+  %5: bf16[8192, 50257] = slice<dim=1, start=0, step=1>(%4)
+  %6 = identity(%5)
+  return %6
+}
+)");
+  const std::string small = R"(graph @f on cuda:0 (%x: bf16[16, 768], %w: bf16[768, 50257]) {
+  %0: bf16[16, 50257] = extern "aten::mm"($0, $1) with (%x, %w) planned_out any_strides
+  return %0
+}
+)";
+  CHECK(after_passes(small) == small);
+}
+
+TEST_CASE("the bias of a convolution on CUDA is added outside", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[2, 3, 8, 8], %w: bf16[4, 3, 1, 1], %b: bf16[4]) {
+  %0: bf16[2, 4, 8, 8] = extern "aten::convolution"($0, $1, $2, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%x, %w, %b)
+  %1 = relu(%0)
+  return %1
+})") == R"(graph @f on cuda:0 (%x: bf16[2, 3, 8, 8], %w: bf16[4, 3, 1, 1], %b: bf16[4]) {
+  %0: bf16[2, 4, 8, 8] = extern "aten::convolution"($0, $1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%x, %w)
+  %2: bf16[4, 1, 1] = reshape(%b)
+  %3: bf16[2, 4, 8, 8] = expand(%2)
+  %4 = add(%0, %3)
+  %1 = relu(%4)
+  return %1
+}
+)");
+}

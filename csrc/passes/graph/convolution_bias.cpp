@@ -1,0 +1,55 @@
+// convolution(x, w, bias) -> convolution(x, w, none) + bias, on CUDA.
+//
+// ATen calls cuDNN without the bias and adds it in place by a kernel of its own (ATen/native/Convolution.cpp and
+// cudnn/ConvShared.cpp: `output.add_(reshape_bias(...))`), so the sum rounds twice in eager as it does here; apart, the
+// addition is fused into what reads the result. On the CPU oneDNN adds the bias inside, in f32: left alone.
+#include "passes/graph/edit.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using graph::ValueId;
+
+constexpr size_t bias_argument = 2;
+
+// The operand that only the bias argument names; -1 when there is none.
+int bias_operand(const graph::Graph& graph, const graph::Node& node) {
+  const auto* callee = node.as<graph::Extern>();
+  if (!callee || callee->callee != "aten::convolution" || callee->args.size() <= bias_argument) return -1;
+  const graph::Value& result = graph.values[node.results.at(0)];
+  if (result.device.type != DeviceType::Cuda || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
+  const Hole* hole = callee->args[bias_argument].as<Hole>();
+  if (!hole || hole->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
+  const auto* bias = std::get_if<ValueId>(&node.operands[hole->operand]);
+  return bias && graph.values[*bias].dtype == result.dtype ? static_cast<int>(hole->operand) : -1;
+}
+
+}  // namespace
+
+bool split_convolution_bias(graph::Graph& graph, const Options&) {
+  auto replacements = no_replacements(graph);
+  const graph::NodeId end(graph.nodes.size());
+  graph::Builder build(graph);
+  for (size_t n = 0; n < end.index(); ++n) {
+    const graph::NodeId id(n);
+    const int operand = bias_operand(graph, graph.nodes[id]);
+    if (operand < 0) continue;
+    const ValueId raw = graph.nodes[id].results[0];
+    const ValueId bias = replacements[std::get<ValueId>(graph.nodes[id].operands[static_cast<size_t>(operand)])];
+    graph.nodes[id].as<graph::Extern>()->args[bias_argument] = Arg(None{});
+    graph.nodes[id].operands.pop_back();
+    build.set_origin(graph.nodes[id].origin);
+    std::vector<sym::Expr> sizes(graph.values[raw].sizes.size() - 1, 1);
+    sizes[0] = graph.values[raw].sizes[1];
+    const ValueId sum = build.elementwise(ScalarOp::Add, {raw, build.reshape(bias, sizes)});
+    graph.values[sum].layout.strides = graph.values[raw].layout.strides;
+    replacements[raw] = sum;
+  }
+  if (graph.nodes.size() == end.index()) return false;
+  replace_values(graph, replacements, end);
+  sort_nodes(graph);
+  return true;
+}
+
+}  // namespace cxxinductor::passes
