@@ -139,6 +139,26 @@ template <class To, class From>
 CXXI_FN To cxxi_cast(From v) {
   return cxxi_narrow<To>::from(cxxi_widen(v));
 }
+// Rounded to a narrow float and widened again.
+template <class Narrow>
+CXXI_FN float cxxi_rounded(float value) {
+  return cxxi_to_float(cxxi_narrow<Narrow>::from(value));
+}
+#ifndef CXXI_HOST_EMULATION
+// Conversions of pairs run four times as fast as those of single values, and the upper half of a word of bf16 is a float.
+template <>
+CXXI_FN float cxxi_rounded<cxxi_bf16>(float value) {
+  unsigned int pair;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(value), "f"(0.0f));
+  return cxxi_bits_float(pair);
+}
+template <>
+CXXI_FN float cxxi_rounded<cxxi_f16>(float value) {
+  unsigned int pair;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(0.0f), "f"(value));
+  return cxxi_to_float(cxxi_f16{(unsigned short)(pair)});
+}
+#endif
 
 // ---- Primitives --------------------------------------------------------------------------------------------------
 #define CXXI_PRIMITIVE(name, single, real)                       \
@@ -207,6 +227,48 @@ template <class T>
 CXXI_FN T cxxi_abs(T a) {
   return a < T(0) ? T(T(0) - a) : a;
 }
+
+// A divisor that many dividends share. The quotients have the bits of a / b: with the correctly rounded 1 / b, one correction of a
+// quotient by its remainder rounds correctly, as long as nothing on the way comes near the ends of the exponents' range. In
+// double nothing does, and rounding from there is harmless.
+struct cxxi_divisor {
+  float value, inverse, largest;  // largest: what dividends of the short way may add up to
+  CXXI_FN static cxxi_divisor of(float b) {
+    const bool usual = b >= 9.5367431640625e-07f && b <= 1048576.0f;  // 2 ^ -20, 2 ^ 20
+    return {b, 1.0f / b, usual ? 1.2676506e+30f : -1.0f};             // 2 ^ 100
+  }
+  CXXI_FN float corrected(float a) const {
+    const float quotient = cxxi_mul(a, inverse);
+    return cxxi_fma(cxxi_fma(-quotient, value, a), inverse, quotient);
+  }
+  CXXI_FN static float through_double(double a, double b, double b_inverse) {
+    const double quotient = a * b_inverse;
+    const double fixed = fma(fma(-quotient, b, a), b_inverse, quotient);
+    return float(fixed != fixed || quotient == 0.0 ? quotient : fixed);
+  }
+  template <int N>
+  CXXI_FN void divide_all(float (&a)[N]) const {
+    float smallest = fabsf(a[0]), sum = fabsf(a[0]);
+#pragma unroll
+    for (int e = 1; e < N; ++e) {
+      smallest = fminf(smallest, fabsf(a[e]));
+      sum += fabsf(a[e]);
+    }
+    if (smallest >= 7.888609e-31f && sum <= largest) {  // 2 ^ -100
+#pragma unroll
+      for (int e = 0; e < N; ++e) a[e] = corrected(a[e]);
+    } else {
+      const double b = double(value), b_inverse = 1.0 / b;
+#pragma unroll
+      for (int e = 0; e < N; ++e) a[e] = through_double(double(a[e]), b, b_inverse);
+    }
+  }
+  CXXI_FN float divide(float a) const {
+    float one[1] = {a};
+    divide_all(one);
+    return one[0];
+  }
+};
 
 // Integers wrap: arithmetic on the unsigned 64-bit value, cut to the type.
 template <class T>

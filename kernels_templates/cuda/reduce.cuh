@@ -53,6 +53,7 @@ struct cxxi_folded {
     }
   }
   CXXI_FN void merge(const cxxi_folded& other) { value = Combine::of(value, other.value); }
+  CXXI_FN void merge_equal(const cxxi_folded& other) { merge(other); }
   CXXI_FN cxxi_folded from_lane(int mask) const { return {cxxi_from_lane(value, mask)}; }
   template <int>
   CXXI_FN T result() const {
@@ -200,6 +201,7 @@ struct cxxi_arg {
     const bool equal = nan ? other_nan : other.value == value;
     if (position < 0 || (!nan && (other_nan || better)) || (equal && other.position < position)) *this = other;
   }
+  CXXI_FN void merge_equal(const cxxi_arg& other) { merge(other); }
   CXXI_FN cxxi_arg from_lane(int mask) const { return {cxxi_from_lane(value, mask), cxxi_from_lane(position, mask)}; }
   template <int>
   CXXI_FN long long result() const {
@@ -252,6 +254,13 @@ struct cxxi_welford {
     m2 = m2 + (other.m2 + delta * delta * (T(count) * share));
     count = joined;
   }
+  // With a state of as many elements: no division, and symmetric.
+  CXXI_FN void merge_equal(const cxxi_welford& other) {
+    const T delta = other.mean - mean;
+    mean = (mean + other.mean) * T(0.5);
+    m2 = (m2 + other.m2) + delta * delta * (T(count) * T(0.5));
+    count += count;
+  }
   CXXI_FN cxxi_welford from_lane(int mask) const {
     return {cxxi_from_lane(mean, mask), cxxi_from_lane(m2, mask), cxxi_from_lane(count, mask)};
   }
@@ -262,10 +271,13 @@ struct cxxi_welford {
 };
 
 // ---- Joining ---------------------------------------------------------------------------------------------------------
-template <class State>
+// Equal: both threads have seen equally many elements.
+template <bool Equal, class State>
 CXXI_FN void cxxi_join_lane(State& state, int mask) {
   State other = state.from_lane(mask);
-  if (State::ordered && (int(threadIdx.x) & mask)) {
+  if constexpr (Equal) {
+    state.merge_equal(other);
+  } else if (State::ordered && (int(threadIdx.x) & mask)) {
     other.merge(state);
     state = other;
   } else {
@@ -273,26 +285,26 @@ CXXI_FN void cxxi_join_lane(State& state, int mask) {
   }
 }
 // Between lanes that differ in the bits [First, Last) of their number: afterwards they hold the same state.
-template <int First, int Last, class State>
+template <int First, int Last, bool Equal = false, class State>
 CXXI_FN void cxxi_join_lanes(State& state) {
 #pragma unroll
-  for (int mask = First; mask < Last; mask *= 2) cxxi_join_lane(state, mask);
+  for (int mask = First; mask < Last; mask *= 2) cxxi_join_lane<Equal>(state, mask);
 }
 // A row of Threads threads. More than a warp: share, a barrier, collect; `shared` has an entry a warp of the block.
-template <int Threads, class State>
+template <int Threads, bool Equal, class State>
 CXXI_FN void cxxi_join_row(State& state) {
-  cxxi_join_lanes<1, Threads>(state);
+  cxxi_join_lanes<1, Threads, Equal>(state);
 }
-template <class State>
+template <bool Equal, class State>
 CXXI_FN void cxxi_share_row(State& state, State* shared) {
-  cxxi_join_lanes<1, 32>(state);
+  cxxi_join_lanes<1, 32, Equal>(state);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = state;
 }
-template <int Threads, class State>
+template <int Threads, bool Equal, class State>
 CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
   constexpr int warps = Threads / 32;
   state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
-  cxxi_join_lanes<1, warps>(state);
+  cxxi_join_lanes<1, warps, Equal>(state);
 }
 // A strip of Groups groups of W columns, Threads threads a column. Every thread of the block takes part; `shared` may be in
 // use by an earlier call.

@@ -2,6 +2,7 @@
 // program (which cpu_mappings.cpp compares with loops written by hand).
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "kernels/compare.h"
@@ -147,6 +148,78 @@ TEST_CASE("NaN and ties in rows", "[cuda]") {
   CHECK(found[1][0] == 77);
   CHECK(std::isnan(found[0][1]));
   CHECK(found[1][1] == 111);
+}
+
+TEST_CASE("rows divided by their own value: the bits of a division", "[cuda]") {
+  // Two lengths: groups of lanes, and lengths that groups do not divide.
+  for (const int n : {64, 37}) {
+    std::string text = R"(program @p on cuda:0 (@x: f32[ROWS, N]) {
+      output @q: f32[ROWS, N]
+      output @t: bf16[ROWS, N]
+      output @u: f32[ROWS, N]
+      region @n over i < ROWS, j < N {
+        %0 = load @x[i, j]
+        %m = reduce<max>(%0) over j
+        %q = div(%0, %m)
+        store @q[i, j] = %q
+        %t = cast<bf16>(%q)
+        store @t[i, j] = %t
+        %w = cast<f32>(%t)
+        %u = add(%w, %0)
+        store @u[i, j] = %u
+      }
+      return @q, @t, @u
+    })";
+    const std::vector<float> largest = {1.0f,
+                                        3.0f,
+                                        7e-7f,
+                                        1.1e6f,
+                                        1e-30f,
+                                        3e38f,
+                                        1e-42f,
+                                        0.0f,
+                                        -0.75f,
+                                        -1e-35f,
+                                        0x1p20f,
+                                        0x1p-20f,
+                                        std::numeric_limits<float>::infinity(),
+                                        std::nanf("")};
+    const auto rows = static_cast<int64_t>(largest.size());
+    const auto replace = [&text](const std::string& word, const std::string& with) {
+      for (size_t at = text.find(word); at != std::string::npos; at = text.find(word))
+        text.replace(at, word.size(), with);
+    };
+    replace("ROWS", std::to_string(rows));
+    replace("N]", std::to_string(n) + "]");
+    replace("< N", "< " + std::to_string(n));
+    Numbers values;
+    const std::vector<float> scales = {1.0f, 0x1p-30f, 0x1p-90f, 0.0f, -0.0f, 0x1p-101f, 0x1p-126f, 1e-44f};
+    for (int64_t i = 0; i < rows; ++i)
+      for (int j = 0; j < n; ++j) {
+        const float top = largest[static_cast<size_t>(i)];
+        // Whole groups of ordinary dividends, and groups with all sorts of them. Negative maxima: more negative ones.
+        const float part =
+            top * (top < 0 ? 1.0f + 0.37f * static_cast<float>(j) : 1.0f / (1.0f + 0.37f * static_cast<float>(j)));
+        const float scale = j / 8 % 2 || top < 0 ? 1.0f : scales[static_cast<size_t>(j) % scales.size()];
+        values.push_back(j == 5 ? top : part * scale);
+      }
+    CudaProgram program(text);
+    CHECK_THAT(program.source(), Contains(n == 64 ? ".divide_all(" : ".divide"));
+    const std::vector<Numbers> found = program.run({program.tensor(DType::F32, {rows, n}, values)});
+    for (size_t k = 0; k < values.size(); ++k) {
+      const auto x = static_cast<float>(values[k]), m = largest[k / static_cast<size_t>(n)];
+      INFO(x << " / " << m);
+      const float expected = x / m, quotient = static_cast<float>(found[0][k]);
+      if (std::isnan(expected)) {
+        CHECK(std::isnan(quotient));
+        continue;
+      }
+      CHECK(std::memcmp(&quotient, &expected, sizeof quotient) == 0);
+      const double rounded = Scalar::from_real(DType::BF16, expected).as_real();
+      CHECK(found[1][k] == rounded);
+      CHECK(static_cast<float>(found[2][k]) == static_cast<float>(rounded) + x);
+    }
+  }
 }
 
 TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cuda]") {

@@ -3,7 +3,8 @@
 //
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
-// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state.
+// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, d<statement> a
+// row's value as a divisor, l<statement> a value in all lanes of a group.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -56,6 +57,8 @@ class CudaKernelEmitter {
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
   void emit_rows();
   void emit_row_start();
+  sym::Expr groups_of_row() const;
+  bool shares_are_equal(const loops::Reduce& reduce) const;
   void declare_residents();
   void emit_row_sweep(const plan::Segment& segment);
   void emit_resident_items(const plan::Segment& segment);
@@ -73,6 +76,9 @@ class CudaKernelEmitter {
   // Statements (kernel_statements.cpp).
   void emit_body(const std::vector<StmtId>& stmts, const Body& body);
   void emit_lanes(const std::vector<StmtId>& stmts, const Body& body);
+  void emit_lane_loop(const std::vector<StmtId>& stretch, const std::vector<StmtId>& all,
+                      const std::vector<StmtId>& known, const std::vector<StmtId>& wanted, StmtId division,
+                      const Body& body);
   void emit_after_lanes(const std::vector<StmtId>& stmts, const Body& body);
   void emit_statement(StmtId id, const Body& body);
   void emit_load(StmtId id, const loops::Load& load, const Body& body);
@@ -84,6 +90,10 @@ class CudaKernelEmitter {
   std::vector<StmtId> early_loads(const std::vector<StmtId>& stmts) const;
   void assign(StmtId id, const std::string& value);
   void keep(StmtId id, const Body& body);
+  std::string applied(StmtId id, const loops::Apply& apply) const;
+  StmtId rounded_value(StmtId id) const;
+  bool shares_divisor(StmtId id) const;
+  void declare_divisors(const plan::Segment& segment);
   void mark_origin(const Stmt& s);
   void unmark_origin();
 
@@ -120,13 +130,14 @@ class CudaKernelEmitter {
   TextWriter& out_;
   VarId vector_var_;
   int width_ = 1;
-  bool marked_ = false;        // a #line is in force
-  bool columns_ = false;       // values that do not vary over the row are arrays over the lanes
-  bool dead_rows_ = false;     // rows (Columns: columns) past the end have threads
-  std::set<uint32_t> early_;   // loads of the current segment that were made ahead of it
-  std::set<uint32_t> staged_;  // loads that are read from a shared tile
-  std::set<uint32_t> here_;    // statements of the current segment
-  std::set<uint32_t> kept_;    // lane values of Columns that have an array
+  bool marked_ = false;          // a #line is in force
+  bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
+  bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
+  std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
+  std::set<uint32_t> staged_;    // loads that are read from a shared tile
+  std::set<uint32_t> here_;      // statements of the current segment
+  std::set<uint32_t> kept_;      // lane values of Columns that have an array
+  std::set<uint32_t> divisors_;  // row values that have a cxxi_divisor
 };
 
 }  // namespace cxxinductor::codegen

@@ -65,6 +65,22 @@ void CudaKernelEmitter::emit_row_start() {
   decode("cxxi_row", mapping.space, 1);
 }
 
+sym::Expr CudaKernelEmitter::groups_of_row() const {
+  sym::Expr groups = 1;
+  for (size_t d = 0; d < kernel_.mapping.row.size(); ++d) {
+    const sym::Expr size = kernel_.region.vars[kernel_.mapping.row[d]].extent;
+    groups = groups * (d + 1 == kernel_.mapping.row.size() ? sym::ceil_div(size, width_) : size);
+  }
+  return groups;
+}
+
+// Has every thread of a row equally many elements of the reduction?
+bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
+  const std::vector<VarId>& row = kernel_.mapping.row;
+  return whole_groups() && proven_multiple(groups_of_row(), kernel_.mapping.threads_per_row) &&
+         std::all_of(row.begin(), row.end(), [&](VarId v) { return reduce.over.contains(v); });
+}
+
 void CudaKernelEmitter::declare_residents() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
     const StmtId id(i);
@@ -91,9 +107,18 @@ void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
     }
   }
   for (uint32_t index : kept) out_.line("cxxi_keep_packed(w{});", index);
+  declare_divisors(segment);
   kernel_.mapping.resident ? emit_resident_items(segment) : emit_looped_items(segment);
   early_.clear();
   join_row(reduces);
+}
+
+void CudaKernelEmitter::declare_divisors(const plan::Segment& segment) {
+  for (StmtId id : segment.stmts) {
+    if (!shares_divisor(id)) continue;
+    const uint32_t divisor = stmt(id).as<loops::Apply>()->operands[1].index();
+    if (divisors_.insert(divisor).second) out_.line("const cxxi_divisor d{0} = cxxi_divisor::of(v{0});", divisor);
+  }
 }
 
 // One item of a thread: its loads alone, or its statements.
@@ -123,11 +148,7 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
 
 void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
-  sym::Expr groups = 1;
-  for (size_t d = 0; d < mapping.row.size(); ++d) {
-    const sym::Expr size = kernel_.region.vars[mapping.row[d]].extent;
-    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, width_) : size);
-  }
+  const sym::Expr groups = groups_of_row();
   CXXI_CHECK(groups.is_constant(), "{}: a resident row has no constant length", kernel_.name);
   const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
   CXXI_CHECK(int64_t{items} * threads >= groups.constant(), "{}: {} threads with {} items cannot hold {} groups",
@@ -193,11 +214,7 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
 void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int unroll = mapping.unroll, threads = mapping.threads_per_row;
-  sym::Expr groups = 1;
-  for (size_t d = 0; d < mapping.row.size(); ++d) {
-    const sym::Expr size = kernel_.region.vars[mapping.row[d]].extent;
-    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, width_) : size);
-  }
+  const sym::Expr groups = groups_of_row();
   const bool even = proven_multiple(groups, int64_t{threads} * unroll);
   Body body;
   body.lanes = width_ > 1;
@@ -239,18 +256,18 @@ void CudaKernelEmitter::join_row(const std::vector<StmtId>& reduces) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int threads = mapping.threads_per_row;
   if (reduces.empty()) return;
-  if (threads <= 32) {
-    if (threads > 1)
-      for (StmtId id : reduces) out_.line("cxxi_join_row<{}>(r{});", threads, id.index());
-  } else {
+  const auto equal = [&](StmtId id) { return shares_are_equal(*stmt(id).as<loops::Reduce>()); };
+  if (threads > 32) {
     for (StmtId id : reduces) {
       const auto& reduce = *stmt(id).as<loops::Reduce>();
       out_.line("__shared__ {} h{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
                 mapping.block_threads / 32);
-      out_.line("cxxi_share_row(r{0}, h{0});", id.index());
+      out_.line("cxxi_share_row<{0}>(r{1}, h{1});", equal(id), id.index());
     }
     out_.line("__syncthreads();");
-    for (StmtId id : reduces) out_.line("cxxi_collect_row<{0}>(r{1}, h{1});", threads, id.index());
+    for (StmtId id : reduces) out_.line("cxxi_collect_row<{0}, {1}>(r{2}, h{2});", threads, equal(id), id.index());
+  } else if (threads > 1) {
+    for (StmtId id : reduces) out_.line("cxxi_join_row<{}, {}>(r{});", threads, equal(id), id.index());
   }
   for (StmtId id : reduces) {
     const Stmt& s = stmt(id);

@@ -227,10 +227,45 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_)
       out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
   }
+  // A division by the row's value is done for all lanes at once, between the loop that ends with its dividends and the
+  // loop that begins with its quotients.
+  std::vector<StmtId> stretch, carried;
+  for (size_t i = 0; i < stmts.size(); ++i) {
+    const StmtId id = stmts[i];
+    const bool divides = has_lanes(stmt(id)) && shares_divisor(id);
+    if (!divides) stretch.push_back(id);
+    if (!divides && i + 1 < stmts.size()) continue;
+    const size_t known = carried.size();
+    if (i + 1 < stmts.size())
+      std::copy_if(stretch.begin(), stretch.end(), std::back_inserter(carried), [&](StmtId value) {
+        const Stmt& s = stmt(value);
+        return has_lanes(s) && !s.as<loops::Store>() && !s.as<loops::Check>() && !s.as<loops::Reduce>();
+      });
+    const StmtId division = divides ? id : StmtId();
+    emit_lane_loop(stretch, stmts, {carried.begin(), carried.begin() + static_cast<std::ptrdiff_t>(known)},
+                   {carried.begin() + static_cast<std::ptrdiff_t>(known), carried.end()}, division, body);
+    stretch.clear();
+    if (!divides) continue;
+    mark_origin(stmt(id));
+    out_.line("d{}.divide_all(l{});{}", stmt(id).as<loops::Apply>()->operands[1].index(), id.index(),
+              origin_comment(stmt(id)));
+    unmark_origin();
+    carried.push_back(id);
+  }
+}
+
+// The lanes of a stretch of the body `all`: values of earlier stretches come from arrays, those that later ones may
+// want go to arrays, and so do the dividends of the division that ends the stretch.
+void CudaKernelEmitter::emit_lane_loop(const std::vector<StmtId>& stretch, const std::vector<StmtId>& all,
+                                       const std::vector<StmtId>& known, const std::vector<StmtId>& wanted,
+                                       StmtId division, const Body& body) {
+  for (StmtId id : wanted) out_.line("{} l{}[{}];", cuda_type(stmt(id).dtype), id.index(), width_);
+  if (division.valid()) out_.line("float l{}[{}];", division.index(), width_);
   out_.line("#pragma unroll");
   open(fmt::format("for (int e = 0; e < {}; ++e) {{", width_));
-  bring_values(stmts, body, true);
-  for (StmtId id : stmts) {
+  bring_values(all, body, true);
+  for (StmtId id : known) out_.line("const {} v{} = l{}[e];", cuda_type(stmt(id).dtype), id.index(), id.index());
+  for (StmtId id : stretch) {
     const Stmt& s = stmt(id);
     if (const auto* reduce = s.as<loops::Reduce>()) {
       const bool of_lanes = has_lanes(stmt(reduce->operand)) || (!columns_ && reduce->over.contains(vector_var_));
@@ -245,6 +280,9 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     }
   }
   unmark_origin();
+  for (StmtId id : wanted) out_.line("l{0}[e] = v{0};", id.index());
+  if (division.valid())
+    out_.line("l{}[e] = {};", division.index(), value_name(stmt(division).as<loops::Apply>()->operands[0]));
   close();
 }
 
@@ -314,12 +352,7 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   } else if (const auto* index = s.as<loops::Index>()) {
     assign(id, wide_expression(index->value, lane));
   } else if (const auto* apply = s.as<loops::Apply>()) {
-    std::vector<std::string> operands;
-    for (StmtId operand : apply->operands) operands.push_back(value_name(operand));
-    const ScalarOpInfo& op = info(apply->op);
-    const size_t typed = op.rule == TypeRule::Select ? 1 : 0;
-    assign(id, op.rule == TypeRule::Cast ? fmt::format("cxxi_cast<{}>({})", cuda_type(s.dtype), operands.at(0))
-                                         : cuda_apply(op, stmt(apply->operands.at(typed)).dtype, operands));
+    assign(id, applied(id, *apply));
   } else if (const auto* project = s.as<loops::Project>()) {
     const bool array = columns_;
     assign(id, fmt::format("r{}{}.result<{}>()", project->of.index(),
@@ -329,6 +362,42 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
                            project->result));
   }
   keep(id, body);
+}
+
+std::string CudaKernelEmitter::applied(StmtId id, const loops::Apply& apply) const {
+  const DType dtype = stmt(id).dtype;
+  if (shares_divisor(id)) {  // without lanes; see emit_lanes
+    return fmt::format("d{}.divide({})", apply.operands[1].index(), value_name(apply.operands[0]));
+  }
+  if (const StmtId rounded = rounded_value(id); rounded.valid()) {
+    return fmt::format("cxxi_rounded<{}>({})", cuda_type(stmt(apply.operands[0]).dtype), value_name(rounded));
+  }
+  std::vector<std::string> operands;
+  for (StmtId operand : apply.operands) operands.push_back(value_name(operand));
+  const ScalarOpInfo& op = info(apply.op);
+  if (op.rule == TypeRule::Cast) return fmt::format("cxxi_cast<{}>({})", cuda_type(dtype), operands.at(0));
+  const size_t typed = op.rule == TypeRule::Select ? 1 : 0;
+  return cuda_apply(op, stmt(apply.operands.at(typed)).dtype, operands);
+}
+
+// Is the statement a cast to f32 of a value that the same segment narrows from f32? That value; the narrow one, which
+// a store may still want, is not waited for.
+plan::StmtId CudaKernelEmitter::rounded_value(StmtId id) const {
+  const auto* widen = stmt(id).as<loops::Apply>();
+  if (widen->op != ScalarOp::Cast || stmt(id).dtype != DType::F32 || !here_.count(widen->operands[0].index()))
+    return {};
+  const Stmt& narrow = stmt(widen->operands[0]);
+  const auto* cast = narrow.as<loops::Apply>();
+  if (!cast || cast->op != ScalarOp::Cast || (narrow.dtype != DType::BF16 && narrow.dtype != DType::F16)) return {};
+  return stmt(cast->operands[0]).dtype == DType::F32 ? cast->operands[0] : StmtId();
+}
+
+// Does it divide elements of a row by a value of the row?
+bool CudaKernelEmitter::shares_divisor(StmtId id) const {
+  const auto* apply = stmt(id).as<loops::Apply>();
+  if (!apply || apply->op != ScalarOp::Div || stmt(id).dtype != DType::F32) return false;
+  return kernel_.mapping.kind == plan::MappingKind::Rows && kernel_.homes[id] != plan::Home::Row &&
+         kernel_.homes[apply->operands[1]] == plan::Home::Row;
 }
 
 // What later segments read is put where they look for it.

@@ -84,3 +84,11 @@ TEST_CASE("text from a model cannot end a comment or a line") {
   CHECK_THAT(text, Contains("#line 3 \"model .py #error\"") && Contains("// aten.x int broken;"));
   CHECK_THAT(text, !Contains("\nint broken"));
 }
+
+TEST_CASE("rows: one divisor a row, and joins that know their threads' shares") {
+  const plan::Plan plan = plan::parse(every_plan_kind);
+  const std::string text = text_of(plan.kernels[plan::KernelId(0)], {true, false});
+  CHECK_THAT(text, Contains("cxxi_divisor::of(v"));
+  CHECK_THAT(text, Contains(".divide_all(l") && !Contains("cxxi_div("));
+  CHECK_THAT(text, Contains("_row<"));
+}

@@ -1,5 +1,6 @@
 // Fusion is near-linear in the number of nodes.
-#include <chrono>
+#include <ctime>
+#include <limits>
 
 #include "unit/catch.h"
 #include "unit/schedule/fusion_programs.h"
@@ -43,14 +44,18 @@ graph::Graph blocks(int nodes) {
   return g;
 }
 
+// The least of five runs in the process's CPU time: what else runs on the machine changes neither by much.
 double seconds(const graph::Graph& g, size_t* regions_left) {
-  loops::Program program = lowering::lower(g);
-  std::vector<plan::Refusal> refusals;
-  const auto start = std::chrono::steady_clock::now();
-  loops::Program fused = schedule::fuse(std::move(program), cuda_target("sm_90a", 132), {}, &refusals);
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  *regions_left = regions(fused).size();
-  return taken.count();
+  double least = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 5; ++run) {
+    loops::Program program = lowering::lower(g);
+    std::vector<plan::Refusal> refusals;
+    const std::clock_t start = std::clock();
+    loops::Program fused = schedule::fuse(std::move(program), cuda_target("sm_90a", 132), {}, &refusals);
+    least = std::min(least, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
+    *regions_left = regions(fused).size();
+  }
+  return least;
 }
 
 }  // namespace
@@ -59,9 +64,9 @@ TEST_CASE("fusing twice as many nodes takes about twice as long", "[schedule][fu
   for (auto make : {chain, blocks}) {
     size_t small_count = 0, large_count = 0;
     const double small = seconds(make(5000), &small_count), large = seconds(make(10000), &large_count);
+    INFO("5,000 nodes: " << small << " s, 10,000 nodes: " << large << " s");
     CHECK(small <= 2.0);
-    // Loose: other work shares the machine.
-    CHECK(large <= 4 * small + 0.1);
+    CHECK(large <= 2.5 * small);
     CHECK(large_count <= 2 * small_count + 1);
     CHECK(small_count < 1000);
   }
