@@ -31,7 +31,8 @@ test: build
 	@tools/run_tests.sh $(BUILD)
 
 gpu-test: build
-	@$(PY) -m pytest tests/python -m "gpu or not gpu" --device cuda
+	@cmake --build $(BUILD) -j $(JOBS) --target test_kernels
+	@tools/run_gpu_tests.sh $(BUILD)
 
 bench: build
 	@$(PY) benchmarks/run.py

@@ -16,15 +16,17 @@ class CMakeBuild(build_ext):
 
     def run(self):
         package = Path(self.get_ext_fullpath("cxxinductor._C")).resolve().parent
-        build = Path(os.environ.get("CXXINDUCTOR_BUILD_DIR", ROOT / "build" / "release"))
+        build = Path(os.environ.get("CXXINDUCTOR_BUILD_DIR", self.build_temp)).resolve()
         jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
         package.mkdir(parents=True, exist_ok=True)
         build.mkdir(parents=True, exist_ok=True)
+        # What an earlier run found may lie in a build environment that pip has deleted since.
+        (build / "CMakeCache.txt").unlink(missing_ok=True)
         subprocess.check_call(
             [
                 "cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja",
                 f"-DCMAKE_BUILD_TYPE={os.environ.get('CXXINDUCTOR_BUILD_TYPE', 'Release')}",
-                f"-DPython_EXECUTABLE={sys.executable}",
+                f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF",
             ]
         )
         subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "-j", jobs])

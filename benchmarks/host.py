@@ -1,6 +1,10 @@
-"""Host cost of a call: CPU time until the compiled callable returns, queue empty, median of 1,000. Usage: host.py [--out DIR]"""
+"""Host cost of a call: CPU time until the compiled callable returns, queue empty, median of 1,000. Usage: host.py [--out DIR]
+
+The bound: 6 us + (cuLaunchKernel's own time in this run + 0.7 us) a kernel + 1.5 us an allocated tensor.
+"""
 
 import argparse
+import ctypes
 import statistics
 import time
 
@@ -8,6 +12,8 @@ import torch
 from timing import save
 
 import cxxinductor
+
+BASE, LAUNCH_EXTRA, ALLOCATION = 6.0, 0.7, 1.5  # microseconds
 
 
 def call_microseconds(fn, repeats=1000):
@@ -20,6 +26,31 @@ def call_microseconds(fn, repeats=1000):
         fn()
         times.append((time.perf_counter_ns() - start) / 1e3)
     return statistics.median(times)
+
+
+def per_call(fn, count, repeats=200):
+    """Microseconds of one of `count` calls in a row, from an empty queue."""
+
+    def run():
+        for _ in range(count):
+            fn()
+
+    return call_microseconds(run, repeats) / count
+
+
+def launch_microseconds():
+    """cuLaunchKernel alone: ctypes calls of it, less ctypes calls with the same arguments of a function that does nothing."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    kernel = torch.cuda._compile_kernel('extern "C" __global__ void empty(float* x) {}', "empty")
+    x = torch.zeros(1, device="cuda")
+    pointer = ctypes.c_void_p(x.data_ptr())
+    parameters = (ctypes.c_void_p * 1)(ctypes.addressof(pointer))
+    stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+    arguments = (kernel.func, 1, 1, 1, 32, 1, 1, 0, stream, parameters, None)
+    nothing = ctypes.CDLL(None).abs
+    nothing.argtypes = None
+    assert driver.cuLaunchKernel(*arguments) == 0
+    return per_call(lambda: driver.cuLaunchKernel(*arguments), 20) - per_call(lambda: nothing(0, *arguments[1:]), 20)
 
 
 def chain(count):
@@ -38,6 +69,8 @@ def main():
     parser.add_argument("--out", default="benchmarks/results")
     args = parser.parse_args()
     x = torch.randn(64, 64, device="cuda")
+    launch = launch_microseconds()
+    print(f"cuLaunchKernel alone: {launch:.2f} us", flush=True)
     rows = []
     with torch.no_grad():
         for name, fn in {"one kernel": lambda x: x.sin() + 1, "chain of 10": chain(10), "chain of 50": chain(50)}.items():
@@ -49,12 +82,14 @@ def main():
             with cxxinductor.reports.collect() as found:
                 torch._dynamo.reset()
                 torch.compile(fn, backend="cxxinductor", dynamic=False)(x)
-            callable_ = found[0].compiled
-            row["kernels"] = sum(k["launches"] for k in found[0].details["kernels"])
+            callable_, details = found[0].compiled, found[0].details
+            row["kernels"] = sum(k["launches"] for k in details["kernels"])
+            row["allocations"] = details["allocations"]
             row["callable alone"] = call_microseconds(lambda: callable_([x]))
+            row["bound"] = BASE + (launch + LAUNCH_EXTRA) * row["kernels"] + ALLOCATION * row["allocations"]
             rows.append(row)
             print(row, flush=True)
-    save("host", {"unit": "microseconds", "rows": rows}, args.out)
+    save("host", {"unit": "microseconds", "cuLaunchKernel": launch, "rows": rows}, args.out)
 
 
 if __name__ == "__main__":

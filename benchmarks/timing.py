@@ -7,11 +7,16 @@ from pathlib import Path
 import torch
 
 
-def interleaved(candidates, repeats=30, warmup=5):
+SLEEP_CYCLES = 400_000  # about 0.2 ms: longer than any of these callables takes to queue its work
+
+
+def interleaved(candidates, repeats=30, warmup=5, device_only=False):
     """Median milliseconds of each callable, measured in turn so that clocks and neighbours affect all alike.
 
     Args:
         candidates: name -> callable without arguments that queues work on the current stream.
+        device_only: keep the device busy while the work is queued, so that the host's time does not count: what a kernel
+            costs inside a model. Otherwise the figure is that of a call on an idle device.
     """
     for fn in candidates.values():
         for _ in range(warmup):
@@ -21,6 +26,8 @@ def interleaved(candidates, repeats=30, warmup=5):
         for name, fn in candidates.items():
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda.synchronize()
+            if device_only:
+                torch.cuda._sleep(SLEEP_CYCLES)
             start.record()
             fn()
             end.record()
@@ -33,7 +40,7 @@ def copy_bandwidth(megabytes=512, repeats=30):
     """Bytes per second of a device-to-device copy, read plus written: the ceiling of memory-bound kernels."""
     source = torch.randn(megabytes * 2**18, device="cuda")
     target = torch.empty_like(source)
-    milliseconds = interleaved({"copy": lambda: target.copy_(source)}, repeats)["copy"]
+    milliseconds = interleaved({"copy": lambda: target.copy_(source)}, repeats, device_only=True)["copy"]
     return 2 * source.numel() * 4 / (milliseconds / 1e3)
 
 

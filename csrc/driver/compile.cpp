@@ -4,6 +4,7 @@
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
+#include "driver/single_launch.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
@@ -25,7 +26,8 @@ class Stopwatch {
   auto stage(std::string name, F&& work) {
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
-    times_.push_back({std::move(name), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
+    times_.push_back(
+        {std::move(name), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
     return result;
   }
 
@@ -33,13 +35,21 @@ class Stopwatch {
   std::vector<StageTime>& times_;
 };
 
+// As the runtime decides for the variant that it compiles first.
+bool needs_index64(const plan::Kernel& kernel) {
+  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= int64_t{1} << 31;
+}
+
 void collect_sources(const plan::Plan& plan, const Target& target, Report& report) {
-  for (const plan::Kernel& kernel : plan.kernels) {
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
+    report.kernel_plans.push_back(plan::print(single_launch(plan, plan::KernelId(k))));
     const std::vector<const plan::Kernel*> one{&kernel};
     report.kernel_sources.emplace_back(
-        kernel.name, target.device == DeviceType::Cuda
-                         ? codegen::emit_cuda(one, {.vectorized = true, .index64 = !kernel.always_index32}, target, plan.origins)
-                         : codegen::emit_cpu(one, target, plan.origins));
+        kernel.name,
+        target.device == DeviceType::Cuda
+            ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
+            : codegen::emit_cpu(one, target, plan.origins));
   }
 }
 
@@ -69,6 +79,7 @@ Compilation compile(Request request) {
   Stopwatch watch(report.times);
   const Options& options = request.options;
   const bool verify = options.verify != "off";
+  report.eager_numerics = options.eager_numerics();
 
   if (verify) graph::verify_or_throw(request.graph, "import");
   watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
@@ -80,7 +91,8 @@ Compilation compile(Request request) {
 
   std::vector<plan::Refusal> refusals;
   if (options.fusion)
-    program = watch.stage("fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &refusals); });
+    program =
+        watch.stage("fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &refusals); });
   watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
@@ -98,7 +110,8 @@ Compilation compile(Request request) {
     kernels->prepare(plan);
     return true;
   });
-  out.executable = watch.stage("executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+  out.executable = watch.stage(
+      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
   return out;
 }
 

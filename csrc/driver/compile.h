@@ -28,13 +28,18 @@ struct StageTime {
 struct Report {
   std::vector<StageTime> times;
   std::string graph_text, loops_text, fused_text, plan_text;
-  std::vector<std::pair<std::string, std::string>> kernel_sources;  // kernel name -> source of its vectorised variant
-  std::vector<std::string> externs;                                 // "aten::mm" once a call
-  std::string refusal_text;  // one line a refusal
+  std::vector<std::pair<std::string, std::string>>
+      kernel_sources;                     // kernel name -> source of the variant compiled first
+  std::vector<std::string> kernel_plans;  // for each of them: the plan of one launch (single_launch.h)
+  std::string calls_text;                 // the model as calls, where the caller has it
+  std::vector<std::string> externs;       // "aten::mm" once a call
+  std::string refusal_text;               // one line a refusal
+  bool eager_numerics = true;
 };
 
 // Makes the kernels of a plan loadable; bound by the caller to caches, pools and libraries.
-using ProviderFactory = std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Target& target)>;
+using ProviderFactory =
+    std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Target& target)>;
 
 struct Request {
   graph::Graph graph;

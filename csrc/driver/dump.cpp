@@ -13,12 +13,30 @@ namespace fs = std::filesystem;
 void write_file(const fs::path& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
-  if (!file) throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path.string());
+  if (!file)
+    throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path.string());
 }
 
 bool wants(const std::string& what, std::string_view item) {
   const std::string padded = "," + what + ",";
   return padded.find("," + std::string(item) + ",") != std::string::npos || padded.find(",all,") != std::string::npos;
+}
+
+void write_kernels(const Report& report, const Target& target, const fs::path& root) {
+  const fs::path kernels = root / "kernels";
+  fs::create_directory(kernels);
+  const char* extension = target.device == DeviceType::Cuda ? ".cu" : ".cpp";
+  std::string commands =
+      "Each command compiles a kernel's source as it stands here, edits included, and times it alone against a copy "
+      "of\n"
+      "as many bytes; --check compares it with the interpreter first.\n\n";
+  for (size_t k = 0; k < report.kernel_sources.size(); ++k) {
+    const auto& [name, source] = report.kernel_sources[k];
+    write_file(kernels / (name + extension), source);
+    write_file(kernels / (name + ".plan"), report.kernel_plans[k]);
+    commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root.string(), name);
+  }
+  write_file(kernels / "README.txt", commands);
 }
 
 fs::path fresh_folder(const fs::path& base, const std::string& name) {
@@ -37,6 +55,7 @@ fs::path fresh_folder(const fs::path& base, const std::string& name) {
 std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
                        const std::string& what) {
   const fs::path root = fresh_folder(folder, name);
+  if (wants(what, "calls") && !report.calls_text.empty()) write_file(root / "calls.txt", report.calls_text);
   if (wants(what, "graph")) write_file(root / "graph.txt", report.graph_text);
   if (wants(what, "loops")) {
     write_file(root / "loops.txt", report.loops_text);
@@ -44,11 +63,7 @@ std::string write_dump(const Report& report, const Target& target, const std::st
     write_file(root / "refusals.txt", report.refusal_text);
   }
   if (wants(what, "plan")) write_file(root / "plan.txt", report.plan_text);
-  if (wants(what, "source")) {
-    fs::create_directory(root / "kernels");
-    const char* extension = target.device == DeviceType::Cuda ? ".cu" : ".cpp";
-    for (const auto& [kernel, source] : report.kernel_sources) write_file(root / "kernels" / (kernel + extension), source);
-  }
+  if (wants(what, "source")) write_kernels(report, target, root);
   return root.string();
 }
 

@@ -7,8 +7,10 @@
 
 namespace cxxinductor::driver {
 
-// folder/<name>.<nn>/: graph.txt, loops.txt, fused.txt, plan.txt, refusals.txt, kernels/<name>.cu|.cpp as `what` asks
-// ("graph,plan,source" or "all"). Returns the folder; UserError when it cannot be written.
+// folder/<name>.<nn>/: calls.txt, graph.txt, loops.txt, fused.txt, plan.txt, refusals.txt, and of each kernel its
+// source kernels/<name>.cu|.cpp and a plan of one launch kernels/<name>.plan, as `what` asks ("graph,plan,source" or
+// "all"). kernels/README.txt holds the command that times each kernel alone. Returns the folder; UserError when it
+// cannot be written.
 std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
                        const std::string& what);
 

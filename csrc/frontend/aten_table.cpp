@@ -9,6 +9,7 @@ const ImportTable& aten_table() {
     ImportTable rows;
     add_arithmetic_rows(rows);
     add_reduction_rows(rows);
+    add_scan_rows(rows);
     add_softmax_rows(rows);
     add_norm_rows(rows);
     add_view_rows(rows);

@@ -10,6 +10,7 @@ const ImportTable& aten_table();  // built once, then constant
 void add_arithmetic_rows(ImportTable& table);  // add, sub, mul, div, pow: forms with rules of their own
 void add_pointwise_rows(ImportTable& table);   // activations with defaults, clamp, where; then the rows of ops.def
 void add_reduction_rows(ImportTable& table);
+void add_scan_rows(ImportTable& table);  // cumsum, cumprod
 void add_softmax_rows(ImportTable& table);
 void add_norm_rows(ImportTable& table);
 void add_view_rows(ImportTable& table);

@@ -37,6 +37,21 @@ class Import {
     return std::move(graph_);
   }
 
+  // After run, which gave the graph away.
+  std::vector<ImportedName> names(const graph::Graph& graph) const {
+    std::vector<ImportedName> found;
+    for (CallValue id = 0; id < values_.size(); ++id) {
+      if (values_[id]) found.push_back({graph.values[*values_[id]].name, id});
+    }
+    // An output may be a copy that the import made.
+    for (size_t i = 0; i < calls_.outputs.size(); ++i) {
+      const Hole* hole = calls_.outputs[i].as<Hole>();
+      if (hole != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor)
+        found.push_back({graph.values[graph.outputs[i].value].name, hole->operand});
+    }
+    return found;
+  }
+
  private:
   void import_input(size_t position) {
     const CallValue id = calls_.inputs[position];
@@ -262,6 +277,11 @@ class Import {
 
 }  // namespace
 
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas) { return Import(calls, schemas).run(); }
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, std::vector<ImportedName>* names) {
+  Import import(calls, schemas);
+  graph::Graph graph = import.run();
+  if (names) *names = import.names(graph);
+  return graph;
+}
 
 }  // namespace cxxinductor::frontend

@@ -8,7 +8,16 @@
 
 namespace cxxinductor::frontend {
 
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas);
+// A value of the graph by name (which passes and lowering keep, as a buffer's name too) and the call value that it
+// holds.
+struct ImportedName {
+  std::string name;
+  CallValue value;
+};
+
+// names: filled with every pair, for those who compare a compiled graph with the calls; null: nobody does.
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas,
+                          std::vector<ImportedName>* names = nullptr);
 std::string to_string(const CallGraph& calls);  // readable listing for dumps and reproducers
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.

@@ -1,14 +1,13 @@
 #include <cmath>
 #include <limits>
 
+#include "interp/difference.h"
 #include "interp/interp.h"
 #include "support/error.h"
 
 namespace cxxinductor::interp {
-namespace {
 
-// Relative, and absolute around zero: a few units in the last place, and what other orders of a sum cost.
-double tolerance_of(DType dtype) {
+double relative_tolerance(DType dtype) {
   switch (dtype) {
     case DType::F64:
       return 1e-12;
@@ -38,6 +37,8 @@ double tolerance_of(DType dtype) {
   return 0;
 }
 
+namespace {
+
 double difference(const Scalar& expected, const Scalar& actual, double tolerance) {
   constexpr double infinite = std::numeric_limits<double>::infinity();
   if (expected == actual) return 0;
@@ -54,7 +55,8 @@ double compare(const Tensor& expected, const Tensor& actual, double tolerance_sc
   if (expected.dtype != actual.dtype || expected.sizes != actual.sizes ||
       expected.elements.size() != actual.elements.size())
     return std::numeric_limits<double>::infinity();
-  const double tolerance = tolerance_of(expected.dtype) * tolerance_scale;
+  // Relative, and absolute around zero.
+  const double tolerance = relative_tolerance(expected.dtype) * tolerance_scale;
   double worst = 0;
   for (size_t i = 0; i < expected.elements.size(); ++i)
     worst = std::max(worst, difference(expected.elements[i], actual.elements[i], tolerance));

@@ -2,7 +2,7 @@
 // wrong stride, an arena slot that is used twice, a value read in a segment that does not have it, a grid too small or a
 // buffer freed too early give wrong values or an error here.
 #include "interp/calls.h"
-#include "interp/region_interp.h"
+#include "interp/kernel_interp.h"
 
 namespace cxxinductor::interp {
 namespace {
@@ -124,16 +124,7 @@ class PlanRun {
       memory.windows.push_back(std::move(flat));
       if (kernel.params[i].written) written_[launch.args[i].index()] = true;
     }
-    run_segments(kernel, symbols, memory);
-  }
-
-  static void run_segments(const plan::Kernel& kernel, const Symbols& symbols, const RegionMemory& memory) {
-    RegionRun run(kernel.region, symbols, memory);
-    for (const plan::Segment& segment : kernel.segments) {
-      for (plan::StmtId id : segment.stmts) run.execute(id);
-      for (plan::StmtId id : segment.stmts)
-        if (kernel.homes[id] == plan::Home::Local) run.forget(id);
-    }
+    run_kernel(kernel, symbols, memory);
   }
 
   const plan::Plan& plan_;

@@ -125,7 +125,9 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Stor
   const Window& to = window(store.buffer);
   over(stmt.vars, [&](size_t) {
     if (store.mask.valid() && !value(store.mask).truth()) return;
-    write(to, evaluate_at(coords), value(store.value));
+    const std::span<const int64_t> at = evaluate_at(coords);
+    write(to, at, value(store.value));
+    if (memory_.written) (*memory_.written)[store.buffer.index()][static_cast<size_t>(at[0])] = true;
   });
   return {};
 }

@@ -12,6 +12,8 @@ struct RegionMemory {
   std::vector<Window> windows;
   // The access's element offset from the start of its (flat) window; null: coordinates of the window are the access's.
   const IdVector<loops::StmtId, sym::Expr>* offsets = nullptr;
+  // Flat windows: a flag an element, one list a window, set where a store writes; null: nobody asks.
+  std::vector<std::vector<bool>>* written = nullptr;
 };
 
 class RegionRun {

@@ -35,7 +35,13 @@ void CompilePool::run_entry(const Entry& entry) {
   }
   batch.tasks[entry.index].work = nullptr;  // what the task holds is released before its caller goes on
   std::lock_guard lock(mutex_);
+  ++done_;
   if (--batch.unfinished == 0) batch.done.notify_all();
+}
+
+CompilePool::Progress CompilePool::progress() const {
+  const std::lock_guard lock(mutex_);
+  return {next_order_, done_};
 }
 
 void CompilePool::work_loop() {

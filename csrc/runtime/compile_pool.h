@@ -41,6 +41,12 @@ class CompilePool {
   std::vector<CompileFailure> run_all(std::vector<CompileTask> tasks);
   int thread_count() const { return static_cast<int>(threads_.size()) + 1; }
 
+  // Tasks given and tasks run since the pool was made, by all callers.
+  struct Progress {
+    uint64_t given = 0, done = 0;
+  };
+  Progress progress() const;
+
  private:
   struct Batch;
   struct Entry {
@@ -53,10 +59,10 @@ class CompilePool {
   void work_loop();
   void run_entry(const Entry& entry);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::priority_queue<Entry> queue_;
-  uint64_t next_order_ = 0;
+  uint64_t next_order_ = 0, done_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -2,12 +2,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <filesystem>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -116,6 +119,21 @@ std::string refusal(const std::string& folder) {
   return {};
 }
 
+constexpr std::string_view kTemporarySuffix = ".part";
+
+// Files of writers that were killed. A writer takes milliseconds: what is an hour old has none.
+void remove_abandoned(const std::string& folder) {
+  namespace fs = std::filesystem;
+  const auto oldest = fs::file_time_type::clock::now() - std::chrono::hours(1);
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (!entry->path().native().ends_with(kTemporarySuffix)) continue;
+    std::error_code gone;  // another process does the same
+    const auto written = entry->last_write_time(gone);
+    if (!gone && written < oldest) fs::remove(entry->path(), gone);
+  }
+}
+
 }  // namespace
 
 std::string content_hash(std::string_view text) {
@@ -126,6 +144,12 @@ std::string content_hash(std::string_view text) {
 DiskCache::DiskCache(std::string folder, std::string build_id)
     : folder_(std::move(folder)), build_id_(std::move(build_id)), status_(refusal(folder_)) {
   usable_ = status_.empty();
+  if (usable_) remove_abandoned(folder_);
+}
+
+std::string DiskCache::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
 }
 
 std::string DiskCache::path_of(std::string_view key) const { return folder_ + "/" + content_hash(key); }
@@ -164,6 +188,19 @@ std::optional<DiskCache::Bytes> DiskCache::get(std::string_view key) {
   return bytes;
 }
 
+bool DiskCache::write_entry(const std::string& path, std::span<const std::string_view> parts) {
+  std::string temporary = path + ".XXXXXX" + std::string(kTemporarySuffix);
+  File file(::mkostemps(temporary.data(), static_cast<int>(kTemporarySuffix.size()), O_CLOEXEC));
+  if (!file.open()) return false;
+  bool written = true;
+  for (std::string_view part : parts) written = written && file.write_all(part.data(), part.size());
+  if (written && file.close() && ::rename(temporary.c_str(), path.c_str()) == 0) return true;
+  const int reason = errno;
+  ::unlink(temporary.c_str());
+  errno = reason;
+  return false;
+}
+
 bool DiskCache::put(std::string_view key, std::string_view bytes) {
   if (!usable_ || bytes.size() > kLargestPayload) return false;
   Header header;
@@ -172,20 +209,17 @@ bool DiskCache::put(std::string_view key, std::string_view bytes) {
   header.payload = hash_text(bytes);
   header.payload_size = bytes.size();
   header.key_size = key.size();
-  const std::string path = path_of(key);
-  const std::string temporary = fmt::format("{}.{}.{}.part", path, ::getpid(), temporary_++);
-  File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
-  const bool created = file.open();
-  const bool written = created && file.write_all(&header, sizeof header) &&
-                       file.write_all(bytes.data(), bytes.size()) && file.close() &&
-                       ::rename(temporary.c_str(), path.c_str()) == 0;
-  if (!written) {
-    if (created) ::unlink(temporary.c_str());
-    ++failed_writes_;
-    return false;
+  const std::array parts{std::string_view(reinterpret_cast<const char*>(&header), sizeof header), bytes};
+  if (write_entry(path_of(key), parts)) {
+    ++stored_;
+    return true;
   }
-  ++stored_;
-  return true;
+  const int reason = errno;
+  ++failed_writes_;
+  const std::lock_guard lock(mutex_);
+  if (status_.empty())
+    status_ = fmt::format("cannot write to the cache folder '{}': {}", folder_, std::strerror(reason));
+  return false;
 }
 
 DiskCache::Counters DiskCache::counters() const { return {hits_, misses_, dropped_, stored_, failed_writes_}; }

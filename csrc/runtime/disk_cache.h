@@ -6,13 +6,15 @@
 // that any number of processes may share a folder and a killed writer leaves nothing that is read.
 //
 // The folder is created with mode 0700 and refused when it is not ours or others may write to it: its contents are
-// executed. A cache that cannot be used never fails a compile: status() says why, once, to whoever wants to report it.
+// executed. A cache that cannot be used never fails a compile: status() says why, to whoever wants to report it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,8 +33,8 @@ class DiskCache {
   bool put(std::string_view key, std::string_view bytes);
 
   bool usable() const { return usable_; }
-  // Empty when the folder is in use; otherwise the reason.
-  const std::string& status() const { return status_; }
+  // Empty when all is well; otherwise why the folder is not used, or why the first failed put failed.
+  std::string status() const;
   struct Counters {
     int64_t hits = 0, misses = 0, dropped = 0, stored = 0, failed_writes = 0;
   };
@@ -42,13 +44,14 @@ class DiskCache {
 
  private:
   std::optional<Bytes> drop(const std::string& path);
+  bool write_entry(const std::string& path, std::span<const std::string_view> parts);
 
   std::string folder_;
   std::string build_id_;
   bool usable_ = false;
-  std::string status_;
+  mutable std::mutex mutex_;
+  std::string status_;  // guarded by mutex_
   std::atomic<int64_t> hits_ = 0, misses_ = 0, dropped_ = 0, stored_ = 0, failed_writes_ = 0;
-  std::atomic<uint64_t> temporary_ = 0;
 };
 
 // 32 hexadecimal digits of XXH3-128.

@@ -23,6 +23,7 @@ bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(addres
   const std::string text = error.what() + suffix;
   if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
   if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
+  if (dynamic_cast<const KernelMismatch*>(&error)) throw KernelMismatch(text);
   throw InternalError(text);
 }
 
@@ -121,23 +122,25 @@ class Call {
   template <class KernelOf>
   void walk(size_t& step_number, const KernelOf& kernel_of) {
     for (; step_number < tables_.steps.size(); ++step_number) {
-      const StepTable& step = tables_.steps[step_number];
-      switch (step.kind) {
-        case StepTable::Kind::Allocate:
-          allocate(step.index);
-          break;
-        case StepTable::Kind::Free:
-          tensors_[step.index].owner.reset();
-          break;
-        case StepTable::Kind::Launch:
-          launch(tables_.launches[step.index], kernel_of);
-          break;
-        case StepTable::Kind::Extern:
-          call_extern(tables_.externs[step.index]);
-          break;
-      }
-      for (uint32_t i = 0; i < step.releases_count; ++i)
-        tensors_[tables_.releases[step.releases_first + i]].owner.reset();
+      execute(tables_.steps[step_number], kernel_of);
+      release(tables_.steps[step_number]);
+    }
+  }
+
+  template <class KernelOf>
+  void walk(size_t& step_number, const KernelOf& kernel_of, StepObserver& observer) {
+    std::vector<int64_t> symbols;
+    for (const SymbolBinding& b : tables_.bindings) symbols.push_back(values_[b.slot]);
+    for (size_t i = 0; i < tables_.buffers.size(); ++i) {
+      const plan::Buffer::Kind kind = tables_.buffers[i].kind;
+      if (kind == plan::Buffer::Kind::Own || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
+    }
+    const CallView view{plan_, host_, symbols, addresses_};
+    for (; step_number < tables_.steps.size(); ++step_number) {
+      observer.before_step(view, step_number);
+      execute(tables_.steps[step_number], kernel_of);
+      observer.after_step(view, step_number);
+      release(tables_.steps[step_number]);
     }
   }
 
@@ -166,6 +169,29 @@ class Call {
   }
 
  private:
+  template <class KernelOf>
+  void execute(const StepTable& step, const KernelOf& kernel_of) {
+    switch (step.kind) {
+      case StepTable::Kind::Allocate:
+        allocate(step.index);
+        break;
+      case StepTable::Kind::Free:
+        tensors_[step.index].owner.reset();
+        break;
+      case StepTable::Kind::Launch:
+        launch(tables_.launches[step.index], kernel_of);
+        break;
+      case StepTable::Kind::Extern:
+        call_extern(tables_.externs[step.index]);
+        break;
+    }
+  }
+
+  void release(const StepTable& step) {
+    for (uint32_t i = 0; i < step.releases_count; ++i)
+      tensors_[tables_.releases[step.releases_first + i]].owner.reset();
+  }
+
   void* element_address(uint32_t buffer, int64_t offset) const {
     return static_cast<std::byte*>(addresses_[buffer]) + offset * byte_size(tables_.buffers[buffer].dtype);
   }
@@ -326,10 +352,15 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
   inputs.clear();
   call.take_arena();
   size_t step = 0;
+  const auto kernel_of = [this](uint32_t kernel, plan::Variant variant) -> const LoadedKernel& {
+    return impl_->kernel(kernel, variant);
+  };
   try {
-    call.walk(step, [this](uint32_t kernel, plan::Variant variant) -> const LoadedKernel& {
-      return impl_->kernel(kernel, variant);
-    });
+    if (options.observer) [[unlikely]] {
+      call.walk(step, kernel_of, *options.observer);
+    } else {
+      call.walk(step, kernel_of);
+    }
   } catch (const Error& error) {
     rethrow_with(error, describe_failed_step(impl_->plan, step));
   }

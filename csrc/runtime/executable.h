@@ -12,6 +12,7 @@
 
 #include "ir/plan/plan.h"
 #include "runtime/host.h"
+#include "runtime/observer.h"
 
 namespace cxxinductor::runtime {
 
@@ -39,6 +40,7 @@ struct CallOptions {
   // input whose strides are not those that the plan declares is a UserError: a silent copy would lose writes to a
   // mutated input and hide the cost for the others.
   bool check_inputs = true;
+  StepObserver* observer = nullptr;  // must outlive the call
 };
 
 class Executable {

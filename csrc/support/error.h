@@ -2,7 +2,7 @@
 //
 // Unsupported    this graph or op is outside what we compile; the caller falls back to ATen and says why.
 // UserError      the user's input is wrong; the message says what was expected, what was found, what to do.
-// InternalError  a bug of ours.
+// InternalError  a bug of ours; KernelMismatch: one that the check option found, a kernel whose result is wrong.
 //
 // The library never prints and never aborts: it throws one of these, and the bridge decides what the user sees.
 #pragma once
@@ -33,6 +33,11 @@ class UserError : public Error {
 class InternalError : public Error {
  public:
   using Error::Error;
+};
+
+class KernelMismatch : public InternalError {
+ public:
+  using InternalError::InternalError;
 };
 
 template <class... Args>

@@ -15,17 +15,17 @@ constexpr std::array option_rows{
 #undef OPTION
 };
 
-// Options whose values are words from a list.
+// Options whose values are words from a list; `several`: any number of them, separated by commas.
 struct Choice {
   std::string_view option;
   std::vector<std::string_view> values;
+  bool several = false;
 };
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> table{
-      {"numerics", {"eager", "fast"}},
-      {"verify", {"each", "ends", "off"}},
-      {"check", {"", "eager", "interp"}},
-      {"cache", {"on", "off"}},
+      {"numerics", {"eager", "fast"}},       {"verify", {"each", "ends", "off"}},
+      {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
+      {"tier", {"kernels", "aten"}},         {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
   };
   return table;
 }
@@ -73,13 +73,24 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
   target = parsed;
 }
 
+void check_words(const Choice& choice, std::string_view value) {
+  std::string_view rest = value;
+  do {
+    const size_t end = choice.several ? rest.find(',') : rest.npos;
+    const std::string_view word = rest.substr(0, end);
+    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
+    const bool nothing = choice.several && value.empty();
+    if (nothing || std::find(choice.values.begin(), choice.values.end(), word) != choice.values.end()) continue;
+    std::string known;
+    for (std::string_view item : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", item);
+    throw_user_error("option '{}': expected {} of {}, found '{}'", choice.option,
+                     choice.several ? "any, separated by commas," : "one", known, word);
+  } while (!rest.empty());
+}
+
 void assign(std::string& target, std::string_view name, std::string_view value) {
   for (const Choice& choice : choices()) {
-    if (choice.option != name || std::find(choice.values.begin(), choice.values.end(), value) != choice.values.end())
-      continue;
-    std::string known;
-    for (std::string_view word : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
-    throw_user_error("option '{}': expected one of {}, found '{}'", name, known, value);
+    if (choice.option == name) check_words(choice, value);
   }
   target = std::string(value);
 }
@@ -88,9 +99,23 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
 
 std::span<const OptionInfo> option_table() { return option_rows; }
 
+std::span<const std::string_view> option_values(std::string_view option) {
+  for (const Choice& choice : choices())
+    if (choice.option == option) return choice.values;
+  return {};
+}
+
 void set_option(Options& options, std::string_view name, std::string_view value) {
 #define OPTION(option, ...) \
   if (name == #option) return assign(options.option, name, value);
+#include "support/options.def"
+#undef OPTION
+  unknown("option", name, [](const OptionInfo& row) { return row.name; });
+}
+
+std::string get_option(const Options& options, std::string_view name) {
+#define OPTION(option, ...) \
+  if (name == #option) return fmt::format("{}", options.option);
 #include "support/options.def"
 #undef OPTION
   unknown("option", name, [](const OptionInfo& row) { return row.name; });

@@ -1,7 +1,7 @@
 #include "torch_bridge/aten_executor.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/dispatch/Dispatcher.h>
 
 #include <map>
 
@@ -27,6 +27,32 @@ void for_each_hole(const Arg& arg, const std::function<void(uint32_t)>& visit) {
 void for_each_hole(const Call& call, const std::function<void(uint32_t)>& visit) {
   for (const Arg& arg : call.args) for_each_hole(arg, visit);
   for (const auto& [name, arg] : call.kwargs) for_each_hole(arg, visit);
+}
+
+// Reads the state at the time of each question.
+ArgResolver resolver_of(const AtenExecutor::State& state) {
+  ArgResolver resolver;
+  resolver.hole = [&state](uint32_t operand) { return state.values.at(operand); };
+  resolver.symbol = [&state](sym::Expr e) {
+    return sym::evaluate(e, [&state](std::string_view name) {
+      auto found = state.symbols.find(name);
+      if (found == state.symbols.end()) throw_user_error("the symbol {} has no value", name);
+      return found->second;
+    });
+  };
+  return resolver;
+}
+
+// What a value says about the symbols of its declaration: those that stand alone, as a size or as the integer itself.
+// The first value that names a symbol counts, as everywhere.
+void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenExecutor::State& state) {
+  if (value.isInt() && declared.symbol.is_symbol()) state.symbols.emplace(declared.symbol.name(), value.toInt());
+  if (!value.isTensor() || declared.kind != CallValueInfo::Kind::Tensor) return;
+  const at::Tensor& tensor = value.toTensor();
+  for (size_t d = 0; d < declared.sizes.size() && d < static_cast<size_t>(tensor.dim()); ++d) {
+    if (declared.sizes[d].is_symbol())
+      state.symbols.emplace(declared.sizes[d].name(), tensor.size(static_cast<int64_t>(d)));
+  }
 }
 
 }  // namespace
@@ -62,6 +88,10 @@ AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
     if (!handle) throw_unsupported("{}.{} is not known to torch's dispatcher", call.callee, call.overload);
     impl_->callees.push_back(*handle);
   }
+  for (const Arg& output : impl_->calls.outputs) {
+    if (!output.is_none() && !output.as<Hole>() && !output.as<sym::Expr>() && !output.as<int64_t>())
+      throw_unsupported("{} returns {}", impl_->calls.name, to_string(output));
+  }
   impl_->find_last_uses();
 }
 
@@ -69,53 +99,52 @@ AtenExecutor::~AtenExecutor() = default;
 
 const CallGraph& AtenExecutor::calls() const { return impl_->calls; }
 
-std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) const {
+const c10::FunctionSchema& AtenExecutor::schema(size_t call) const { return impl_->callees[call].schema(); }
+
+bool AtenExecutor::is_random(size_t call) const {
+  return impl_->callees[call].hasTag(at::Tag::nondeterministic_seeded);
+}
+
+AtenExecutor::State AtenExecutor::bind(std::vector<c10::IValue> inputs) const {
   const CallGraph& graph = impl_->calls;
   if (inputs.size() != graph.inputs.size())
     throw_user_error("{} takes {} inputs, found {}", graph.name, graph.inputs.size(), inputs.size());
-  std::vector<c10::IValue> values(graph.values.size());
-  std::map<std::string, int64_t, std::less<>> symbols;
+  State state{std::vector<c10::IValue>(graph.values.size()), {}};
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const CallValueInfo& value = graph.values[graph.inputs[i]];
-    if (inputs[i].isInt() && value.symbol.is_symbol()) symbols.emplace(value.symbol.name(), inputs[i].toInt());
-    if (inputs[i].isTensor() && value.kind == CallValueInfo::Kind::Tensor) {
-      for (size_t d = 0; d < value.sizes.size(); ++d) {
-        if (value.sizes[d].is_symbol()) symbols.emplace(value.sizes[d].name(), inputs[i].toTensor().size(d));
-      }
-    }
-    values[graph.inputs[i]] = std::move(inputs[i]);
+    bind_symbols(graph.values[graph.inputs[i]], inputs[i], state);
+    state.values[graph.inputs[i]] = std::move(inputs[i]);
   }
-  inputs.clear();
-  ArgResolver resolver;
-  resolver.hole = [&](uint32_t operand) { return values.at(operand); };
-  resolver.symbol = [&](sym::Expr e) {
-    return sym::evaluate(e, [&](std::string_view name) {
-      auto found = symbols.find(name);
-      if (found == symbols.end()) throw_user_error("the symbol {} has no value", name);
-      return found->second;
-    });
-  };
+  return state;
+}
+
+void AtenExecutor::run_call(size_t number, State& state) const {
+  const Call& call = impl_->calls.calls[number];
+  const c10::OperatorHandle& callee = impl_->callees[number];
+  std::vector<c10::IValue> stack = build_stack(callee.schema(), call.args, call.kwargs, resolver_of(state));
+  callee.callBoxed(&stack);
+  if (call.result_is_list) {
+    std::vector<at::Tensor> items = stack.at(0).toTensorVector();
+    for (size_t r = 0; r < call.results.size(); ++r) state.values[call.results[r]] = items.at(r);
+  } else {
+    for (size_t r = 0; r < call.results.size() && r < stack.size(); ++r)
+      state.values[call.results[r]] = std::move(stack[r]);
+  }
+  for (CallValue result : call.results) bind_symbols(impl_->calls.values[result], state.values[result], state);
+}
+
+std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) const {
+  const CallGraph& graph = impl_->calls;
+  State state = bind(std::move(inputs));
   at::AutoDispatchBelowADInplaceOrView guard;
   for (size_t i = 0; i < graph.calls.size(); ++i) {
-    const Call& call = graph.calls[i];
-    std::vector<c10::IValue> stack = build_stack(impl_->callees[i].schema(), call.args, call.kwargs, resolver);
-    impl_->callees[i].callBoxed(&stack);
-    if (call.result_is_list) {
-      std::vector<at::Tensor> items = stack.at(0).toTensorVector();
-      for (size_t r = 0; r < call.results.size(); ++r) values[call.results[r]] = items.at(r);
-    } else {
-      for (size_t r = 0; r < call.results.size() && r < stack.size(); ++r) {
-        values[call.results[r]] = stack[r];
-        const CallValueInfo& info = graph.values[call.results[r]];
-        if (stack[r].isInt() && info.symbol.is_symbol()) symbols.emplace(info.symbol.name(), stack[r].toInt());
-      }
-    }
-    for (CallValue value : impl_->last_uses[i]) values[value] = {};
+    run_call(i, state);
+    for (CallValue value : impl_->last_uses[i]) state.values[value] = {};
   }
+  const ArgResolver resolver = resolver_of(state);
   std::vector<c10::IValue> outputs;
   for (const Arg& output : graph.outputs) {
     if (const auto* hole = output.as<Hole>())
-      outputs.push_back(values.at(hole->operand));
+      outputs.push_back(state.values.at(hole->operand));
     else if (const auto* expr = output.as<sym::Expr>())
       outputs.emplace_back(resolver.symbol(*expr));
     else if (const auto* integer = output.as<int64_t>())

@@ -4,7 +4,9 @@
 
 #include <ATen/core/ivalue.h>
 
+#include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "frontend/call_graph.h"
@@ -13,11 +15,23 @@ namespace cxxinductor::torch_bridge {
 
 class AtenExecutor {
  public:
-  explicit AtenExecutor(frontend::CallGraph calls);  // Unsupported when a callee is not known to the dispatcher
+  // Unsupported when a callee is not known to the dispatcher, or an output is neither a tensor nor an integer nor none.
+  explicit AtenExecutor(frontend::CallGraph calls);
   ~AtenExecutor();
   // inputs: a tensor or int for each graph input, in order; released after their last use. Thread-safe.
   std::vector<c10::IValue> run(std::vector<c10::IValue> inputs) const;
   const frontend::CallGraph& calls() const;
+
+  // The same, one call at a time, on values that the caller keeps (for checks). Values are what inputs and calls gave;
+  // undefined until then.
+  struct State {
+    std::vector<c10::IValue> values;  // one for each value of the call graph
+    std::map<std::string, int64_t, std::less<>> symbols;
+  };
+  State bind(std::vector<c10::IValue> inputs) const;
+  void run_call(size_t call, State& state) const;
+  const c10::FunctionSchema& schema(size_t call) const;
+  bool is_random(size_t call) const;  // draws from a generator: a second run gives other values
 
  private:
   struct Impl;

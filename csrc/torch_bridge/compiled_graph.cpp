@@ -1,14 +1,20 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <atomic>
+#include <mutex>
+#include <set>
 
 #include "driver/dump.h"
+#include "driver/interp_check.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
+#include "ir/plan/text.h"
 #include "support/error.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/eager_check.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/reproducer.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -29,7 +35,8 @@ TorchHost& torch_host() {
   return host;
 }
 
-driver::Compilation compile_graph(graph::Graph graph, const Options& options) {
+// calls: for dumps; null where there are none.
+driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options) {
   driver::Request request;
   request.target = target_for(driver::main_device(graph));
   request.graph = std::move(graph);
@@ -44,12 +51,23 @@ driver::Compilation compile_graph(graph::Graph graph, const Options& options) {
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
+    if (calls) compilation.report.calls_text = frontend::to_string(*calls);
     driver::write_dump(compilation.report, target, name, folder, options.dump);
   }
   counters().graphs += 1;
   counters().kernels += static_cast<int64_t>(compilation.executable->plan().kernels.size());
   counters().externs += static_cast<int64_t>(compilation.report.externs.size());
   return compilation;
+}
+
+std::string with_reproducer(const frontend::CallGraph& calls, const Options& options, const std::string& error) {
+  try {
+    return fmt::format("{}\nThis is a bug of cxxinductor; {} shows it to its developers", error,
+                       write_reproducer(calls, options, error));
+  } catch (const std::exception& second) {
+    return fmt::format("{}\nThis is a bug of cxxinductor (no folder was written that shows it: {})", error,
+                       second.what());
+  }
 }
 
 runtime::Value to_value(c10::IValue&& value) {
@@ -78,6 +96,20 @@ struct CompiledGraph::Impl {
   driver::Compilation compilation;
   std::string fallback_reason;
   bool check_inputs = true;
+  Options options;
+  std::unique_ptr<EagerReference> eager;  // check=eager
+  mutable std::mutex notes_mutex;
+  mutable std::set<std::string> notes, notes_given;
+
+  // What the check option asks for at each call; null: nothing.
+  std::unique_ptr<runtime::StepObserver> make_check(const std::vector<c10::IValue>& inputs) const {
+    if (eager) return eager->check(inputs);
+    if (options.check != "interp") return nullptr;
+    return std::make_unique<driver::InterpCheck>(options, [this](std::string note) {
+      const std::lock_guard lock(notes_mutex);
+      if (notes_given.insert(note).second) notes.insert(std::move(note));
+    });
+  }
 };
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -86,10 +118,19 @@ CompiledGraph::~CompiledGraph() = default;
 std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
+  impl->options = options;
   try {
-    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas()), options);
-  } catch (const Error& error) {
+    if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
+    std::vector<frontend::ImportedName> names;
+    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
+    if (options.check == "eager")
+      impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
+  } catch (const InternalError& error) {
+    impl->fallback_reason = with_reproducer(calls, options, error.what());
+  } catch (const std::exception& error) {
     impl->fallback_reason = error.what();
+  }
+  if (!impl->fallback_reason.empty()) {
     impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
     counters().graph_fallbacks += 1;
   }
@@ -97,18 +138,37 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
+  if (options.check == "eager")
+    throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
-  impl->compilation = compile_graph(graph::parse(text), options);
+  impl->options = options;
+  impl->compilation = compile_graph(graph::parse(text), nullptr, options);
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, const std::optional<std::string>& source,
+                                                        const Options& options) {
+  if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
+  plan::Plan plan = plan::parse(text);
+  Device device;
+  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device;
+  auto kernels = make_provider(plan, target_for(device), options, torch_host(), source);
+  kernels->prepare(plan);
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->compilation.executable =
+      std::make_shared<runtime::Executable>(std::move(plan), std::move(kernels), torch_host());
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
+  const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
-  std::vector<runtime::Value> results =
-      impl_->compilation.executable->run(torch_host(), std::move(values), {.check_inputs = impl_->check_inputs});
+  std::vector<runtime::Value> results = impl_->compilation.executable->run(
+      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get()});
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());
   for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
@@ -116,6 +176,13 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) con
 }
 
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
+std::vector<std::string> CompiledGraph::take_check_notes() const {
+  const std::lock_guard lock(impl_->notes_mutex);
+  std::vector<std::string> taken(impl_->notes.begin(), impl_->notes.end());
+  impl_->notes.clear();
+  return taken;
+}
+
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;

@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,21 +17,26 @@ namespace cxxinductor::torch_bridge {
 
 class CompiledGraph {
  public:
-  // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why. UserError for bad
-  // options, InternalError when even the ATen executor cannot run it.
+  // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
+  // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
   static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options);
   // From graph text (docs/ir.md), which is untrusted. There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
+  // From the text of a plan, which is untrusted too. source: as in make_provider.
+  static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source,
+                                                  const Options& options);
   ~CompiledGraph();
 
   // inputs: tensors and ints, in the order of the graph's inputs; each is released after its last use. Thread-safe.
   // Throws UserError where an input is not what the graph declares (only for graphs from text: torch.compile's guards
-  // have checked the others), Error when a kernel cannot be launched.
+  // have checked the others), Error when a kernel cannot be launched, KernelMismatch when the check option finds one.
   std::vector<c10::IValue> run(std::vector<c10::IValue> inputs) const;
 
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
-  const plan::Plan* plan() const;              // null for a fallback
+  const plan::Plan* plan() const;  // null for a fallback
+  // Lines about what the check option did not check so far, each once; empties the list. Thread-safe.
+  std::vector<std::string> take_check_notes() const;
 
  private:
   struct Impl;

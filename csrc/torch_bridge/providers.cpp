@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -49,6 +50,13 @@ std::string default_cache_folder() {
   return {};
 }
 
+// Never throws: where TMPDIR names no folder, /tmp is tried.
+std::string temporary_folder() {
+  std::error_code error;
+  const fs::path found = fs::temp_directory_path(error);
+  return error ? "/tmp" : found.string();
+}
+
 // A cached kernel is as good as the build that wrote it: the library's own size and time of change name the build.
 std::string build_id() {
   Dl_info found{};
@@ -68,7 +76,7 @@ std::string cpu_arch() {
 // What all compiles of the process share. Never destroyed: kernels may outlive main's statics.
 struct Services {
   runtime::CompilePool pool;
-  runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, fs::temp_directory_path().string()}};
+  runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::mutex mutex;
   std::map<std::string, std::unique_ptr<runtime::DiskCache>> caches;
   std::unique_ptr<runtime::CudaDriver> driver;
@@ -78,10 +86,10 @@ struct Services {
 
   runtime::DiskCache* cache(const Options& options) {
     if (options.cache == "off") return nullptr;
+    const std::string folder = options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
     const std::lock_guard lock(mutex);
-    auto& found = caches[options.cache_dir.empty() ? default_cache_folder() : options.cache_dir];
-    if (!found)
-      found = std::make_unique<runtime::DiskCache>(options.cache_dir.empty() ? default_cache_folder() : options.cache_dir, build_id());
+    auto& found = caches[folder];
+    if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id());
     return found.get();
   }
   runtime::CudaDriver& cuda() {
@@ -96,8 +104,14 @@ struct Services {
   }
 };
 
+// Null until the first compile, whose options decide how many threads there are.
+std::atomic<Services*> made_services = nullptr;
+
 Services& services(const Options& options) {
-  static Services* instance = new Services(static_cast<int>(options.compile_threads));
+  static Services* instance = [&] {
+    made_services = new Services(static_cast<int>(options.compile_threads));
+    return made_services.load();
+  }();
   return *instance;
 }
 
@@ -116,25 +130,37 @@ const Target& cuda_target_of(int device) {
 
 }  // namespace
 
+std::string cache_status(const Options& options) {
+  const runtime::DiskCache* cache = services(options).cache(options);
+  return cache ? cache->status() : std::string();
+}
+
+runtime::CompilePool::Progress compile_progress() {
+  const Services* services = made_services;
+  return services ? services->pool.progress() : runtime::CompilePool::Progress();
+}
+
 Target target_for(Device device) {
   if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
   return cpu_target(cpu_arch(), at::get_num_threads());
 }
 
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target, const Options& options,
-                                                       runtime::Host& host) {
+                                                       runtime::Host& host, const std::optional<std::string>& source) {
+  CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
   Services& shared = services(options);
   if (target.device == DeviceType::Cpu) {
-    auto emitter = [target](const std::vector<const plan::Kernel*>& kernels) {
+    auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
       static const OriginTable none;
-      return runtime::CpuUnitSource{codegen::emit_cpu(kernels, target, none), codegen::cpu_math_symbols(kernels, target)};
+      return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, none),
+                                    codegen::cpu_math_symbols(kernels, target)};
     };
     return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host);
   }
-  auto emitter = [target](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+  auto emitter = [target, source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     runtime::CudaUnitSource unit;
-    unit.text = codegen::emit_cuda({&kernel}, variant, target, origins);
+    unit.text = source ? *source : codegen::emit_cuda({&kernel}, variant, target, origins);
     unit.block_x = shape.block_x;
     unit.block_y = shape.block_y;
     unit.dynamic_shared_bytes = shape.dynamic_shared_bytes;

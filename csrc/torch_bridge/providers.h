@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <string>
 
 #include "ir/target.h"
+#include "runtime/compile_pool.h"
 #include "runtime/executable.h"
 #include "support/options.h"
 
@@ -11,7 +15,13 @@ namespace cxxinductor::torch_bridge {
 
 // The GPU's architecture and size, or this CPU's. UserError when the driver cannot be asked.
 Target target_for(Device device);
+// Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
+runtime::CompilePool::Progress compile_progress();
+// source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target,
-                                                       const Options& options, runtime::Host& host);
+                                                       const Options& options, runtime::Host& host,
+                                                       const std::optional<std::string>& source = std::nullopt);
+// Why the cache on disk is not used, or could not be written to; empty when all is well or the cache is off.
+std::string cache_status(const Options& options);
 
 }  // namespace cxxinductor::torch_bridge

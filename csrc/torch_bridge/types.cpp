@@ -1,7 +1,10 @@
 #include "torch_bridge/types.h"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <ATen/core/jit_type.h>
+
+#include <optional>
 
 #include "support/error.h"
 
@@ -46,6 +49,28 @@ int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& 
 double real_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
   if (const auto* d = arg.as<double>()) return *d;
   return static_cast<double>(integer_of(arg, type, resolver));
+}
+
+std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver) {
+  if (const auto* b = arg.as<bool>()) return at::Scalar(*b);
+  if (const auto* i = arg.as<int64_t>()) return at::Scalar(*i);
+  if (const auto* d = arg.as<double>()) return at::Scalar(*d);
+  if (const auto* e = arg.as<sym::Expr>()) return at::Scalar(resolver.symbol(*e));
+  if (const auto* hole = arg.as<Hole>()) {
+    const c10::IValue value = resolver.hole(hole->operand);
+    if (value.isScalar()) return value.toScalar();
+  }
+  return std::nullopt;
+}
+
+// A number where the schema wants a tensor (x + 1 is add.Tensor): wrapped, so that it takes part in type promotion as a
+// number does.
+c10::IValue tensor_to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
+  if (arg.is_none()) return at::Tensor();
+  if (const std::optional<at::Scalar> number = number_of(arg, resolver))
+    return at::native::wrapped_scalar_tensor(*number);
+  if (const auto* hole = arg.as<Hole>()) return resolver.hole(hole->operand);
+  mismatch(arg, type);
 }
 
 c10::IValue list_to_ivalue(const Arg& arg, const c10::ListType& type, const ArgResolver& resolver) {
@@ -104,11 +129,8 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
     return to_ivalue(arg, type->expectRef<c10::OptionalType>().getElementType(), resolver);
   }
   switch (type->kind()) {
-    case c10::TypeKind::TensorType: {
-      if (arg.is_none()) return at::Tensor();
-      if (const auto* hole = arg.as<Hole>()) return resolver.hole(hole->operand);
-      mismatch(arg, type);
-    }
+    case c10::TypeKind::TensorType:
+      return tensor_to_ivalue(arg, type, resolver);
     case c10::TypeKind::ListType:
       return list_to_ivalue(arg, type->expectRef<c10::ListType>(), resolver);
     case c10::TypeKind::IntType:

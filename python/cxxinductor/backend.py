@@ -12,8 +12,8 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 
-from . import _C, config, decompositions, fx_reader, reports
-from .errors import Unsupported
+from . import _C, attention, check, config, decompositions, fx_reader, progress, reports
+from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +36,13 @@ def cxxinductor(
         UserError: an unknown option or mode; the message lists the known ones.
     """
     if mode not in (None, "default"):
-        from .errors import UserError
-
         raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
     resolved = config.resolve(options)
 
     def compiler(kind: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
+    attention.make_masks_contiguous(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
     with functorch_config.patch(unlift_effect_tokens=True, donated_buffer=False):
         return aot_autograd(
@@ -68,22 +67,38 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
-    with reports.stage("read graph") as read:
-        try:
+    try:
+        with reports.stage("read graph") as read:
             builder, constants = fx_reader.read_graph(gm, kind)
-        except Unsupported as error:
-            _C.count_eager()
-            warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
-            return _boxed(gm)
-    compiled = _C.compile(builder, options)
+        with progress.shown(options, kind):
+            compiled = _C.compile(builder, options)
+    except (Unsupported, UserError, InternalError) as error:
+        _C.count_eager()
+        warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
+        reports.record_eager(kind, str(error))
+        return _boxed(gm)
     if reason := compiled.fallback_reason:
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
+    _report_cache(options)
     compiled.set_constants(constants)
-    reports.record(compiled, kind, read.seconds)
+    reports.record(compiled, kind, read.seconds, options)
+    if options.get("check") != "off":
+        return check.with_notes(compiled)
     if kind == "backward":
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
     return compiled
+
+
+_cache_problems: set[str] = set()
+
+
+def _report_cache(options: "_C.Options") -> None:
+    """Each thing that is wrong with the cache is said once in a process: compiles go on without it."""
+    problem = _C.cache_status(options)
+    if problem and problem not in _cache_problems:
+        _cache_problems.add(problem)
+        warnings.warn(f"cxxinductor: compiled kernels are not kept for the next process: {problem}", stacklevel=3)
 
 
 def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:

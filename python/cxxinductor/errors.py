@@ -13,3 +13,7 @@ class UserError(ValueError):
 
 class InternalError(RuntimeError):
     """A bug of ours."""
+
+
+class KernelMismatch(InternalError):
+    """Option check found a kernel whose output differs from its reference; the message names it."""

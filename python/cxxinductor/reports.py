@@ -1,20 +1,41 @@
-"""Collects what compiles did, while somebody listens: the base of explain()."""
+"""Collects what compiles did, while somebody listens, and puts it into words: the base of explain()."""
 
 from __future__ import annotations
 
 import contextlib
+import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Iterator
+
+_MOST_CALLS = 8  # named of one kernel
+_MOST_PAIRS = 4  # named of one reason
 
 
 @dataclass
 class GraphReport:
-    """One compiled graph. ``details`` is the C++ report: stage times (s), kernels, externs, texts, refusals."""
+    """What became of one graph. ``str()`` of it is for people.
+
+    Attributes:
+        kind: inference, forward or backward.
+        details: the C++ report:
+            fallback_reason: why it runs op by op through ATen, or "".
+            eager_reason: why it was given back to eager, or "".
+            kernels: of each, name, launches a call, bytes_read and bytes_written a launch, contract (exact, bit-equal,
+            last bits, order changed, fast), contract_facts (lines), calls: (ATen call, file, line, module) of what was
+            fused into it.
+            externs: the callee of each extern call. refusals: (producer, consumer, reason) of each fusion refused.
+            times: (stage, seconds). texts, sources: filled by option dump.
+        compiled: the callable; None for a graph given back to eager.
+    """
 
     kind: str
     details: dict[str, Any]
     compiled: Any = field(repr=False)
+
+    def __str__(self) -> str:
+        return "\n".join(describe(self))
 
 
 @dataclass
@@ -46,10 +67,92 @@ def stage(_name: str) -> Iterator[_Stage]:
         measured.seconds = time.perf_counter() - start
 
 
-def record(compiled: Any, kind: str, read_seconds: float) -> None:
-    if not _listeners:
+def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
+    """Tells listeners about a compiled graph, and prints what the options explain and time ask for to stderr."""
+    explains, times = options.get("explain") == "true", options.get("time") == "true"
+    if not (_listeners or explains or times):
         return
-    details = compiled.report()
+    details = {"eager_reason": "", **compiled.report()}
     details["times"] = [("read graph", read_seconds), *details["times"]]
+    report = GraphReport(kind, details, compiled)
+    if explains:
+        print(report, file=sys.stderr)
+    elif times:
+        print(f"{kind} graph: {_times(details['times'])}", file=sys.stderr)
+    _tell(report)
+
+
+def record_eager(kind: str, reason: str) -> None:
+    """Tells listeners about a graph that was given back to eager."""
+    _tell(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "refusals": [], "times": []}, None))
+
+
+def _tell(report: GraphReport) -> None:
     for listener in _listeners:
-        listener.append(GraphReport(kind, details, compiled))
+        listener.append(report)
+
+
+# ---- in words --------------------------------------------------------------------------------------------------------
+
+
+def describe(graph: GraphReport) -> list[str]:
+    """The report as lines of text."""
+    d = graph.details
+    if d["eager_reason"]:
+        return [f"{graph.kind} graph: left to eager: {d['eager_reason']}"]
+    if d["fallback_reason"]:
+        return [f"{graph.kind} graph: runs op by op through ATen: {d['fallback_reason']}"]
+    kernels = d["kernels"]
+    launches = sum(k["launches"] for k in kernels)
+    lines = [
+        f"{graph.kind} graph: {len(kernels)} kernels, {launches} launches and {len(d['externs'])} extern calls a call; own kernels "
+        f"read {_megabytes(sum(k['bytes_read'] * k['launches'] for k in kernels))} and write "
+        f"{_megabytes(sum(k['bytes_written'] * k['launches'] for k in kernels))}"
+    ]
+    for kernel in kernels:
+        lines += _describe_kernel(kernel)
+    externs = Counter(d["externs"])
+    lines.append("  extern calls: " + (", ".join(f"{n} x {op}" for op, n in sorted(externs.items())) or "none"))
+    lines += _describe_refusals(d["refusals"])
+    lines.append(f"  time: {_times(d['times'])}")
+    return lines
+
+
+def _describe_kernel(kernel: dict[str, Any]) -> list[str]:
+    lines = [
+        f"  {kernel['name']}: {kernel['launches']} launches, each reads {_megabytes(kernel['bytes_read'])}, writes "
+        f"{_megabytes(kernel['bytes_written'])}; {kernel['contract']}"
+    ]
+    calls = Counter((call, _place(file, line, module)) for call, file, line, module in kernel["calls"])
+    named = [f"{call}{place}{f' x {n}' if n > 1 else ''}" for (call, place), n in calls.items()]
+    more = f" and {len(named) - _MOST_CALLS} more" if len(named) > _MOST_CALLS else ""
+    if named:
+        lines.append(f"    {'fuses' if len(kernel['calls']) > 1 else 'for'} {', '.join(named[:_MOST_CALLS])}{more}")
+    return lines + [f"    {fact}" for fact in kernel["contract_facts"]]
+
+
+def _place(file: str, line: int, module: str) -> str:
+    parts = [f"{file}:{line}" if file else "", module]
+    return f" ({', '.join(part for part in parts if part)})" if any(parts) else ""
+
+
+def _describe_refusals(refusals: list[tuple[str, str, str]]) -> list[str]:
+    if not refusals:
+        return []
+    by_reason: dict[str, list[str]] = {}
+    for producer, consumer, reason in refusals:
+        by_reason.setdefault(reason, []).append(f"{producer} -> {consumer}")
+    lines = [f"  not fused ({len(refusals)}):"]
+    for reason, pairs in sorted(by_reason.items(), key=lambda item: -len(item[1])):
+        more = f", and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
+        lines.append(f"    {reason}: {', '.join(pairs[:_MOST_PAIRS])}{more}")
+    return lines
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:.2f} MB" if count >= 10_000 else f"{count} bytes"
+
+
+def _times(times: list[tuple[str, float]]) -> str:
+    total = sum(seconds for _, seconds in times)
+    return f"{total * 1e3:.1f} ms: " + ", ".join(f"{name} {seconds * 1e3:.1f}" for name, seconds in times)

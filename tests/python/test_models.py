@@ -9,7 +9,6 @@ from compare import assert_as_good_as_eager, double_copy, to_double
 import cxxinductor
 
 LIBRARY_OPS = ("mm", "addmm", "bmm", "baddbmm", "convolution", "scaled_dot_product", "max_pool2d", "avg_pool2d")
-KNOWN_GAPS = ("cumsum",)  # transformers' position ids; there are no scans in the IRs yet
 
 
 def ids(device, batch=2, length=17, vocabulary=99):
@@ -72,7 +71,7 @@ def test_inference(make, dtype, device):
     assert_as_good_as_eager(first(compiled), first(eager), first(reference))
     assert explanation.counters["graph_fallback"] == 0 and explanation.counters["eager"] == 0
     for graph in explanation.graphs:
-        strange = [op for op in graph.details["externs"] if not any(known in op for known in LIBRARY_OPS + KNOWN_GAPS)]
+        strange = [op for op in graph.details["externs"] if not any(known in op for known in LIBRARY_OPS)]
         assert not strange, f"externs beside library ops: {sorted(set(strange))}"
 
 

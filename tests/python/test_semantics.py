@@ -201,3 +201,17 @@ def test_a_thousand_calls_do_not_grow(device):
     for _ in range(1000):
         fn(x)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 4096, "KiB grown"
+
+
+def test_short_scans_are_kernels_long_ones_calls(device):
+    def scans(x, mask):
+        return x.cumsum(1), x.cumprod(0), mask.cumsum(-1), x.to(torch.int32).cumsum(1, dtype=torch.int16)
+
+    x, mask = torch.randn(4, 33, device=device), torch.rand(3, 2, 17, device=device) < 0.5
+    explanation = cxxinductor.explain(scans, x, mask)
+    assert not any(graph.details["externs"] for graph in explanation.graphs)
+    for actual, expected in zip(torch.compile(scans, backend="cxxinductor")(x, mask), scans(x, mask)):
+        assert actual.dtype == expected.dtype
+        torch.testing.assert_close(actual, expected)
+    long = torch.randn(4, 5000, device=device)
+    assert cxxinductor.explain(lambda x: x.cumsum(1), long).counters["extern"] == 1

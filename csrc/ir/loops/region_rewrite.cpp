@@ -225,9 +225,23 @@ void BodyBuilder::bind(StmtId old, StmtId now, Renaming& renaming) const {
 }
 
 StmtId BodyBuilder::emit_renamed(const Region& from, StmtId old, Renaming& renaming) {
-  StmtId now = emit(renamed(from.body[old], renaming));
+  Stmt stmt = renamed(from.body[old], renaming);
+  if (auto* reduce = stmt.as<Reduce>()) reduce->operand = spread(reduce->operand, reduce->over, stmt.origin);
+  StmtId now = emit(std::move(stmt));
   bind(old, now, renaming);
   return now;
+}
+
+StmtId BodyBuilder::spread(StmtId operand, VarSet over, OriginId origin) {
+  for (size_t v = 0; v < region_.vars.size(); ++v) {
+    const VarSet var = VarSet::of(VarId(v));
+    if (!var.subset_of(over) || var.subset_of(region_.body[operand].vars)) continue;
+    const StmtId position = emit({Index{region_.symbol(VarId(v))}, DType::I64, {}, origin});
+    const StmtId zero = emit({Constant{Scalar::from_integer(DType::I64, 0)}, DType::I64, {}, origin});
+    const StmtId always = emit({Apply{ScalarOp::Ge, {position, zero}}, DType::Bool, {}, origin});
+    operand = emit({Apply{ScalarOp::Where, {always, operand, operand}}, region_.body[operand].dtype, {}, origin});
+  }
+  return operand;
 }
 
 Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,

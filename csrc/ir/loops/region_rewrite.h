@@ -29,6 +29,9 @@ class BodyBuilder {
   StmtId emit_renamed(const Region& from, StmtId old, Renaming& renaming);
   Stmt renamed(const Stmt& stmt, const Renaming& renaming) const;
   void bind(StmtId old, StmtId now, Renaming& renaming) const;
+  // The operand, made to vary over all of `over` through conditions that always hold: a reduction counts every point, also
+  // those along which a broadcast repeats its operand.
+  StmtId spread(StmtId operand, VarSet over, OriginId origin);
   VarSet vars_of_expr(sym::Expr e) const;
 
  private:

@@ -41,11 +41,11 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 }  // namespace
 
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, DiskCache* cache) {
+                                const std::string& what, DiskCache* cache, bool rebuild) {
   std::string key = "cubin\nnvrtc " + nvrtc.version() + "\n" + arch;
   for (const std::string& option : Nvrtc::options()) key += "\n" + option;
   key += "\n" + without_origins(source);
-  if (cache) {
+  if (cache && !rebuild) {
     if (const auto bytes = cache->get(key))
       return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
   }
@@ -104,6 +104,7 @@ struct CudaKernelProvider::Unit {
   plan::Variant variant;
   CudaUnitSource source;
   std::string cubin;
+  bool from_cache = false;
 };
 
 CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc,
@@ -118,17 +119,26 @@ CudaKernelProvider::~CudaKernelProvider() = default;
 
 CudaKernelProvider::Counters CudaKernelProvider::counters() const { return {compiled_.load(), from_cache_.load()}; }
 
-void CudaKernelProvider::load_unit(Unit& unit) {
+void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
-  CompiledCubin compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_);
-  ++(compiled.from_cache ? from_cache_ : compiled_);
+  CompiledCubin compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild);
   unit.cubin = std::move(compiled.cubin);
+  unit.from_cache = compiled.from_cache;
 }
 
-std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(const Unit& unit) {
+std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit) {
   const std::string& name = plan_kernels_[unit.id].name;
-  const CudaFunction function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  CudaFunction function = nullptr;
+  try {
+    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  } catch (const InternalError&) {
+    if (!unit.from_cache) throw;
+    // The driver refuses what the cache held.
+    compile_unit(unit, true);
+    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  }
+  ++(unit.from_cache ? from_cache_ : compiled_);
   void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
   return std::make_unique<Kernel>(*this, name, function, unit.source, record);
 }
@@ -143,7 +153,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device.type != DeviceType::Cuda) continue;
     const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= kIndexLimit32;
-    units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}});
+    units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));
@@ -151,12 +161,12 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   std::vector<CompileTask> tasks;
   for (Unit& unit : units) {
     const plan::Kernel& kernel = plan_kernels_[unit.id];
-    tasks.push_back({kernel.name, cost_of(kernel), [this, &unit] { load_unit(unit); }});
+    tasks.push_back({kernel.name, cost_of(kernel), [this, &unit] { compile_unit(unit, false); }});
   }
   const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks));
   if (!failures.empty()) std::rethrow_exception(failures.front().error);
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
-  for (const Unit& unit : units) {
+  for (Unit& unit : units) {
     kernels_.push_back(make_kernel(unit));
     loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),
                                                                               std::memory_order_release);
@@ -169,8 +179,8 @@ const LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   const std::lock_guard lock(mutex_);
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
-  Unit unit{kernel, variant, {}, {}};
-  load_unit(unit);
+  Unit unit{kernel, variant, {}, {}, false};
+  compile_unit(unit, false);
   kernels_.push_back(make_kernel(unit));
   entry.store(kernels_.back().get(), std::memory_order_release);
   return *kernels_.back();

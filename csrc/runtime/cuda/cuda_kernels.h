@@ -35,8 +35,9 @@ struct CompiledCubin {
   std::string cubin;
   bool from_cache = false;
 };
+// rebuild: what the cache holds is not read, but replaced.
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, DiskCache* cache);
+                                const std::string& what, DiskCache* cache, bool rebuild = false);
 
 class CudaKernelProvider : public KernelProvider {
  public:
@@ -62,8 +63,8 @@ class CudaKernelProvider : public KernelProvider {
   struct Unit;
   static constexpr size_t kVariants = 4;
 
-  void load_unit(Unit& unit);
-  std::unique_ptr<Kernel> make_kernel(const Unit& unit);
+  void compile_unit(Unit& unit, bool rebuild);
+  std::unique_ptr<Kernel> make_kernel(Unit& unit);
 
   Target target_;
   CudaEmitter emitter_;

@@ -15,7 +15,9 @@ namespace cxxinductor::runtime {
 #define CXXI_LOAD(member, symbol) member = reinterpret_cast<decltype(member)>(library.find(CXXI_NAME_OF(symbol)))
 
 struct CudaDriver::Functions {
-  explicit Functions(const std::vector<std::string>& names) : library(names, "of the CUDA driver") {
+  explicit Functions(const std::vector<std::string>& names) : library(names,
+                "there is no CUDA driver, so graphs on a GPU cannot be compiled or run; graphs on the CPU are all the "
+                "same") {
     CXXI_LOAD(init, cuInit);
     CXXI_LOAD(driver_version, cuDriverGetVersion);
     CXXI_LOAD(device_count, cuDeviceGetCount);
@@ -44,9 +46,15 @@ struct CudaDriver::Functions {
     error_text(result, &text);
     return fmt::format("{} ({})", text ? text : "unknown error", name ? name : "no name");
   }
+  // What the machine lacks or refuses.
   void check(CUresult result, const char* call, const std::string& what) const {
     if (result != CUDA_SUCCESS) [[unlikely]]
       throw_user_error("{} failed for {}: {}", call, what, describe(result));
+  }
+  // What is done with code that we generated.
+  void check_kernel(CUresult result, const char* call, const std::string& kernel) const {
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      throw_internal("{} failed for kernel {}: {}", call, kernel, describe(result));
   }
 
   DynamicLibrary library;
@@ -170,17 +178,17 @@ CudaFunction CudaContext::load(const std::string& cubin, const std::string& func
   const CudaDriver::Functions& cuda = driver_.functions();
   const Current current(cuda, state_->context);
   CUmodule module = nullptr;
-  cuda.check(cuda.load_module(&module, cubin.data()), "cuModuleLoadData", function);
+  cuda.check_kernel(cuda.load_module(&module, cubin.data()), "cuModuleLoadData", function);
   {
     const std::lock_guard lock(state_->mutex);
     state_->modules.push_back(module);
   }
   CUfunction loaded = nullptr;
-  cuda.check(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
+  cuda.check_kernel(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
   if (dynamic_shared_bytes > 48 * 1024)
-    cuda.check(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                  static_cast<int>(dynamic_shared_bytes)),
-               "cuFuncSetAttribute", function);
+    cuda.check_kernel(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                         static_cast<int>(dynamic_shared_bytes)),
+                      "cuFuncSetAttribute", function);
   return loaded;
 }
 
@@ -194,7 +202,7 @@ void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, 
       cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y), 1,
                   static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
                   static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
-  cuda.check(result, "cuLaunchKernel", what);
+  cuda.check_kernel(result, "cuLaunchKernel", what);
 }
 
 CudaContext::Mapped CudaContext::allocate_mapped(size_t ints) {

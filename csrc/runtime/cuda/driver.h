@@ -39,6 +39,7 @@ class CudaDriver {
 };
 
 // A device's primary context, retained. Calls make it the thread's current context and put back what the thread had.
+// UserError when the device cannot be used; InternalError when the driver refuses a module or a launch.
 class CudaContext {
  public:
   CudaContext(CudaDriver& driver, int device);

@@ -6,7 +6,7 @@
 
 namespace cxxinductor::runtime {
 
-DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std::string& purpose) {
+DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std::string& missing) {
   std::string messages;
   for (const std::string& name : names) {
     handle_ = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -17,7 +17,7 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std:
     const char* message = dlerror();
     messages += fmt::format("\n  {}", message ? message : name);
   }
-  throw_user_error("no library {}: none of these opens:{}", purpose, messages);
+  throw_user_error("{}; none of these opens:{}", missing, messages);
 }
 
 void* DynamicLibrary::find(const char* symbol) const {

@@ -8,9 +8,9 @@ namespace cxxinductor::runtime {
 
 class DynamicLibrary {
  public:
-  // The first of these names or paths that opens. UserError with all the loader's messages when none does; `purpose`
-  // says what the library is for.
-  DynamicLibrary(const std::vector<std::string>& names, const std::string& purpose);
+  // The first of these names or paths that opens. UserError when none does: `missing`, a sentence that says what cannot
+  // be done without the library and what can, then all the loader's messages.
+  DynamicLibrary(const std::vector<std::string>& names, const std::string& missing);
   void* find(const char* symbol) const;  // UserError when the library lacks it
   const std::string& path() const { return path_; }
 

@@ -8,7 +8,9 @@
 namespace cxxinductor::runtime {
 
 struct Nvrtc::Functions {
-  explicit Functions(const std::vector<std::string>& names) : library(names, "that compiles CUDA kernels (NVRTC)") {
+  explicit Functions(const std::vector<std::string>& names) : library(names,
+                "CUDA kernels cannot be compiled: there is no NVRTC (it comes with torch's CUDA builds and with CUDA "
+                "toolkits); graphs on the CPU are compiled all the same") {
     load(create, "nvrtcCreateProgram");
     load(destroy, "nvrtcDestroyProgram");
     load(compile, "nvrtcCompileProgram");

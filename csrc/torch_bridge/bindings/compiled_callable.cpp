@@ -6,15 +6,16 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <map>
+#include <set>
 
+#include "driver/contract.h"
 #include "support/error.h"
 
 namespace cxxinductor::bindings {
 namespace {
 
 struct CompiledCallable {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   std::vector<at::Tensor> constants;  // tensors that the graph held itself: passed after the caller's inputs
 };
@@ -68,6 +69,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
     set_python_error("UserError", error.what());
   } catch (const Unsupported& error) {
     set_python_error("Unsupported", error.what());
+  } catch (const KernelMismatch& error) {
+    set_python_error("KernelMismatch", error.what());
   } catch (const InternalError& error) {
     set_python_error("InternalError", error.what());
   }
@@ -94,7 +97,26 @@ PyObject* set_constants(PyObject* self, PyObject* tensors) {
   END_HANDLE_TH_ERRORS
 }
 
-py::list kernel_rows(const plan::Plan& plan) {
+// Calls of the model in the order of first sight: (call, file, line, module).
+py::list calls_of(const plan::Plan& plan, const plan::Kernel& kernel) {
+  py::list calls;
+  std::set<OriginId> seen;
+  for (const loops::Stmt& stmt : kernel.region.body) {
+    if (!stmt.origin.valid() || !plan.origins.contains(stmt.origin) || !seen.insert(stmt.origin).second) continue;
+    const Origin& origin = plan.origins[stmt.origin];
+    calls.append(py::make_tuple(origin.call, origin.file, origin.line, origin.module));
+  }
+  return calls;
+}
+
+py::list refusals_of(const plan::Plan& plan) {
+  py::list refusals;
+  for (const plan::Refusal& refusal : plan.refusals)
+    refusals.append(py::make_tuple(refusal.producer, refusal.consumer, refusal.reason));
+  return refusals;
+}
+
+py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   std::map<uint32_t, int64_t> launches;
   for (const plan::Step& step : plan.steps) {
     if (const auto* launch = std::get_if<plan::Launch>(&step)) ++launches[launch->kernel.index()];
@@ -107,10 +129,23 @@ py::list kernel_rows(const plan::Plan& plan) {
     row["launches"] = launches[static_cast<uint32_t>(k)];
     row["bytes_read"] = kernel.bytes_read_hint;
     row["bytes_written"] = kernel.bytes_written_hint;
-    row["order_changed"] = kernel.order_changed;
+    const driver::Contract contract = driver::contract_of(kernel, plan.origins, eager_numerics);
+    row["contract"] = std::string(to_string(contract.grade));
+    row["contract_facts"] = contract.facts;
+    row["calls"] = calls_of(plan, kernel);
     rows.append(std::move(row));
   }
   return rows;
+}
+
+// Requests to the allocator in a call, the arena included.
+int64_t allocations(const plan::Plan& plan) {
+  int64_t count = 0;
+  for (const plan::Step& step : plan.steps) count += std::holds_alternative<plan::Allocate>(step);
+  for (const plan::Buffer& buffer : plan.buffers) {
+    if (buffer.kind == plan::Buffer::Kind::Arena) return count + 1;
+  }
+  return count;
 }
 
 PyObject* report(PyObject* self, PyObject*) {
@@ -123,12 +158,19 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
   out["times"] = times;
   out["externs"] = found.externs;
-  out["refusals"] = found.refusal_text;
+  out["refusals"] = graph.plan() ? refusals_of(*graph.plan()) : py::list();
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
   out["sources"] = found.kernel_sources;
-  out["kernels"] = graph.plan() ? kernel_rows(*graph.plan()) : py::list();
+  out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
+  out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();
   return out.release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* take_check_notes(PyObject* self, PyObject*) {
+  HANDLE_TH_ERRORS
+  return py::cast(reinterpret_cast<CompiledCallable*>(self)->graph->take_check_notes()).release().ptr();
   END_HANDLE_TH_ERRORS
 }
 
@@ -140,13 +182,16 @@ PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
 
 PyMethodDef methods[] = {
     {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
+    {"take_check_notes", take_check_notes, METH_NOARGS, "Lines about what option check did not check, each once."},
     {"report", report, METH_NOARGS, "What the compile did, as a dict; see reports.py."},
     {nullptr, nullptr, 0, nullptr}};
-PyGetSetDef properties[] = {{"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
-                            {"_boxed_call", boxed, nullptr, "Takes one list and empties it.", nullptr},
-                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
-PyMemberDef members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
-                         {nullptr, 0, 0, 0, nullptr}};
+PyGetSetDef properties[] = {
+    {"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
+    {"_boxed_call", boxed, nullptr, "Takes one list and empties it.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
                        {Py_tp_methods, methods},

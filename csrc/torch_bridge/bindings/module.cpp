@@ -4,6 +4,8 @@
 #include "frontend/import.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
+#include "torch_bridge/bindings/kernel_timing.h"
+#include "torch_bridge/providers.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -19,6 +21,8 @@ void translate_errors() {
       raise("UserError", error);
     } catch (const Unsupported& error) {
       raise("Unsupported", error);
+    } catch (const KernelMismatch& error) {
+      raise("KernelMismatch", error);
     } catch (const InternalError& error) {
       raise("InternalError", error);
     }
@@ -48,10 +52,12 @@ PYBIND11_MODULE(_C, module) {
   translate_errors();
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
+  bind_kernel_timing(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())
       .def_static("from_environment", &options_from_environment, py::arg("environment"))
       .def("set", [](Options& options, const std::string& name, const std::string& value) { set_option(options, name, value); })
+      .def("get", [](const Options& options, const std::string& name) { return get_option(options, name); })
       .def("__repr__", [](const Options& options) { return to_string(options); });
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
@@ -66,6 +72,11 @@ PYBIND11_MODULE(_C, module) {
         return make_compiled_callable(std::move(graph));
       },
       py::arg("builder"), py::arg("options"));
+  module.def("compile_progress", [] {
+    const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
+    return py::make_tuple(progress.given, progress.done);
+  });
+  module.def("cache_status", &torch_bridge::cache_status, py::arg("options"));
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);
   module.def("count_eager", torch_bridge::count_eager);

@@ -36,6 +36,18 @@ TEST_CASE("all tasks run even when some fail, and every failure is reported") {
   CHECK_THROWS_WITH(std::rethrow_exception(failures[2].error), "bad 40");
 }
 
+TEST_CASE("a pool counts what it was given and what it has run") {
+  CompilePool pool(2);
+  CHECK(pool.progress().given == 0);
+  uint64_t seen = 0;
+  std::vector<CompileTask> tasks;
+  tasks.push_back({"a", 2, [&] { seen = pool.progress().given; }});
+  tasks.push_back({"b", 1, [] { throw std::runtime_error("fails, and counts"); }});
+  pool.run_all(std::move(tasks));
+  CHECK(seen == 2);
+  CHECK(pool.progress().done == 2);
+}
+
 TEST_CASE("several callers share a pool") {
   CompilePool pool(2);
   std::atomic<int> done = 0;

@@ -1,6 +1,10 @@
 // The CPU provider with units written by hand: compiling, caching, loading, threads, errors. No code generator.
 #include "runtime/cpu/cpu_kernels.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <fstream>
 
 #include "support/error.h"
@@ -141,6 +145,42 @@ TEST_CASE("text that does not compile, or lacks a kernel, is an internal error t
                                      })
                         ->prepare(plan_of(1)),
                     Contains("has no kernel k_0"));
+}
+
+TEST_CASE("a compiler that is there but does not work is an internal error with its words") {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/c++";
+  std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1.0 && exit 0\n"
+                         "echo no space left on device >&2\n[ -e $0.dies ] && kill -9 $$\nexit 4\n";
+  REQUIRE(::chmod(path.c_str(), 0700) == 0);
+  Machine machine(path);
+  CHECK_THROWS_WITH(machine.provider()->prepare(plan_of(1)),
+                    mentions("did not compile k_0 (exit code 4)") && mentions("no space left on device"));
+  std::ofstream(path + ".dies") << "";
+  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(1)), InternalError);
+}
+
+TEST_CASE("eight processes compile the same kernels through one cache, two of them are killed") {
+  TemporaryFolder folder, temporary;
+  const auto run_through_cache = [&] {
+    Machine machine("", temporary.path());
+    DiskCache cache(folder.path(), "test");
+    return machine.run(plan_of(2), machine.provider(&cache), 100) == expected_numbers(100, 2);
+  };
+  std::vector<pid_t> children;
+  for (int c = 0; c < 8; ++c) {
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(run_through_cache() ? 0 : 1);
+    children.push_back(child);
+  }
+  ::usleep(150000);
+  for (size_t c = 6; c < 8; ++c) ::kill(children[c], SIGKILL);
+  for (size_t c = 0; c < 8; ++c) {
+    int status = 0;
+    ::waitpid(children[c], &status, 0);
+    if (c < 6) CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  }
+  CHECK(run_through_cache());
 }
 
 TEST_CASE("a compiler's name is never read by a shell") {

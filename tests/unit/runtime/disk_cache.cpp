@@ -1,10 +1,18 @@
 #include "runtime/disk_cache.h"
 
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <fstream>
+#include <functional>
 #include <iterator>
 
 #include "unit/catch.h"
@@ -25,6 +33,27 @@ std::string read_file(const std::string& path) {
 void write_file(const std::string& path, const std::string& bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << bytes;
+}
+size_t file_count(const std::string& folder) {
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
+  return files;
+}
+
+// The number that `body` returns in a process of its own: what it does to its limits and rights ends with it.
+int in_child(const std::function<int()>& body) {
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(body());
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Root without capabilities is bound by the permissions of files like everybody.
+void drop_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> none{};
+  ::syscall(SYS_capset, &header, none.data());
 }
 
 }  // namespace
@@ -126,26 +155,76 @@ TEST_CASE("a folder that cannot be written to still serves what it holds") {
   CHECK_FALSE(cache.put("blocked", "w"));
   CHECK(cache.counters().failed_writes == 1);
   CHECK(text_of(cache.get("k")) == "v");
-  size_t files = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder.path())) ++files;
-  CHECK(files == 2);  // no temporary file is left
+  CHECK(file_count(folder.path()) == 2);  // no temporary file is left
+  CHECK(cache.status().find("cannot write to the cache folder '" + folder.path() + "'") != std::string::npos);
+}
+
+TEST_CASE("a read-only folder serves what it holds and says why nothing is added") {
+  TemporaryFolder folder;
+  REQUIRE(DiskCache(folder.path(), "b").put("k", "v"));
+  REQUIRE(::chmod(folder.path().c_str(), 0500) == 0);
+  CHECK(in_child([&] {
+          drop_capabilities();
+          DiskCache cache(folder.path(), "b");
+          if (!cache.status().empty() || text_of(cache.get("k")) != "v") return 1;
+          if (cache.put("new", "w") || cache.put("k", "w")) return 2;
+          if (cache.status().find("Permission denied") == std::string::npos) return 3;
+          if (text_of(cache.get("k")) != "v") return 4;
+          // A damaged entry that cannot be removed stays a miss.
+          DiskCache other_build(folder.path(), "c");
+          return other_build.get("k") || other_build.get("k") ? 5 : 0;
+        }) == 0);
+}
+
+TEST_CASE("a disk that is full in the middle of an entry leaves nothing behind") {
+  TemporaryFolder folder;
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_IGN);
+          const rlimit small{1000, RLIM_INFINITY};
+          DiskCache cache(folder.path(), "b");
+          ::setrlimit(RLIMIT_FSIZE, &small);
+          if (cache.put("large", std::string(5000, 'x')) || cache.get("large")) return 1;
+          if (cache.counters().failed_writes != 1 || file_count(folder.path()) != 0) return 2;
+          if (cache.status().find("File too large") == std::string::npos) return 3;
+          return cache.put("small", "fits") && text_of(cache.get("small")) == "fits" ? 0 : 4;
+        }) == 0);
+}
+
+TEST_CASE("what killed writers left is removed after an hour, and never in the way") {
+  TemporaryFolder folder;
+  std::string path;
+  {
+    DiskCache cache(folder.path(), "b");
+    path = cache.path_of("k");
+  }
+  // The name that a first writer with this process number would choose.
+  write_file(path + "." + std::to_string(::getpid()) + ".0.part", "half of");
+  write_file(path + ".old.part", "half of");
+  const std::array<timespec, 2> long_ago{timespec{1000, 0}, timespec{1000, 0}};
+  REQUIRE(::utimensat(AT_FDCWD, (path + ".old.part").c_str(), long_ago.data(), 0) == 0);
+  DiskCache cache(folder.path(), "b");
+  CHECK(file_count(folder.path()) == 1);
+  CHECK(cache.put("k", "v"));
+  CHECK(text_of(cache.get("k")) == "v");
 }
 
 TEST_CASE("eight processes write and read the same keys; a killed one leaves nothing that is read") {
   TemporaryFolder folder;
   const std::string payload(200000, 'p');
+  const itimerval killing_time{{}, {0, 20000}};
   std::vector<pid_t> children;
   for (int c = 0; c < 8; ++c) {
     const pid_t child = ::fork();
     if (child == 0) {
       DiskCache cache(folder.path(), "b");
-      for (int round = 0; round < 40; ++round) {
+      // The last one dies somewhere in its writing, which goes on until then.
+      if (c == 7) ::setitimer(ITIMER_REAL, &killing_time, nullptr), ::signal(SIGALRM, [](int) { ::raise(SIGKILL); });
+      for (int round = 0; round < 40 || c == 7; ++round) {
         const std::string key = "key " + std::to_string(round % 5);
         if (const auto bytes = cache.get(key)) {
           if (text_of(bytes) != key + payload) ::_exit(1);
         }
         cache.put(key, key + payload);
-        if (c == 7 && round == 20) ::raise(SIGKILL);
       }
       ::_exit(cache.counters().dropped == 0 ? 0 : 2);
     }
@@ -154,7 +233,10 @@ TEST_CASE("eight processes write and read the same keys; a killed one leaves not
   for (int c = 0; c < 8; ++c) {
     int status = 0;
     ::waitpid(children[static_cast<size_t>(c)], &status, 0);
-    if (c < 7) CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    if (c < 7)
+      CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    else
+      CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
   }
   // A writer that died half-way: its temporary file is no entry.
   DiskCache cache(folder.path(), "b");

@@ -37,6 +37,15 @@ TEST_CASE("bad values say what is expected") {
                       "option 'verify': expected one of 'each', 'ends', 'off', found 'all'");
 }
 
+TEST_CASE("an option of several words takes each of them and names the wrong one") {
+  Options options;
+  set_option(options, "dump", "graph,plan");
+  REQUIRE(options.dump == "graph,plan");
+  set_option(options, "dump", "");
+  REQUIRE_THROWS_WITH(set_option(options, "dump", "graph,plans"), mentions("'source', 'all', found 'plans'"));
+  REQUIRE(options.dump.empty());
+}
+
 TEST_CASE("the environment: ours are read, unknown ones of ours are errors, others are not ours") {
   const Options options =
       options_from_environment({{"PATH", "/bin"}, {"CXXINDUCTOR_VERIFY", "each"}, {"CXXINDUCTOR_BLESS", "1"}});
@@ -50,15 +59,14 @@ TEST_CASE("canonical text changes with every option") {
   const std::string before = to_string(Options{});
   for (const OptionInfo& row : option_table()) {
     Options options;
-    const std::string value = row.type == "bool"       ? (row.default_text == "true" ? "false" : "true")
-                              : row.type == "int64_t"  ? "7"
-                              : row.name == "numerics" ? "fast"
-                              : row.name == "verify"   ? "off"
-                              : row.name == "check"    ? "eager"
-                              : row.name == "cache"    ? "off"
-                                                       : "something";
+    const auto words = option_values(row.name);
+    const std::string value = row.type == "bool"      ? (row.default_text == "true" ? "false" : "true")
+                              : row.type == "int64_t" ? "7"
+                              : words.empty()         ? "something"
+                                                      : std::string(words.back());
     set_option(options, row.name, value);
     REQUIRE(to_string(options) != before);
+    REQUIRE(get_option(options, row.name) == value);
     REQUIRE_FALSE(row.doc.empty());
     REQUIRE(row.environment.starts_with("CXXINDUCTOR_"));
   }

@@ -1,0 +1,68 @@
+"""Prints the README's tables from benchmarks/results/*.json. Usage: table.py [--results DIR]"""
+
+import argparse
+import json
+import math
+from pathlib import Path
+
+
+def geomean(ratios):
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def models(results):
+    yield "| model | eager (ms) | Inductor | cxxinductor | against Inductor | against eager | own kernels, Inductor / ours | first call (s), Inductor / ours | eager numerics cost |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    ratios = []
+    for row in results["rows"]:
+        if "milliseconds" not in row:
+            yield f"| {row['model']} | failed: {row['error_message'][:60]} |"
+            continue
+        t, own, first = row["milliseconds"], row["own_kernels"], row["first_call_seconds"]
+        ratios.append(t["inductor"] / t["cxxinductor"])
+        yield (f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {ratios[-1]:.2f}x | "
+               f"{t['eager'] / t['cxxinductor']:.2f}x | {own['inductor']} / {own['cxxinductor']} | "
+               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} | {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%} |")
+    yield f"\nGeometric mean against Inductor: {geomean(ratios):.2f}x."
+
+
+def kernels(results):
+    yield "| kernel, 64M elements (pointwise: 256 MB a tensor) | cxxinductor, % of copy | Inductor | eager |"
+    yield "|---|---|---|---|"
+    groups = {}
+    for row in results["rows"]:
+        groups.setdefault(" ".join(row["case"].split()[:2]), []).append(row["percent_of_copy"])
+    for name, rows in groups.items():
+        cells = [f"{min(r[k] for r in rows):.0f}-{max(r[k] for r in rows):.0f}" if len(rows) > 1 else f"{rows[0][k]:.0f}"
+                 for k in ("cxxinductor", "inductor", "eager") if k in rows[0]]
+        yield f"| {name}{', N = 512..16k' if len(rows) > 1 else ''} | " + " | ".join(cells) + " |"
+
+
+def host(results):
+    yield f"cuLaunchKernel alone: {results['cuLaunchKernel']:.2f} us.\n"
+    yield "| case | own kernels | callable alone (us) | bound | through torch.compile | Inductor | eager |"
+    yield "|---|---|---|---|---|---|---|"
+    for r in results["rows"]:
+        yield (f"| {r['case']} | {r['kernels']} | {r['callable alone']:.1f} | {r['bound']:.1f} | {r['cxxinductor']:.1f} | "
+               f"{r['inductor']:.1f} | {r['eager']:.1f} |")
+
+
+def compile_time(results):
+    yield "| DistilGPT2, fresh process | first call (s) | our share after AOTAutograd |"
+    yield "|---|---|---|"
+    for r in results["rows"]:
+        yield f"| {r['backend']}, {r['cache']} caches | {r['first_call']:.2f} | {'' if r['own'] is None else format(r['own'], '.2f')} |"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
+    folder = Path(parser.parse_args().results)
+    for name, table in {"models": models, "kernels": kernels, "host": host, "compile_time": compile_time}.items():
+        path = folder / f"{name}.json"
+        if path.exists():
+            print("\n".join(table(json.loads(path.read_text()))), end="\n\n")
+
+
+if __name__ == "__main__":
+    main()

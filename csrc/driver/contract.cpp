@@ -1,0 +1,132 @@
+#include "driver/contract.h"
+
+#include <map>
+
+#include "support/error.h"
+
+namespace cxxinductor::driver {
+namespace {
+
+// Things counted, printed as "gelu, tanh x 2" in the order of first sight.
+class Tally {
+ public:
+  void add(const std::string& what) {
+    if (counts_[what]++ == 0) order_.push_back(what);
+  }
+  bool empty() const { return order_.empty(); }
+  std::string text() const {
+    std::vector<std::string> items;
+    for (const std::string& what : order_)
+      items.push_back(counts_.at(what) == 1 ? what : fmt::format("{} x {}", what, counts_.at(what)));
+    return fmt::format("{}", fmt::join(items, ", "));
+  }
+
+ private:
+  std::vector<std::string> order_;
+  std::map<std::string, int> counts_;
+};
+
+bool rounds(DType from, DType to) { return is_float(to) && (!is_float(from) || byte_size(to) < byte_size(from)); }
+
+class ContractReader {
+ public:
+  ContractReader(const plan::Kernel& kernel, const OriginTable& origins, bool eager_numerics)
+      : kernel_(kernel), origins_(origins), eager_numerics_(eager_numerics) {}
+
+  Contract read() {
+    for (const loops::Stmt& stmt : kernel_.region.body) {
+      if (const auto* apply = stmt.as<loops::Apply>()) read_apply(stmt, *apply);
+      if (const auto* reduce = stmt.as<loops::Reduce>()) read_reduce(stmt, *reduce);
+      if (stmt.as<loops::Check>()) ++checks_;
+    }
+    Contract contract;
+    contract.grade = grade();
+    contract.facts = std::move(sums_);
+    if (!functions_.empty()) contract.facts.push_back(functions_line());
+    for (const auto& [dtype, calls] : roundings_) {
+      contract.facts.push_back(fmt::format("rounds to {}{}: {}", to_string(dtype),
+                                           eager_numerics_ ? " where eager does" : "", calls.text()));
+    }
+    if (checks_ > 0) contract.facts.push_back(fmt::format("{} indices checked while it runs", checks_));
+    return contract;
+  }
+
+ private:
+  bool on_cpu() const { return kernel_.device.type == DeviceType::Cpu; }
+
+  std::string call_of(const loops::Stmt& stmt) const {
+    if (!stmt.origin.valid() || !origins_.contains(stmt.origin)) return "a call unknown";
+    return origins_[stmt.origin].call;
+  }
+
+  void read_apply(const loops::Stmt& stmt, const loops::Apply& apply) {
+    const DType operand = kernel_.region.body[apply.operands[0]].dtype;
+    if (apply.op == ScalarOp::Cast) {
+      if (rounds(operand, stmt.dtype)) roundings_[stmt.dtype].add(call_of(stmt));
+      return;
+    }
+    const ScalarOpInfo& row = info(apply.op);
+    if (is_float(stmt.dtype) && row.rule == TypeRule::Same) computes_ = true;
+    if (row.traits.transcendental && is_float(operand)) functions_.add(std::string(row.name));
+  }
+
+  void read_reduce(const loops::Stmt& stmt, const loops::Reduce& reduce) {
+    const ReductionInfo& row = info(reduce.reduction);
+    const DType operand = kernel_.region.body[reduce.operand].dtype;
+    if (!row.order_matters || !is_float(operand)) return;
+    computes_ = true;
+    sym::Expr count = 1;
+    for (size_t v = 0; v < kernel_.region.vars.size(); ++v)
+      if (reduce.over.contains(plan::VarId(v))) count = count * kernel_.region.vars[plan::VarId(v)].extent;
+    sums_.push_back(fmt::format("{} of {} elements in {}{}: {}", row.name, sym::to_string(count), to_string(operand),
+                                kernel_.order_changed ? ", in another order than eager's" : "", call_of(stmt)));
+  }
+
+  // Eager's CPU kernels call Sleef for whole vectors and libm for what is left over; its CUDA kernels call what ours
+  // call.
+  std::string functions_line() const {
+    if (!eager_numerics_) return fmt::format("functions that may be approximated: {}", functions_.text());
+    if (on_cpu()) return fmt::format("functions within a unit or two of eager's last bit: {}", functions_.text());
+    return fmt::format("functions as eager computes them: {}", functions_.text());
+  }
+
+  Grade grade() const {
+    if (!computes_ && functions_.empty() && !kernel_.order_changed) return Grade::Exact;
+    if (!eager_numerics_) return Grade::Fast;
+    if (kernel_.order_changed) return Grade::OrderChanged;
+    return on_cpu() && !functions_.empty() ? Grade::LastBits : Grade::BitEqual;
+  }
+
+  const plan::Kernel& kernel_;
+  const OriginTable& origins_;
+  const bool eager_numerics_;
+  std::vector<std::string> sums_;
+  Tally functions_;
+  std::map<DType, Tally> roundings_;
+  bool computes_ = false;
+  int checks_ = 0;
+};
+
+}  // namespace
+
+std::string_view to_string(Grade grade) {
+  switch (grade) {
+    case Grade::Exact:
+      return "exact";
+    case Grade::BitEqual:
+      return "bit-equal";
+    case Grade::LastBits:
+      return "last bits";
+    case Grade::OrderChanged:
+      return "order changed";
+    case Grade::Fast:
+      return "fast";
+  }
+  return "";
+}
+
+Contract contract_of(const plan::Kernel& kernel, const OriginTable& origins, bool eager_numerics) {
+  return ContractReader(kernel, origins, eager_numerics).read();
+}
+
+}  // namespace cxxinductor::driver

@@ -1,0 +1,40 @@
+// check=interp: each launch of a call is compared with what the interpreter makes of the same kernel on copies of the
+// same memory. The first that differs ends the call with a KernelMismatch that names it.
+//
+// The interpreter is slow, so of a large launch only the first and the last points of its outer variables are computed;
+// a launch whose single row is too long is not checked, and said so.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "interp/kernel_interp.h"
+#include "runtime/observer.h"
+#include "support/options.h"
+
+namespace cxxinductor::driver {
+
+struct InterpLimits {
+  int64_t points = int64_t{1} << 18;      // computed of one launch
+  int64_t row_points = int64_t{1} << 22;  // of a row, which cannot be cut
+};
+
+// For one call.
+class InterpCheck final : public runtime::StepObserver {
+ public:
+  // note: takes a line about each launch that was not checked.
+  InterpCheck(const Options& options, std::function<void(std::string)> note, InterpLimits limits = {});
+  void before_step(const runtime::CallView& call, size_t step) override;
+  void after_step(const runtime::CallView& call, size_t step) override;
+
+ private:
+  const Options options_;
+  const std::function<void(std::string)> note_;
+  const InterpLimits limits_;
+  interp::Symbols symbols_;              // of the plan
+  std::vector<interp::Window> windows_;  // one a parameter: the buffer, with its memory before the launch
+};
+
+}  // namespace cxxinductor::driver

@@ -1,0 +1,31 @@
+// Looks at a call from the side: before and after each step, at buffers as they lie in memory. For checks; a call
+// without an observer runs none of this.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "ir/plan/plan.h"
+#include "runtime/host.h"
+
+namespace cxxinductor::runtime {
+
+struct CallView {
+  const plan::Plan& plan;
+  Host& host;
+  std::span<const int64_t> symbols;  // values of plan.symbols, in order
+  std::span<void* const>
+      addresses;  // element 0 of each plan buffer; null or stale for those that hold nothing at this step
+};
+
+// What an observer throws ends the call and reaches its caller as an error of the step would.
+class StepObserver {
+ public:
+  virtual ~StepObserver() = default;
+  // step: position in plan.steps. On a GPU the step is queued, not finished, when after_step is called; copies through
+  // the host are queued behind it.
+  virtual void before_step(const CallView& call, size_t step) = 0;
+  virtual void after_step(const CallView& call, size_t step) = 0;
+};
+
+}  // namespace cxxinductor::runtime

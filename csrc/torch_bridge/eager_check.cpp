@@ -1,0 +1,330 @@
+#include "torch_bridge/eager_check.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty_strided.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "driver/kernel_check.h"
+#include "interp/difference.h"
+#include "support/error.h"
+#include "torch_bridge/types.h"
+#include "torch_bridge/view_tensor.h"
+
+namespace cxxinductor::torch_bridge {
+
+using frontend::Call;
+using frontend::CallValue;
+using frontend::CallValueInfo;
+
+namespace {
+
+constexpr size_t kNever = static_cast<size_t>(-1);
+
+bool is_copy_into(const Call& call) {
+  return call.callee == "aten::copy_" && call.args.size() >= 2 && call.args[0].as<Hole>() && call.args[1].as<Hole>();
+}
+
+bool leaves_garbage(const Call& call) {
+  for (const char* name : {"aten::empty", "aten::new_empty"})
+    if (call.callee.starts_with(name)) return true;
+  return false;
+}
+
+std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step& step) {
+  std::vector<plan::BufferId> written;
+  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
+    const plan::Kernel& kernel = plan.kernels[launch->kernel];
+    for (size_t i = 0; i < launch->args.size(); ++i)
+      if (kernel.params[i].written) written.push_back(launch->args[i]);
+  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+    for (plan::BufferId result : call->results)
+      if (result.valid()) written.push_back(result);
+  }
+  return written;
+}
+
+void for_each_value(const Arg& arg, const std::function<void(CallValue)>& visit) {
+  if (const auto* hole = arg.as<Hole>()) visit(hole->operand);
+  if (const auto* list = arg.as<ArgList>()) {
+    for (const Arg& item : *list) for_each_value(item, visit);
+  }
+}
+
+void for_each_value(const Call& call, const std::function<void(CallValue)>& visit) {
+  for (const Arg& arg : call.args) for_each_value(arg, visit);
+  for (const auto& [name, arg] : call.kwargs) for_each_value(arg, visit);
+}
+
+double magnitude(const at::Tensor& tensor) {
+  if (!tensor.is_floating_point() || tensor.numel() == 0) return 0;
+  const double norm = tensor.to(at::kDouble).norm().item<double>();
+  return std::isfinite(norm) ? norm / std::sqrt(static_cast<double>(tensor.numel())) : 0;
+}
+
+// A copy on the host that the interpreter's comparison reads.
+interp::Window window_of(const at::Tensor& tensor) {
+  const at::Tensor host = tensor.to(at::kCPU).contiguous();
+  interp::Window window{interp::allocate("", static_cast<int64_t>(host.nbytes())), from_torch(host.scalar_type()), 0,
+                        host.sizes().vec(), host.strides().vec()};
+  if (host.nbytes() > 0) std::memcpy(window.storage->bytes.data(), host.const_data_ptr(), host.nbytes());
+  return window;
+}
+
+}  // namespace
+
+struct EagerReference::Facts {
+  AtenExecutor executor;
+  Options options;
+  std::vector<size_t> producers;                      // for each call value: the call that makes it, or kNever
+  std::vector<std::vector<CallValue>> values_of;      // for each plan buffer: what it holds when it is complete
+  std::vector<size_t> last_writer;                    // for each plan buffer: step, or kNever
+  std::vector<std::vector<plan::BufferId>> complete;  // for each step: buffers that it completes
+  std::set<uint32_t> written_inputs;                  // positions
+
+  Facts(frontend::CallGraph calls, const Options& the_options) : executor(std::move(calls)), options(the_options) {}
+  const frontend::CallGraph& calls() const { return executor.calls(); }
+  void find_producers();
+  void find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan);
+  void find_writers(const plan::Plan& plan);
+};
+
+void EagerReference::Facts::find_producers() {
+  producers.assign(calls().values.size(), kNever);
+  const std::set<CallValue> inputs(calls().inputs.begin(), calls().inputs.end());
+  for (size_t i = 0; i < calls().calls.size(); ++i) {
+    const Call& call = calls().calls[i];
+    for (CallValue result : call.results) producers[result] = i;
+    if (!executor.schema(i).is_mutable()) continue;
+    const Hole* target = is_copy_into(call) ? call.args[0].as<Hole>() : nullptr;
+    if (target == nullptr || !inputs.contains(target->operand))
+      throw_unsupported("check=eager cannot repeat {}, which writes into its arguments; use check=interp", call.callee);
+  }
+}
+
+void EagerReference::Facts::find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan) {
+  std::multimap<std::string, CallValue> by_name;
+  for (const frontend::ImportedName& item : names) by_name.emplace(item.name, item.value);
+  // What an input becomes is not what it was: its buffer's name stands for the last value copied into it.
+  std::map<std::string, CallValue> becomes;
+  for (const Call& call : calls().calls) {
+    if (!is_copy_into(call) || call.results.empty()) continue;
+    const CallValue target = call.args[0].as<Hole>()->operand;
+    for (const auto& [name, value] : by_name)
+      if (value == target) becomes[name] = call.results[0];
+  }
+  values_of.resize(plan.buffers.size());
+  for (size_t b = 0; b < plan.buffers.size(); ++b) {
+    const plan::Buffer& buffer = plan.buffers[plan::BufferId(b)];
+    // Copies that lowering made are named after what they copy: "23.out", "x.new".
+    const std::string name = buffer.name.substr(0, buffer.name.find('.'));
+    const bool changed = buffer.kind == plan::Buffer::Kind::Input || buffer.name.starts_with(name + ".new");
+    if (changed) {
+      if (const auto found = becomes.find(name); found != becomes.end()) values_of[b].push_back(found->second);
+      continue;
+    }
+    for (auto [it, end] = by_name.equal_range(name); it != end; ++it) values_of[b].push_back(it->second);
+  }
+}
+
+void EagerReference::Facts::find_writers(const plan::Plan& plan) {
+  last_writer.assign(plan.buffers.size(), kNever);
+  for (size_t s = 0; s < plan.steps.size(); ++s)
+    for (plan::BufferId id : written_by(plan, plan.steps[s])) last_writer[id.index()] = s;
+  complete.resize(plan.steps.size());
+  for (size_t b = 0; b < last_writer.size(); ++b)
+    if (last_writer[b] != kNever) complete[last_writer[b]].push_back(plan::BufferId(b));
+  for (uint32_t i = 0; i < plan.inputs.size(); ++i) {
+    const plan::Input& input = plan.inputs[i];
+    if (input.kind == plan::Input::Kind::Tensor && last_writer[input.buffer.index()] != kNever)
+      written_inputs.insert(i);
+  }
+}
+
+class EagerReference::Check final : public runtime::StepObserver {
+ public:
+  Check(const Facts& facts, std::vector<c10::IValue> inputs)
+      : facts_(facts), state_(facts.executor.bind(std::move(inputs))) {
+    for (uint32_t input : facts_.written_inputs) {
+      c10::IValue& value = state_.values[facts_.calls().inputs[input]];
+      if (value.isTensor()) value = value.toTensor().clone();
+    }
+  }
+
+  void before_step(const runtime::CallView&, size_t) override {}
+
+  void after_step(const runtime::CallView& call, size_t step) override {
+    if (facts_.complete[step].empty()) return;
+    if (symbols_.empty())
+      for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
+    const at::AutoDispatchBelowADInplaceOrView guard;
+    for (plan::BufferId buffer : facts_.complete[step]) check(call, step, buffer);
+  }
+
+ private:
+  at::Tensor tensor_of(const runtime::CallView& call, plan::BufferId id) const {
+    const plan::Buffer& buffer = call.plan.buffers[id];
+    const std::vector<int64_t> sizes = interp::evaluate(buffer.sizes, symbols_);
+    const std::vector<int64_t> strides = interp::evaluate(buffer.strides, symbols_);
+    runtime::TensorView view;
+    view.data = call.addresses[id.index()];
+    view.dtype = buffer.dtype;
+    view.device = buffer.device;
+    view.sizes = sizes;
+    view.strides = strides;
+    return view_tensor(view);
+  }
+
+  // ATen's value; nothing where a call on the way to it is random or leaves memory as it was.
+  std::optional<at::Tensor> reference(CallValue value) {
+    std::vector<CallValue> open{value};
+    std::set<size_t> needed;
+    while (!open.empty()) {
+      const CallValue next = open.back();
+      open.pop_back();
+      const size_t call = facts_.producers[next];
+      if (call == kNever || !state_.values[next].isNone() || !needed.insert(call).second) continue;
+      const Call& found = facts_.calls().calls[call];
+      if (facts_.executor.is_random(call) || leaves_garbage(found)) return std::nullopt;
+      for_each_value(found, [&](CallValue operand) { open.push_back(operand); });
+    }
+    for (size_t call : needed) run(call);
+    const c10::IValue& found = state_.values[value];
+    return found.isTensor() && found.toTensor().defined() ? std::optional(found.toTensor()) : std::nullopt;
+  }
+
+  void run(size_t number) {
+    const Call& call = facts_.calls().calls[number];
+    if (!is_copy_into(call)) {
+      // Results that were compared stay what they are.
+      std::vector<std::pair<CallValue, c10::IValue>> kept;
+      for (CallValue result : call.results)
+        if (!state_.values[result].isNone()) kept.emplace_back(result, state_.values[result]);
+      facts_.executor.run_call(number, state_);
+      for (auto& [result, value] : kept) state_.values[result] = std::move(value);
+      return;
+    }
+    const at::Tensor target = state_.values[call.args[0].as<Hole>()->operand].toTensor();
+    const c10::IValue& from = state_.values[call.args[1].as<Hole>()->operand];
+    state_.values[call.results[0]] =
+        at::empty_strided(target.sizes(), target.strides(), target.options()).copy_(from.toTensor());
+  }
+
+  void check(const runtime::CallView& call, size_t step, plan::BufferId buffer) {
+    // A result that nothing reads is dropped unseen.
+    if (is_opaque(call.plan.buffers[buffer].dtype) || call.addresses[buffer.index()] == nullptr) return;
+    const at::Tensor actual = tensor_of(call, buffer);
+    bool compared = false;
+    for (CallValue value : facts_.values_of[buffer.index()]) {
+      const CallValueInfo& info = facts_.calls().values[value];
+      const size_t producer = facts_.producers[value];
+      if (info.kind != CallValueInfo::Kind::Tensor || info.dtype != call.plan.buffers[buffer].dtype ||
+          producer == kNever)
+        continue;
+      if (!compared) {
+        const std::optional<at::Tensor> expected = reference(value);
+        if (expected && (expected->sizes() != actual.sizes() || expected->scalar_type() != actual.scalar_type()))
+          continue;
+        if (expected) compare(call, step, buffer, *expected, actual);
+        compared = expected.has_value();
+      }
+      replace(value, actual);
+    }
+    if (!compared) unchecked_.insert(buffer.index());
+  }
+
+  void replace(CallValue value, const at::Tensor& actual) {
+    std::vector<int64_t> strides;
+    for (sym::Expr stride : facts_.calls().values[value].strides) {
+      strides.push_back(sym::evaluate(stride, [&](std::string_view name) {
+        const auto found = state_.symbols.find(name);
+        if (found == state_.symbols.end()) throw_internal("check=eager: the symbol {} has no value", name);
+        return found->second;
+      }));
+    }
+    const bool overlaps = std::find(strides.begin(), strides.end(), 0) != strides.end();
+    if (strides.size() != static_cast<size_t>(actual.dim()) || overlaps) {
+      state_.values[value] = actual.clone();
+    } else {
+      state_.values[value] = at::empty_strided(actual.sizes(), strides, actual.options()).copy_(actual);
+    }
+  }
+
+  void compare(const runtime::CallView& call, size_t step, plan::BufferId buffer, const at::Tensor& expected,
+               const at::Tensor& actual) const {
+    const DType dtype = from_torch(actual.scalar_type());
+    const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
+    interp::Tolerance tolerance;
+    if (launch) {
+      const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
+      driver::Scale scale{magnitude(expected), 0, 1};
+      for (size_t i = 0; i < launch->args.size(); ++i)
+        if (kernel.params[i].read && !kernel.params[i].written)
+          scale.input = std::max(scale.input, magnitude(tensor_of(call, launch->args[i])));
+      scale.summed = driver::longest_sum(kernel, driver::launch_symbols(call.plan, *launch, symbols_));
+      tolerance = driver::tolerance_for(kernel, dtype, scale, facts_.options);
+    } else {
+      tolerance = driver::tolerance_for_extern(dtype, magnitude(expected), facts_.options);
+    }
+    const interp::Difference difference = interp::find_difference(window_of(expected), window_of(actual), tolerance);
+    if (difference.differing == 0) return;
+    std::string text =
+        driver::describe_mismatch(call.plan, step, buffer, fmt::format("[{}]", fmt::join(actual.sizes().vec(), ", ")),
+                                  difference, "eager", "ATen's");
+    const std::vector<std::string> feeding = unchecked_feeders(call.plan, step);
+    if (!feeding.empty())
+      text += fmt::format("\n  or one that feeds it what ATen has no value of: {}; check=interp tells them apart",
+                          fmt::join(feeding, ", "));
+    throw KernelMismatch(text);
+  }
+
+  // Kernels that made what the step reads, and that were not compared themselves.
+  std::vector<std::string> unchecked_feeders(const plan::Plan& plan, size_t step) const {
+    std::vector<std::string> names;
+    std::set<size_t> seen;
+    std::vector<size_t> open{step};
+    while (!open.empty()) {
+      const auto* launch = std::get_if<plan::Launch>(&plan.steps[open.back()]);
+      open.pop_back();
+      if (!launch) continue;
+      const plan::Kernel& kernel = plan.kernels[launch->kernel];
+      for (size_t i = 0; i < launch->args.size(); ++i) {
+        const uint32_t buffer = launch->args[i].index();
+        const size_t writer = facts_.last_writer[buffer];
+        if (!kernel.params[i].read || kernel.params[i].written || !unchecked_.contains(buffer)) continue;
+        if (writer == kNever || writer >= step || !seen.insert(writer).second) continue;
+        open.push_back(writer);
+        if (const auto* feeder = std::get_if<plan::Launch>(&plan.steps[writer]))
+          names.push_back(plan.kernels[feeder->kernel].name);
+      }
+    }
+    return names;
+  }
+
+  const Facts& facts_;
+  AtenExecutor::State state_;
+  interp::Symbols symbols_;
+  std::set<uint32_t> unchecked_;  // buffers that are complete and had nothing to be compared with
+};
+
+EagerReference::EagerReference(frontend::CallGraph calls, const std::vector<frontend::ImportedName>& names,
+                               const plan::Plan& plan, const Options& options)
+    : facts_(std::make_unique<Facts>(std::move(calls), options)) {
+  facts_->find_producers();
+  facts_->find_values(names, plan);
+  facts_->find_writers(plan);
+}
+EagerReference::~EagerReference() = default;
+
+std::unique_ptr<runtime::StepObserver> EagerReference::check(std::vector<c10::IValue> inputs) const {
+  return std::make_unique<Check>(*facts_, std::move(inputs));
+}
+
+}  // namespace cxxinductor::torch_bridge

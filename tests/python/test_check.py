@@ -1,0 +1,145 @@
+"""Option check: right models pass, a kernel made wrong on purpose is named with its place in the model."""
+
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+from compare import assert_as_good_as_eager
+
+import cxxinductor
+
+MODES = ["interp", "eager"]
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(width)
+        self.up = torch.nn.Linear(width, 2 * width)
+        self.down = torch.nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        y = self.down(torch.nn.functional.gelu(self.up(self.norm(x))))
+        return torch.softmax(x + y, -1)
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed = torch.nn.Embedding(11, 16)
+        self.blocks = torch.nn.Sequential(Block(16), Block(16))
+
+    def forward(self, tokens):
+        x = self.blocks(self.embed(tokens))
+        return x, x.sum(-1), x.argmax(-1), torch.cat([x, -x], 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_right_model_passes(mode, dtype, device):
+    model = Model().eval().to(device, dtype)
+    tokens = torch.randint(0, 11, (3, 5), device=device)
+    compiled = torch.compile(model, backend="cxxinductor", options={"check": mode})
+    with torch.no_grad():
+        actual, expected = compiled(tokens), model(tokens)
+        reference = Model().eval().to(device).double()
+        reference.load_state_dict(model.state_dict())
+        wanted = reference(tokens)
+    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert_as_good_as_eager(actual[:2], expected[:2], wanted[:2])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_training_steps_pass(mode, device):
+    model = Model().to(device)
+    compiled = torch.compile(model, backend="cxxinductor", options={"check": mode})
+    compiled(torch.randint(0, 11, (3, 5), device=device))[0].square().mean().backward()
+    assert all(p.grad is not None for p in model.parameters())
+    assert cxxinductor.counters()["graph_fallback"] == 0
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_mutation_random_ops_and_changing_sizes_pass(mode, device):
+    def fn(x, y):
+        x.mul_(2).add_(y)
+        y[1:3] += 1
+        return torch.nn.functional.dropout(x, 0.5) + y, torch.sort(x, -1)[0] * 2
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True, options={"check": mode})
+    for rows in (5, 9):
+        x, y = torch.randn(rows, 4, device=device), torch.randn(rows, 4, device=device)
+        ours, theirs = (x.clone(), y.clone()), (x.clone(), y.clone())
+        compiled(*ours)
+        fn(*theirs)
+        torch.testing.assert_close(ours, theirs)
+    assert cxxinductor.counters()["graph_fallback"] == 0
+
+
+def test_check_is_an_option_and_a_variable(device):
+    with pytest.raises(Exception, match="'off', 'eager', 'interp'"):
+        torch.compile(lambda x: x + 1, backend="cxxinductor", options={"check": "on"})(torch.ones(2, device=device))
+
+
+WRONG_MODEL = """
+    import sys
+    import torch, cxxinductor
+
+    class Scaled(torch.nn.Module):
+        def __init__(self, factor):
+            super().__init__()
+            self.linear, self.factor = torch.nn.Linear(8, 8), factor
+
+        def forward(self, x):
+            return torch.tanh(self.linear(x)) * self.factor
+
+    model = torch.nn.Sequential(Scaled(0.8125), Scaled(0.4375), Scaled(0.6875)).eval()
+    try:
+        with torch.no_grad():
+            torch.compile(model, backend="cxxinductor")(torch.randn(4, 8))
+    except cxxinductor.KernelMismatch as error:
+        print(error)
+    else:
+        print("nothing found")
+"""
+
+
+@pytest.fixture
+def wrong_compiler(tmp_path):
+    """A folder with a host compiler that reads 0.4375 as 0.5."""
+    script = tmp_path / "c++"
+    real = shutil.which("c++") or shutil.which("g++")
+    script.write_text(
+        textwrap.dedent(f"""\
+            #!/bin/sh
+            for argument in "$@"; do
+              case "$argument" in */unit.cpp) sed -i 's/0x1\\.cp-2f/0x1p-1f/' "$argument" ;; esac
+            done
+            exec {real} "$@"
+            """)
+    )
+    script.chmod(script.stat().st_mode | stat.S_IXUSR)
+    return tmp_path
+
+
+@pytest.mark.parametrize("mode", MODES + ["off"])
+def test_a_wrong_kernel_is_named(mode, wrong_compiler):
+    environment = {
+        **os.environ,
+        "PATH": f"{wrong_compiler}:{os.environ['PATH']}",
+        "CXXINDUCTOR_CHECK": mode,
+        "CXXINDUCTOR_CACHE": "off",
+    }
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WRONG_MODEL)], env=environment, capture_output=True, text=True, check=True
+    )
+    if mode == "off":
+        assert run.stdout.strip() == "nothing found"
+        return
+    assert f"check={mode}: kernel k1_" in run.stdout, run.stdout
+    assert "aten.mul.Tensor" in run.stdout and "module 1" in run.stdout
+    assert "32 of 32 elements differ" in run.stdout and "f32[4, 8]" in run.stdout

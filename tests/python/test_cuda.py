@@ -1,0 +1,167 @@
+"""What only a CUDA device shows: bits of pointwise kernels, streams, threads, errors of queued kernels."""
+
+import random
+import threading
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import cxxinductor
+
+pytestmark = pytest.mark.gpu
+
+UNARY = {
+    "abs": torch.abs, "neg": torch.neg, "sign": torch.sign, "ceil": torch.ceil, "floor": torch.floor, "round": torch.round,
+    "trunc": torch.trunc, "frac": torch.frac, "sqrt": torch.sqrt, "rsqrt": torch.rsqrt, "reciprocal": torch.reciprocal,
+    "square": torch.square, "exp": torch.exp, "exp2": torch.exp2, "expm1": torch.expm1, "log": torch.log, "log2": torch.log2,
+    "log10": torch.log10, "log1p": torch.log1p, "sin": torch.sin, "cos": torch.cos, "tan": torch.tan, "asin": torch.asin,
+    "acos": torch.acos, "atan": torch.atan, "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "asinh": torch.asinh,
+    "acosh": torch.acosh, "atanh": torch.atanh, "erf": torch.erf, "erfc": torch.erfc, "sigmoid": torch.sigmoid, "relu": F.relu,
+    "gelu": F.gelu, "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"), "silu": F.silu, "elu": F.elu, "softplus": F.softplus,
+    "mish": F.mish, "hardswish": F.hardswish, "hardsigmoid": F.hardsigmoid, "hardtanh": F.hardtanh, "leaky_relu": F.leaky_relu,
+    "logsigmoid": F.logsigmoid, "pow2": lambda x: x**2, "pow3": lambda x: x**3, "pow_half": lambda x: x**0.5,
+    "pow_minus_1": lambda x: x**-1, "pow_1.7": lambda x: x**1.7, "mul_scalar": lambda x: x * 0.3, "div_scalar": lambda x: x / 3,
+    "add_scalar": lambda x: x + 0.1, "rsub": lambda x: 1 - x, "clamp": lambda x: x.clamp(-0.5, 0.7),
+}
+BINARY = {
+    "add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div, "maximum": torch.maximum, "minimum": torch.minimum,
+    "fmod": torch.fmod, "remainder": torch.remainder, "atan2": torch.atan2, "hypot": torch.hypot, "copysign": torch.copysign,
+    "pow": torch.pow, "add_alpha": lambda a, b: torch.add(a, b, alpha=0.3), "floor_divide": torch.floor_divide,
+    "where": lambda a, b: torch.where(a < b, a, b), "lerp": lambda a, b: torch.lerp(a, b, 0.3),
+    "addcmul": lambda a, b: torch.addcmul(a, a, b, value=0.7), "addcdiv": lambda a, b: torch.addcdiv(a, a, b, value=0.7),
+    "xlogy": torch.xlogy, "logaddexp": torch.logaddexp,
+}
+DTYPES = [torch.float32, torch.bfloat16, torch.float16, torch.float64]
+
+
+def edge_values(dtype):
+    info = torch.finfo(dtype)
+    special = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, 3.0, float("inf"), float("-inf"), float("nan"), info.max, -info.max, info.tiny,
+               -info.tiny, info.smallest_normal / 2, 1e-3, -1e-3, 88.0, -88.0, 20.0, 100.5]
+    generator = torch.Generator().manual_seed(5)
+    values = torch.cat([torch.tensor(special, dtype=torch.float64), torch.randn(20_000, generator=generator, dtype=torch.float64),
+                        torch.randn(20_000, generator=generator, dtype=torch.float64) * 30])
+    values = values[torch.randperm(len(values), generator=generator)]
+    return values.to(dtype).cuda()
+
+
+def differing(actual, expected):
+    """Elements whose bits differ; any NaN is as good as another."""
+    assert actual.dtype == expected.dtype and actual.shape == expected.shape
+    integer = {2: torch.int16, 4: torch.int32, 8: torch.int64}[actual.element_size()]
+    return (actual.view(integer) != expected.view(integer)) & ~(actual.isnan() & expected.isnan())
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_pointwise_rows_are_bit_equal_to_eager(dtype, device):
+    a, b = edge_values(dtype), edge_values(dtype).roll(777)
+
+    def rows(a, b):
+        return [fn(a) for fn in UNARY.values()] + [fn(a, b) for fn in BINARY.values()]
+
+    names = [*UNARY, *BINARY]
+    wrong = []
+    # Dynamo would take addcdiv with a value apart, which rounds once more, before any backend sees it.
+    with torch._dynamo.config.patch(enable_dynamo_decompositions=False):
+        results = torch.compile(rows, backend="cxxinductor")(a, b)
+    for name, actual, expected in zip(names, results, rows(a, b)):
+        places = differing(actual, expected).nonzero().flatten()
+        if len(places):
+            i = places[0].item()
+            wrong.append(f"{name}: {len(places)} of {a.numel()}, first at a={a[i].item()!r} b={b[i].item()!r}: {actual[i].item()!r}, "
+                         f"eager {expected[i].item()!r}")
+    assert not wrong, "\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pointwise_chains_are_bit_equal_to_eager(seed, device):
+    rng = random.Random(seed)
+    dtype = DTYPES[seed % len(DTYPES)]
+    steps = [rng.choice([*UNARY.values(), *BINARY.values()]) for _ in range(8)]
+    binary = set(BINARY.values())
+    a, b = edge_values(dtype), edge_values(dtype).roll(777)
+
+    def chain(a, b):
+        for step in steps:
+            a = step(a, b) if step in binary else step(a)
+        return a
+
+    with torch._dynamo.config.patch(enable_dynamo_decompositions=False):
+        result = torch.compile(chain, backend="cxxinductor")(a, b)
+    assert not differing(result, chain(a, b)).any()
+
+
+def test_runs_on_the_current_stream(device):
+    compiled = torch.compile(lambda x: (x * 2).sum(-1) + 1, backend="cxxinductor")
+    x = torch.ones(64, 512, device=device)
+    compiled(x)
+    side = torch.cuda.Stream()
+    for _ in range(20):
+        y = torch.zeros(64, 512, device=device)
+        torch.cuda.synchronize()
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(5_000_000)  # whoever does not wait for this stream reads zeros
+            y.add_(1)
+            result = compiled(y)
+        side.synchronize()
+        assert torch.equal(result, torch.full((64,), 1025.0, device=device))
+
+
+def test_threads_with_streams_of_their_own(device):
+    compiled = torch.compile(lambda x: torch.softmax(x, -1) @ x.t(), backend="cxxinductor")
+    inputs = [torch.randn(128, 256, device=device) for _ in range(4)]
+    expected = [torch.softmax(x, -1) @ x.t() for x in inputs]
+    with torch.no_grad():
+        compiled(inputs[0])  # torch compiles in one thread only
+    torch.cuda.synchronize()
+    errors = []
+
+    def work(x, wanted):
+        try:
+            with torch.no_grad(), torch.cuda.stream(torch.cuda.Stream()):
+                for _ in range(100):
+                    torch.testing.assert_close(compiled(x), wanted)
+        except BaseException as error:  # noqa: BLE001 a thread must hand over whatever happened
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=pair) for pair in zip(inputs, expected)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+
+
+def test_an_index_out_of_range_is_raised_and_the_device_lives(device):
+    compiled = torch.compile(lambda table, i: table[i] * 2, backend="cxxinductor")
+    table = torch.randn(10, 4, device=device)
+    good, bad = torch.tensor([1, 9, -10], device=device), torch.tensor([1, 10, 0], device=device)
+    compiled(table, good)
+    with pytest.raises(cxxinductor.UserError, match="index 10 is out of bounds"):
+        compiled(table, bad)
+        torch.cuda.synchronize()
+        compiled(table, good)  # kernels run behind: the error reaches the first call after it
+    assert torch.equal(compiled(table, good), table[good] * 2)
+
+
+def test_large_tensors_take_64_bit_indices(device):
+    if torch.cuda.get_device_properties(0).total_memory < 40 << 30:
+        pytest.skip("needs 40 GB of device memory")
+    x = torch.ones(2**31 + 4096, dtype=torch.int8, device=device)
+    x[-1] = 5
+    result = torch.compile(lambda x: x + 1, backend="cxxinductor")(x)
+    assert result[-1].item() == 6 and result[2**31].item() == 2 and result[0].item() == 2
+
+
+def test_memory_does_not_grow(device):
+    compiled = torch.compile(lambda x: torch.softmax(x @ x.t(), -1).sum(), backend="cxxinductor")
+    x = torch.randn(256, 256, device=device)
+    for _ in range(10):
+        compiled(x)
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    for _ in range(1000):
+        compiled(x)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() == before

@@ -1,0 +1,101 @@
+"""The dump folder, and the command that times a dumped kernel alone."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import cxxinductor
+from cxxinductor import time_kernel
+
+
+def model(x, w):
+    f = torch.nn.functional
+    return torch.softmax(f.gelu(x @ w) * 0.4375, -1), f.layer_norm(x, (8,)).sum(), x.sum(0)
+
+
+@pytest.fixture
+def dumped(tmp_path, device):
+    """Dumps a small model; gives the graph's folder."""
+
+    def dump(dynamic=False, what="all"):
+        options = {"dump": what, "dump_dir": str(tmp_path)}
+        x, w = torch.randn(6, 8, device=device), torch.randn(8, 8, device=device)
+        torch.compile(model, backend="cxxinductor", dynamic=dynamic, options=options)(x, w)
+        (folder,) = tmp_path.iterdir()
+        return folder
+
+    return dump
+
+
+def kernels_of(folder):
+    return sorted(path.stem for path in (folder / "kernels").glob("*.plan"))
+
+
+def test_all_forms_are_written(dumped, device):
+    folder = dumped()
+    texts = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+    assert texts["calls.txt"].startswith("calls @inference") and "aten::mm" in texts["calls.txt"]
+    assert texts["graph.txt"].startswith("graph @inference")
+    assert texts["loops.txt"].startswith("program @inference") and texts["fused.txt"].startswith("program @inference")
+    assert texts["plan.txt"].startswith("plan @inference")
+    assert re.search(r"\w+ -> \w+: \w+", texts["refusals.txt"])
+    extension = ".cu" if device == "cuda" else ".cpp"
+    sources = sorted(path.stem for path in (folder / "kernels").glob("*" + extension))
+    assert sources == kernels_of(folder) and len(sources) >= 2
+    assert all(name in texts["plan.txt"] for name in sources)
+    text = (folder / "kernels" / (sources[0] + extension)).read_text()
+    assert "aten." in text and "#line" in text
+
+
+def test_only_what_is_asked_for_is_written(dumped):
+    assert sorted(path.name for path in dumped(what="graph,plan").iterdir()) == ["graph.txt", "plan.txt"]
+
+
+def test_each_command_times_its_kernel(dumped):
+    folder = dumped()
+    commands = re.findall(r"^python (-m cxxinductor\.time_kernel) '(.*)' (\w+)$", (folder / "kernels" / "README.txt").read_text(), re.M)
+    assert [kernel for _, _, kernel in commands] == kernels_of(folder)
+    module, path, kernel = commands[0]
+    run = [sys.executable, *module.split(), path, kernel, "--repeat", "5", "--check"]
+    printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"^{kernel} on \w+(:0)?: [\d.]+ us, reads \d+ and writes \d+ bytes: [\d.]+ GB/s$", printed, re.M)
+    assert re.search(r"^a copy of as many bytes: [\d.]+ us", printed, re.M)
+
+
+def test_every_kernel_can_be_timed_and_checked(dumped):
+    folder = dumped()
+    for kernel in kernels_of(folder):
+        timing = time_kernel.time_kernel(folder, kernel, repeat=3, check=True)
+        assert timing.seconds > 0 and timing.copy_seconds > 0 and timing.bytes_read > 0 and timing.bytes_written > 0
+
+
+def test_sizes_that_are_symbols_take_values(dumped):
+    folder = dumped(dynamic=True)
+    symbolic = [k for k in kernels_of(folder) if "sym s" in (folder / "kernels" / f"{k}.plan").read_text().split("\n")[0]]
+    assert symbolic
+    for kernel in symbolic:
+        (name, *_), *_ = cxxinductor._C.plan_symbols((folder / "kernels" / f"{kernel}.plan").read_text())
+        assert time_kernel.time_kernel(folder, kernel, symbols={name: 33}, repeat=3, check=True).seconds > 0
+        with pytest.raises(cxxinductor.UserError, match=f"known: .*{name}"):
+            time_kernel.time_kernel(folder, kernel, symbols={"nonsense": 3})
+
+
+def test_an_edited_source_is_what_runs(dumped):
+    folder = dumped()
+    kernel = next(k for k in kernels_of(folder) if "softmax" in k)
+    source = next((folder / "kernels").glob(f"{kernel}.c*"))
+    edited, count = re.subn(r"0\.4375f|0x1\.cp-2f", "2.0f", source.read_text())
+    assert count > 0
+    source.write_text(edited)
+    with pytest.raises(cxxinductor.KernelMismatch, match=kernel):
+        time_kernel.time_kernel(folder, kernel, repeat=1, check=True)
+
+
+def test_a_kernel_that_is_not_there_lists_those_that_are(dumped):
+    folder = dumped()
+    with pytest.raises(cxxinductor.UserError, match=kernels_of(folder)[0]):
+        time_kernel.time_kernel(folder, "k9_nothing")
+    assert time_kernel.main([str(folder), "k9_nothing"]) == 1

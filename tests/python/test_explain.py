@@ -1,0 +1,126 @@
+"""explain(), the options explain and time, and progress on a terminal."""
+
+import io
+import sys
+import time
+
+import pytest
+import torch
+
+import cxxinductor
+from cxxinductor import config, progress
+
+F = torch.nn.functional
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.LayerNorm(16)
+        self.linear = torch.nn.Linear(16, 16)
+
+    def forward(self, x):
+        y = self.norm(x)
+        return torch.softmax(F.gelu(self.linear(y)) + x, -1), y.sum()
+
+
+def explained(fn, *inputs, **options):
+    with torch.no_grad():
+        return cxxinductor.explain(fn, *inputs, options=options)
+
+
+def test_everything_is_said(device):
+    model = Model().eval().to(device)
+    explanation = explained(model, torch.randn(4, 16, device=device))
+    (graph,) = explanation.graphs
+    kernels = {kernel["name"]: kernel for kernel in graph.details["kernels"]}
+    softmax = next(kernel for name, kernel in kernels.items() if "softmax" in name)
+    assert softmax["launches"] == 1 and softmax["bytes_read"] == 512 and softmax["bytes_written"] == 256
+    assert [call[0] for call in softmax["calls"]] == ["aten.gelu.default", "aten.add.Tensor", "aten._softmax.default"]
+    assert all(call[1] == "test_explain.py" for call in softmax["calls"])
+    norm = next(kernel for kernel in kernels.values() if "aten.native_layer_norm.default" in [c[0] for c in kernel["calls"]])
+    assert any(call[3] == "norm" for call in norm["calls"])
+    assert graph.details["externs"] == ["aten::addmm"]
+    assert ("f0", "f1", "the reductions run over different variables") in graph.details["refusals"]
+    stages = [stage for stage, _ in graph.details["times"]]
+    assert stages[0] == "read graph" and {"graph passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
+    assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "graph_fallback": 0, "eager": 0}
+    text = str(explanation)
+    for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
+                 "not fused (1):", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
+        assert said in text, text
+
+
+@pytest.mark.parametrize(
+    "fn, grade, facts",
+    [
+        (lambda x: x.t().contiguous(), "exact", []),
+        (lambda x: torch.cat([x, x.flip(1)]), "exact", []),
+        (lambda x: x * 3 + 1, "bit-equal", []),
+        (lambda x: x.amax(1), "exact", []),
+        (lambda x: x.sum(1), "order changed", ["sum of 8 elements in f32, in another order than eager's: aten.sum"]),
+        (lambda x: (x.bfloat16() * 3 + 1).float(), "bit-equal", ["rounds to bf16 where eager does: aten._to_copy"]),
+    ],
+)
+def test_contracts_come_from_the_plan(fn, grade, facts, device):
+    (graph,) = explained(fn, torch.randn(6, 8, device=device)).graphs
+    (kernel,) = graph.details["kernels"]
+    assert kernel["contract"] == grade, kernel
+    for fact in facts:
+        assert any(line.startswith(fact) for line in kernel["contract_facts"]), kernel
+    if not facts:
+        assert kernel["contract_facts"] == []
+
+
+def test_contract_of_functions_and_of_fast_numerics(device):
+    x = torch.randn(6, 8, device=device)
+    (graph,) = explained(torch.exp, x).graphs
+    assert graph.details["kernels"][0]["contract"] == ("bit-equal" if device == "cuda" else "last bits")
+    (graph,) = explained(torch.exp, x, numerics="fast").graphs
+    assert graph.details["kernels"][0]["contract"] == "fast"
+
+
+def test_graphs_that_are_not_compiled_say_why(device):
+    x = torch.randn(4, device=device)
+    with pytest.warns(UserWarning):
+        explanation = explained(lambda x: x + 1, x, tier="aten")
+    assert explanation.counters["graph_fallback"] == 1
+    assert "runs op by op through ATen: the option tier=aten asks for it" in str(explanation)
+
+
+@pytest.mark.parametrize("option, said", [("explain", "k0_"), ("time", "compile kernels")])
+def test_options_print_after_each_compile(option, said, capsys, device):
+    torch.compile(lambda x: x * 2 + 1, backend="cxxinductor", options={option: True})(torch.randn(4, device=device))
+    printed = capsys.readouterr()
+    assert said in printed.err and printed.out == ""
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def watch(monkeypatch, stream, **options):
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "_POLL_SECONDS", 0.02)
+    with progress.shown(config.resolve(options), "forward", delay=0.05):
+        time.sleep(0.3)
+    return stream.getvalue()
+
+
+def test_progress_is_shown_on_a_terminal_alone(monkeypatch):
+    pytest.importorskip("tqdm")
+    assert "cxxinductor compiles the forward graph" in watch(monkeypatch, Terminal())
+    assert watch(monkeypatch, io.StringIO()) == ""
+    assert watch(monkeypatch, Terminal(), progress=False) == ""
+
+
+def test_progress_needs_no_tqdm(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm", None)
+    assert watch(monkeypatch, Terminal()) == ""
+
+
+def test_progress_counts_kernels(device):
+    given, done = cxxinductor._C.compile_progress()
+    torch.compile(lambda x: x * 2 + 1, backend="cxxinductor")(torch.randn(4, device=device))
+    assert cxxinductor._C.compile_progress() == (given + 1, done + 1)
