@@ -47,7 +47,10 @@ void infer_facts(FlatRegion& flat) {
   flat.facts = flat.program_facts;
   for (const loops::Var& var : flat.region.vars) {
     sym::Interval extent = bounds(var.extent, flat.program_facts);
-    int64_t high = extent.high == sym::Interval().high ? extent.high : std::max<int64_t>(extent.high - 1, 0);
+    // A variable that may take no value is given two: with one it would count as that value, and what depends on it would
+    // leave a loop that does not run.
+    const int64_t least = extent.low < 1 ? 1 : 0;
+    int64_t high = extent.high == sym::Interval().high ? extent.high : std::max<int64_t>(extent.high - 1, least);
     flat.facts.set_range(var.name, {0, high});
   }
 }
