@@ -17,6 +17,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // After common: a weight that two products share is padded once, by the merge that the next run of common makes.
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
+      // After the bias: its sum is one of the values between convolutions.
+      {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
   };

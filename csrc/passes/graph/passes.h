@@ -11,6 +11,7 @@ bool remove_dead_code(graph::Graph& graph, const Options& options);
 bool fold_constants(graph::Graph& graph, const Options& options);
 bool remove_no_ops(graph::Graph& graph, const Options& options);
 bool merge_common_nodes(graph::Graph& graph, const Options& options);
+bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
 

@@ -131,8 +131,18 @@ TEST_CASE("matrix products of unaligned rows get padded operands where that pays
   CHECK(after_passes(small) == small);
 }
 
+std::string after_passes_without(const char* disabled, std::string_view text) {
+  graph::Graph g = graph::parse(text);
+  Options options;
+  options.verify = "each";
+  options.disable = disabled;
+  passes::run_graph_pipeline(g, options);
+  return graph::print(g);
+}
+
 TEST_CASE("the bias of a convolution on CUDA is added outside", "[passes]") {
-  CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[2, 3, 8, 8], %w: bf16[4, 3, 1, 1], %b: bf16[4]) {
+  CHECK(after_passes_without("graph-channels-last",
+                             R"(graph @f on cuda:0 (%x: bf16[2, 3, 8, 8], %w: bf16[4, 3, 1, 1], %b: bf16[4]) {
   %0: bf16[2, 4, 8, 8] = extern "aten::convolution"($0, $1, $2, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%x, %w, %b)
   %1 = relu(%0)
   return %1
@@ -145,4 +155,39 @@ TEST_CASE("the bias of a convolution on CUDA is added outside", "[passes]") {
   return %1
 }
 )");
+}
+
+TEST_CASE("16-bit convolution networks on CUDA are turned to channels-last, outputs keep eager's strides", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3], %u: bf16[64, 64, 1, 1]) {
+  %0: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
+  %1 = relu(%0)
+  %2: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%1, %u)
+  %3 = add(%2, %1)
+  return %2, %3
+})") == R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3], %u: bf16[64, 64, 1, 1]) {
+  %4 strides [3072, 1, 96, 3] = identity(%x)
+  %5 strides [27, 1, 9, 3] = identity(%w)
+  %0: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%4, %5)
+  %1 strides [65536, 1, 2048, 64] = relu(%0)
+  %2: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64] = extern "aten::convolution"($0, $1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%1, %u)
+  %3 = add(%2, %1)
+  %6 = identity(%2)
+  return %6, %3
+}
+)");
+}
+
+TEST_CASE("convolutions stay as they are in f32, and where every result leaves in eager's strides", "[passes]") {
+  for (const char* text : {R"(graph @f on cuda:0 (%x: f32[8, 64, 32, 32], %w: f32[64, 64, 3, 3]) {
+  %0: f32[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
+  %1 = relu(%0)
+  return %1
+}
+)",
+                           R"(graph @f on cuda:0 (%x: bf16[8, 64, 32, 32], %w: bf16[64, 64, 3, 3]) {
+  %0: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
+  return %0
+}
+)"})
+    CHECK(after_passes(text) == text);
 }

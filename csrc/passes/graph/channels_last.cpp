@@ -1,0 +1,175 @@
+// Convolutions in 16-bit types on CUDA get channels-last operands and results, and what lies between them keeps that layout.
+//
+// Tensor cores read channels-last: cuDNN turns every other operand around and the result back (nchwToNhwc, nhwcToNchw: a
+// quarter of ResNet-50's time on an H200). Here one network is turned around once, at its ends, by the kernels that are there
+// anyway. Decided for the whole graph by the bytes that copies would move: convolutions save theirs, values that must leave
+// in eager's strides (outputs, operands of other calls) cost one each. Strides that a user sees never change.
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "passes/graph/edit.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using graph::NodeId;
+using graph::ValueId;
+using sym::Expr;
+
+constexpr size_t rank = 4;
+constexpr size_t transposed_argument = 6;
+constexpr size_t input = 0, weight = 1;
+
+// Calls whose result has the memory format of their first operand (ATen/native/Pool.h: suggest_memory_format).
+constexpr std::array follows_operand{"aten::max_pool2d_with_indices", "aten::avg_pool2d", "aten::_adaptive_avg_pool2d"};
+
+std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
+  const Expr c = sizes[1], h = sizes[2], w = sizes[3];
+  return {h * w * c, 1, w * c, c};
+}
+
+class ChannelsLast {
+ public:
+  explicit ChannelsLast(graph::Graph& graph) : graph_(graph), turned_(graph.values.size(), 0) {
+    for (const graph::Output& output : graph.outputs)
+      if (output.kind == graph::Output::Kind::Tensor) escapes_.push_back(output.value);
+    for (const graph::Mutation& mutation : graph.mutations) escapes_.push_back(mutation.value);
+    std::sort(escapes_.begin(), escapes_.end(), [](ValueId a, ValueId b) { return a.index() < b.index(); });
+  }
+
+  bool run() {
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return is_convolution(n); }))
+      return false;
+    mark_values();
+    if (bytes_saved() <= 0) return false;
+    const NodeId end(graph_.nodes.size());
+    auto replacements = no_replacements(graph_);
+    for (size_t n = 0; n < end.index(); ++n) turn(NodeId(n), replacements);
+    replace_values(graph_, replacements, NodeId(0));  // outputs and mutations only
+    sort_nodes(graph_);
+    return true;
+  }
+
+ private:
+  const graph::Value& value(ValueId id) const { return graph_.values[id]; }
+
+  bool is_escaping(ValueId id) const {
+    return std::binary_search(escapes_.begin(), escapes_.end(), id,
+                              [](ValueId a, ValueId b) { return a.index() < b.index(); });
+  }
+
+  bool is_convolution(const graph::Node& node) const {
+    const auto* callee = node.as<graph::Extern>();
+    if (!callee || callee->callee != "aten::convolution" || node.operands.size() < 2) return false;
+    const graph::Value& result = value(node.results[0]);
+    if (result.device.type != DeviceType::Cuda || result.sizes.size() != rank) return false;
+    if (result.dtype != DType::F16 && result.dtype != DType::BF16) return false;
+    const bool* transposed =
+        callee->args.size() > transposed_argument ? callee->args[transposed_argument].as<bool>() : nullptr;
+    return transposed && !*transposed;
+  }
+
+  bool is_follower(const graph::Node& node) const {
+    const auto* callee = node.as<graph::Extern>();
+    return callee && std::find(follows_operand.begin(), follows_operand.end(), callee->callee) != follows_operand.end();
+  }
+
+  // In channels-last strides, as they will be.
+  bool is_turned(const graph::Operand& operand) const {
+    const auto* id = std::get_if<ValueId>(&operand);
+    if (!id || value(*id).sizes.size() != rank) return false;
+    return turned_[*id] || value(*id).layout.strides == channels_last_strides(value(*id).sizes);
+  }
+
+  // May its strides be chosen: made by a kernel of ours, and nobody outside sees it.
+  bool is_free(ValueId id) const {
+    if (!id.valid() || !value(id).producer.valid() || is_escaping(id)) return false;
+    return graph_.nodes[value(id).producer].as<graph::Elementwise>() && value(id).sizes.size() == rank &&
+           value(id).layout.kind == graph::Layout::Kind::Flexible;
+  }
+
+  void mark_values() {
+    for (const graph::Node& node : graph_.nodes) {
+      if (is_convolution(node)) {
+        turned_[node.results[0]] = 1;
+        // The kernel that makes the operand writes it turned.
+        if (const auto x = std::get<ValueId>(node.operands[input]); is_free(x)) turned_[x] = 1;
+      } else if (is_follower(node) && is_turned(node.operands[0])) {
+        for (ValueId result : node.results) turned_[result] = 1;
+      } else if (node.as<graph::Elementwise>() && is_free(node.results[0])) {
+        turned_[node.results[0]] =
+            std::any_of(node.operands.begin(), node.operands.end(), [&](const auto& o) { return is_turned(o); });
+      }
+    }
+  }
+
+  double bytes(ValueId id) const {
+    double count = byte_size(value(id).dtype);
+    for (Expr size : value(id).sizes) count *= static_cast<double>(std::max<int64_t>(1, bounds(size, graph_.facts).low));
+    return count;
+  }
+
+  // By copies: 2 bytes move for each byte copied, on both sides, so they are left out.
+  double bytes_saved() const {
+    double saved = 0;
+    for (const graph::Node& node : graph_.nodes) {
+      if (is_convolution(node)) {
+        const auto x = std::get<ValueId>(node.operands[input]);
+        const bool was = value(x).layout.strides == channels_last_strides(value(x).sizes);
+        if (!was) saved += bytes(x) + bytes(node.results[0]);
+        if (!is_turned(node.operands[input])) saved -= bytes(x);
+      } else if (const auto* callee = node.as<graph::Extern>(); callee && callee->exact_strides && !is_follower(node)) {
+        for (const graph::Operand& operand : node.operands)
+          if (const auto* id = std::get_if<ValueId>(&operand); id && turned_[*id]) saved -= bytes(*id);
+      }
+    }
+    for (ValueId id : escapes_)
+      if (turned_[id]) saved -= bytes(id);
+    return saved;
+  }
+
+  // A copy of x in the strides given, made where x is.
+  ValueId copy(ValueId x, std::vector<Expr> strides) {
+    graph::Builder build(graph_);
+    if (value(x).producer.valid()) build.set_origin(graph_.nodes[value(x).producer].origin);
+    const ValueId copied = build.elementwise(ScalarOp::Identity, {x});
+    graph_.values[copied].layout.strides = std::move(strides);
+    return copied;
+  }
+
+  void turn_operand(NodeId id, size_t number) {
+    const auto x = std::get<ValueId>(graph_.nodes[id].operands[number]);
+    const std::vector<Expr>& sizes = value(x).sizes;
+    const bool pointwise = sizes[2].is_constant(1) && sizes[3].is_constant(1);  // both layouts are one
+    if (is_turned(x) || pointwise) return;
+    const ValueId turned = copy(x, channels_last_strides(sizes));
+    graph_.nodes[id].operands[number] = turned;
+  }
+
+  void turn(NodeId id, IdVector<ValueId, ValueId>& replacements) {
+    const bool convolution = is_convolution(graph_.nodes[id]), follower = is_follower(graph_.nodes[id]);
+    if (convolution) {
+      turn_operand(id, input);
+      turn_operand(id, weight);
+    }
+    const std::vector<ValueId> results = graph_.nodes[id].results;
+    for (ValueId result : results) {
+      if (!turned_[result]) continue;
+      const std::vector<Expr> eager = value(result).layout.strides;
+      graph_.values[result].layout.strides = channels_last_strides(value(result).sizes);
+      if ((convolution || follower) && is_escaping(result)) replacements[result] = copy(result, eager);
+    }
+  }
+
+  graph::Graph& graph_;
+  IdVector<ValueId, char> turned_;  // by value: will be in channels-last strides
+  std::vector<ValueId> escapes_;    // sorted
+};
+
+}  // namespace
+
+bool use_channels_last(graph::Graph& graph, const Options&) { return ChannelsLast(graph).run(); }
+
+}  // namespace cxxinductor::passes
