@@ -142,8 +142,8 @@ class ChannelsLast {
   void turn_operand(NodeId id, size_t number) {
     const auto x = std::get<ValueId>(graph_.nodes[id].operands[number]);
     const std::vector<Expr>& sizes = value(x).sizes;
-    const bool pointwise = sizes[2].is_constant(1) && sizes[3].is_constant(1);  // both layouts are one
-    if (is_turned(x) || pointwise) return;
+    const bool same = sizes[1].is_constant(1) || (sizes[2].is_constant(1) && sizes[3].is_constant(1));  // as layouts
+    if (is_turned(x) || same) return;
     const ValueId turned = copy(x, channels_last_strides(sizes));
     graph_.nodes[id].operands[number] = turned;
   }

@@ -10,6 +10,8 @@ namespace {
 
 constexpr double typical_size = 256;
 constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
+// How work and memory traffic add up: in turn on a CPU core; side by side where thousands of threads wait for memory.
+constexpr double overlap_exponent = 4;
 constexpr double strided_load_factor = 2, strided_store_factor = 4;
 constexpr double long_row = 16384;
 
@@ -166,15 +168,18 @@ double FusionCosts::region_cost(const loops::Region& region) const {
           (facts.reduced.empty() || facts.reduced.contains(loops::VarId(v)) != columns))
         vector_var = loops::VarId(v);
   }
-  double cost = 0;
+  double moved = 0, worked = 0;
   for (const loops::Stmt& stmt : region.body) {
-    cost += access_cost(region, stmt, vector_var);
+    moved += access_cost(region, stmt, vector_var);
     const auto* apply = stmt.as<loops::Apply>();
     if (!apply) continue;
     // Without rows, what varies over fewer variables is computed again at every point.
     double evaluations = points(region, facts.reduced.empty() ? facts.all : stmt.vars);
-    cost += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
+    worked += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
+  const bool overlaps = target_.device == DeviceType::Cuda;
+  double cost = overlaps ? std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent)
+                         : moved + worked;
   if (few_long_rows(region) && !reductions_come_last(region))
     cost *= std::min(32.0, target_.multiprocessors / std::max(1.0, points(region, facts.all - facts.reduced)));
   return cost;

@@ -18,7 +18,7 @@ class FusionCosts {
   double points(const loops::Region& region, loops::VarSet vars) const;
   // Traffic with its access pattern, arithmetic, and what too few rows cost.
   double region_cost(const loops::Region& region) const;
-  double launch_cost() const { return target_.warp > 1 ? 2e6 : 2e4; }
+  double launch_cost() const { return target_.device == DeviceType::Cuda ? 8e6 : 2e4; }
   // Rows are too few to fill the machine with one block (thread) each, and each of them is long.
   bool few_long_rows(const loops::Region& region) const;
 
