@@ -16,9 +16,18 @@ class CMakeBuild(build_ext):
 
     def run(self):
         package = Path(self.get_ext_fullpath("cxxinductor._C")).resolve().parent
-        build = Path(os.environ.get("CXXINDUCTOR_BUILD_DIR", self.build_temp)).resolve()
-        jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
         package.mkdir(parents=True, exist_ok=True)
+        jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
+        build = self.configured_build()
+        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "-j", jobs])
+        for library in ("libcxxinductor.so", "_C.so"):
+            self.copy_file(str(build / "lib" / library), str(package / library))
+
+    def configured_build(self):
+        """The folder that CXXINDUCTOR_BUILD_DIR names, configured by whoever made it (make build); else one of our own."""
+        if given := os.environ.get("CXXINDUCTOR_BUILD_DIR"):
+            return Path(given).resolve()
+        build = Path(self.build_temp).resolve()
         build.mkdir(parents=True, exist_ok=True)
         # What an earlier run found may lie in a build environment that pip has deleted since.
         (build / "CMakeCache.txt").unlink(missing_ok=True)
@@ -29,9 +38,7 @@ class CMakeBuild(build_ext):
                 f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF",
             ]
         )
-        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "-j", jobs])
-        for library in ("libcxxinductor.so", "_C.so"):
-            self.copy_file(str(build / "lib" / library), str(package / library))
+        return build
 
 
 setup(ext_modules=[Extension("cxxinductor._C", sources=[])], cmdclass={"build_ext": CMakeBuild})
