@@ -257,6 +257,26 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
   return result;
 }
 
+void spread_reductions(Region& region, const sym::Facts& facts) {
+  VarSet all;
+  for (size_t v = 0; v < region.vars.size(); ++v) all |= VarSet::of(VarId(v));
+  const bool full = std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
+    const auto* reduce = stmt.as<Reduce>();
+    return !reduce || region.body[reduce->operand].vars == all;
+  });
+  if (full) return;
+  Region result{region.name, region.device, region.vars, {}};
+  BodyBuilder builder(result, facts);
+  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
+  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    Stmt stmt = builder.renamed(region.body[StmtId(s)], renaming);
+    if (auto* reduce = stmt.as<Reduce>()) reduce->operand = builder.spread(reduce->operand, all, stmt.origin);
+    builder.bind(StmtId(s), builder.emit(std::move(stmt)), renaming);
+  }
+  region = std::move(result);
+}
+
 void remove_dead_statements(Region& region) {
   std::vector<bool> live(region.body.size(), false);
   bool any_dead = false;

@@ -50,6 +50,9 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
 void remove_dead_statements(Region& region);
 // Variables of extent 1 become 0, but for one that a reduction needs to have something to reduce over.
 void drop_unit_variables(Region& region, const sym::Facts& facts);
+// Reductions whose operand lost variables (it became a constant along them, say) get it back over all variables of the
+// region: one row space for all reductions is what fusion and plan are built on.
+void spread_reductions(Region& region, const sym::Facts& facts);
 // Where coordinates divide a variable by a factor of its extent, the variable is split in two, until no such division
 // is left.
 void split_variables(Region& region, const sym::Facts& facts);

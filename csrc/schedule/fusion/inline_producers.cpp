@@ -111,6 +111,8 @@ class ProducerInliner {
       if (dependencies_.overwritten_between(read, producer, step)) return reader;
     look_at_uses(*region, buffer, reader);
     FusedBody body = inline_producer(program(), slice, *region);
+    // The consumer reduces over its whole space as it is, so this repeats nothing.
+    if (body.region) loops::spread_reductions(*body.region, program().facts);
     if (!body.region || refuse_region(program(), *body.region, costs_, options_)) return reader;
     reader.gain = costs_.region_cost(*region) - costs_.region_cost(*body.region);
     reader.region = std::move(body.region);
