@@ -1,8 +1,6 @@
 // Every planned program compiled by NVRTC for two architectures, without a word in its log. Needs the library, no GPU:
 // the environment variable CXXINDUCTOR_NVRTC names it, else it is looked for in the source folder's .venv.
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 
 #include "codegen/cuda/emit.h"
 #include "kernels/cuda_program.h"
@@ -11,6 +9,7 @@
 #include "runtime/cuda/dynamic_library.h"
 #include "runtime/cuda/nvrtc.h"
 #include "unit/catch.h"
+#include "unit/runtime/find_nvrtc.h"
 #include "unit/schedule/plan_programs.h"
 
 using namespace cxxinductor;
@@ -18,34 +17,8 @@ using namespace cxxinductor::tests;
 namespace programs = cxxinductor::schedule::test;
 using Catch::Matchers::Contains;
 
-namespace {
-
-std::vector<std::string> nvrtc_places() {
-  if (const char* named = std::getenv("CXXINDUCTOR_NVRTC")) return {named};
-  std::vector<std::string> found;
-  const std::filesystem::path root = std::filesystem::path(CXXINDUCTOR_SOURCE_DIR) / ".venv/lib";
-  std::error_code missing;
-  for (const auto& python : std::filesystem::directory_iterator(root, missing)) {
-    const auto library = python.path() / "site-packages/nvidia/cu13/lib/libnvrtc.so.13";
-    if (std::filesystem::exists(library)) found.push_back(library);
-  }
-  return found;
-}
-
-// Null, with a word in the test's output, where NVRTC is not installed.
-std::unique_ptr<runtime::Nvrtc> find_nvrtc() {
-  try {
-    return std::make_unique<runtime::Nvrtc>(nvrtc_places());
-  } catch (const UserError& error) {
-    WARN("skipped: " << error.what());
-    return nullptr;
-  }
-}
-
-}  // namespace
-
 TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = find_nvrtc();
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
   if (!nvrtc) return;
   struct Job {
     std::string name, source, arch, log;
@@ -80,7 +53,7 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
 }
 
 TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture too", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = find_nvrtc();
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
   if (!nvrtc) return;
   CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"),
                     Contains("undeclared"));
