@@ -18,7 +18,7 @@ struct MathFunction {
 
 // Sorted: the slots of a unit depend on the set of its ops alone.
 std::vector<MathFunction> math_functions(const std::vector<const plan::Kernel*>& kernels) {
-  // Those that ops composed of several functions use (vector_ops.h) have slots in every unit.
+  // Those that ops composed of several functions use (vector_ops.h, vector_activations.h) have slots in every unit.
   std::vector<MathFunction> functions;
   for (std::string_view name : {"exp_u10", "expm1_u10", "log1p_u10", "tanh_u10", "erf_u10"}) {
     functions.push_back({name, DType::F32});
@@ -64,7 +64,8 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
   out.raw_line("};");
   out.raw_line("extern \"C\" __attribute__((visibility(\"default\"))) void* cxxi_math[cxxi_slot_count + 1];");
   out.raw_line("void* cxxi_math[cxxi_slot_count + 1];");
-  for (const char* name : {"cpu/vector.h", "cpu/reduce.h", "cpu/vector_math.h", "cpu/vector_ops.h"})
+  for (const char* name : {"cpu/vector.h", "cpu/vector_casts.h", "cpu/vector_checks.h", "cpu/reduce.h", "cpu/vector_math.h",
+                           "cpu/vector_ops.h", "cpu/vector_activations.h"})
     out.raw_line(template_text(name));
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
