@@ -39,8 +39,9 @@ bench: build
 
 asan:
 	@cmake --preset asan > build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
-	@cmake --build --preset asan -j $(JOBS)
-	@ctest --test-dir build/asan --output-on-failure -L unit
+	@cmake --build --preset asan --target core_tests -j $(JOBS)
+	@LSAN_OPTIONS=suppressions=$(CURDIR)/tools/leaks.supp:print_suppressions=0 \
+	  ctest --test-dir build/asan --output-on-failure -L core
 
 clean:
 	@rm -rf build python/cxxinductor/*.so

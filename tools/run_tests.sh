@@ -11,5 +11,7 @@ step "layering and file sizes"
 "$python" tools/check_layers.py
 step "C++ suites"
 ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2
+step "C++ suites under AddressSanitizer and UndefinedBehaviorSanitizer"
+make --no-print-directory asan
 step "Python suites"
 "$python" -m pytest tests/python
