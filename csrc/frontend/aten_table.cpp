@@ -12,6 +12,7 @@ const ImportTable& aten_table() {
     add_scan_rows(rows);
     add_softmax_rows(rows);
     add_norm_rows(rows);
+    add_pooling_rows(rows);
     add_view_rows(rows);
     add_data_movement_rows(rows);
     add_indexing_rows(rows);

@@ -22,7 +22,8 @@ constexpr size_t rank = 4;
 constexpr size_t transposed_argument = 6;
 constexpr size_t input = 0, weight = 1;
 
-// Calls whose result has the memory format of their first operand (ATen/native/Pool.h: suggest_memory_format).
+// Calls whose result has the memory format of their first operand (ATen/native/Pool.h: suggest_memory_format): pools that
+// the front-end leaves to ATen among them.
 constexpr std::array follows_operand{"aten::max_pool2d_with_indices", "aten::avg_pool2d", "aten::_adaptive_avg_pool2d"};
 
 std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
@@ -80,14 +81,26 @@ class ChannelsLast {
   bool is_turned(const graph::Operand& operand) const {
     const auto* id = std::get_if<ValueId>(&operand);
     if (!id || value(*id).sizes.size() != rank) return false;
-    return turned_[*id] || value(*id).layout.strides == channels_last_strides(value(*id).sizes);
+    return turned_[root(*id)] || value(*id).layout.strides == channels_last_strides(value(*id).sizes);
   }
 
   // May its strides be chosen: made by a kernel of ours, and nobody outside sees it.
   bool is_free(ValueId id) const {
     if (!id.valid() || !value(id).producer.valid() || is_escaping(id)) return false;
-    return graph_.nodes[value(id).producer].as<graph::Elementwise>() && value(id).sizes.size() == rank &&
+    return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == rank &&
            value(id).layout.kind == graph::Layout::Kind::Flexible;
+  }
+
+  static bool is_pointwise(const graph::Node& node) { return node.as<graph::Elementwise>() || node.as<graph::Pad>(); }
+
+  // Windows of a value are laid out as it is.
+  ValueId root(ValueId id) const {
+    while (value(id).producer.valid()) {
+      const graph::Node& node = graph_.nodes[value(id).producer];
+      if (!node.as<graph::Slice>()) break;
+      id = std::get<ValueId>(node.operands[0]);
+    }
+    return id;
   }
 
   void mark_values() {
@@ -98,7 +111,7 @@ class ChannelsLast {
         if (const auto x = std::get<ValueId>(node.operands[input]); is_free(x)) turned_[x] = 1;
       } else if (is_follower(node) && is_turned(node.operands[0])) {
         for (ValueId result : node.results) turned_[result] = 1;
-      } else if (node.as<graph::Elementwise>() && is_free(node.results[0])) {
+      } else if (is_pointwise(node) && is_free(node.results[0])) {
         turned_[node.results[0]] =
             std::any_of(node.operands.begin(), node.operands.end(), [&](const auto& o) { return is_turned(o); });
       }
