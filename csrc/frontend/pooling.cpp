@@ -296,8 +296,9 @@ Results import_average_pool_backward(CallContext& context) {
   const DType wide = compute_type(compute);
   const auto divisor = average_divisor(context, pool, 6, wide);
   if (!divisor) return std::nullopt;
-  const ValueId share =
-      build.cast(build.elementwise(ScalarOp::Div, {build.cast(gradient, wide), *divisor}), compute);
+  // ATen divides an element of the gradient's dtype by an int, which rounds to that dtype, before it adds.
+  const ValueId quotient = build.elementwise(ScalarOp::Div, {build.cast(gradient, wide), *divisor});
+  const ValueId share = build.cast(build.cast(quotient, context.dtype(gradient)), compute);
   const auto term = [&](ValueId row, ValueId column, ValueId inside) {
     const ValueId value = at(context, share, row, column, *window);
     return build.elementwise(ScalarOp::Where, {inside, value, Operand(immediate_real(compute, 0))});
