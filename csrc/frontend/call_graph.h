@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,8 +48,11 @@ struct CallGraph {
   std::vector<CallValueInfo> values;
   std::vector<CallValue> inputs;
   std::vector<std::string> input_sources;
+  // By input: the strides that it comes in, where they are others than those that the calls were recorded with.
+  std::map<uint32_t, std::vector<sym::Expr>> input_strides;
   std::vector<Call> calls;
   std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
+  std::set<uint32_t> free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
 };

@@ -1,6 +1,7 @@
 #include "frontend/externs.h"
 
 #include <algorithm>
+#include <map>
 
 #include "support/error.h"
 #include "sym/simplify.h"
@@ -29,12 +30,27 @@ class OperandCollector {
   bool cacheable() const { return cacheable_; }
 
  private:
+  // An input that comes in other strides than the call was recorded with, in the recorded ones: the callee's result may
+  // depend on them. Passes that know the callee take the input itself.
+  ValueId as_recorded(ValueId value, const CallValueInfo& info) {
+    graph::Builder& build = context_.build;
+    const graph::Value& found = build.graph().value(value);
+    if (found.producer.valid() || found.layout.strides == info.strides) return value;
+    auto [copy, fresh] = copies_.try_emplace(value);
+    if (fresh) {
+      copy->second = build.elementwise(ScalarOp::Identity, {value});
+      build.graph().values[copy->second].layout = {graph::Layout::Kind::Fixed, info.strides};
+    }
+    return copy->second;
+  }
+
   Arg translate_hole(Hole hole) {
     const CallValueInfo& info = graph_.values.at(hole.operand);
     if (info.kind == CallValueInfo::Kind::SymInt) return translate(Arg(info.symbol));
     if (info.kind == CallValueInfo::Kind::None) return Arg(None{});
-    const auto value = context_.as_tensor(Arg(hole));
+    auto value = context_.as_tensor(Arg(hole));
     if (!value) context_.reject(fmt::format("argument %{} is neither a tensor nor an integer", info.name));
+    value = as_recorded(*value, info);
     const auto found = std::find(operands_.begin(), operands_.end(), Operand(*value));
     const auto index = static_cast<uint32_t>(found - operands_.begin());
     if (found == operands_.end()) operands_.emplace_back(*value);
@@ -44,6 +60,7 @@ class OperandCollector {
   const CallContext& context_;
   const CallGraph& graph_;
   std::vector<Operand> operands_;
+  std::map<ValueId, ValueId> copies_;
   bool cacheable_ = true;
 };
 

@@ -33,7 +33,9 @@ class Import {
     for (const Call& call : calls_.calls) import_call(call);
     for (const auto& [input, value] : calls_.mutations) record_mutation(input, tensor_of(value));
     for (const auto& [input, value] : mutated_) build_.mutation(input, value);
-    for (const Arg& output : calls_.outputs) import_output(output);
+    for (size_t i = 0; i < calls_.outputs.size(); ++i) {
+      import_output(calls_.outputs[i], calls_.free_outputs.count(static_cast<uint32_t>(i)) != 0);
+    }
     return std::move(graph_);
   }
 
@@ -57,7 +59,9 @@ class Import {
     const CallValue id = calls_.inputs[position];
     const CallValueInfo& info = calls_.values[id];
     if (info.kind == CallValueInfo::Kind::Tensor) {
-      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, info.strides);
+      const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
+      const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
+      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides);
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
       for (sym::Expr e : info.sizes) know_symbols(e);
       for (sym::Expr e : info.strides) know_symbols(e);
@@ -235,7 +239,7 @@ class Import {
     CXXI_CHECK(same, "{}: built other sizes than eager has", context.description());
   }
 
-  void import_output(const Arg& arg) {
+  void import_output(const Arg& arg, bool any_strides) {
     if (arg.is_none()) return build_.output_none();
     if (const auto* e = arg.as<sym::Expr>()) return build_.output_symbol(*e);
     if (const auto* integer = arg.as<int64_t>()) return build_.output_symbol(sym::Expr(*integer));
@@ -244,7 +248,9 @@ class Import {
     const CallValueInfo& info = calls_.values.at(hole->operand);
     if (info.kind == CallValueInfo::Kind::SymInt) return build_.output_symbol(info.symbol);
     if (info.kind == CallValueInfo::Kind::None) return build_.output_none();
-    build_.output(with_strides(tensor_of(hole->operand), info.strides));
+    const ValueId value = tensor_of(hole->operand);
+    const bool as_it_comes = any_strides && !ends_in_input(value);
+    build_.output(as_it_comes ? value : with_strides(value, info.strides), as_it_comes);
   }
 
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.

@@ -18,7 +18,7 @@ bool is_mutated(const Context& context, graph::ValueId input) {
 
 bool is_input(const Context& context, graph::ValueId id) { return !context.value(id).producer.valid(); }
 
-loops::ProgramOutput tensor_output(Context& context, graph::ValueId id,
+loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool any_strides,
                                    std::map<graph::ValueId, loops::BufferId>& copies) {
   loops::ProgramOutput output;
   const graph::ValueId base = context.base_of(id);
@@ -32,7 +32,7 @@ loops::ProgramOutput tensor_output(Context& context, graph::ValueId id,
     return output;
   }
   auto window = overwritten ? std::nullopt : context.strided_view(id);
-  if (window && context.same_strides(context.value(id).sizes, window->strides, context.value(id).layout.strides)) {
+  if (window && (any_strides || context.same_strides(context.value(id).sizes, window->strides, context.value(id).layout.strides))) {
     output.kind = loops::ProgramOutput::Kind::View;
     loops::Buffer& buffer = context.program.buffers[window->buffer];
     if (buffer.role != loops::Buffer::Role::Input) buffer.role = loops::Buffer::Role::Output;
@@ -85,7 +85,7 @@ void lower_signature(Context& context) {
     loops::ProgramOutput lowered;
     switch (output.kind) {
       case graph::Output::Kind::Tensor:
-        lowered = tensor_output(context, output.value, copies);
+        lowered = tensor_output(context, output.value, output.any_strides, copies);
         break;
       case graph::Output::Kind::Symbol:
         lowered.kind = loops::ProgramOutput::Kind::Symbol;

@@ -10,9 +10,9 @@ from typing import Any, Callable, Mapping, Sequence
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, fx_reader, progress, reports
+from . import _C, attention, check, config, decompositions, fx_reader, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -49,7 +49,7 @@ def cxxinductor(
             fw_compiler=compiler("forward"),
             bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"),
-            partition_fn=functools.partial(min_cut_rematerialization_partition, compiler="inductor"),
+            partition_fn=partition.partition,
             decompositions=decompositions.table(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
@@ -69,7 +69,9 @@ def compile_aot_graph(
     """
     try:
         with reports.stage("read graph") as read:
-            builder, constants = fx_reader.read_graph(gm, kind)
+            builder, constants = fx_reader.read_graph(gm, kind, example_inputs)
+            free = _free_outputs(gm, kind)
+            builder.free_output_strides(free)
         with progress.shown(options, kind):
             compiled = _C.compile(builder, options)
     except (Unsupported, UserError, InternalError) as error:
@@ -81,6 +83,8 @@ def compile_aot_graph(
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
     compiled.set_constants(constants)
+    if free:
+        _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
     if options.get("check") != "off":
         return check.with_notes(compiled)
@@ -88,6 +92,30 @@ def compile_aot_graph(
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
     return compiled
+
+
+def _free_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
+    """Positions of a forward graph's outputs whose strides are ours to choose: nobody but the backward graph sees them.
+
+    Of constant sizes only: AOTAutograd is told the strides as numbers.
+    """
+    context = TracingContext.try_get()
+    if kind != "forward" or context is None or context.fw_metadata is None or context.output_strides is None:
+        return set()
+    (outputs,) = gm.graph.output_node().args
+    saved = range(len(outputs))[context.fw_metadata.tensors_saved_for_backwards_slice]
+    return {i for i in saved if _is_static(outputs[i])}
+
+
+def _is_static(node: Any) -> bool:
+    value = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    return isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in (*value.shape, *value.stride()))
+
+
+def _report_output_strides(compiled: Any, free: set[int]) -> None:
+    """Tells AOTAutograd which strides saved tensors come in: the backward graph is compiled for those."""
+    strides = compiled.output_strides()
+    TracingContext.get().output_strides.extend(s if i in free else None for i, s in enumerate(strides))
 
 
 _cache_problems: set[str] = set()

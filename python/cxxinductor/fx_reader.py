@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import operator
 import re
-from typing import Any
+from typing import Any, Sequence
 
 import sympy
 import torch
@@ -67,19 +67,25 @@ class _Unreadable:
         self.what = what
 
 
-def read_graph(gm: GraphModule, name: str = "graph") -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
+def read_graph(
+    gm: GraphModule, name: str = "graph", inputs: Sequence[Any] = ()
+) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
     """Returns the filled builder and the tensors to pass after the graph's own inputs.
+
+    Args:
+        inputs: what the graph will be called with, where their strides may differ from the recorded ones.
 
     Raises:
         Unsupported: the graph has a node that is no dispatcher call (higher-order ops, Python functions), or a value
             without tensor metadata; the message names the node and the model's line.
     """
-    return _Reader(gm, name).read()
+    return _Reader(gm, name, inputs).read()
 
 
 class _Reader:
-    def __init__(self, gm: GraphModule, name: str):
+    def __init__(self, gm: GraphModule, name: str, inputs: Sequence[Any]):
         self._gm = gm
+        self._inputs = inputs
         self._builder = _C.CallGraphBuilder(name)
         self._values: dict[Node, Any] = {}
         self._constants: list[torch.Tensor] = []
@@ -90,9 +96,12 @@ class _Reader:
     def read(self) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
         if torch.get_default_dtype() is not torch.float32:
             raise Unsupported(f"the default dtype is {torch.get_default_dtype()}; only torch.float32 is read")
+        position = 0
         for node in self._gm.graph.nodes:
             if node.op == "placeholder":
                 self._values[node] = self._placeholder(node)
+                self._restride(node, position)
+                position += 1
             elif node.op == "get_attr":
                 self._values[node] = self._attribute(node)
             elif node.op == "call_function":
@@ -116,6 +125,15 @@ class _Reader:
             return size
         self._builder.opaque_input(node.name, source)
         return _Unreadable(f"input {source} of type {type(value).__name__}")
+
+    def _restride(self, node: Node, position: int) -> None:
+        recorded = node.meta.get("val")
+        given = self._inputs[position] if position < len(self._inputs) else None
+        if not (isinstance(recorded, torch.Tensor) and isinstance(given, torch.Tensor)):
+            return
+        strides = (*recorded.stride(), *given.stride())
+        if all(isinstance(s, int) for s in strides) and recorded.stride() != given.stride():
+            self._builder.restride_input(position, given.stride())
 
     def _attribute(self, node: Node) -> Any:
         value = self._gm

@@ -193,9 +193,10 @@ std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> op
   return ids;
 }
 
-void Builder::output(ValueId value) {
+void Builder::output(ValueId value, bool any_strides) {
   Output output;
   output.value = value;
+  output.any_strides = any_strides;
   graph_.outputs.push_back(output);
 }
 

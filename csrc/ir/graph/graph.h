@@ -145,6 +145,8 @@ struct Output {
   Kind kind = Kind::Tensor;
   ValueId value;
   sym::Expr symbol;
+  // The caller takes the tensor in whatever strides it comes (and asks for them): what is saved for a backward graph.
+  bool any_strides = false;
 };
 
 // The last version of an input that the graph mutates: ends in the input's own storage.
@@ -195,7 +197,7 @@ class Builder {
   // results: dtype, device, sizes and strides of each as the callee returns them.
   std::vector<ValueId> call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results);
 
-  void output(ValueId value);
+  void output(ValueId value, bool any_strides = false);
   void output_symbol(sym::Expr e);
   void output_none();
   void mutation(uint32_t input, ValueId value);

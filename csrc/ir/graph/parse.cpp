@@ -368,7 +368,10 @@ class Parser {
 
   void parse_output() {
     if (cursor_.accept("none")) return builder_.output_none();
-    if (!cursor_.accept("expr")) return builder_.output(parse_value());
+    if (!cursor_.accept("expr")) {
+      const ValueId value = parse_value();
+      return builder_.output(value, cursor_.accept("any_strides"));
+    }
     cursor_.expect("(");
     builder_.output_symbol(parse_expr(cursor_, ")"));
     cursor_.expect(")");

@@ -88,7 +88,7 @@ class Printer {
   std::string output_text(const Output& output) const {
     switch (output.kind) {
       case Output::Kind::Tensor:
-        return name(output.value);
+        return name(output.value) + (output.any_strides ? " any_strides" : "");
       case Output::Kind::Symbol:
         return fmt::format("expr({})", sym::to_string(output.symbol));
       case Output::Kind::None:

@@ -3,7 +3,8 @@
 // Tensor cores read channels-last: cuDNN turns every other operand around and the result back (nchwToNhwc, nhwcToNchw: a
 // quarter of ResNet-50's time on an H200). Here one network is turned around once, at its ends, by the kernels that are there
 // anyway. Decided for the whole graph by the bytes that copies would move: convolutions save theirs, values that must leave
-// in eager's strides (outputs, operands of other calls) cost one each. Strides that a user sees never change.
+// in eager's strides (outputs, operands of other calls) cost one each. Strides that a user sees never change; what a forward
+// graph saves for its backward does, and the backward graph is compiled for what it gets.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -19,8 +20,15 @@ using graph::ValueId;
 using sym::Expr;
 
 constexpr size_t rank = 4;
-constexpr size_t transposed_argument = 6;
-constexpr size_t input = 0, weight = 1;
+
+// convolution(input, weight, bias, stride, padding, dilation, transposed, ..) and
+// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ..).
+struct Convolution {
+  const char* callee;
+  size_t transposed_argument;
+  size_t tensors;  // leading operands that are images or weights
+};
+constexpr std::array convolutions{Convolution{"aten::convolution", 6, 2}, Convolution{"aten::convolution_backward", 7, 3}};
 
 // Calls whose result has the memory format of their first operand (ATen/native/Pool.h: suggest_memory_format): pools that
 // the front-end leaves to ATen among them.
@@ -33,15 +41,11 @@ std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
 
 class ChannelsLast {
  public:
-  explicit ChannelsLast(graph::Graph& graph) : graph_(graph), turned_(graph.values.size(), 0) {
-    for (const graph::Output& output : graph.outputs)
-      if (output.kind == graph::Output::Kind::Tensor) escapes_.push_back(output.value);
-    for (const graph::Mutation& mutation : graph.mutations) escapes_.push_back(mutation.value);
-    std::sort(escapes_.begin(), escapes_.end(), [](ValueId a, ValueId b) { return a.index() < b.index(); });
-  }
+  explicit ChannelsLast(graph::Graph& graph)
+      : graph_(graph), turned_(graph.values.size(), 0), escapes_(escaping_values(graph, false)) {}
 
   bool run() {
-    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return is_convolution(n); }))
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return convolution(n) != nullptr; }))
       return false;
     mark_values();
     if (bytes_saved() <= 0) return false;
@@ -56,20 +60,28 @@ class ChannelsLast {
  private:
   const graph::Value& value(ValueId id) const { return graph_.values[id]; }
 
-  bool is_escaping(ValueId id) const {
-    return std::binary_search(escapes_.begin(), escapes_.end(), id,
-                              [](ValueId a, ValueId b) { return a.index() < b.index(); });
+  bool is_escaping(ValueId id) const { return id.index() < escapes_.size() && escapes_[id]; }
+
+  // What of a convolution of ours the node is; null for others.
+  const Convolution* convolution(const graph::Node& node) const {
+    const auto* callee = node.as<graph::Extern>();
+    if (!callee) return nullptr;
+    for (const Convolution& known : convolutions) {
+      if (callee->callee != known.callee || callee->args.size() <= known.transposed_argument) continue;
+      const bool* transposed = callee->args[known.transposed_argument].as<bool>();
+      if (!transposed || *transposed || node.operands.size() < known.tensors) return nullptr;
+      for (size_t i = 0; i < known.tensors; ++i) {
+        const Hole* hole = callee->args[i].as<Hole>();
+        if (!hole || hole->operand != i || !is_image(std::get<ValueId>(node.operands[i]))) return nullptr;
+      }
+      return &known;
+    }
+    return nullptr;
   }
 
-  bool is_convolution(const graph::Node& node) const {
-    const auto* callee = node.as<graph::Extern>();
-    if (!callee || callee->callee != "aten::convolution" || node.operands.size() < 2) return false;
-    const graph::Value& result = value(node.results[0]);
-    if (result.device.type != DeviceType::Cuda || result.sizes.size() != rank) return false;
-    if (result.dtype != DType::F16 && result.dtype != DType::BF16) return false;
-    const bool* transposed =
-        callee->args.size() > transposed_argument ? callee->args[transposed_argument].as<bool>() : nullptr;
-    return transposed && !*transposed;
+  bool is_image(ValueId id) const {
+    const graph::Value& x = value(id);
+    return x.device.type == DeviceType::Cuda && x.sizes.size() == rank && (x.dtype == DType::F16 || x.dtype == DType::BF16);
   }
 
   bool is_follower(const graph::Node& node) const {
@@ -91,7 +103,9 @@ class ChannelsLast {
            value(id).layout.kind == graph::Layout::Kind::Flexible;
   }
 
-  static bool is_pointwise(const graph::Node& node) { return node.as<graph::Elementwise>() || node.as<graph::Pad>(); }
+  static bool is_pointwise(const graph::Node& node) {
+    return node.as<graph::Elementwise>() || node.as<graph::Pad>() || node.as<graph::Gather>();
+  }
 
   // Windows of a value are laid out as it is.
   ValueId root(ValueId id) const {
@@ -103,12 +117,24 @@ class ChannelsLast {
     return id;
   }
 
+  // The input that was copied into the strides of the recorded call, or the value itself.
+  ValueId as_it_came(ValueId id) const {
+    if (!value(id).producer.valid() || value(id).layout.kind != graph::Layout::Kind::Fixed) return id;
+    const graph::Node& node = graph_.nodes[value(id).producer];
+    const auto* copy = node.as<graph::Elementwise>();
+    if (!copy || copy->op != ScalarOp::Identity) return id;
+    const auto* source = std::get_if<ValueId>(&node.operands[0]);
+    return source && !value(*source).producer.valid() && is_turned(*source) ? *source : id;
+  }
+
   void mark_values() {
     for (const graph::Node& node : graph_.nodes) {
-      if (is_convolution(node)) {
-        turned_[node.results[0]] = 1;
-        // The kernel that makes the operand writes it turned.
-        if (const auto x = std::get<ValueId>(node.operands[input]); is_free(x)) turned_[x] = 1;
+      if (const Convolution* known = convolution(node)) {
+        for (ValueId result : node.results)
+          if (value(result).sizes.size() == rank) turned_[result] = 1;
+        // The kernels that make the operands write them turned.
+        for (size_t i = 0; i < known->tensors; ++i)
+          if (const auto x = std::get<ValueId>(node.operands[i]); is_free(x)) turned_[x] = 1;
       } else if (is_follower(node) && is_turned(node.operands[0])) {
         for (ValueId result : node.results) turned_[result] = 1;
       } else if (is_pointwise(node) && is_free(node.results[0])) {
@@ -128,19 +154,31 @@ class ChannelsLast {
   double bytes_saved() const {
     double saved = 0;
     for (const graph::Node& node : graph_.nodes) {
-      if (is_convolution(node)) {
-        const auto x = std::get<ValueId>(node.operands[input]);
-        const bool was = value(x).layout.strides == channels_last_strides(value(x).sizes);
-        if (!was) saved += bytes(x) + bytes(node.results[0]);
-        if (!is_turned(node.operands[input])) saved -= bytes(x);
+      if (const Convolution* known = convolution(node)) {
+        saved += convolution_saves(node, *known);
       } else if (const auto* callee = node.as<graph::Extern>(); callee && callee->exact_strides && !is_follower(node)) {
         for (const graph::Operand& operand : node.operands)
           if (const auto* id = std::get_if<ValueId>(&operand); id && turned_[*id]) saved -= bytes(*id);
       }
     }
-    for (ValueId id : escapes_)
-      if (turned_[id]) saved -= bytes(id);
+    for (size_t i = 0; i < escapes_.size(); ++i)
+      if (const ValueId id(i); escapes_[id] && turned_[id]) saved -= bytes(id);
     return saved;
+  }
+
+  // Weights are small: images alone count. The library turns all of its operands and results when one is not turned.
+  double convolution_saves(const graph::Node& node, const Convolution& known) const {
+    double library = 0, ours = 0;
+    bool turns = false;
+    for (size_t i = 0; i < known.tensors; ++i) {
+      const ValueId x = as_it_came(std::get<ValueId>(node.operands[i]));
+      if (i + 1 == known.tensors) continue;  // the weight
+      library += bytes(x);
+      turns = turns || value(x).layout.strides != channels_last_strides(value(x).sizes);
+      if (!is_turned(x)) ours += bytes(x);
+    }
+    if (value(node.results[0]).sizes.size() == rank) library += bytes(node.results[0]);
+    return (turns ? library : 0) - ours;
   }
 
   // A copy of x in the strides given, made where x is.
@@ -153,7 +191,8 @@ class ChannelsLast {
   }
 
   void turn_operand(NodeId id, size_t number) {
-    const auto x = std::get<ValueId>(graph_.nodes[id].operands[number]);
+    const auto x = as_it_came(std::get<ValueId>(graph_.nodes[id].operands[number]));
+    graph_.nodes[id].operands[number] = x;
     const std::vector<Expr>& sizes = value(x).sizes;
     const bool same = sizes[1].is_constant(1) || (sizes[2].is_constant(1) && sizes[3].is_constant(1));  // as layouts
     if (is_turned(x) || same) return;
@@ -162,23 +201,21 @@ class ChannelsLast {
   }
 
   void turn(NodeId id, IdVector<ValueId, ValueId>& replacements) {
-    const bool convolution = is_convolution(graph_.nodes[id]), follower = is_follower(graph_.nodes[id]);
-    if (convolution) {
-      turn_operand(id, input);
-      turn_operand(id, weight);
-    }
+    const Convolution* known = convolution(graph_.nodes[id]);
+    const bool makes = known || is_follower(graph_.nodes[id]);
+    for (size_t i = 0; known && i < known->tensors; ++i) turn_operand(id, i);
     const std::vector<ValueId> results = graph_.nodes[id].results;
     for (ValueId result : results) {
       if (!turned_[result]) continue;
       const std::vector<Expr> eager = value(result).layout.strides;
       graph_.values[result].layout.strides = channels_last_strides(value(result).sizes);
-      if ((convolution || follower) && is_escaping(result)) replacements[result] = copy(result, eager);
+      if (makes && is_escaping(result)) replacements[result] = copy(result, eager);
     }
   }
 
   graph::Graph& graph_;
   IdVector<ValueId, char> turned_;  // by value: will be in channels-last strides
-  std::vector<ValueId> escapes_;    // sorted
+  IdVector<ValueId, char> escapes_;  // by value: somebody outside sees its strides
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ void sort_nodes(graph::Graph& graph) {
   graph.nodes = std::move(nodes);
 }
 
-IdVector<ValueId, char> escaping_values(const graph::Graph& graph) {
+IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool any_strides) {
   IdVector<ValueId, char> escaping(graph.values.size(), 0);
   auto mark = [&](ValueId id) {
     while (true) {
@@ -92,7 +92,7 @@ IdVector<ValueId, char> escaping_values(const graph::Graph& graph) {
     }
   };
   for (const graph::Output& output : graph.outputs)
-    if (output.kind == graph::Output::Kind::Tensor) mark(output.value);
+    if (output.kind == graph::Output::Kind::Tensor && (any_strides || !output.any_strides)) mark(output.value);
   for (const graph::Mutation& mutation : graph.mutations) mark(mutation.value);
   return escaping;
 }

@@ -150,6 +150,10 @@ void CallGraphBuilder::output(const py::sequence& outputs) {
   for (const py::handle output : outputs) graph_.outputs.push_back(argument(output));
 }
 
+void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& strides) {
+  graph_.input_strides[position] = expressions(strides);
+}
+
 void bind_call_graph_builder(py::module_& module) {
   py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.");
   py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
@@ -163,7 +167,9 @@ void bind_call_graph_builder(py::module_& module) {
       .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
       .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
            py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
-      .def("output", &CallGraphBuilder::output, py::arg("outputs"));
+      .def("output", &CallGraphBuilder::output, py::arg("outputs"))
+      .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
+      .def("free_output_strides", &CallGraphBuilder::free_output_strides, py::arg("positions"));
 }
 
 }  // namespace cxxinductor::bindings

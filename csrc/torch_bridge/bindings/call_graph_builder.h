@@ -5,6 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,10 @@ class CallGraphBuilder {
                              const py::dict& kwargs, const py::sequence& results, bool result_is_list,
                              const py::tuple& origin);
   void output(const py::sequence& outputs);
+  // The input at a position comes in these strides, not in those that the calls were recorded with.
+  void restride_input(uint32_t position, const py::sequence& strides);
+  // Outputs at these positions may come in any strides; the compiled graph says which (output_strides).
+  void free_output_strides(std::set<uint32_t> positions) { graph_.free_outputs = std::move(positions); }
 
   const frontend::CallGraph& graph() const { return graph_; }
 

@@ -174,6 +174,28 @@ PyObject* take_check_notes(PyObject* self, PyObject*) {
   END_HANDLE_TH_ERRORS
 }
 
+// Of each output a tuple of ints; None where it is no tensor, or where its strides depend on symbols.
+PyObject* output_strides(PyObject* self, PyObject*) {
+  HANDLE_TH_ERRORS
+  const plan::Plan* plan = reinterpret_cast<CompiledCallable*>(self)->graph->plan();
+  py::list all;
+  if (plan == nullptr) return all.release().ptr();
+  for (const plan::Output& output : plan->outputs) {
+    const bool tensor = output.kind == plan::Output::Kind::Tensor, view = output.kind == plan::Output::Kind::View;
+    py::list strides;
+    bool known = tensor || view;
+    if (known) {
+      for (sym::Expr e : tensor ? plan->buffers[output.buffer].strides : output.view.strides) {
+        known = known && e.is_constant();
+        if (known) strides.append(e.constant());
+      }
+    }
+    all.append(known ? py::object(py::tuple(strides)) : py::none());
+  }
+  return all.release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject* fallback_reason(PyObject* self, void*) {
   return PyUnicode_FromString(reinterpret_cast<CompiledCallable*>(self)->graph->fallback_reason().c_str());
 }
@@ -183,6 +205,8 @@ PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
 PyMethodDef methods[] = {
     {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
     {"take_check_notes", take_check_notes, METH_NOARGS, "Lines about what option check did not check, each once."},
+    {"output_strides", output_strides, METH_NOARGS,
+     "Strides of each output: tuples of ints, None where unknown; [] for a graph that runs through ATen."},
     {"report", report, METH_NOARGS, "What the compile did, as a dict; see reports.py."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
