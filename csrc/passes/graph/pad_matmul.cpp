@@ -1,11 +1,14 @@
 // mm(a, b) -> mm(pad(a), pad(b)) cropped, where a row of an operand or of the result is no multiple of 16 bytes.
 //
 // cuBLAS reads and writes such rows element by element: on an H200, 8192 x 768 x 50257 in bf16 takes 6.7 ms, with 50264
-// columns 0.95 ms (benchmarks/matmul_padding.py). Zeros added along the reduced dimension change no sum, columns and rows
-// added elsewhere are cropped. Worth it when the time saved exceeds that of the copies: of the padded operands, and of
-// the result, which readers get in eager's strides.
-#include <array>
+// columns 0.95 ms, and its backward products 4.3 to 4.5 ms against 0.7 to 0.8 (benchmarks/matmul_padding.py). Rows whose
+// stride alone is padded do not help where the length is the reduced dimension. Zeros added along the reduced dimension
+// change no sum, columns and rows added elsewhere are cropped. Worth it when the time saved exceeds that of the copies: of
+// the padded operands, and of the result, which readers get in eager's strides. Two products share a padded operand.
+#include <algorithm>
+#include <map>
 #include <optional>
+#include <vector>
 
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
@@ -54,16 +57,19 @@ class Padder {
     if (!a.valid() || !b.valid()) return;
     const std::vector<Expr>& left = graph_.values[a].sizes;
     const Expr rows = left[left.size() - 2], depth = left.back(), columns = graph_.values[b].sizes.back();
+    // A left factor that is stored along its rows has their number as the length that must be aligned.
+    const bool along_rows = is_turned(a) && !(product->bias);
     const int element = byte_size(result.dtype);
-    if (!worth(result, rows, depth, columns, element)) return;
+    if (!worth(result, {rows, depth, columns, along_rows}, element)) return;
     const int64_t multiple = row_bytes / element;
     const Expr deep = rounded_up(depth, multiple), wide = rounded_up(columns, multiple);
+    const Expr high = along_rows ? rounded_up(rows, multiple) : rows;
     build_.set_origin(graph_.nodes[id].origin);
     std::vector<graph::Operand> operands = graph_.nodes[id].operands;
-    operands[product->first] = padded(a, rows, deep);
+    operands[product->first] = padded(a, high, deep);
     operands[product->first + 1] = padded(b, deep, wide);
     if (product->bias && !pad_bias(operands[0], columns, wide)) return;
-    call_padded(id, std::move(operands), columns, wide);
+    call_padded(id, std::move(operands), high, wide);
   }
 
  private:
@@ -72,18 +78,30 @@ class Padder {
     return value ? replacements_[*value] : ValueId();
   }
 
-  bool worth(const graph::Value& result, Expr rows, Expr depth, Expr columns, int element) const {
+  struct Shape {
+    Expr rows, depth, columns;
+    bool along_rows;
+  };
+
+  bool worth(const graph::Value& result, const Shape& shape, int element) const {
     const auto bytes = [&](Expr e) { return sym::known_divisor(e, graph_.facts) * element; };
-    const double factor = std::max(slowdown(bytes(depth)), slowdown(bytes(columns)));
+    const double high = shape.along_rows ? slowdown(bytes(shape.rows)) : 1;
+    const double factor = std::max({slowdown(bytes(shape.depth)), slowdown(bytes(shape.columns)), high});
     if (factor == 1) return false;
     // Sizes that vary count as their least: small products would lose.
     const auto least = [&](Expr e) { return static_cast<double>(sym::bounds(e, graph_.facts).low); };
-    const double m = least(rows), k = least(depth), n = least(columns);
+    const double m = least(shape.rows), k = least(shape.depth), n = least(shape.columns);
     double batch = 1;
     for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= least(result.sizes[d]);
     const double saved = 2 * batch * m * k * n * (factor - 1) / operations_per_byte;
-    const double copied = 2 * element * batch * (k * n + m * n + (bytes(depth) % row_bytes != 0 ? m * k : 0));
+    const bool left = bytes(shape.depth) % row_bytes != 0 || high > 1;
+    const double copied = 2 * element * batch * (k * n + m * n + (left ? m * k : 0));
     return saved > copied;
+  }
+
+  bool is_turned(ValueId x) const {
+    const std::vector<Expr>& strides = graph_.values[x].layout.strides;
+    return strides[strides.size() - 2].is_constant(1) && !strides.back().is_constant(1);
   }
 
   // x with its last two dimensions of these sizes, zeros behind; stored along the dimension that x is stored along.
@@ -91,16 +109,29 @@ class Padder {
     std::vector<Expr> sizes = graph_.values[x].sizes;
     const size_t rank = sizes.size();
     if (sizes[rank - 2] == rows && sizes[rank - 1] == columns) return x;
-    const bool turned = graph_.values[x].layout.strides[rank - 2].is_constant(1);
-    std::vector<int> swap;
-    for (size_t d = 0; d < rank; ++d) swap.push_back(static_cast<int>(d));
-    std::swap(swap[rank - 2], swap[rank - 1]);
-    if (turned) x = build_.permute(x, swap);
+    const bool turned = is_turned(x);
+    if (turned) x = swapped(x);
     sizes[rank - 2] = turned ? columns : rows;
     sizes[rank - 1] = turned ? rows : columns;
-    const std::vector<Expr> low(rank, 0);
-    x = build_.pad(x, low, sizes, Scalar::from_real(graph_.values[x].dtype, 0));
-    return turned ? build_.permute(x, swap) : x;
+    std::vector<ValueId>& pads = pads_[x];
+    auto same = std::find_if(pads.begin(), pads.end(), [&](ValueId pad) { return graph_.values[pad].sizes == sizes; });
+    if (same == pads.end()) {
+      const std::vector<Expr> low(rank, 0);
+      same = pads.insert(same, build_.pad(x, low, sizes, Scalar::from_real(graph_.values[x].dtype, 0)));
+    }
+    return turned ? swapped(*same) : *same;
+  }
+
+  // With the last two dimensions exchanged: what x is such a view of, or a new view.
+  ValueId swapped(ValueId x) {
+    std::vector<int> swap;
+    for (size_t d = 0; d < graph_.values[x].sizes.size(); ++d) swap.push_back(static_cast<int>(d));
+    std::swap(swap[swap.size() - 2], swap.back());
+    if (const graph::NodeId producer = graph_.values[x].producer; producer.valid()) {
+      const auto* permute = graph_.nodes[producer].as<graph::Permute>();
+      if (permute && permute->dims == swap) return replacements_[std::get<ValueId>(graph_.nodes[producer].operands[0])];
+    }
+    return build_.permute(x, swap);
   }
 
   bool pad_bias(graph::Operand& bias, Expr columns, Expr wide) {
@@ -111,20 +142,23 @@ class Padder {
     return true;
   }
 
-  void call_padded(graph::NodeId id, std::vector<graph::Operand> operands, Expr columns, Expr wide) {
+  void call_padded(graph::NodeId id, std::vector<graph::Operand> operands, Expr rows, Expr columns) {
     const ValueId old = graph_.nodes[id].results[0];
+    const std::vector<Expr> sizes = graph_.values[old].sizes;
+    const size_t rank = sizes.size();
     graph::Value result;
     result.dtype = graph_.values[old].dtype;
     result.device = graph_.values[old].device;
-    result.sizes = graph_.values[old].sizes;
-    result.sizes.back() = wide;
+    result.sizes = sizes;
+    result.sizes[rank - 2] = rows;
+    result.sizes[rank - 1] = columns;
     const graph::Extern callee = *graph_.nodes[id].as<graph::Extern>();
     ValueId product = build_.call_extern(callee, std::move(operands), {result})[0];
-    if (!(columns == wide)) {
-      product = build_.slice(product, static_cast<int>(result.sizes.size()) - 1, 0, columns, 1);
-      // A copy, not a view: what reads it may demand eager's strides. It is fused into readers that compute.
-      product = build_.elementwise(ScalarOp::Identity, {product});
-    }
+    const bool cropped = !(result.sizes == sizes);
+    for (size_t d = rank - 2; d < rank; ++d)
+      if (!(result.sizes[d] == sizes[d])) product = build_.slice(product, static_cast<int>(d), 0, sizes[d], 1);
+    // A copy, not a view: what reads it may demand eager's strides. It is fused into readers that compute.
+    if (cropped) product = build_.elementwise(ScalarOp::Identity, {product});
     graph_.values[product].layout.strides = graph_.values[old].layout.strides;
     replacements_[old] = product;
   }
@@ -132,6 +166,7 @@ class Padder {
   graph::Graph& graph_;
   IdVector<ValueId, ValueId>& replacements_;
   graph::Builder build_;
+  std::map<ValueId, std::vector<ValueId>> pads_;  // by what was padded
 };
 
 }  // namespace

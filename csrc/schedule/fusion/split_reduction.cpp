@@ -18,7 +18,19 @@ using loops::VarId;
 using loops::VarSet;
 
 constexpr double min_elements = 65536;  // below, one launch is faster than two
-constexpr double min_row_piece = 4096, min_column_piece = 64, columns_of_block = 32;
+constexpr double min_row_piece = 4096, min_column_piece = 128;
+// A strip of columns as wide as map_columns makes it, and blocks that keep a multiprocessor busy.
+constexpr double columns_of_block = 64, blocks_of_multiprocessor = 8;
+// What one multiprocessor draws from memory while the others idle, and what a second launch costs in the same unit.
+constexpr double bytes_per_microsecond = 40e3, launch_microseconds = 2.5;
+
+double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts& costs) {
+  double bytes = 0;
+  for (const Stmt& stmt : region.body)
+    if (const auto* load = stmt.as<loops::Load>(); load && !(stmt.vars & reduced).empty())
+      bytes += std::min(costs.points(region, stmt.vars) * byte_size(stmt.dtype), costs.buffer_bytes(load->buffer));
+  return bytes;
+}
 
 // Into how many pieces each reduction should fall; 1: leave it.
 double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs,
@@ -26,12 +38,20 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
   const RegionFacts facts = facts_of(region);
   if (facts.reduced.empty() || !reductions_come_last(region)) return 1;
   const double rows = costs.points(region, facts.all - facts.reduced), length = costs.points(region, facts.reduced);
-  const bool columns = reduces_across_columns(program, region);
-  const double blocks = columns ? std::ceil(rows / columns_of_block) : rows;
-  if (blocks >= target.multiprocessors || rows * length < min_elements) return 1;
-  const double pieces = std::min(2.0 * target.multiprocessors / std::max(1.0, blocks),
-                                 length / (columns ? min_column_piece : min_row_piece));
-  return std::max(1.0, std::floor(pieces));
+  if (rows * length < min_elements) return 1;
+  const double machines = target.multiprocessors;
+  if (!reduces_across_columns(program, region)) {
+    if (rows >= machines) return 1;
+    return std::max(1.0, std::floor(std::min(2 * machines / std::max(1.0, rows), length / min_row_piece)));
+  }
+  const bool throughput = target.device == DeviceType::Cuda;
+  const double blocks = std::ceil(rows / columns_of_block), full = machines * (throughput ? blocks_of_multiprocessor : 2);
+  if (2 * blocks >= full) return 1;
+  // The busiest multiprocessor reads this much alone; with pieces all read alike.
+  const double bytes = bytes_read(region, facts.reduced, costs);
+  const double alone = bytes / blocks * std::ceil(blocks / machines), shared = bytes / machines;
+  if (throughput && (alone - shared) / bytes_per_microsecond < launch_microseconds) return 1;
+  return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
 }
 
 int64_t divisor_near(int64_t n, int64_t wanted) {

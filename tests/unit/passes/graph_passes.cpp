@@ -113,14 +113,12 @@ TEST_CASE("matrix products of unaligned rows get padded operands where that pays
   %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out any_strides
   return %0
 })") == R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
-  %t = permute<dims=[1, 0]>(%w)
-  %1 = permute<dims=[1, 0]>(%t)
-  %2: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%1)
-  %3 = permute<dims=[1, 0]>(%2)
-  %4: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %3) planned_out any_strides
-  %5: bf16[8192, 50257] = slice<dim=1, start=0, step=1>(%4)
-  %6 = identity(%5)
-  return %6
+  %1: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
+  %2 = permute<dims=[1, 0]>(%1)
+  %3: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %2) planned_out any_strides
+  %4: bf16[8192, 50257] = slice<dim=1, start=0, step=1>(%3)
+  %5 = identity(%4)
+  return %5
 }
 )");
   const std::string small = R"(graph @f on cuda:0 (%x: bf16[16, 768], %w: bf16[768, 50257]) {
@@ -190,4 +188,65 @@ TEST_CASE("convolutions stay as they are in f32, and where every result leaves i
 }
 )"})
     CHECK(after_passes(text) == text);
+}
+
+TEST_CASE("what is saved for the backward leaves in channels-last, views of results in eager's strides", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[8, 64, 32, 32], %w: bf16[64, 64, 3, 3], %v: bf16[64, 64, 3, 3]) {
+  %0: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
+  %1 = relu(%0)
+  %2: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %v)
+  %3 = permute<dims=[0, 2, 3, 1]>(%2)
+  return %2, %3, %0 any_strides, %1 any_strides
+})") == R"(graph @f on cuda:0 (%x: bf16[8, 64, 32, 32], %w: bf16[64, 64, 3, 3], %v: bf16[64, 64, 3, 3]) {
+  %4 strides [65536, 1, 2048, 64] = identity(%x)
+  %5 strides [576, 1, 192, 64] = identity(%w)
+  %0: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%4, %5)
+  %1 strides [65536, 1, 2048, 64] = relu(%0)
+  %6 strides [576, 1, 192, 64] = identity(%v)
+  %2: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %6)
+  %3 strides [65536, 32, 1, 1024] = permute<dims=[0, 2, 3, 1]>(%2)
+  %7 = identity(%2)
+  return %7, %3, %0 any_strides, %1 any_strides
+}
+)");
+}
+
+TEST_CASE("backward convolutions take saved inputs as they come and give gradients in channels-last", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%g: bf16[8, 64, 32, 32], %x: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64], %w: bf16[64, 64, 3, 3]) {
+  %0 fixed = identity(%x)
+  %1 = gt(%x, 0.0)
+  %2 = where(%1, %g, 0.0)
+  %3: bf16[8, 64, 32, 32], %4: bf16[64, 64, 3, 3], %5: u8[0] = extern "aten::convolution_backward"($0, $1, $2, [0], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, false]) with (%2, %0, %w)
+  %6 = cast<f32>(%4)
+  %7 = neg(%3)
+  return %6, %7 any_strides
+})") == R"(graph @f on cuda:0 (%g: bf16[8, 64, 32, 32], %x: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64], %w: bf16[64, 64, 3, 3]) {
+  %1 strides [65536, 1, 2048, 64] = gt(%x, 0.0)
+  %2 strides [65536, 1, 2048, 64] = where(%1, %g, 0.0)
+  %8 strides [576, 1, 192, 64] = identity(%w)
+  %3: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64], %4: bf16[64, 64, 3, 3] strides [576, 1, 192, 64], %5: u8[0] = extern "aten::convolution_backward"($0, $1, $2, [0], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, false]) with (%2, %x, %8)
+  %6 = cast<f32>(%4)
+  %7 strides [65536, 1, 2048, 64] = neg(%3)
+  return %6, %7 any_strides
+}
+)");
+}
+
+TEST_CASE("two products share a padded operand, stored along its rows or not", "[passes]") {
+  CHECK(after_passes(R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
+  %t = permute<dims=[1, 0]>(%g)
+  %0: bf16[50257, 768] = extern "aten::mm"($0, $1) with (%t, %h) planned_out any_strides
+  %1: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%g, %w) planned_out any_strides
+  return %0, %1
+})") == R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
+  %2: bf16[8192, 50264] = pad<low=[0, 0], fill=bf16(0.0)>(%g)
+  %3 = permute<dims=[1, 0]>(%2)
+  %4: bf16[50264, 768] = extern "aten::mm"($0, $1) with (%3, %h) planned_out any_strides
+  %5: bf16[50257, 768] = slice<dim=0, start=0, step=1>(%4)
+  %6 = identity(%5)
+  %7: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
+  %8: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%2, %7) planned_out any_strides
+  return %6, %8
+}
+)");
 }

@@ -21,7 +21,7 @@ TEST_CASE("a full sum is reduced in pieces; its prologue's store stays with the 
 }
 
 TEST_CASE("lengths without good divisors and symbolic ones are cut by a mask", "[schedule][fusion]") {
-  Fused f = fuse_text(R"(graph @f on cuda:0 (%x: f32[131101], %y: bf16[s0, 1000]) where 1 <= s0 <= 100000 {
+  Fused f = fuse_text(R"(graph @f on cuda:0 (%x: f32[131101], %y: bf16[s0, 1000]) where 8192 <= s0 <= 100000 {
     %m = reduce<max>(%x)
     %p = reduce<min>(%x)
     %f = cast<f32>(%y)
