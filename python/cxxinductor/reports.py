@@ -26,6 +26,8 @@ class GraphReport:
             last bits, order changed, fast), contract_facts (lines), calls: (ATen call, file, line, module) of what was
             fused into it.
             externs: the callee of each extern call. refusals: (producer, consumer, reason) of each fusion refused.
+            memory: None for symbolic sizes; else "inputs kept" and "inputs given up" -> (bytes held at most, bytes of values
+            alive at once); a backward graph's inputs are given up.
             times: (stage, seconds). texts, sources: filled by option dump.
         compiled: the callable; None for a graph given back to eager.
     """
@@ -109,6 +111,9 @@ def describe(graph: GraphReport) -> list[str]:
         f"read {_megabytes(sum(k['bytes_read'] * k['launches'] for k in kernels))} and write "
         f"{_megabytes(sum(k['bytes_written'] * k['launches'] for k in kernels))}"
     ]
+    if d["memory"]:
+        peak, least = d["memory"]["inputs given up" if graph.kind == "backward" else "inputs kept"]
+        lines.append(f"  memory: holds at most {_megabytes(peak)}, values alive at once {_megabytes(least)}")
     for kernel in kernels:
         lines += _describe_kernel(kernel)
     externs = Counter(d["externs"])

@@ -1,4 +1,5 @@
 #include "ir/loops/region_text.h"
+#include "ir/plan/memory.h"
 #include "ir/plan/spelling.h"
 #include "ir/plan/text.h"
 #include "ir/program_text.h"
@@ -103,6 +104,8 @@ class Printer {
       writer_.line("symbol {} = input {}{}", source.symbol, source.input,
                    source.dim < 0 ? "" : fmt::format(" dim {}", source.dim));
     if (!plan_.arena_bytes.is_constant(0)) writer_.line("arena ({})", sym::to_string(plan_.arena_bytes));
+    if (const auto memory = profile_memory(plan_, false))
+      writer_.line("; holds at most {} bytes, {} at least", memory->peak, memory->lower_bound);
     for (const Buffer& buffer : plan_.buffers)
       if (buffer.kind != Buffer::Kind::Input) writer_.line("buffer {}", buffer_text(buffer));
     for (const Kernel& kernel : plan_.kernels) KernelPrinter(writer_, kernel, &plan_.origins).print();

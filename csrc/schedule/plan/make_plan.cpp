@@ -3,8 +3,10 @@
 
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
+#include "schedule/plan/flat_region.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/lifetimes.h"
+#include "schedule/plan/placement.h"
 #include "schedule/plan/symbol_sources.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -39,6 +41,7 @@ class PlanBuilder {
 
   Plan build() {
     declare_buffers();
+    give_own_memory();
     place_in_arena();
     for (size_t t = 0; t < program_.steps.size(); ++t) {
       int step = static_cast<int>(t);
@@ -93,6 +96,31 @@ class PlanBuilder {
       buffer.kind = kind_of(from, lifetimes_[id], plan_.arena_device);
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
     }
+  }
+
+  void give_own_memory() {
+    const int steps = static_cast<int>(program_.steps.size());
+    std::vector<Resident> temporaries, held, inputs;
+    std::vector<plan::BufferId> owners;
+    for (size_t b = 0; b < ids_.size(); ++b) {
+      const plan::BufferId id = ids_[loops::BufferId(b)];
+      const Lifetime& life = lifetimes_[loops::BufferId(b)];
+      if (!id.valid() || life.last < 0 || plan_.buffers[id].device != plan_.arena_device) continue;
+      const bool stays = life.is_output || life.aliased_output;
+      Resident resident{static_cast<double>(estimate(plan_.buffers[id].bytes, program_.facts)), life.first, stays ? steps - 1 : life.last};
+      if (plan_.buffers[id].kind == Buffer::Kind::Arena) {
+        temporaries.push_back(resident);
+        owners.push_back(id);
+      } else if (plan_.buffers[id].kind == Buffer::Kind::Input) {
+        resident.first = 0;
+        inputs.push_back(resident);
+      } else {
+        held.push_back(resident);
+      }
+    }
+    const std::vector<bool> own = choose_own_memory(temporaries, held, inputs, steps);
+    for (size_t i = 0; i < own.size(); ++i)
+      if (own[i]) plan_.buffers[owners[i]].kind = Buffer::Kind::Own;
   }
 
   void place_in_arena() {
