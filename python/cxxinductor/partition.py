@@ -1,8 +1,11 @@
 """How a joint graph becomes a forward and a backward graph: AOTAutograd's min-cut, given a graph that it can cut well.
 
-Min-cut recomputes what it knows to be cheap and fusible. Two kinds of nodes hide that from it: ``detach``, which autograd
-puts on every saved tensor, and softmaxes, which are one node here and a chain of cheap ones around two small reductions
-there. Saving the logarithm of a softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
+Min-cut recomputes what it knows to be cheap and fusible. Some nodes hide that from it, or are large where little is said:
+
+* ``detach``, which autograd puts on every saved tensor, is no node that it recomputes.
+* Softmaxes are one node here and a chain of cheap ones around two small reductions there. Saving the logarithm of a
+  softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
+* Pools save eight bytes an element for a place in a window of a few: one byte says it.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from torch.fx import GraphModule, Node
 aten, prims = torch.ops.aten, torch.ops.prims
 
 _SAME_VALUE = {aten.detach.default, aten.alias.default, aten.lift_fresh_copy.default}
+_KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
 
 
 def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[GraphModule, GraphModule]:
@@ -26,31 +30,42 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
         if node.target in _SAME_VALUE:
             node.replace_all_uses_with(node.args[0])
             joint.graph.erase_node(node)
-        elif node.target in _SOFTMAXES:
-            _expand_softmax(joint, node, logarithm=_SOFTMAXES[node.target])
+        elif node.target is aten._softmax.default:
+            _expand_softmax(node, logarithm=False)
+        elif node.target is aten._log_softmax.default:
+            _expand_softmax(node, logarithm=True)
+        elif node.target is aten.max_pool2d_with_indices_backward.default:
+            _compress_pool_indices(node)
     joint.graph.lint()
     joint.recompile()
     return min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
 
 
-_SOFTMAXES = {aten._softmax.default: False, aten._log_softmax.default: True}
+class _Inserter:
+    """Makes nodes in front of ``before``, as if the call of ``of`` had made them."""
+
+    def __init__(self, before: Node, of: Node):
+        self._before = before
+        self._meta = {k: v for k, v in of.meta.items() if k in _KEPT_META}
+        value = of.meta["val"]
+        self._mode = (value[0] if isinstance(value, (list, tuple)) else value).fake_mode
+
+    def __call__(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+        with self._before.graph.inserting_before(self._before):
+            made = self._before.graph.call_function(target, args, kwargs)
+        made.meta = dict(self._meta)
+        with self._mode:
+            made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args), **kwargs)
+        return made
 
 
-def _expand_softmax(joint: GraphModule, node: Node, *, logarithm: bool) -> None:
+def _expand_softmax(node: Node, *, logarithm: bool) -> None:
     """softmax = exp(x - max) / sum(exp(x - max)) and its logarithm, in ATen's accumulate type, rounded once at the end."""
     x, dim, _half_to_float = node.args
     value = node.meta["val"]
     if value.dim() == 0 or value.numel() == 0:
         return
-
-    def call(target: Callable[..., Any], *args: Any) -> Node:
-        with joint.graph.inserting_before(node):
-            made = joint.graph.call_function(target, args)
-        made.meta = {k: v for k, v in node.meta.items() if k in ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")}
-        with value.fake_mode:
-            made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args))
-        return made
-
+    call = _Inserter(node, node)
     accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32
     wide = x if x.meta["val"].dtype is accumulate else call(prims.convert_element_type.default, x, accumulate)
     shifted = call(aten.sub.Tensor, wide, call(aten.amax.default, wide, [dim], True))
@@ -63,4 +78,44 @@ def _expand_softmax(joint: GraphModule, node: Node, *, logarithm: bool) -> None:
     if value.dtype is not accumulate:
         result = call(prims.convert_element_type.default, result, value.dtype)
     node.replace_all_uses_with(result)
-    joint.graph.erase_node(node)
+    node.graph.erase_node(node)
+
+
+def _compress_pool_indices(backward: Node) -> None:
+    """Puts indices -> place in the window (int8) -> indices between a pool and its backward: min-cut saves the bytes."""
+    _gradient, x, kernel, stride, padding, dilation, _ceil_mode, indices = backward.args
+    sizes = [*x.meta["val"].shape[-2:], *indices.meta["val"].shape[-2:]]
+    if not all(isinstance(n, int) for n in sizes) or kernel[0] * kernel[-1] > torch.iinfo(torch.int8).max:
+        return
+    width = sizes[1]
+    windows = [(n[0], n[-1]) for n in (kernel, stride or kernel, padding, dilation)]
+    call = _Inserter(indices.next, indices)
+    device = indices.meta["val"].device
+
+    def first_places(axis: int) -> Node:
+        number = call(prims.iota.default, sizes[2 + axis], start=0, step=1, dtype=torch.int64, device=device, requires_grad=False)
+        if axis == 0:
+            number = call(aten.view.default, number, [sizes[2], 1])
+        _, strides, paddings, _ = windows
+        return call(aten.sub.Tensor, call(aten.mul.Tensor, number, strides[axis]), paddings[axis])
+
+    def divide(number: Node, by: int) -> Node:
+        return number if by == 1 else call(aten.div.Tensor_mode, number, by, rounding_mode="floor")
+
+    def remainder(number: Node, quotient: Node, by: int) -> Node:
+        return call(aten.sub.Tensor, number, call(aten.mul.Tensor, quotient, by))
+
+    kernels, _, _, dilations = windows
+    tops = [first_places(0), first_places(1)]
+    row = divide(indices, width)
+    taps = [divide(call(aten.sub.Tensor, n, top), d) for n, top, d in zip((row, remainder(indices, row, width)), tops, dilations)]
+    place = call(aten.add.Tensor, call(aten.mul.Tensor, taps[0], kernels[1]), taps[1])
+    place = call(prims.convert_element_type.default, place, torch.int8)
+    wide = call(prims.convert_element_type.default, place, torch.int64)
+    down = divide(wide, kernels[1])
+    rows, columns = (
+        call(aten.add.Tensor, call(aten.mul.Tensor, n, d), top)
+        for n, top, d in zip((down, remainder(wide, down, kernels[1])), tops, dilations)
+    )
+    again = call(aten.add.Tensor, call(aten.mul.Tensor, rows, width), columns)
+    backward.args = (*backward.args[:-1], again)
