@@ -1,0 +1,234 @@
+"""Training through both graphs: losses and gradients of real models, against eager and f64; what autograd's users rely on."""
+
+import copy
+import math
+import resource
+
+import pytest
+import test_models
+import torch
+import torch.nn.functional as F
+from compare import double_copy, nudged, to_double
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+import cxxinductor
+
+# Beside matrix products, convolutions and attention: what is one ATen kernel until it is one of ours.
+LIBRARY_OPS = (*test_models.LIBRARY_OPS, "convolution_backward", "embedding_dense_backward")
+
+
+def loss_of(model, inputs):
+    output = test_models.first(model(**inputs))
+    return output.float().pow(2).mean() if output.dtype != torch.float64 else output.pow(2).mean()
+
+
+def gradients(model, inputs, run=None):
+    model.zero_grad(set_to_none=True)
+    loss = loss_of(model if run is None else run, inputs)
+    loss.backward()
+    return loss.detach(), [p.grad for p in model.parameters() if p.grad is not None]
+
+
+def relative_errors(found, truth):
+    return [((a.double() - b).norm() / (b.norm() + 1e-30)).item() for a, b in zip(found, truth)]
+
+
+def root_mean_square(errors):
+    return math.sqrt(sum(e * e for e in errors) / len(errors))
+
+
+def assert_gradients_as_good(ours, eager, truth, also=()):
+    """Each parameter counts alike, whatever the size of its gradient."""
+    assert len(ours) == len(truth)
+    noise = max(root_mean_square(relative_errors(run, truth)) for run in (eager, *also))
+    assert root_mean_square(relative_errors(ours, truth)) <= 1.5 * noise + 1e-6
+
+
+def prepared(make, device):
+    model, inputs = make(device)
+    # Without dropout, whose numbers differ from run to run; batch norm stays in training mode.
+    model = model.to(device).eval()
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            module.train()
+    return model, inputs
+
+
+@pytest.mark.parametrize("autocast", [False, True], ids=["f32", "autocast"])
+@pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
+def test_gradients(make, autocast, device):
+    model, inputs = prepared(make, device)
+    truth_loss, truth = gradients(double_copy(model), to_double(inputs))
+    nudges = [copy.deepcopy(model) for _ in range(2)]
+    for seed, other in enumerate(nudges):
+        other.load_state_dict(nudged(dict(other.state_dict()), seed))
+    statistics = copy.deepcopy(dict(model.named_buffers()))
+    with torch.autocast(device, torch.bfloat16, enabled=autocast):
+        eager_loss, eager = gradients(model, inputs)
+        also = [gradients(other, inputs)[1] for other in nudges]
+        eager_statistics = copy.deepcopy(dict(model.named_buffers()))
+        model.load_state_dict(statistics, strict=False)
+        with cxxinductor.reports.collect() as reports:
+            loss, ours = gradients(model, inputs, torch.compile(model, backend="cxxinductor"))
+    assert abs(loss - truth_loss) <= 2 * abs(eager_loss - truth_loss) + (3e-3 if autocast else 1e-5) * abs(truth_loss)
+    assert_gradients_as_good(ours, eager, truth, also)
+    for name, value in model.named_buffers():
+        torch.testing.assert_close(value, eager_statistics[name], rtol=2e-2 if autocast else 1e-4, atol=1e-3 if autocast else 1e-5)
+    assert {g.kind for g in reports} == {"forward", "backward"}
+    counters = cxxinductor.counters()
+    assert counters["graph_fallback"] == counters["eager"] == 0
+    externs = {op for g in reports for op in g.details["externs"]}
+    assert not {op for op in externs if not any(known in op for known in LIBRARY_OPS)}
+
+
+def small_model():
+    return nn.Sequential(nn.Linear(16, 64), nn.LayerNorm(64), nn.GELU(), nn.Linear(64, 10))
+
+
+def batch(device, size=32):
+    return torch.randn(size, 16, device=device), torch.randint(0, 10, (size,), device=device)
+
+
+def train(model, run, data, steps=20):
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    losses = []
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(run(data[0]), data[1])
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+def test_twenty_steps_stay_within_eagers_noise(device):
+    model, data = small_model().to(device), batch(device)
+    ours, truth = copy.deepcopy(model), double_copy(model)
+    reference = train(truth, truth, to_double(data))
+    eager = train(model, model, data)
+    compiled = train(ours, torch.compile(ours, backend="cxxinductor"), data)
+    worst = lambda losses: max(abs(a - b) for a, b in zip(losses, reference))  # noqa: E731
+    assert worst(compiled) <= 3 * worst(eager) + 1e-6
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_gradient_scaler_and_accumulation(dtype, device):
+    if device == "cpu" and dtype is torch.float16:
+        pytest.skip("autocast in f16 is CUDA's")
+    model, data = small_model().to(device), batch(device)
+    other = copy.deepcopy(model)
+
+    def steps(model, run):
+        scaler = torch.amp.GradScaler(device, enabled=dtype is torch.float16)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in range(3):
+            for _ in range(2):
+                with torch.autocast(device, dtype):
+                    loss = F.cross_entropy(run(data[0]), data[1]) / 2
+                scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+            optimizer.zero_grad()
+        return loss.item()
+
+    expected = steps(model, model)
+    assert steps(other, torch.compile(other, backend="cxxinductor")) == pytest.approx(expected, rel=2e-2)
+    for a, b in zip(other.parameters(), model.parameters()):
+        torch.testing.assert_close(a, b, rtol=2e-2, atol=2e-3)
+
+
+def test_checkpointed_blocks(device):
+    block = small_model().to(device)
+
+    def run(x):
+        return checkpoint(block, x, use_reentrant=False).sum()
+
+    x = torch.randn(8, 16, device=device, requires_grad=True)
+    (expected,) = torch.autograd.grad(run(x), x)
+    (found,) = torch.autograd.grad(torch.compile(run, backend="cxxinductor")(x), x)
+    torch.testing.assert_close(found, expected)
+    assert cxxinductor.counters()["eager"] == 0
+
+
+def test_backward_twice_with_retain_graph(device):
+    x = torch.randn(8, 8, device=device, requires_grad=True)
+    y = torch.compile(lambda x: (x.sin() * x.exp()).sum(), backend="cxxinductor")(x)
+    (first,) = torch.autograd.grad(y, x, retain_graph=True)
+    (second,) = torch.autograd.grad(y, x)
+    assert torch.equal(first, second)
+    torch.testing.assert_close(first, x.cos() * x.exp() + x.sin() * x.exp())
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        torch.autograd.grad(y, x)
+
+
+def test_double_backward_is_refused(device):
+    x = torch.randn(8, device=device, requires_grad=True)
+    y = torch.compile(lambda x: x.pow(3).sum(), backend="cxxinductor")(x)
+    with pytest.raises(RuntimeError, match="double backward"):
+        (g,) = torch.autograd.grad(y, x, create_graph=True)
+        g.sum().backward()
+
+
+def test_models_that_share_parameters_and_inputs_that_alias(device):
+    shared = nn.Linear(8, 8).to(device)
+    x = torch.randn(4, 8, device=device)
+
+    def run(first, second):
+        return (first(x) * second(x.t().t())).sum()
+
+    def gradient(run):
+        shared.zero_grad()
+        run(nn.Sequential(shared, nn.Tanh()), nn.Sequential(shared, nn.Sigmoid())).backward()
+        return shared.weight.grad.clone()
+
+    torch.testing.assert_close(gradient(torch.compile(run, backend="cxxinductor")), gradient(run))
+
+    base = torch.randn(6, 6, device=device, requires_grad=True)
+    both = lambda a, b: (a * 2 + b).sum()  # noqa: E731
+    (expected,) = torch.autograd.grad(both(base[:4], base[2:]), base)
+    (found,) = torch.autograd.grad(torch.compile(both, backend="cxxinductor")(base[:4], base[2:]), base)
+    assert torch.equal(found, expected)
+
+
+def test_frozen_parameters_and_hooks(device):
+    model = small_model().to(device)
+    model[0].requires_grad_(False)
+    seen = []
+    model[3].weight.register_hook(lambda g: seen.append(g.shape))
+    x, y = batch(device)
+    F.cross_entropy(torch.compile(model, backend="cxxinductor")(x), y).backward()
+    assert seen == [model[3].weight.shape] and model[0].weight.grad is None and model[1].weight.grad is not None
+
+
+def test_batches_that_change_compile_once(device):
+    model = small_model().to(device)
+    compiled = torch.compile(model, backend="cxxinductor", dynamic=True)
+    for size in (8, 5, 12, 31):
+        x, y = batch(device, size)
+        with torch.no_grad():
+            expected = model(x)
+        found = compiled(x)
+        F.cross_entropy(found, y).backward()
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+    assert cxxinductor.counters()["graphs"] == 2
+
+
+def test_a_backward_that_never_runs_is_still_right(device):
+    compiled = torch.compile(lambda x: x.relu() + 1, backend="cxxinductor")
+    x = torch.randn(8, device=device, requires_grad=True)
+    for _ in range(3):
+        assert torch.equal(compiled(x).detach(), x.detach().relu() + 1)
+
+
+def test_a_hundred_steps_hold_no_more_memory(device):
+    model, data = small_model().to(device), batch(device, 4096)
+    compiled = torch.compile(model, backend="cxxinductor")
+    train(model, compiled, data, steps=20)
+
+    def held():
+        return torch.cuda.memory_allocated() if device == "cuda" else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+    before = held()
+    train(model, compiled, data, steps=100)
+    assert held() - before < 8 * 2**20
