@@ -146,6 +146,28 @@ Results import_select_scatter(CallContext& context) {
   return std::vector{spliced(context, x, context.build.reshape(source, sizes), dim, *index)};
 }
 
+// as_strided_scatter(self, src, size, stride, storage_offset) where both are contiguous: src takes the place of a range of
+// self's elements in memory.
+Results import_as_strided_scatter(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  const Sizes sizes = context.value(x).sizes, strides = context.exprs(3, "stride");
+  const sym::Expr offset = context.expr(4, "storage_offset", 0);
+  const auto contiguous = [&](const Sizes& of, const Sizes& found) {
+    const Sizes expected = graph::contiguous_strides(of);
+    return std::equal(expected.begin(), expected.end(), found.begin(), found.end(),
+                      [&](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, context.facts()); });
+  };
+  const Sizes region = context.value(source).sizes;
+  if (!contiguous(region, strides) || !contiguous(sizes, context.result().strides)) return std::nullopt;
+  const sym::Expr count = graph::element_count(sizes), part = graph::element_count(region);
+  if (sym::bounds(offset, context.facts()).low < 0 || sym::bounds(count - part - offset, context.facts()).low < 0) {
+    return std::nullopt;
+  }
+  const ValueId flat = build.reshape(x, {count}), piece = build.reshape(source, {part});
+  return std::vector{build.reshape(spliced(context, flat, piece, 0, offset), sizes)};
+}
+
 // repeat: [1, s0, 1, s1] -> [r0, s0, r1, s1] -> [r0 * s0, r1 * s1].
 Results import_repeat(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
@@ -236,6 +258,7 @@ void add_data_movement_rows(ImportTable& table) {
   add({"aten::select_backward"}, import_select_backward);
   add({"aten::slice_scatter"}, import_slice_scatter);
   add({"aten::select_scatter"}, import_select_scatter);
+  add({"aten::as_strided_scatter"}, import_as_strided_scatter);
   add({"aten::repeat"}, import_repeat);
   add({"aten::flip"}, import_flip);
   add({"aten::roll"}, import_roll);
