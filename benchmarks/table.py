@@ -26,6 +26,22 @@ def models(results):
     yield f"\nGeometric mean against Inductor: {geomean(ratios):.2f}x."
 
 
+def training(results):
+    yield "| model | eager (ms) | Inductor | cxxinductor | against Inductor | against eager | peak memory, eager / Inductor / ours (MB) | first step (s), Inductor / ours |"
+    yield "|---|---|---|---|---|---|---|---|"
+    ratios = []
+    for row in results["rows"]:
+        if "milliseconds" not in row:
+            yield f"| {row['model']} | failed: {row['error_message'][:60]} |"
+            continue
+        t, m, first = row["milliseconds"], row["peak_megabytes"], row["first_call_seconds"]
+        ratios.append(t["inductor"] / t["cxxinductor"])
+        yield (f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {ratios[-1]:.2f}x | "
+               f"{t['eager'] / t['cxxinductor']:.2f}x | {m['eager']:.0f} / {m['inductor']:.0f} / {m['cxxinductor']:.0f} | "
+               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} |")
+    yield f"\nGeometric mean against Inductor: {geomean(ratios):.2f}x."
+
+
 def kernels(results):
     yield "| kernel, 64M elements (pointwise: 256 MB a tensor) | cxxinductor, % of copy | Inductor | eager |"
     yield "|---|---|---|---|"
@@ -57,7 +73,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
     folder = Path(parser.parse_args().results)
-    for name, table in {"models": models, "kernels": kernels, "host": host, "compile_time": compile_time}.items():
+    for name, table in {"models": models, "training": training, "kernels": kernels, "host": host, "compile_time": compile_time}.items():
         path = folder / f"{name}.json"
         if path.exists():
             print("\n".join(table(json.loads(path.read_text()))), end="\n\n")

@@ -289,7 +289,8 @@ class Call {
       for (int64_t n : numbers) all += (all.empty() ? "" : ", ") + std::to_string(n);
       return "[" + all + "]";
     };
-    if (!result.owner || result.dtype != declared.dtype || result.device != declared.device ||
+    const bool elsewhere = result.device != declared.device && !table.result_on_any_device[index];
+    if (!result.owner || result.dtype != declared.dtype || elsewhere ||
         !std::ranges::equal(result.sizes(), view.sizes)) {
       throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", table.name, index,
                      result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()),

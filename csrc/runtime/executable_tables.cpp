@@ -32,7 +32,11 @@ class TableBuilder {
   TableBuilder(const plan::Plan& plan, Host& host) : plan_(plan), host_(host) {
     names_ = symbol_names(plan);
     tables_.program = sym::Program(names_);
-    for (const plan::Step& step : plan.steps) add_read(step, read_);
+    for (const plan::Step& step : plan.steps) {
+      add_read(step, read_);
+      if (const auto* launch = std::get_if<plan::Launch>(&step))
+        for (plan::BufferId arg : launch->args) launched_.insert(arg.index());
+    }
     for (const plan::Output& output : plan.outputs) {
       if (output.kind == plan::Output::Kind::Tensor) read_.insert(output.buffer.index());
       if (output.kind == plan::Output::Kind::View) read_.insert(output.view.buffer.index());
@@ -171,6 +175,7 @@ class TableBuilder {
       // A result that nothing reads may be undefined (attention without its log-sum-exp): it is dropped unseen.
       const bool kept = id.valid() && (step.planned_out || read_.contains(id.index()));
       table.results.push_back(kept ? static_cast<int64_t>(id.index()) : -1);
+      table.result_on_any_device.push_back(id.valid() && !step.planned_out && !launched_.contains(id.index()));
       table.result_aliases.push_back(i < step.alias_of.size() && step.alias_of[i] >= 0);
       if (!kept) continue;
       use_buffer(id);
@@ -237,7 +242,8 @@ class TableBuilder {
   }
 
   const plan::Plan& plan_;
-  std::set<uint32_t> read_;  // buffers that a step or an output uses after they were made
+  std::set<uint32_t> launched_;  // buffers that kernels take
+  std::set<uint32_t> read_;      // buffers that a step or an output uses after they were made
   Host& host_;
   std::vector<std::string> names_;
   std::map<uint32_t, size_t> last_use_;

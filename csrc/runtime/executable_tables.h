@@ -66,6 +66,9 @@ struct ExternTable {
   std::vector<OperandTable> operands;
   std::vector<int64_t> results;  // buffers; -1: not wanted
   std::vector<bool> result_aliases;
+  // No kernel touches the result: the op decides on which device it is (attention keeps its random state on the CPU,
+  // while its metadata says CUDA).
+  std::vector<bool> result_on_any_device;
   bool planned_out;
 };
 

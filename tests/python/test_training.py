@@ -74,7 +74,8 @@ def test_gradients(make, autocast, device):
     assert abs(loss - truth_loss) <= 2 * abs(eager_loss - truth_loss) + (3e-3 if autocast else 1e-5) * abs(truth_loss)
     assert_gradients_as_good(ours, eager, truth, also)
     for name, value in model.named_buffers():
-        torch.testing.assert_close(value, eager_statistics[name], rtol=2e-2 if autocast else 1e-4, atol=1e-3 if autocast else 1e-5)
+        expected = eager_statistics[name].double()
+        assert (value.double() - expected).norm() <= (2e-2 if autocast else 1e-3) * (expected.norm() + 1e-3)
     assert {g.kind for g in reports} == {"forward", "backward"}
     counters = cxxinductor.counters()
     assert counters["graph_fallback"] == counters["eager"] == 0

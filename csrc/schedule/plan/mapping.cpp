@@ -137,7 +137,9 @@ bool try_resident_rows(const FlatRegion& flat, const Target& target, Mapping& ma
 
 void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapping) {
   Expr groups = group_count(flat, flat.row, mapping.vector_width);
-  int64_t in_flight = count_loads(flat) <= 2 ? 4 : 2;
+  // Narrow loads (rows of odd length) need more of them to keep memory busy.
+  const int64_t narrow = std::clamp<int64_t>(4 / mapping.vector_width, 1, 4);
+  const int64_t in_flight = (count_loads(flat) <= 2 ? 4 : 2) * narrow;
   int64_t most = std::min<int64_t>(1024, target.max_threads_per_block);
   int64_t threads = 128;
   mapping.unroll = static_cast<int>(in_flight);
