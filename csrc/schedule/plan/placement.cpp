@@ -7,7 +7,7 @@ namespace {
 
 constexpr double worth = 0.99;              // of the peak with an arena for all
 constexpr double least_bytes = 1024 * 1024;  // an allocation of less costs more than it can save
-constexpr double least_share = 1.0 / 128;    // of the peak
+constexpr double least_share = 1.0 / 512;    // of the peak
 
 void add(std::vector<double>& timeline, const Resident& resident) {
   for (int t = resident.first; t <= resident.last; ++t) timeline[static_cast<size_t>(t)] += resident.bytes;
