@@ -13,6 +13,7 @@ const ImportTable& aten_table() {
     add_softmax_rows(rows);
     add_norm_rows(rows);
     add_pooling_rows(rows);
+    add_random_rows(rows);
     add_view_rows(rows);
     add_data_movement_rows(rows);
     add_indexing_rows(rows);

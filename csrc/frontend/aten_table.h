@@ -14,6 +14,7 @@ void add_scan_rows(ImportTable& table);  // cumsum, cumprod
 void add_softmax_rows(ImportTable& table);
 void add_norm_rows(ImportTable& table);
 void add_pooling_rows(ImportTable& table);
+void add_random_rows(ImportTable& table);
 void add_view_rows(ImportTable& table);
 void add_data_movement_rows(ImportTable& table);  // cat, stack, pad, repeat, copies and casts
 void add_indexing_rows(ImportTable& table);

@@ -125,6 +125,22 @@ int64_t shift_left(int64_t a, int64_t b, DType dtype) {
   if (b < 0 || b >= bit_width(dtype)) return 0;
   return static_cast<int64_t>(static_cast<uint64_t>(a) << b);
 }
+// Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
+int64_t philox_word(int64_t seed, int64_t call, int64_t position, int64_t fours, int64_t threads) {
+  const auto four = static_cast<uint32_t>(static_cast<uint64_t>(position) >> 2);
+  const uint32_t width = std::max(1u, static_cast<uint32_t>(fours)), all = std::max(1u, static_cast<uint32_t>(threads));
+  const uint64_t number = static_cast<uint64_t>(call) + static_cast<uint64_t>(four / width / all) * width + four % width;
+  std::array<uint32_t, 4> c{static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), four / width % all, 0};
+  auto low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
+    c = {static_cast<uint32_t>(b >> 32) ^ c[1] ^ low, static_cast<uint32_t>(b),
+         static_cast<uint32_t>(a >> 32) ^ c[3] ^ high, static_cast<uint32_t>(a)};
+    low += 0x9E3779B9;
+    high += 0xBB67AE85;
+  }
+  return c[static_cast<uint64_t>(position) & 3];
+}
 int64_t shift_right(int64_t a, int64_t b, DType dtype) {
   if (!is_signed(dtype)) return b < 0 || b >= bit_width(dtype) ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) >> b);
   if (b < 0 || b >= bit_width(dtype)) return a < 0 ? -1 : 0;
@@ -150,7 +166,7 @@ double math_result(F f, const double* x, bool single) {
   [](const double* x, bool single) { return math_result([](CXXI_OPERANDS(auto)) { return __VA_ARGS__; }, x, single); }
 #define INTEGER(...)                                                          \
   [](const int64_t* x, [[maybe_unused]] DType dtype) -> int64_t {             \
-    [[maybe_unused]] const int64_t a = x[0], b = x[1], c = x[2], d = x[3];    \
+    [[maybe_unused]] const int64_t a = x[0], b = x[1], c = x[2], d = x[3], e = x[4]; \
     return static_cast<int64_t>(__VA_ARGS__);                                 \
   }
 #define OP(enumerator, ...) ScalarOpInfo{__VA_ARGS__},

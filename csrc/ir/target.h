@@ -16,6 +16,7 @@ struct Target {
   int warp = 1;                   // threads that exchange registers: 32 on CUDA
   int max_threads_per_block = 1;
   int multiprocessors = 1;        // SMs; CPU: threads to divide work for
+  int threads_per_multiprocessor = 1;  // that are resident at once
   int64_t shared_bytes_per_block = 0;
   int registers_per_thread = 0;
 };

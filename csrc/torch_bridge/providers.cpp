@@ -123,7 +123,9 @@ const Target& cuda_target_of(int device) {
   auto found = targets.find(device);
   if (found == targets.end()) {
     const runtime::CudaDeviceFacts facts = services({}).cuda().facts(device);
-    found = targets.emplace(device, cuda_target(facts.arch, facts.multiprocessors)).first;
+    Target target = cuda_target(facts.arch, facts.multiprocessors);
+    target.threads_per_multiprocessor = facts.threads_per_multiprocessor;
+    found = targets.emplace(device, std::move(target)).first;
   }
   return found->second;
 }

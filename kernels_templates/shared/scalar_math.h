@@ -69,6 +69,36 @@ CXXI_FN T cxxi_shift_right(T a, T b) {
   return T(a >> int(b));
 }
 
+CXXI_FN unsigned cxxi_multiply_high(unsigned a, unsigned b) {
+#ifdef __CUDA_ARCH__
+  return __umulhi(a, b);
+#else
+  return unsigned(((unsigned long long)(a) * b) >> 32);
+#endif
+}
+// Philox4x32-10 (Salmon et al., SC 2011), see philox in ops.def. Four neighbours share everything but the last line, and
+// shifts of a position whose low bits are known let the compiler see that.
+template <CXXI_NUMBER T>
+CXXI_FN T cxxi_philox(T seed, T call, T position, T fours, T threads) {
+  const unsigned four = unsigned((unsigned long long)(position) >> 2);
+  const unsigned width = unsigned(fours) ? unsigned(fours) : 1u, all = unsigned(threads) ? unsigned(threads) : 1u;
+  const unsigned turn = four / width;
+  const unsigned long long number = (unsigned long long)(call) + (unsigned long long)(turn / all) * width + four % width;
+  unsigned x = unsigned(number), y = unsigned(number >> 32), z = turn % all, w = 0;
+  unsigned low = unsigned(seed), high = unsigned((unsigned long long)(seed) >> 32);
+  for (int round = 0; round < 10; ++round) {
+    const unsigned first = x, third = z;
+    x = cxxi_multiply_high(0xCD9E8D57u, third) ^ y ^ low;
+    z = cxxi_multiply_high(0xD2511F53u, first) ^ w ^ high;
+    y = 0xCD9E8D57u * third;
+    w = 0xD2511F53u * first;
+    low += 0x9E3779B9u;
+    high += 0xBB67AE85u;
+  }
+  const unsigned word = unsigned(position) & 3u;
+  return T(word == 0 ? x : word == 1 ? y : word == 2 ? z : w);
+}
+
 // ---- Division with a rounding mode; ATen's div_floor_floating (c10/util/generic_math.h), re-expressed -----------------
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_real_floor_div(T a, T b) {

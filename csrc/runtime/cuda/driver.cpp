@@ -122,6 +122,7 @@ CudaDeviceFacts CudaDriver::facts(int device) const {
   // From 9.0 on, the features that are of one architecture alone have an "a".
   facts.arch = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
   facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  facts.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
   return facts;
 }
 

@@ -13,6 +13,7 @@ struct CudaDeviceFacts {
   std::string name;
   std::string arch;  // "sm_90a": the exact architecture that kernels are compiled for
   int multiprocessors = 1;
+  int threads_per_multiprocessor = 2048;
 };
 
 // A function of a loaded module. Opaque: CUfunction.

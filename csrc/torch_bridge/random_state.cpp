@@ -1,0 +1,47 @@
+// cxxinductor::philox_state(int count, Device device) -> Tensor: what a fused random op needs of torch's generator.
+//
+// The generator advances as ATen's own kernel for `count` elements would advance it (calc_execution_policy and dropout_cuda,
+// torch 2.11: blocks of 256 threads, no more than are resident at once, four numbers a call).
+#include <ATen/Context.h>
+#include <ATen/Tensor.h>
+#include <ATen/core/Generator.h>
+#include <ATen/ops/tensor.h>
+#include <torch/library.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "support/error.h"
+#include "torch_bridge/providers.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+constexpr int64_t block_threads = 256, numbers_of_call = 4;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// i64[3] on the device: seed, number of the next call, threads.
+at::Tensor philox_state(int64_t count, at::Device device) {
+  if (!device.is_cuda()) throw_user_error("philox_state is for CUDA devices, found {}", device.str());
+  const Target target = target_for({DeviceType::Cuda, device.has_index() ? device.index() : 0});
+  const int64_t resident = target.multiprocessors * (target.threads_per_multiprocessor / block_threads);
+  const int64_t threads = block_threads * std::max<int64_t>(1, std::min(resident, ceil_div(count, block_threads)));
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  int64_t seed = 0, offset = 0;
+  {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    seed = static_cast<int64_t>(generator.current_seed());
+    offset = static_cast<int64_t>(generator.get_offset());
+    if (count > 0) generator.set_offset(static_cast<uint64_t>(offset + ceil_div(count, threads * numbers_of_call) * numbers_of_call));
+  }
+  return at::tensor({seed, offset / numbers_of_call, threads}, at::kLong).to(device, /*non_blocking=*/true);
+}
+
+TORCH_LIBRARY(cxxinductor, library) {
+  library.def("philox_state(int count, Device device) -> Tensor", {at::Tag::nondeterministic_seeded});
+  library.impl("philox_state", c10::DispatchKey::CompositeExplicitAutograd, philox_state);
+}
+
+}  // namespace
+}  // namespace cxxinductor::torch_bridge
