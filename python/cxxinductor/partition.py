@@ -3,8 +3,8 @@
 Min-cut recomputes what it knows to be cheap and fusible. Some nodes hide that from it, or are large where little is said:
 
 * ``detach``, which autograd puts on every saved tensor, is no node that it recomputes.
-* Softmaxes are one node here and a chain of cheap ones around two small reductions there. Saving the logarithm of a
-  softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
+* Softmaxes and their backwards are one node here and a chain of cheap ones around two small reductions there. Saving the
+  logarithm of a softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
 * Pools save eight bytes an element for a place in a window of a few: one byte says it.
 """
 
@@ -34,6 +34,10 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
             _expand_softmax(node, logarithm=False)
         elif node.target is aten._log_softmax.default:
             _expand_softmax(node, logarithm=True)
+        elif node.target is aten._softmax_backward_data.default:
+            _expand_softmax_backward(node, logarithm=False)
+        elif node.target is aten._log_softmax_backward_data.default:
+            _expand_softmax_backward(node, logarithm=True)
         elif node.target is aten.max_pool2d_with_indices_backward.default:
             _compress_pool_indices(node)
     joint.graph.lint()
@@ -58,16 +62,19 @@ class _Inserter:
             made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args), **kwargs)
         return made
 
+    def cast(self, x: Node, dtype: torch.dtype) -> Node:
+        return x if x.meta["val"].dtype is dtype else self(prims.convert_element_type.default, x, dtype)
+
 
 def _expand_softmax(node: Node, *, logarithm: bool) -> None:
     """softmax = exp(x - max) / sum(exp(x - max)) and its logarithm, in ATen's accumulate type, rounded once at the end."""
     x, dim, _half_to_float = node.args
     value = node.meta["val"]
-    if value.dim() == 0 or value.numel() == 0:
+    if value.dim() == 0:
         return
     call = _Inserter(node, node)
     accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32
-    wide = x if x.meta["val"].dtype is accumulate else call(prims.convert_element_type.default, x, accumulate)
+    wide = call.cast(x, accumulate)
     shifted = call(aten.sub.Tensor, wide, call(aten.amax.default, wide, [dim], True))
     powers = call(aten.exp.default, shifted)
     total = call(aten.sum.dim_IntList, powers, [dim], True)
@@ -75,9 +82,25 @@ def _expand_softmax(node: Node, *, logarithm: bool) -> None:
         result = call(aten.sub.Tensor, shifted, call(aten.log.default, total))
     else:
         result = call(aten.div.Tensor, powers, total)
-    if value.dtype is not accumulate:
-        result = call(prims.convert_element_type.default, result, value.dtype)
-    node.replace_all_uses_with(result)
+    node.replace_all_uses_with(call.cast(result, value.dtype))
+    node.graph.erase_node(node)
+
+
+def _expand_softmax_backward(node: Node, *, logarithm: bool) -> None:
+    """y (g - sum(g y)), and g - exp(y) sum(g) for the logarithm, in ATen's accumulate type, rounded where ATen rounds."""
+    gradient, output, dim, _input_dtype = node.args
+    value = node.meta["val"]
+    if value.dim() == 0 or gradient.meta["val"].dtype is not output.meta["val"].dtype:
+        return
+    call = _Inserter(node, node)
+    accumulate = torch.float64 if output.meta["val"].dtype is torch.float64 else torch.float32
+    g, y = call.cast(gradient, accumulate), call.cast(output, accumulate)
+    if logarithm:
+        result = call(aten.sub.Tensor, g, call(aten.mul.Tensor, call(aten.exp.default, y), call(aten.sum.dim_IntList, g, [dim], True)))
+    else:
+        weighted = call.cast(call(aten.mul.Tensor, gradient, output), accumulate)  # a tensor of its own in eager
+        result = call(aten.sub.Tensor, weighted, call(aten.mul.Tensor, y, call(aten.sum.dim_IntList, weighted, [dim], True)))
+    node.replace_all_uses_with(call.cast(result, value.dtype))
     node.graph.erase_node(node)
 
 
