@@ -4,6 +4,7 @@
 //
 // Imported are forms whose elements draw in fours of neighbours (ATen/native/cuda/Dropout.cu, torch 2.11: vectors of 16
 // bytes); others draw one element a thread and call, which a fused kernel would repeat for each: they stay calls.
+#include <cmath>
 #include <limits>
 
 #include "frontend/aten_table.h"
@@ -32,20 +33,32 @@ ValueId element(CallContext& context, ValueId state, int64_t index) {
   return context.build.reshape(context.build.slice(state, 0, index, 1, 1), {});
 }
 
-// Uniform in (0, 1] in f32, one number an element in row-major order, drawn as vectors of `width` neighbours.
-ValueId uniform(CallContext& context, const Sizes& sizes, int64_t width) {
+// A random word an element in row-major order, below 2^32, drawn as vectors of `width` neighbours.
+ValueId random_words(CallContext& context, const Sizes& sizes, int64_t width) {
   graph::Builder& build = context.build;
   const Device device = context.result().device;
   const sym::Expr count = graph::element_count(sizes);
   const ValueId state = generator_state(context, count, device);
   const ValueId position = build.reshape(build.iota(0, 1, count, DType::I64, device), sizes);
   const Operand fours(Scalar::from_integer(DType::I64, width / 4));
-  const ValueId word = build.elementwise(ScalarOp::Philox, {element(context, state, 0), element(context, state, 1), position,
-                                                            fours, element(context, state, 2)});
-  // word * 2^-32 + 2^-33, in f32 as curand has it.
-  const ValueId real = build.cast(word, DType::F32);
-  const Operand half(Scalar::from_real(DType::F32, 0x1p-33)), unit(Scalar::from_real(DType::F32, 0x1p-32));
-  return build.elementwise(ScalarOp::AddAlpha, {half, real, unit});
+  return build.elementwise(ScalarOp::Philox, {element(context, state, 0), element(context, state, 1), position, fours,
+                                              element(context, state, 2)});
+}
+
+// How many words there are whose number in (0, 1], word * 2^-32 + 2^-33 in f32 as curand has it, is below p. The number
+// grows with the word, so that comparing words is comparing numbers.
+int64_t words_below(float p) {
+  int64_t low = 0, high = int64_t{1} << 32;
+  while (low < high) {
+    const int64_t middle = low + (high - low) / 2;
+    const float number = std::fmaf(static_cast<float>(middle), 0x1p-32f, 0x1p-33f);
+    if (number < p) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
 }
 
 bool is_contiguous(const CallContext& context, const Sizes& sizes, const Sizes& strides) {
@@ -83,10 +96,12 @@ Results import_dropout(CallContext& context) {
   }
   const auto keep = static_cast<float>(keep_exactly);
   const auto scale = static_cast<float>(1.0 / keep);
-  const ValueId drawn = uniform(context, sizes, width);
-  const ValueId mask = build.elementwise(ScalarOp::Lt, {drawn, Operand(Scalar::from_real(DType::F32, keep))});
-  const ValueId kept = build.elementwise(ScalarOp::Mul, {build.cast(x, DType::F32), build.cast(mask, DType::F32)});
-  const ValueId scaled = build.elementwise(ScalarOp::Mul, {kept, Operand(Scalar::from_real(DType::F32, scale))});
+  const ValueId drawn = random_words(context, sizes, width);
+  const ValueId mask = build.elementwise(ScalarOp::Lt, {drawn, Operand(Scalar::from_integer(DType::I64, words_below(keep)))});
+  // ATen multiplies by the mask, then by the scale: the same product, also of infinities and zeros, as both are positive.
+  const ValueId factor = build.elementwise(ScalarOp::Where, {mask, Operand(Scalar::from_real(DType::F32, scale)),
+                                                             Operand(Scalar::from_real(DType::F32, 0))});
+  const ValueId scaled = build.elementwise(ScalarOp::Mul, {build.cast(x, DType::F32), factor});
   return std::vector{build.cast(scaled, dtype), mask};
 }
 

@@ -54,6 +54,14 @@ void merge_welford(std::vector<Scalar>& left, const std::vector<Scalar>& right) 
   left[2] = Scalar::from_real(DType::F64, n);
 }
 
+// Both sums brought to the larger maximum.
+void merge_softmax_sums(std::vector<Scalar>& left, const std::vector<Scalar>& right) {
+  const Scalar largest = combine(ScalarOp::Maximum, left[0], right[0]);
+  const double base = std::isinf(largest.real()) ? 0 : largest.real();
+  const auto brought = [&](const std::vector<Scalar>& state) { return state[1].real() * std::exp(state[0].real() - base); };
+  left = {largest, Scalar::from_real(left[1].dtype(), brought(left) + brought(right))};
+}
+
 }  // namespace
 
 const ReductionInfo& info(Reduction reduction) { return reduction_rows[static_cast<size_t>(reduction)]; }
@@ -77,6 +85,7 @@ DType result_dtype(Reduction reduction, DType operand, int) {
     case Reduction::Prod:
     case Reduction::Max:
     case Reduction::Min:
+    case Reduction::SoftmaxSum:
     case Reduction::Welford:
       return operand;
   }
@@ -101,6 +110,8 @@ std::vector<Scalar> initial_state(Reduction reduction, DType operand) {
       return {lowest(operand), Scalar::from_integer(DType::I64, -1)};
     case Reduction::ArgMin:
       return {highest(operand), Scalar::from_integer(DType::I64, -1)};
+    case Reduction::SoftmaxSum:
+      return {lowest(operand), Scalar::from_real(operand, 0)};
     case Reduction::Welford:
       return {Scalar::from_real(operand, 0), Scalar::from_real(operand, 0), Scalar::from_real(DType::F64, 0)};
   }
@@ -132,6 +143,9 @@ void update(Reduction reduction, std::vector<Scalar>& state, const Scalar& value
       if (state[1].integer() < 0 || replaces(reduction, state[0], value))
         state = {value, Scalar::from_integer(DType::I64, position)};
       return;
+    case Reduction::SoftmaxSum:
+      merge_softmax_sums(state, {value, Scalar::from_real(value.dtype(), 1)});
+      return;
     case Reduction::Welford:
       merge_welford(state, {value, Scalar::from_real(value.dtype(), 0), Scalar::from_real(DType::F64, 1)});
       return;
@@ -152,6 +166,9 @@ void merge(Reduction reduction, std::vector<Scalar>& left, const std::vector<Sca
     case Reduction::ArgMin:
       if (right[1].integer() >= 0) update(reduction, left, right[0], right[1].integer());
       return;
+    case Reduction::SoftmaxSum:
+      merge_softmax_sums(left, right);
+      return;
     case Reduction::Welford:
       merge_welford(left, right);
       return;
@@ -163,6 +180,10 @@ std::vector<Scalar> finish(Reduction reduction, const std::vector<Scalar>& state
     case Reduction::ArgMax:
     case Reduction::ArgMin:
       return {state[1]};
+    case Reduction::SoftmaxSum:
+      // An infinite maximum minus itself is no number.
+      if (std::isinf(state[0].real())) return {state[0], Scalar::from_real(state[1].dtype(), std::nan(""))};
+      return state;
     case Reduction::Welford:
       return {state[0], state[1]};
     case Reduction::Sum:

@@ -28,6 +28,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
 std::span<const Pass<loops::Program>> loops_pipeline() {
   static constexpr Pass<loops::Program> rows[] = {
       {"loops-indices", "fold arithmetic and checks on positions into coordinates", fold_indices},
+      // After indices: positions are index expressions then.
+      {"loops-one-hot", "replace sums over positions of which one counts by a choice", choose_one_hot},
       {"loops-roundings", "remove roundings that change nothing, or all between ops where numerics=fast",
        drop_roundings},
       // Last: the others leave statements behind.

@@ -40,6 +40,16 @@ CXXI_FN cxxi_bf16 cxxi_to_bf16(float f) {
   asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(v.bits) : "f"(f));
   return v;
 }
+// A value that all threads of the warp hold, told to the compiler: arithmetic on it leaves the vector units. All threads
+// of the warp must be here.
+CXXI_FN long long cxxi_uniform(long long value) {
+  unsigned int low, high;
+  asm("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(low) : "r"((unsigned int)(value)));
+  asm("redux.sync.or.b32 %0, %1, 0xffffffff;" : "=r"(high) : "r"((unsigned int)((unsigned long long)(value) >> 32)));
+  return (long long)(((unsigned long long)(high) << 32) | low);
+}
+#else
+CXXI_FN long long cxxi_uniform(long long value) { return value; }
 #endif
 CXXI_FN float cxxi_to_float(cxxi_bf16 v) { return cxxi_bits_float((unsigned int)(v.bits) << 16); }
 

@@ -270,6 +270,46 @@ struct cxxi_welford {
   }
 };
 
+// The largest element and the sum of exp(element - largest) so far. Elements of -infinity alone add nothing until the end,
+// where an infinite maximum minus itself is no number.
+template <class T>
+struct cxxi_softmax_sum {
+  static constexpr bool ordered = false;
+  T largest, sum;
+  CXXI_FN static cxxi_softmax_sum start() { return {cxxi_lowest<T>(), T(0)}; }
+  CXXI_FN static T base(T maximum) { return maximum == cxxi_lowest<T>() ? T(0) : maximum; }
+  CXXI_FN void update(T v, long long) { merge({v, T(1)}); }
+  template <int N>
+  CXXI_FN void update(const T (&values)[N], int present, long long) {
+    if (present < N) {
+#pragma unroll
+      for (int e = 0; e < N; ++e) {
+        if (e < present) update(values[e], 0);
+      }
+      return;
+    }
+    const T joined = cxxi_max_states::of(largest, cxxi_tree<cxxi_max_states>(values)), from = base(joined);
+    T terms[N];
+#pragma unroll
+    for (int e = 0; e < N; ++e) terms[e] = cxxi_exp(values[e] - from);
+    // Mostly the maximum stays.
+    if (joined != largest) sum = sum * cxxi_exp(largest - from);
+    sum = sum + cxxi_tree<cxxi_add_states>(terms);
+    largest = joined;
+  }
+  CXXI_FN void merge(const cxxi_softmax_sum& other) {
+    const T joined = cxxi_max_states::of(largest, other.largest), from = base(joined);
+    sum = sum * cxxi_exp(largest - from) + other.sum * cxxi_exp(other.largest - from);
+    largest = joined;
+  }
+  CXXI_FN void merge_equal(const cxxi_softmax_sum& other) { merge(other); }
+  CXXI_FN cxxi_softmax_sum from_lane(int mask) const { return {cxxi_from_lane(largest, mask), cxxi_from_lane(sum, mask)}; }
+  template <int Which>
+  CXXI_FN T result() const {
+    return Which == 0 ? largest : cxxi_abs(largest) == cxxi_infinity(largest) ? largest - largest : sum;
+  }
+};
+
 // ---- Joining ---------------------------------------------------------------------------------------------------------
 // Equal: both threads have seen equally many elements.
 template <bool Equal, class State>

@@ -258,6 +258,41 @@ TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cud
   }
 }
 
+TEST_CASE("a maximum and its sum of exponentials in one sweep over a row that fits no registers", "[cuda]") {
+  // The last columns make rows special: by default, all -infinity, one +infinity, one NaN, -infinity but for the end.
+  const std::string text = R"(program @p on DEVICE (@x: f32[5, 300007]) {
+    output @m: f32[5]
+    output @s: f32[5]
+    output @y: f32[5, 300007]
+    region @n over i < 5, j < 300007 {
+      %x = load @x[i, j]
+      %m = reduce<max>(%x) over j
+      %d = sub(%x, %m)
+      %e = exp(%d)
+      %s = reduce<sum>(%e) over j
+      %q = div(%e, %s)
+      store @m[i] = %m
+      store @s[i] = %s
+      store @y[i, j] = %q
+    }
+    return @m, @s, @y
+  })";
+  CpuProgram cpu(on_device(text, "cpu"));
+  CudaProgram cuda(on_device(text, "cuda:0"));
+  REQUIRE_THAT(cuda.source(), Contains("cxxi_softmax_sum<float> r"));
+  constexpr int64_t kLength = 300007;
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
+  std::vector<double>& x = inputs[0].values;
+  std::fill_n(x.begin() + kLength, kLength, -kInfinity);
+  x[2 * kLength + 1234] = kInfinity;
+  x[3 * kLength + 299999] = std::nan("");
+  std::fill_n(x.begin() + 4 * kLength, kLength - 3, -kInfinity);
+  const auto expected = run_on(cpu, inputs);
+  REQUIRE(std::isnan(expected[1][1]));
+  check_equal(expected, run_on(cuda, inputs), 1e-5);
+}
+
 TEST_CASE("an index out of bounds is reported and nothing is touched", "[cuda]") {
   CudaProgram program(on_device(programs::embedding, "cuda:0"));
   const Numbers table = some_values(50 * 64, 1);

@@ -28,6 +28,8 @@ std::string_view reduction_struct(Reduction reduction) {
       return "argmax";
     case Reduction::ArgMin:
       return "argmin";
+    case Reduction::SoftmaxSum:
+      throw_unsupported("softmax_sum on the CPU: its rows stay in caches, and take two sweeps");
     case Reduction::Welford:
       return "welford";
   }

@@ -23,6 +23,8 @@ int64_t state_bytes(const loops::Reduce& reduce, DType operand) {
     case Reduction::ArgMax:
     case Reduction::ArgMin:
       return 16;
+    case Reduction::SoftmaxSum:
+      return 2 * element;
     case Reduction::Welford:
       return element == 8 ? 24 : 12;
   }

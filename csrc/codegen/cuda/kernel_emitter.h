@@ -4,7 +4,7 @@
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
 // kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, d<statement> a
-// row's value as a divisor, l<statement> a value in all lanes of a group.
+// row's value as a divisor, l<statement> a value in all lanes of a group, z<statement> random words of four lanes.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -52,6 +52,7 @@ class CudaKernelEmitter {
 
   // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_columns.cpp).
   void emit_signature();
+  void emit_uniform_loads();
   void emit_pointwise();
   void emit_tiles();
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
@@ -93,6 +94,7 @@ class CudaKernelEmitter {
   std::string applied(StmtId id, const loops::Apply& apply) const;
   StmtId rounded_value(StmtId id) const;
   bool shares_divisor(StmtId id) const;
+  bool draws_in_fours(StmtId id) const;
   void declare_divisors(const plan::Segment& segment);
   void mark_origin(const Stmt& s);
   void unmark_origin();
@@ -133,6 +135,7 @@ class CudaKernelEmitter {
   bool marked_ = false;          // a #line is in force
   bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
   bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
+  std::set<uint32_t> uniform_;   // loads made once a kernel
   std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;    // loads that are read from a shared tile
   std::set<uint32_t> here_;      // statements of the current segment

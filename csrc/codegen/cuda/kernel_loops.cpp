@@ -30,6 +30,7 @@ bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
 
 void CudaKernelEmitter::emit() {
   emit_signature();
+  emit_uniform_loads();
   switch (kernel_.mapping.kind) {
     case plan::MappingKind::Pointwise:
       emit_pointwise();
@@ -65,6 +66,20 @@ void CudaKernelEmitter::emit_signature() {
   for (const std::string& symbol : kernel_.symbols) {
     const std::string name = expression(sym::Expr::symbol(symbol), false);
     out_.line("const cxxi_index {} = cxxi_index(a{});", name, name.substr(1));
+  }
+}
+
+// The state of a generator is the same for all threads, and what follows from it alone need not be computed by each.
+void CudaKernelEmitter::emit_uniform_loads() {
+  for (const Stmt& s : kernel_.region.body) {
+    const auto* draw = s.as<loops::Apply>();
+    if (!draw || draw->op != ScalarOp::Philox) continue;
+    for (StmtId operand : draw->operands) {
+      const auto* load = stmt(operand).as<loops::Load>();
+      const bool same = load && !load->mask.valid() && stmt(operand).vars.empty() && kernel_.offsets[operand].is_constant();
+      if (!same || kernel_.params[load->buffer.index()].written || !uniform_.insert(operand.index()).second) continue;
+      out_.line("const long long v{} = cxxi_uniform(*({}));", operand.index(), address(operand, false));
+    }
   }
 }
 

@@ -145,7 +145,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::early_loads(const std::vector<StmtI
   std::vector<StmtId> loads;
   for (StmtId id : stmts) {
     const auto* load = stmt(id).as<loops::Load>();
-    if (!load || load->mask.valid() || is_staged(id)) continue;
+    if (!load || load->mask.valid() || is_staged(id) || uniform_.count(id.index())) continue;
     const auto& symbols = kernel_.offsets[id].free_symbols();
     const bool direct = std::none_of(symbols.begin(), symbols.end(), [](sym::Expr symbol) {
       return loops::statement_of_symbol(symbol.name()).valid();
@@ -226,6 +226,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     if (s.as<loops::Store>() && is_wide(id)) out_.line("{} g{} = {{}};", storage(id), id.index());
     if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_)
       out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
+    if (draws_in_fours(id)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
   }
   // A division by the row's value is done for all lanes at once, between the loop that ends with its dividends and the
   // loop that begins with its quotients.
@@ -335,6 +336,7 @@ void CudaKernelEmitter::assign(StmtId id, const std::string& value) {
 void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   const Stmt& s = stmt(id);
   const bool lane = has_lanes(s);
+  if (uniform_.count(id.index())) return;
   if (const auto* load = s.as<loops::Load>()) {
     emit_load(id, *load, body);
     return;
@@ -349,6 +351,13 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   }
   if (const auto* constant = s.as<loops::Constant>()) {
     assign(id, cuda_literal(constant->value));
+  } else if (draws_in_fours(id)) {
+    const std::vector<StmtId>& from = s.as<loops::Apply>()->operands;
+    mark_origin(s);
+    out_.line("if (e % 4 == 0) z{} = cxxi_philox_draw({}, {}, (unsigned int)({} >> 2), (unsigned int)({}), (unsigned int)({}));",
+              id.index(), value_name(from[0]), value_name(from[1]), value_name(from[2]), value_name(from[3]),
+              value_name(from[4]));
+    assign(id, fmt::format("cxxi_philox_word(z{}, e % 4)", id.index()));
   } else if (const auto* index = s.as<loops::Index>()) {
     assign(id, wide_expression(index->value, lane));
   } else if (const auto* apply = s.as<loops::Apply>()) {
@@ -398,6 +407,20 @@ bool CudaKernelEmitter::shares_divisor(StmtId id) const {
   if (!apply || apply->op != ScalarOp::Div || stmt(id).dtype != DType::F32) return false;
   return kernel_.mapping.kind == plan::MappingKind::Rows && kernel_.homes[id] != plan::Home::Row &&
          kernel_.homes[apply->operands[1]] == plan::Home::Row;
+}
+
+// Is it a random word of each lane, where every fourth lane has a position that is a multiple of four?
+bool CudaKernelEmitter::draws_in_fours(StmtId id) const {
+  const auto* draw = stmt(id).as<loops::Apply>();
+  if (!draw || draw->op != ScalarOp::Philox || !has_lanes(stmt(id)) || width_ % 4 != 0) return false;
+  for (size_t i = 0; i < draw->operands.size(); ++i)
+    if (i != 2 && has_lanes(stmt(draw->operands[i]))) return false;
+  const auto* position = stmt(draw->operands[2]).as<loops::Index>();
+  if (!position) return false;
+  const sym::Expr moves = sym::Expr::symbol(kernel_.region.vars[vector_var_].name);
+  const sym::Expr start = sym::simplify(position->value - moves, kernel_.facts);
+  const std::vector<sym::Expr>& symbols = start.free_symbols();
+  return std::find(symbols.begin(), symbols.end(), moves) == symbols.end() && proven_multiple(start, 4);
 }
 
 // What later segments read is put where they look for it.

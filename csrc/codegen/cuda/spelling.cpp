@@ -116,6 +116,8 @@ std::string cuda_state(Reduction reduction, DType operand) {
       return fmt::format("cxxi_argmax<{}>", type);
     case Reduction::ArgMin:
       return fmt::format("cxxi_argmin<{}>", type);
+    case Reduction::SoftmaxSum:
+      return fmt::format("cxxi_softmax_sum<{}>", type);
     case Reduction::Welford:
       return fmt::format("cxxi_welford<{}>", type);
   }

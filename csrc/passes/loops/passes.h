@@ -7,6 +7,7 @@
 namespace cxxinductor::passes {
 
 bool fold_indices(loops::Program& program, const Options& options);
+bool choose_one_hot(loops::Program& program, const Options& options);
 bool drop_roundings(loops::Program& program, const Options& options);
 bool remove_dead_statements(loops::Program& program, const Options& options);
 

@@ -7,6 +7,7 @@
 #include "schedule/plan/access.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
+#include "schedule/plan/online_softmax.h"
 #include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
@@ -147,6 +148,13 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   flatten_stores(flat, target);
   name_variables(flat);
   MappedRegion mapped = map_region(flat, target);
+  const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.resident;
+  if (sweeps_memory && is_throughput_device(target)) {
+    if (auto joined = join_softmax_sums(flat)) {
+      flat = std::move(*joined);
+      mapped = map_region(flat, target);
+    }
+  }
 
   MappedKernel built;
   Kernel& kernel = built.kernel;

@@ -28,9 +28,11 @@ int count_sweeps(const Schedule& schedule) {
                                         [](const Segment& s) { return s.kind == Segment::Kind::Sweep; }));
 }
 
-int count_loads(const FlatRegion& flat) {
-  return static_cast<int>(std::count_if(flat.region.body.begin(), flat.region.body.end(),
-                                        [](const Stmt& stmt) { return stmt.as<loops::Load>() != nullptr; }));
+// Loads that a thread makes for each of its groups: they vary along v.
+int count_loads(const FlatRegion& flat, VarId v) {
+  return static_cast<int>(
+      std::count_if(flat.region.body.begin(), flat.region.body.end(),
+                    [v](const Stmt& stmt) { return stmt.as<loops::Load>() && v.valid() && stmt.vars.contains(v); }));
 }
 
 // Groups in all runs over `vars`.
@@ -139,7 +141,7 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
   Expr groups = group_count(flat, flat.row, mapping.vector_width);
   // Narrow loads (rows of odd length) need more of them to keep memory busy.
   const int64_t narrow = std::clamp<int64_t>(4 / mapping.vector_width, 1, 4);
-  const int64_t in_flight = (count_loads(flat) <= 2 ? 4 : 2) * narrow;
+  const int64_t in_flight = (count_loads(flat, flat.row.back()) <= 2 ? 4 : 2) * narrow;
   int64_t most = std::min<int64_t>(1024, target.max_threads_per_block);
   int64_t threads = 128;
   mapping.unroll = static_cast<int>(in_flight);
@@ -183,7 +185,7 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   Expr count = points(flat, flat.space);
   mapping.block_threads = 256;
   if (!count.is_constant()) {
-    mapping.unroll = count_loads(flat) <= 2 ? 2 : 1;
+    mapping.unroll = count_loads(flat, vector_variable(mapping)) <= 2 ? 2 : 1;
     return;
   }
   // Narrower vectors before idle multiprocessors.
@@ -193,7 +195,7 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  int most = std::clamp(8 / std::max(count_loads(flat), 1), 1, 4);
+  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, 4);
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 

@@ -57,6 +57,8 @@ StmtId BodyCopier::copy(StmtId old) {
   return now;
 }
 
+StmtId BodyCopier::append(const Stmt& stmt) { return body_.push_back(stmt); }
+
 void BodyCopier::replace(StmtId old, StmtId now) {
   renamed_[old] = now;
   if (old != now) symbols_.emplace(std::string(statement_symbol(old).name()), statement_symbol(now));

@@ -30,6 +30,8 @@ class BodyCopier {
   loops::Stmt renamed(loops::StmtId old) const;
   loops::StmtId copy(loops::StmtId old);
   void replace(loops::StmtId old, loops::StmtId now);
+  // A statement over the new body's names.
+  loops::StmtId append(const loops::Stmt& stmt);
   const IdVector<loops::StmtId, loops::Stmt>& body() const { return body_; }
 
  private:

@@ -5,7 +5,10 @@
 #include <torch/csrc/Layout.h>
 #include <torch/csrc/MemoryFormat.h>
 
+#include "frontend/import.h"
+#include "ir/graph/text.h"
 #include "support/error.h"
+#include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::bindings {
@@ -154,6 +157,10 @@ void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& str
   graph_.input_strides[position] = expressions(strides);
 }
 
+std::string CallGraphBuilder::graph_text() const {
+  return graph::print(frontend::import_graph(graph_, torch_bridge::DispatcherSchemas()));
+}
+
 void bind_call_graph_builder(py::module_& module) {
   py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.");
   py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
@@ -168,6 +175,7 @@ void bind_call_graph_builder(py::module_& module) {
       .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
            py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
+      .def("graph_text", &CallGraphBuilder::graph_text)
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
       .def("free_output_strides", &CallGraphBuilder::free_output_strides, py::arg("positions"));
 }

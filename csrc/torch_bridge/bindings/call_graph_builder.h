@@ -46,6 +46,8 @@ class CallGraphBuilder {
   void free_output_strides(std::set<uint32_t> positions) { graph_.free_outputs = std::move(positions); }
 
   const frontend::CallGraph& graph() const { return graph_; }
+  // The graph IR before any pass, as cxxi-opt reads it. Needs no device.
+  std::string graph_text() const;
 
  private:
   sym::Expr expression(const py::handle& size);

@@ -1,0 +1,14 @@
+// Rows too long to keep: the maximum and the sum of exp(x - maximum) in one sweep over memory instead of two
+// (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).
+#pragma once
+
+#include <optional>
+
+#include "schedule/plan/flat_region.h"
+
+namespace cxxinductor::schedule {
+
+// The region with every such pair of reductions made one; nothing where there is none.
+std::optional<FlatRegion> join_softmax_sums(const FlatRegion& flat);
+
+}  // namespace cxxinductor::schedule
