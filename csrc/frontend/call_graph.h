@@ -12,6 +12,7 @@
 #include "ir/call_args.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
+#include "ir/target.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -55,6 +56,7 @@ struct CallGraph {
   std::set<uint32_t> free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
+  std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it
 };
 
 }  // namespace cxxinductor::frontend

@@ -43,6 +43,7 @@ class CallContext {
 
   const Call& call() const { return call_; }
   const sym::Facts& facts() const { return graph_.facts; }
+  const std::optional<Target>& cuda() const { return graph_.cuda; }
   const CallValueInfo& result(size_t index = 0) const;
   size_t result_count() const { return call_.results.size(); }
   bool on_cuda() const { return result().device.type == DeviceType::Cuda; }

@@ -9,6 +9,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/pointwise.h"
+#include "ir/random_threads.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -41,8 +42,12 @@ ValueId random_words(CallContext& context, const Sizes& sizes, int64_t width) {
   const ValueId state = generator_state(context, count, device);
   const ValueId position = build.reshape(build.iota(0, 1, count, DType::I64, device), sizes);
   const Operand fours(Scalar::from_integer(DType::I64, width / 4));
+  // A number that kernels are compiled for is divided by faster than one that they load.
+  const bool known = context.cuda() && count.is_constant();
+  const Operand threads = known ? Operand(Scalar::from_integer(DType::I64, random_threads(count.constant(), *context.cuda())))
+                                : Operand(element(context, state, 2));
   return build.elementwise(ScalarOp::Philox, {element(context, state, 0), element(context, state, 1), position, fours,
-                                              element(context, state, 2)});
+                                              threads});
 }
 
 // How many words there are whose number in (0, 1], word * 2^-32 + 2^-33 in f32 as curand has it, is below p. The number

@@ -35,6 +35,13 @@ TorchHost& torch_host() {
   return host;
 }
 
+std::optional<Target> cuda_of(const frontend::CallGraph& calls) {
+  for (const frontend::CallValueInfo& value : calls.values)
+    if (value.kind == frontend::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda)
+      return target_for(value.device);
+  return std::nullopt;
+}
+
 // calls: for dumps; null where there are none.
 driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options) {
   driver::Request request;
@@ -122,6 +129,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
+    calls.cuda = cuda_of(calls);
     impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);

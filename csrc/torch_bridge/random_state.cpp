@@ -1,23 +1,22 @@
 // cxxinductor::philox_state(int count, Device device) -> Tensor: what a fused random op needs of torch's generator.
 //
-// The generator advances as ATen's own kernel for `count` elements would advance it (calc_execution_policy and dropout_cuda,
-// torch 2.11: blocks of 256 threads, no more than are resident at once, four numbers a call).
+// The generator advances as ATen's own kernel for `count` elements would advance it: four numbers a call of each thread.
 #include <ATen/Context.h>
 #include <ATen/Tensor.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/tensor.h>
 #include <torch/library.h>
 
-#include <algorithm>
 #include <mutex>
 
+#include "ir/random_threads.h"
 #include "support/error.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
 
-constexpr int64_t block_threads = 256, numbers_of_call = 4;
+constexpr int64_t numbers_of_call = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -25,8 +24,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 at::Tensor philox_state(int64_t count, at::Device device) {
   if (!device.is_cuda()) throw_user_error("philox_state is for CUDA devices, found {}", device.str());
   const Target target = target_for({DeviceType::Cuda, device.has_index() ? device.index() : 0});
-  const int64_t resident = target.multiprocessors * (target.threads_per_multiprocessor / block_threads);
-  const int64_t threads = block_threads * std::max<int64_t>(1, std::min(resident, ceil_div(count, block_threads)));
+  const int64_t threads = random_threads(count, target);
   at::Generator generator = at::globalContext().defaultGenerator(device);
   int64_t seed = 0, offset = 0;
   {

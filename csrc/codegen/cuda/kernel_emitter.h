@@ -71,6 +71,7 @@ class CudaKernelEmitter {
   void emit_points(const plan::Segment& segment);
   // Declares x_ of `vars` (row-major) from a number; the last one is multiplied by `width`.
   void decode(std::string_view number, const std::vector<VarId>& vars, int width);
+  sym::Expr group_count(const std::vector<VarId>& vars, int width) const;
   std::string count_text(const std::vector<VarId>& vars, int width) const;
   bool whole_groups() const { return !kernel_.mapping.vector_tail || width_ == 1; }
 

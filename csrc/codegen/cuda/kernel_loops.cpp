@@ -83,14 +83,17 @@ void CudaKernelEmitter::emit_uniform_loads() {
   }
 }
 
-std::string CudaKernelEmitter::count_text(const std::vector<VarId>& vars, int width) const {
+sym::Expr CudaKernelEmitter::group_count(const std::vector<VarId>& vars, int width) const {
   sym::Expr count = 1;
   for (size_t d = 0; d < vars.size(); ++d) {
     const sym::Expr size = kernel_.region.vars[vars[d]].extent;
     count = count * (d + 1 == vars.size() ? sym::ceil_div(size, width) : size);
   }
-  count = sym::simplify(count, kernel_.facts);
-  return fmt::format("cxxi_uint({})", expression(count, false));
+  return sym::simplify(count, kernel_.facts);
+}
+
+std::string CudaKernelEmitter::count_text(const std::vector<VarId>& vars, int width) const {
+  return fmt::format("cxxi_uint({})", expression(group_count(vars, width), false));
 }
 
 void CudaKernelEmitter::decode(std::string_view number, const std::vector<VarId>& vars, int width) {
@@ -127,12 +130,14 @@ void CudaKernelEmitter::emit_pointwise() {
   for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
   if (!whole_groups()) body.count = "cxxi_lanes";
   const int unroll = mapping.unroll;
-  out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
+  // Whole blocks: one straight body, in which the compiler shares what the groups of a thread have in common.
+  const bool even = proven_multiple(group_count(mapping.space, width_), int64_t{mapping.block_threads} * unroll);
+  if (!even) out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
   const auto enter = [&] {
     const std::string block =
         unroll > 1 ? fmt::format("(cxxi_uint(blockIdx.x) * {} + u)", unroll) : "cxxi_uint(blockIdx.x)";
     out_.line("const cxxi_uint cxxi_number = {} * {} + threadIdx.x;", block, mapping.block_threads);
-    open("if (cxxi_number < cxxi_groups) {");
+    open(even ? "{" : "if (cxxi_number < cxxi_groups) {");
     decode("cxxi_number", mapping.space, width_);
     if (!body.count.empty())
       out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),

@@ -193,9 +193,14 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   while (mapping.vector_width > 1 && count.constant() / mapping.vector_width < few) mapping.vector_width /= 2;
   int64_t groups = ceil_of(count.constant(), mapping.vector_width);
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
+  // Random words keep the arithmetic units as busy as memory: shorter threads overlap the two better.
+  const bool draws = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
+    const auto* apply = stmt.as<loops::Apply>();
+    return apply && apply->op == ScalarOp::Philox;
+  });
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, 4);
+  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, draws ? 2 : 4);
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 
