@@ -58,7 +58,8 @@ int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& va
 
 // The whole kernel if it is small, else its first and last points; none when a row alone is too long.
 std::vector<plan::Kernel> parts_to_run(const plan::Kernel& kernel, const Symbols& symbols, InterpLimits limits) {
-  const int64_t row = points_of(kernel, kernel.mapping.row, symbols);
+  int64_t row = points_of(kernel, kernel.mapping.row, symbols);
+  if (kernel.mapping.walk.valid()) row *= extent(kernel, kernel.mapping.walk, symbols);
   int64_t points = row * points_of(kernel, kernel.mapping.space, symbols);
   if (points <= limits.points) return {kernel};
   if (row > std::max(limits.row_points, limits.points)) return {};

@@ -30,7 +30,7 @@ int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
       return ceil_div(groups, int64_t{mapping.block_threads} * mapping.unroll);
     }
     case plan::MappingKind::Rows:
-      return cpu ? space : ceil_div(space, mapping.rows_per_block);
+      return cpu || mapping.walk.valid() ? space : ceil_div(space, mapping.rows_per_block);
     case plan::MappingKind::Columns:
       return outer * ceil_div(last, mapping.columns_per_block);
     case plan::MappingKind::Tiles: {

@@ -346,6 +346,25 @@ CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
   state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
   cxxi_join_lanes<1, warps, Equal>(state);
 }
+// States that the Slots parts of a block, of Threads threads each, hold for the same elements: the first part ends with what
+// all of them joined, in the order of the parts. `shared_bytes` has room for one part's states and may be in use.
+template <int Threads, int Slots, class State, int Items, int W>
+CXXI_FN void cxxi_join_slots(State (&states)[Items][W], void* shared_bytes, unsigned int lane, unsigned int slot) {
+  State* shared = static_cast<State*>(shared_bytes);
+  for (int turn = Slots - 1; turn >= 0; --turn) {
+    __syncthreads();
+    if (int(slot) != turn) continue;
+#pragma unroll
+    for (int k = 0; k < Items; ++k) {
+#pragma unroll
+      for (int e = 0; e < W; ++e) {
+        State& place = shared[(k * W + e) * Threads + lane];
+        if (turn < Slots - 1) states[k][e].merge(place);
+        place = states[k][e];
+      }
+    }
+  }
+}
 // A strip of Groups groups of W columns, Threads threads a column. Every thread of the block takes part; `shared` may be in
 // use by an earlier call.
 template <int Threads, int Groups, int W, class State>

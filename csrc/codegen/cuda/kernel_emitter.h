@@ -4,7 +4,7 @@
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
 // kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, d<statement> a
-// row's value as a divisor, l<statement> a value in all lanes of a group, z<statement> random words of four lanes.
+// row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row, z<statement> random words of four lanes.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -50,13 +50,19 @@ class CudaKernelEmitter {
     loops::VarSet running;     // variables that the segment runs over
   };
 
-  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_columns.cpp).
+  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_walk.cpp, kernel_columns.cpp).
   void emit_signature();
   void emit_uniform_loads();
   void emit_pointwise();
   void emit_tiles();
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
   void emit_rows();
+  void emit_row_segments();
+  void emit_walk();
+  void declare_sums();
+  void emit_walked_loads(const std::vector<StmtId>& ahead, const std::string& array);
+  void emit_finish(const plan::Segment& segment);
+  std::vector<StmtId> loads_ahead() const;
   void emit_row_start();
   sym::Expr groups_of_row() const;
   bool shares_are_equal(const loops::Reduce& reduce) const;
@@ -115,6 +121,12 @@ class CudaKernelEmitter {
   bool is_wide(StmtId id) const { return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector; }
   bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
   bool resident(StmtId id) const { return kernel_.homes[id] == plan::Home::Resident; }
+  bool walks() const { return kernel_.mapping.walk.valid(); }
+  // A reduction over the walk: a state for each element of the thread's items.
+  bool is_across(StmtId id) const {
+    const auto* reduce = stmt(id).as<loops::Reduce>();
+    return reduce && walks() && reduce->over.contains(kernel_.mapping.walk);
+  }
   std::string variable(VarId v) const;
   std::string extent(VarId v) const;
   std::string integer(int64_t value) const;
@@ -137,6 +149,7 @@ class CudaKernelEmitter {
   bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
   bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
   std::set<uint32_t> uniform_;   // loads made once a kernel
+  std::set<uint32_t> ahead_;     // resident loads that were made while the row before was computed
   std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;    // loads that are read from a shared tile
   std::set<uint32_t> here_;      // statements of the current segment

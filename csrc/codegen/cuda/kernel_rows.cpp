@@ -19,13 +19,23 @@ std::set<uint32_t> segment_ids(const plan::Segment& segment) {
 }  // namespace
 
 void CudaKernelEmitter::emit_rows() {
+  if (walks()) {
+    emit_walk();
+    return;
+  }
   emit_row_start();
   declare_residents();
+  emit_row_segments();
+}
+
+void CudaKernelEmitter::emit_row_segments() {
   const plan::Mapping& mapping = kernel_.mapping;
   loops::VarSet space;
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
+  if (walks()) space |= loops::VarSet::of(mapping.walk);
   std::set<uint32_t> declared;
   for (const plan::Segment& segment : kernel_.segments) {
+    if (segment.kind == plan::Segment::Kind::Finish) continue;
     if (segment.kind == plan::Segment::Kind::Sweep) {
       emit_row_sweep(segment);
       continue;
@@ -84,7 +94,8 @@ bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
 void CudaKernelEmitter::declare_residents() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
     const StmtId id(i);
-    if (resident(id)) out_.line("{} w{}[{}] = {{}};", storage(id), i, kernel_.mapping.items_per_thread);
+    if (resident(id) && !is_across(id))
+      out_.line("{} w{}[{}] = {{}};", storage(id), i, kernel_.mapping.items_per_thread);
   }
 }
 
@@ -92,7 +103,7 @@ void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
   std::vector<StmtId> reduces;
   for (StmtId id : segment.stmts) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
-    if (!reduce) continue;
+    if (!reduce || is_across(id)) continue;
     reduces.push_back(id);
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{0} r{1} = {0}::start();", state, id.index());
@@ -157,7 +168,9 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   if (int64_t{items} * threads != groups.constant())
     guard += fmt::format("{}cxxi_number < {}u", guard.empty() ? "" : " && ", groups.constant());
 
-  const std::vector<StmtId> early = early_loads(segment.stmts);
+  std::vector<StmtId> early = early_loads(segment.stmts);
+  std::erase_if(early, [&](StmtId id) { return ahead_.count(id.index()) != 0; });
+  early_.insert(ahead_.begin(), ahead_.end());
   int words = 0;
   for (StmtId id : early) words += std::max(1, (has_lanes(stmt(id)) ? width_ : 1) * byte_size(stmt(id).dtype) / 4);
   const int batch = early.empty() || items == 1 ? 1 : std::clamp(kEarlyRegisters / std::max(words, 1), 1, items);
@@ -166,6 +179,7 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   body.lanes = width_ > 1;
   for (const auto* list : {&mapping.space, &mapping.row})
     for (VarId v : *list) body.running |= loops::VarSet::of(v);
+  if (walks()) body.running |= loops::VarSet::of(mapping.walk);
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "cxxi_position";
   body.item = items == 1 ? "[0]" : "[k]";
@@ -257,15 +271,18 @@ void CudaKernelEmitter::join_row(const std::vector<StmtId>& reduces) {
   const int threads = mapping.threads_per_row;
   if (reduces.empty()) return;
   const auto equal = [&](StmtId id) { return shares_are_equal(*stmt(id).as<loops::Reduce>()); };
+  const std::string turn = walks() ? "[cxxi_step & 1]" : "";
   if (threads > 32) {
     for (StmtId id : reduces) {
       const auto& reduce = *stmt(id).as<loops::Reduce>();
-      out_.line("__shared__ {} h{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
-                mapping.block_threads / 32);
-      out_.line("cxxi_share_row<{0}>(r{1}, h{1});", equal(id), id.index());
+      // Of a walk's rows two are under way: threads may write the next one's states before all have read this one's.
+      out_.line("__shared__ {} h{}{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
+                walks() ? "[2]" : "", mapping.block_threads / 32);
+      out_.line("cxxi_share_row<{0}>(r{1}, h{1}{2});", equal(id), id.index(), turn);
     }
     out_.line("__syncthreads();");
-    for (StmtId id : reduces) out_.line("cxxi_collect_row<{0}, {1}>(r{2}, h{2});", threads, equal(id), id.index());
+    for (StmtId id : reduces)
+      out_.line("cxxi_collect_row<{0}, {1}>(r{2}, h{2}{3});", threads, equal(id), id.index(), turn);
   } else if (threads > 1) {
     for (StmtId id : reduces) out_.line("cxxi_join_row<{}, {}>(r{});", threads, equal(id), id.index());
   }

@@ -184,7 +184,10 @@ void CudaKernelEmitter::bring_values(const std::vector<StmtId>& stmts, const Bod
     const StmtId id(index);
     if (has_lanes(stmt(id)) != of_lanes) continue;
     const std::string_view type = cuda_type(stmt(id).dtype);
-    if (resident(id)) {
+    if (is_across(id)) {
+      out_.line("const {} v{} = cxxi_cast<{}>(r{}{}[{}].result<0>());", type, index, type, index, body.item,
+                of_lanes ? "e" : "0");
+    } else if (resident(id)) {
       out_.line("const {} v{} = w{}{}{};", type, index, index, body.item, of_lanes ? ".get(e)" : "");
     } else if (of_lanes && kept_.count(index)) {
       out_.line("const {} v{} = w{}[e];", type, index, index);
@@ -224,7 +227,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
   for (StmtId id : stmts) {
     const Stmt& s = stmt(id);
     if (s.as<loops::Store>() && is_wide(id)) out_.line("{} g{} = {{}};", storage(id), id.index());
-    if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_)
+    if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_ && !is_across(id))
       out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
     if (draws_in_fours(id)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
   }
@@ -271,7 +274,7 @@ void CudaKernelEmitter::emit_lane_loop(const std::vector<StmtId>& stretch, const
     if (const auto* reduce = s.as<loops::Reduce>()) {
       const bool of_lanes = has_lanes(stmt(reduce->operand)) || (!columns_ && reduce->over.contains(vector_var_));
       if (!of_lanes) continue;
-      if (columns_) {
+      if (columns_ || is_across(id)) {
         emit_reduce(id, *reduce, body);
       } else {
         out_.line("q{}[e] = {};", id.index(), reduced_value(*reduce));
@@ -291,7 +294,7 @@ void CudaKernelEmitter::emit_after_lanes(const std::vector<StmtId>& stmts, const
   for (StmtId id : stmts) {
     const Stmt& s = stmt(id);
     if (const auto* reduce = s.as<loops::Reduce>()) {
-      if (columns_ && has_lanes(stmt(reduce->operand))) continue;  // updated lane by lane
+      if ((columns_ || is_across(id)) && has_lanes(stmt(reduce->operand))) continue;  // updated lane by lane
       emit_reduce(id, *reduce, body);
     } else if (const auto* store = s.as<loops::Store>(); store && is_wide(id)) {
       const std::string condition =
@@ -521,6 +524,10 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
   const std::string position = positions ? body.position : "0";
   const std::string value = reduced_value(reduce);
   std::string call;
+  if (is_across(id)) {
+    out_.line("r{}{}[{}].update({}, 0);", id.index(), body.item, has_lanes(stmt(reduce.operand)) ? "e" : "0", value);
+    return;
+  }
   if (columns_) {
     call = fmt::format("r{}[{}].update({}, {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
                        position);

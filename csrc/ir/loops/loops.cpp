@@ -92,6 +92,12 @@ VarSet reduced_vars(const Region& region) {
   return vars;
 }
 
+VarId walked_var(const Region& region) {
+  for (size_t v = 0; v < region.vars.size(); ++v)
+    if (region.vars[VarId(v)].walked) return VarId(v);
+  return {};
+}
+
 std::vector<Access> accesses(const Region& region) {
   std::vector<Access> found;
   for (size_t s = 0; s < region.body.size(); ++s) {

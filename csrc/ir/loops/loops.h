@@ -120,6 +120,9 @@ struct Stmt {
 struct Var {
   std::string name;  // "i", "j", "i0"; the symbol of that name stands for it in expressions
   sym::Expr extent;
+  // At most one variable of a region: its points are taken in turn by whoever computes the rest of a row, so that
+  // reductions over it alone may stand beside those over rows. Such results are only stored.
+  bool walked = false;
 };
 
 struct Region {
@@ -201,6 +204,7 @@ struct Program {
 std::vector<StmtId> operands(const Stmt& stmt);  // SSA operands, `%n` symbols of coordinates included, in order
 VarSet vars_of(const Region& region, sym::Expr e);  // variables that an expression mentions, through `%n` too
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over
+VarId walked_var(const Region& region);             // invalid: there is none
 sym::Expr statement_symbol(StmtId stmt);            // the symbol "%n" (spelled v_n inside sym)
 StmtId statement_of_symbol(std::string_view name);  // invalid when the name is no statement symbol
 struct Access {

@@ -61,10 +61,11 @@ class RegionParser {
  private:
   void parse_var() {
     TextCursor start = cursor_;
+    const bool walked = cursor_.accept("walked");
     std::string name = parse_symbol_name(cursor_, "a variable");
     if (region_.vars.size() == 32) start.fail("at most 32 variables");
     cursor_.expect("<");
-    builder_.var(name, parse_expr(cursor_, ",{"));
+    region_.vars[builder_.var(name, parse_expr(cursor_, ",{"))].walked = walked;
   }
 
   void parse_stmt() {

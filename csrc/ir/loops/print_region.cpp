@@ -16,7 +16,7 @@ class RegionPrinter {
       if (region_.device != how_.device) head += " on " + to_string(region_.device);
     }
     std::vector<std::string> vars;
-    for (const Var& var : region_.vars) vars.push_back(fmt::format("{} < {}", var.name, sym::to_string(var.extent)));
+    for (const Var& var : region_.vars) vars.push_back(fmt::format("{}{} < {}", var.walked ? "walked " : "", var.name, sym::to_string(var.extent)));
     if (!vars.empty()) head += fmt::format(" over {}", fmt::join(vars, ", "));
     writer_.line("{} {{", head);
     writer_.indent();

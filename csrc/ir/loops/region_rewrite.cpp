@@ -345,7 +345,7 @@ void number_variables(Region& region, const sym::Facts& facts) {
     std::string name = fmt::format("i{}", v);
     numbered = numbered && region.vars[VarId(v)].name == name;
     values[region.symbol(VarId(v))] = sym::Expr::symbol(name);
-    vars.push_back({std::move(name), region.vars[VarId(v)].extent});
+    vars.push_back({std::move(name), region.vars[VarId(v)].extent, region.vars[VarId(v)].walked});
   }
   if (!numbered) region = change_variables(region, vars, values, facts);
 }

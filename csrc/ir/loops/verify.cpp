@@ -10,7 +10,8 @@
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
 //  L9  Every buffer but an input is stored by exactly one step, before any step reads it; an input by at most one
-//  region. L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
+//  region. L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
+//  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
 //  dimension. L11 Each input buffer is one tensor input; outputs name buffers.
 #include "ir/loops/verify.h"
 

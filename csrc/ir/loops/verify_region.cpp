@@ -41,7 +41,9 @@ class RegionVerifier {
   void check_vars() {
     if (context_.named && !is_text_name(region_.name)) report("L2", "", "has a name that does not print");
     if (region_.vars.size() > 32) report("L1", "", "has {} variables, at most 32 are possible", region_.vars.size());
+    walked_ = walked_var(region_);
     for (const Var& var : region_.vars) {
+      if (var.walked && &var != &region_.vars[walked_]) report("L12", var.name, "is a second walked variable");
       if (!is_symbol_name(var.name) || statement_of_symbol(var.name).valid())
         report("L2", var.name, "is no name for a variable");
       if (!names_.insert(var.name).second) report("L2", var.name, "is the name of two variables");
@@ -104,6 +106,11 @@ class RegionVerifier {
   }
 
   void check_stmt(StmtId id) {
+    for (StmtId operand : operands(stmt(id))) {
+      const auto* reduce = stmt(operand).as<Reduce>();
+      if (reduce && walked_.valid() && reduce->over.contains(walked_) && !stmt(id).as<Store>())
+        report("L12", where(id), "computes with %{}, a reduction over the walked variable", operand.index());
+    }
     for (StmtId operand : operands(stmt(id)))
       if (stmt(operand).as<Store>() || stmt(operand).as<Check>()) {
         report("L1", where(id), "reads %{}, which has no value", operand.index());
@@ -159,6 +166,8 @@ class RegionVerifier {
       report("L8", where(id), "reduces over a variable that its operand does not vary over");
     if (row.order_matters && compute_type(operand.dtype) != operand.dtype)
       report("L4", where(id), "reduces {} with {}, which needs a compute type", to_string(operand.dtype), row.name);
+    if (walked_.valid() && reduce.over.contains(walked_) && reduce.over.count() > 1)
+      report("L12", where(id), "reduces over the walked variable and others");
     expect_dtype(id, result_dtype(reduce.reduction, operand.dtype, 0));
     expect_vars(id, operand.vars - reduce.over);
   }
@@ -210,6 +219,7 @@ class RegionVerifier {
 
   const Region& region_;
   const RegionContext& context_;
+  VarId walked_;
   std::unordered_set<std::string> names_;
   std::vector<std::string> messages_;
 };

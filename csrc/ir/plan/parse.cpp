@@ -102,6 +102,7 @@ class KernelParser {
     mapping.space = parse_vars();
     cursor_.expect("row");
     mapping.row = parse_vars();
+    if (cursor_.accept("walk")) mapping.walk = parse_var();
     for (const auto& [word, member] : mapping_numbers)
       if (cursor_.accept(word)) mapping.*member = parse_int(cursor_, word, 0, max_number);
     for (const auto& [word, member] : mapping_counts)
@@ -144,10 +145,7 @@ class KernelParser {
 
   void parse_segment() {
     Segment segment;
-    if (cursor_.accept("once"))
-      segment.kind = Segment::Kind::Once;
-    else
-      cursor_.expect("sweep");
+    segment.kind = parse_word(cursor_, segment_words, "a segment: once, sweep or finish");
     if (kernel_.segments.size() >= max_text_items) cursor_.fail("fewer segments");
     cursor_.expect("[");
     if (!cursor_.accept("]")) {

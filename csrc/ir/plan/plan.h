@@ -51,6 +51,10 @@ enum class MappingKind : uint8_t {
   //     lane + k * threads_per_row of the row (resident: k < items_per_thread, constant row length). Rows past the end
   //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
   //   CPU: unit = a row, grid_x = rows; Resident values lie in a per-thread array of the row's (constant) length.
+  //   walk, resident rows on throughput devices only: a block stays with one point of `space` and takes the points of the
+  //     walk in turn, rows_per_block at a time, t / threads_per_row being the first; each of them is a row. Reductions
+  //     over the walk give a value for each element of the row: every thread adds up those of its groups, and the
+  //     threads of a block that hold the same groups join at the end. grid_x = points of space
   Rows,
   // The last variable of `space` is the contiguous one in memory and `row` lies across it. A strip is columns_per_block
   // consecutive columns (values of the last space variable, the last strip may be cut) at one point of the outer space
@@ -72,8 +76,9 @@ enum class MappingKind : uint8_t {
 
 struct Mapping {
   MappingKind kind = MappingKind::Pointwise;
-  std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row
+  std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row, or is walk
   std::vector<VarId> row;    // outermost first; empty for Pointwise and Tiles
+  VarId walk;                // Rows: taken in turn by a block; mostly there is none
   int vector_width = 1;      // elements of a group, a power of two
   bool vector_tail = false;  // the vector variable's extent is not known to be a multiple of vector_width
   int unroll = 1;            // Pointwise: groups a thread; Rows looped, Columns: groups (points) in flight
@@ -102,7 +107,8 @@ enum class AccessKind : uint8_t {
 enum class Home : uint8_t {
   Local,     // consumed in the segment (and vector lane) that computes it
   Row,       // one value a row, in a register of every thread of the row: results of reduce and of Once statements
-  Resident,  // an array over the thread's items in the dtype of the statement (narrow types packed), across sweeps
+  Resident,  // an array over the thread's items in the dtype of the statement (narrow types packed), across sweeps;
+             // reductions over the walk too
 };
 
 struct Segment {
@@ -113,7 +119,9 @@ struct Segment {
   // A Pointwise or Tiles kernel has exactly one segment, a Sweep over the points of space. Stores, checks, reduces and
   // Resident statements are listed once; other statements again in each sweep that needs them. A segment's list is in
   // body order; every operand is listed earlier in the segment, or has Home::Row or Home::Resident in an earlier one.
-  enum class Kind : uint8_t { Once, Sweep };
+  // Finish, last and only with a walk: stores of the reductions over the walk, for each point of `row`, when the walk has
+  // ended. The other segments run for each point of the walk.
+  enum class Kind : uint8_t { Once, Sweep, Finish };
   Kind kind = Kind::Sweep;
   std::vector<StmtId> stmts;
 };

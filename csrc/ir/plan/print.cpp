@@ -33,7 +33,7 @@ class KernelPrinter {
     for (const Segment& segment : kernel_.segments) {
       std::vector<std::string> stmts;
       for (StmtId id : segment.stmts) stmts.push_back(fmt::format("%{}", id.index()));
-      writer_.line("{} [{}]", segment.kind == Segment::Kind::Once ? "once" : "sweep", fmt::join(stmts, ", "));
+      writer_.line("{} [{}]", word_of(segment_words, segment.kind), fmt::join(stmts, ", "));
     }
     writer_.dedent();
     writer_.line("}}");
@@ -52,6 +52,7 @@ class KernelPrinter {
     const Mapping defaults;
     std::string text = fmt::format("mapping {} space {} row {}", word_of(mapping_words, mapping.kind),
                                    var_list(mapping.space), var_list(mapping.row));
+    if (mapping.walk.valid()) text += " walk " + var_name(mapping.walk);
     for (const auto& [word, member] : mapping_numbers)
       if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
     for (const auto& [word, member] : mapping_counts)

@@ -29,6 +29,10 @@ inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"
 inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
                                              std::pair{std::string_view("resident"), &Mapping::resident}};
 
+inline constexpr std::array segment_words = {std::pair{std::string_view("once"), Segment::Kind::Once},
+                                             std::pair{std::string_view("sweep"), Segment::Kind::Sweep},
+                                             std::pair{std::string_view("finish"), Segment::Kind::Finish}};
+
 inline constexpr std::array access_words = {std::pair{std::string_view("vector"), AccessKind::Vector},
                                             std::pair{std::string_view("broadcast"), AccessKind::Broadcast},
                                             std::pair{std::string_view("strided"), AccessKind::Strided},

@@ -3,12 +3,13 @@
 //  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
 //  P2  A kernel's region is sound (L1 to L8) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
-//  P4  Every variable is in space or in row exactly once; a row only where the kind has one; numbers are positive and
-//      agree with one another; reductions are over row variables and give values that vary over space.
+//  P4  Every variable is in space or in row exactly once, or is the walk; a row only where the kind has one, a walk only
+//      with resident rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
+//      and give values that vary over space (and the walk), or are over the walk.
 //  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies
 //  over
 //      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are
-//      computed by one segment.
+//      computed by one segment. A reduction over the walk is read by stores alone, and those make up the finish segment.
 //  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident
 //  mappings
 //      have resident values.

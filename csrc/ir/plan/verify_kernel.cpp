@@ -62,6 +62,8 @@ class KernelVerifier {
         if (!region_.vars.contains(v)) report("P4", "the mapping names a variable that does not exist");
     if (kernel_.mapping.tile_var.valid() && !region_.vars.contains(kernel_.mapping.tile_var))
       report("P4", "the mapping's tile_var does not exist");
+    if (kernel_.mapping.walk.valid() && !region_.vars.contains(kernel_.mapping.walk))
+      report("P4", "the mapping's walk does not exist");
     for (const Segment& segment : kernel_.segments)
       for (StmtId id : segment.stmts)
         if (!region_.body.contains(id)) report("P5", "a segment lists a statement that does not exist");
@@ -100,8 +102,14 @@ class KernelVerifier {
     size_t listed = mapping.space.size() + mapping.row.size();
     for (VarId v : mapping.space) space |= VarSet::of(v);
     for (VarId v : mapping.row) row |= VarSet::of(v);
-    if ((space | row).count() != static_cast<int>(listed) || listed != region_.vars.size())
-      report("P4", "every variable is in space or in row exactly once");
+    if (mapping.walk.valid()) {
+      walk_ = VarSet::of(mapping.walk);
+      ++listed;
+      if (!mapping.resident || kernel_.device.type != DeviceType::Cuda)
+        report("P4", "only resident rows of a GPU are walked");
+    }
+    if ((space | row | walk_).count() != static_cast<int>(listed) || listed != region_.vars.size())
+      report("P4", "every variable is in space or in row exactly once, or is the walk");
     bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns;
     if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
     if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles))
@@ -110,11 +118,19 @@ class KernelVerifier {
       report("P4", "tile_var is a variable of space other than the last");
     if (mapping.resident && mapping.kind != MappingKind::Rows) report("P4", "only rows are resident");
     check_mapping_numbers();
-    space_ = space;
-    for (size_t s = 0; s < region_.body.size(); ++s)
-      if (const auto* reduce = region_.body[StmtId(s)].as<loops::Reduce>())
-        if (!reduce->over.subset_of(row) || !region_.body[StmtId(s)].vars.subset_of(space))
-          report("P4", "%{} reduces over other variables than the row's", s);
+    space_ = space | walk_;
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
+      if (!region_.body[StmtId(s)].as<loops::Reduce>()->over.subset_of(row) ||
+          !region_.body[StmtId(s)].vars.subset_of(space_))
+        report("P4", "%{} reduces over other variables than the row's", s);
+    }
+  }
+
+  // A reduction over the walk.
+  bool is_across(StmtId id) const {
+    const auto* reduce = region_.body[id].as<loops::Reduce>();
+    return reduce && kernel_.mapping.walk.valid() && reduce->over == walk_;
   }
 
   void check_mapping_numbers() {
@@ -149,6 +165,11 @@ class KernelVerifier {
         const loops::Stmt& stmt = region_.body[id];
         if (segment.kind == Segment::Kind::Once && !stmt.vars.subset_of(space_))
           report("P5", "%{} varies over the row and stands in a once segment", id.index());
+        const bool finishes = stmt.as<loops::Store>() && is_across(stmt.as<loops::Store>()->value);
+        if (finishes != (segment.kind == Segment::Kind::Finish))
+          report("P5", "%{} is a store of a reduction over the walk and stands outside of finish, or the reverse", id.index());
+        for (StmtId operand : operands(stmt))
+          if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the walk", id.index());
         if (segment.kind == Segment::Kind::Once && stmt.as<loops::Reduce>())
           report("P5", "the reduction %{} stands in a once segment", id.index());
         if (!here.empty() && id < *here.rbegin()) report("P5", "segment {} lists %{} out of order", g, id.index());
@@ -164,8 +185,8 @@ class KernelVerifier {
       StmtId id(s);
       if (computed[s] < 0) report("P5", "no segment computes %{}", s);
       Home home = kernel_.homes[id];
-      if (region_.body[id].as<loops::Reduce>() && home != Home::Row)
-        report("P6", "the reduction %{} does not live in a row", s);
+      if (region_.body[id].as<loops::Reduce>() && home != (is_across(id) ? Home::Resident : Home::Row))
+        report("P6", "the reduction %{} does not live in a row, or over the walk, with the thread's items", s);
       if (home == Home::Row && !region_.body[id].vars.subset_of(space_))
         report("P6", "%{} lives in a row and varies over it", s);
       if (home == Home::Resident && !kernel_.mapping.resident)
@@ -187,7 +208,8 @@ class KernelVerifier {
   const Kernel& kernel_;
   const loops::Region& region_;
   loops::RegionContext context_;
-  VarSet space_;
+  VarSet space_;  // what a row is a point of: the walk too
+  VarSet walk_;
   std::vector<std::string> messages_;
 };
 

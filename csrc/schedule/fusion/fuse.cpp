@@ -13,6 +13,7 @@
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
+#include "schedule/fusion/walk_rows.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
 
@@ -251,6 +252,7 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   inline_producers(dependencies, costs, options, Inlining::Early);
   fuser.merge_pairs();
   if (inline_producers(dependencies, costs, options, Inlining::Late)) fuser.merge_pairs();
+  walk_rows(dependencies, costs, target);
   split_reductions(dependencies, costs, target);
 
   const std::vector<StepId> order = dependencies.order();

@@ -89,13 +89,16 @@ Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted,
 
 class ReductionSplitter {
  public:
-  ReductionSplitter(Dependencies& dependencies, StepId step, const Pieces& pieces, bool columns)
+  // over: the reductions that fall into pieces; walk: pieces of one variable alone, taken row by row (walk_rows.h).
+  ReductionSplitter(Dependencies& dependencies, StepId step, VarSet over, const Pieces& pieces, bool columns, bool walk)
       : dependencies_(dependencies),
         step_(step),
         region_(*dependencies.region(step)),
         facts_(facts_of(region_)),
+        over_(over),
         pieces_(pieces),
-        columns_(columns) {}
+        columns_(columns),
+        walk_(walk) {}
 
   bool run() {
     const bool welford = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
@@ -114,6 +117,13 @@ class ReductionSplitter {
  private:
   const sym::Facts& symbol_facts() const { return dependencies_.program().facts; }
 
+  bool is_split(const Stmt& stmt) const {
+    const auto* reduce = stmt.as<loops::Reduce>();
+    return reduce && reduce->over == over_;
+  }
+  // Variables of the reductions that the pieces' results still have.
+  bool is_kept(VarId v) const { return !over_.contains(v) || (walk_ && v != pieces_.var); }
+
   // Statements of the first region: the reductions, what they need, effects at every element, and every check that can
   // be made there, since what it guards may be read there.
   void classify() {
@@ -121,8 +131,7 @@ class ReductionSplitter {
     in_pieces_.assign(region_.body.size(), false);
     for (size_t s = region_.body.size(); s-- > 0;) {
       const Stmt& stmt = region_.body[StmtId(s)];
-      if (stmt.as<loops::Reduce>() || (stmt.as<loops::Store>() && !(stmt.vars & facts_.reduced).empty()))
-        in_pieces_[s] = true;
+      if (is_split(stmt) || (stmt.as<loops::Store>() && !(stmt.vars & over_).empty())) in_pieces_[s] = true;
       if (stmt.as<loops::Check>() && !late[s]) in_pieces_[s] = true;
       if (!in_pieces_[s]) continue;
       for (StmtId operand : loops::operands(stmt)) in_pieces_[operand.index()] = true;
@@ -136,7 +145,7 @@ class ReductionSplitter {
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       const loops::Var& var = region_.vars[VarId(v)];
       pieces_region_.vars.push_back({var.name, VarId(v) == pieces_.var ? pieces_.outer : var.extent});
-      if (VarId(v) == pieces_.var) pieces_region_.vars.push_back({inner_name, pieces_.inner});
+      if (VarId(v) == pieces_.var) pieces_region_.vars.push_back({inner_name, pieces_.inner, walk_});
     }
     piece_symbol_ = region_.symbol(pieces_.var);
     position_ = piece_symbol_ * pieces_.inner + sym::Expr::symbol(inner_name);
@@ -153,10 +162,11 @@ class ReductionSplitter {
       const Stmt& stmt = region_.body[StmtId(s)];
       Stmt now = builder.renamed(stmt, renaming);
       if (mask_.valid()) guard(builder, stmt, now);
+      if (walk_ && is_split(stmt)) now.as<loops::Reduce>()->over = builder.vars_of_expr(sym::Expr::symbol(inner_name));
       StmtId id = builder.emit(std::move(now));
       builder.bind(StmtId(s), id, renaming);
       const auto* reduce = stmt.as<loops::Reduce>();
-      if (!reduce) continue;
+      if (!is_split(stmt)) continue;
       store_partial(builder, StmtId(s), id);
       if (reduce->reduction != Reduction::Welford) continue;
       store_partial(builder, StmtId(s), builder.emit({loops::Project{id, 1}, stmt.dtype, {}, stmt.origin}));
@@ -203,7 +213,7 @@ class ReductionSplitter {
     };
     if (columns_) add_dim(piece_symbol_, pieces_.outer);
     for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (!facts_.reduced.contains(VarId(v))) add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
+      if (is_kept(VarId(v))) add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
     if (!columns_) add_dim(piece_symbol_, pieces_.outer);
     buffer.strides.assign(buffer.sizes.size(), 1);
     for (size_t d = buffer.sizes.size() - 1; d-- > 0;) buffer.strides[d] = buffer.strides[d + 1] * buffer.sizes[d + 1];
@@ -229,7 +239,7 @@ class ReductionSplitter {
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       if (VarId(v) == pieces_.var)
         result.vars.push_back({region_.vars[VarId(v)].name, pieces_.outer});
-      else if (!facts_.reduced.contains(VarId(v)))
+      else if (is_kept(VarId(v)))
         result.vars.push_back(region_.vars[VarId(v)]);
     }
     BodyBuilder builder(result, symbol_facts());
@@ -247,7 +257,7 @@ class ReductionSplitter {
     for (size_t s = 0; s < region_.body.size(); ++s) {
       const Stmt& stmt = region_.body[StmtId(s)];
       const bool effect = stmt.as<loops::Store>() || stmt.as<loops::Check>();
-      if (effect && (stmt.vars & facts_.reduced).empty()) emit_with_operands(builder, StmtId(s), renaming);
+      if (effect && (stmt.vars & over_).empty()) emit_with_operands(builder, StmtId(s), renaming);
     }
     return result;
   }
@@ -258,7 +268,11 @@ class ReductionSplitter {
   }
   StmtId reduce_pieces(BodyBuilder& builder, Reduction reduction, StmtId operand) const {
     const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype, 0);
-    return builder.emit({loops::Reduce{reduction, operand, builder.vars_of_expr(piece_symbol_)}, dtype, {}, {}});
+    VarSet over;
+    for (size_t v = 0; v < region_.vars.size(); ++v)
+      if (over_.contains(VarId(v)) && (walk_ || VarId(v) == pieces_.var))
+        over |= builder.vars_of_expr(region_.symbol(VarId(v)));
+    return builder.emit({loops::Reduce{reduction, operand, over}, dtype, {}, {}});
   }
   StmtId apply(BodyBuilder& builder, ScalarOp op, std::vector<StmtId> operands, DType dtype) const {
     return builder.emit({loops::Apply{op, std::move(operands)}, dtype, {}, {}});
@@ -275,7 +289,7 @@ class ReductionSplitter {
     };
     sym::Expr piece_length = pieces_.inner;
     for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (facts_.reduced.contains(VarId(v)) && VarId(v) != pieces_.var)
+      if (over_.contains(VarId(v)) && VarId(v) != pieces_.var)
         piece_length = piece_length * region_.vars[VarId(v)].extent;
     StmtId piece_mean = load_partial(builder, p), piece_deviation = load_partial(builder, p + 1);
     StmtId sum = reduce_pieces(builder, Reduction::Sum, piece_mean);
@@ -302,8 +316,9 @@ class ReductionSplitter {
   StepId step_;
   const loops::Region region_;
   const RegionFacts facts_;
+  const VarSet over_;
   const Pieces pieces_;
-  const bool columns_;
+  const bool columns_, walk_;
   std::vector<bool> in_pieces_;
   loops::Region pieces_region_;
   sym::Expr piece_symbol_, position_;
@@ -318,6 +333,13 @@ class ReductionSplitter {
 
 }  // namespace
 
+void split_walk(Dependencies& dependencies, StepId step, VarSet over, VarId var, int64_t pieces) {
+  const sym::Expr extent = dependencies.region(step)->vars[var].extent;
+  CXXI_CHECK(extent.is_constant() && extent.constant() % pieces == 0, "{} rows in {} pieces", sym::to_string(extent), pieces);
+  const Pieces parts{var, pieces, extent.constant() / pieces, true};
+  ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*walk=*/true).run();
+}
+
 void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target) {
   for (StepId step : dependencies.order()) {
     const loops::Region* region = dependencies.region(step);
@@ -330,7 +352,8 @@ void split_reductions(Dependencies& dependencies, const FusionCosts& costs, cons
       if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
     if (!uniform) continue;
     const Pieces pieces = choose_pieces(*region, reduced, wanted, dependencies.program().facts);
-    ReductionSplitter(dependencies, step, pieces, reduces_across_columns(dependencies.program(), *region)).run();
+    const bool columns = reduces_across_columns(dependencies.program(), *region);
+    ReductionSplitter(dependencies, step, reduced, pieces, columns, /*walk=*/false).run();
   }
 }
 

@@ -21,11 +21,18 @@ VarSet set_of(const std::vector<VarId>& vars) {
   return set;
 }
 
+// Reductions over the walk, by statement; asked before variables change.
+std::vector<bool> reductions_across(const FlatRegion& flat) {
+  std::vector<bool> across;
+  for (size_t s = 0; s < flat.region.body.size(); ++s) across.push_back(flat.is_across(StmtId(s)));
+  return across;
+}
+
 // Makes `vars` of every statement, and `over` of every Reduce, what its expressions and operands say.
-void infer_vars(FlatRegion& flat) {
+void infer_vars(FlatRegion& flat, const std::vector<bool>& across) {
   loops::Region& region = flat.region;
-  VarSet row = flat.row_set();
-  for (Stmt& stmt : region.body) {
+  for (size_t s = 0; s < region.body.size(); ++s) {
+    Stmt& stmt = region.body[StmtId(s)];
     VarSet vars;
     auto add = [&](StmtId id) {
       if (id.valid()) vars |= region.body[id].vars;
@@ -36,8 +43,8 @@ void infer_vars(FlatRegion& flat) {
       return e;
     });
     if (auto* reduce = stmt.as<loops::Reduce>()) {
-      reduce->over = row;
-      vars = vars - row;
+      reduce->over = across[s] ? VarSet::of(flat.walk) : flat.row_set();
+      vars = vars - reduce->over;
     }
     stmt.vars = vars;
   }
@@ -70,8 +77,10 @@ void drop_unit_variables(FlatRegion& flat) {
     }
   };
   keep(flat.space, space, false);
+  VarId walk;
+  if (flat.walk.valid()) walk = vars.push_back(flat.region.vars[flat.walk]);
   keep(flat.row, row, true);
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), gone);
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk, gone);
 }
 
 void flatten_accesses(loops::Region& region, const loops::Program& program, const sym::Facts& facts) {
@@ -96,6 +105,16 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
 }  // namespace
 
 VarSet FlatRegion::row_set() const { return set_of(row); }
+
+bool FlatRegion::is_across(StmtId id) const {
+  const auto* reduce = region.body[id].as<loops::Reduce>();
+  return reduce && walk.valid() && reduce->over == VarSet::of(walk);
+}
+
+bool FlatRegion::is_finishing(StmtId id) const {
+  const auto* store = region.body[id].as<loops::Store>();
+  return store && is_across(store->value);
+}
 
 bool FlatRegion::is_row_varying(const Stmt& stmt) const {
   return stmt.as<loops::Reduce>() || !(stmt.vars & row_set()).empty();
@@ -127,34 +146,39 @@ Expr points(const FlatRegion& flat, const std::vector<VarId>& vars) {
 }
 
 void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space,
-                       std::vector<VarId> row, const sym::Substitution& replacements) {
+                       std::vector<VarId> row, VarId walk, const sym::Substitution& replacements) {
+  const std::vector<bool> across = reductions_across(flat);
   flat.region.vars = std::move(vars);
   flat.space = std::move(space);
   flat.row = std::move(row);
+  flat.walk = walk;
   infer_facts(flat);
   for (Stmt& stmt : flat.region.body)
     rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.facts); });
-  infer_vars(flat);
+  infer_vars(flat, across);
 }
 
 FlatRegion flatten(const loops::Program& program, const loops::Region& region) {
   FlatRegion flat;
   flat.region = region;
   flat.program_facts = program.facts;
-  VarSet reduced = reduced_vars(region);
+  flat.walk = loops::walked_var(region);
+  VarSet walk = flat.walk.valid() ? VarSet::of(flat.walk) : VarSet();
+  VarSet row = reduced_vars(region) - walk;
   for (const Stmt& stmt : region.body)
     if (const auto* reduce = stmt.as<loops::Reduce>())
-      CXXI_CHECK(reduce->over == reduced, "region {} reduces over different variables", region.name);
+      CXXI_CHECK(reduce->over == row || reduce->over == walk, "region {} reduces over different variables", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) {
-    flat.region.vars[VarId(v)].extent = simplify(region.vars[VarId(v)].extent, program.facts);
-    (reduced.contains(VarId(v)) ? flat.row : flat.space).push_back(VarId(v));
+    flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, program.facts)};
+    if (VarId(v) == flat.walk) continue;
+    (row.contains(VarId(v)) ? flat.row : flat.space).push_back(VarId(v));
   }
   infer_facts(flat);
   flatten_accesses(flat.region, program, flat.facts);
   drop_dead(flat.region);
   drop_unit_variables(flat);
   merge_equal(flat.region);
-  infer_vars(flat);
+  infer_vars(flat, reductions_across(flat));
   return flat;
 }
 

@@ -1,7 +1,7 @@
 // A region in the form that mapping works on: accesses are element offsets, variables are split into space and row.
 //
 // Invariants: Loads and Stores have one coordinate, the offset from the buffer's base in elements. Every Reduce runs
-// over exactly the variables of `row`. No statement is dead, no two pure statements are equal. `vars` of statements is
+// over exactly the variables of `row`, or over `walk`, and is read by stores alone then. No statement is dead, no two pure statements are equal. `vars` of statements is
 // tight: a variable is in it only if an offset, an index expression or an operand mentions it.
 #pragma once
 
@@ -16,10 +16,13 @@ namespace cxxinductor::schedule {
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
   std::vector<loops::VarId> space, row;  // outermost first
+  loops::VarId walk;  // with it, a row is a point of space and walk
   sym::Facts program_facts;
   sym::Facts facts;  // program_facts and the variables' ranges
 
   loops::VarSet row_set() const;
+  bool is_across(loops::StmtId id) const;     // a reduction over the walk
+  bool is_finishing(loops::StmtId id) const;  // the store of one
   bool is_row_varying(const loops::Stmt& stmt) const;  // executed for each point of the row: a Reduce always is
   sym::Expr extent(loops::VarId v) const { return region.vars[v].extent; }
 };
@@ -29,7 +32,7 @@ FlatRegion flatten(const loops::Program& program, const loops::Region& region);
 
 // Replaces the variables; `replacements` gives the old ones in terms of the new. Facts and `vars` follow.
 void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space,
-                       std::vector<loops::VarId> row, const sym::Substitution& replacements);
+                       std::vector<loops::VarId> row, loops::VarId walk, const sym::Substitution& replacements);
 
 // Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
 // The row order of a reduction that counts positions stays.

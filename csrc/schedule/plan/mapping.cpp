@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "schedule/plan/access.h"
+#include "schedule/plan/walk.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -33,13 +34,6 @@ int count_loads(const FlatRegion& flat, VarId v) {
   return static_cast<int>(
       std::count_if(flat.region.body.begin(), flat.region.body.end(),
                     [v](const Stmt& stmt) { return stmt.as<loops::Load>() && v.valid() && stmt.vars.contains(v); }));
-}
-
-// Groups in all runs over `vars`.
-Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
-  if (vars.empty()) return 1;
-  std::vector<VarId> outer(vars.begin(), vars.end() - 1);
-  return simplify(points(flat, outer) * ceil_div(flat.extent(vars.back()), vector_width), flat.facts);
 }
 
 // ---- Kind -------------------------------------------------------------------------------------------------------
@@ -230,6 +224,7 @@ MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Ma
     map_columns(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
   }
+  if (flat.walk.valid()) return map_walk(flat, target, std::move(mapping));
   // Where registers are too few for expensive values, computing those again is still cheaper than reading the row
   // again.
   for (bool expensive : {true, false}) {
@@ -284,11 +279,21 @@ MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
 
 }  // namespace
 
+Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
+  if (vars.empty()) return 1;
+  std::vector<VarId> outer(vars.begin(), vars.end() - 1);
+  return simplify(points(flat, outer) * ceil_div(flat.extent(vars.back()), vector_width), flat.facts);
+}
+
 MappedRegion map_region(const FlatRegion& flat, const Target& target) {
   Mapping mapping;
   mapping.space = flat.space;
   mapping.row = flat.row;
-  if (!flat.row.empty()) mapping.kind = lies_across(flat) ? MappingKind::Columns : MappingKind::Rows;
+  mapping.walk = flat.walk;
+  if (flat.walk.valid())
+    mapping.kind = MappingKind::Rows;
+  else if (!flat.row.empty())
+    mapping.kind = lies_across(flat) ? MappingKind::Columns : MappingKind::Rows;
   mapping.vector_width = choose_vector_width(flat, vector_variable(mapping), target);
   MappedRegion mapped = is_throughput_device(target) ? map_for_throughput(flat, target, std::move(mapping))
                                                      : map_for_cores(flat, std::move(mapping));
@@ -307,7 +312,7 @@ Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& tar
                         : ceil_div(points(flat, mapping.space), mapping.chunk);
       break;
     case MappingKind::Rows:
-      grid = ceil_div(points(flat, mapping.space), throughput ? mapping.rows_per_block : 1);
+      grid = ceil_div(points(flat, mapping.space), throughput && !mapping.walk.valid() ? mapping.rows_per_block : 1);
       break;
     case MappingKind::Columns:
       grid = group_count(flat, mapping.space, mapping.columns_per_block);

@@ -17,6 +17,9 @@ struct MappedRegion {
 // flat: ordered, merged and named.
 MappedRegion map_region(const FlatRegion& flat, const Target& target);
 
+// Groups in all runs over `vars`.
+sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& vars, int vector_width);
+
 // Launch::grid_x, see plan::MappingKind.
 sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 

@@ -20,7 +20,7 @@ struct Equal {
     return a.op == b.op && a.operands == b.operands;
   }
   bool operator()(const loops::Reduce& a, const loops::Reduce& b) const {
-    return a.reduction == b.reduction && a.operand == b.operand;
+    return a.reduction == b.reduction && a.operand == b.operand && a.over == b.over;
   }
   bool operator()(const loops::Project& a, const loops::Project& b) const {
     return a.of == b.of && a.result == b.result;

@@ -32,6 +32,7 @@ class Levels {
     sweeps_ = 1;
     for (size_t s = 0; s < region.body.size(); ++s) {
       const Stmt& stmt = region.body[StmtId(s)];
+      if (flat_.is_finishing(StmtId(s))) continue;  // after all sweeps of all rows
       int level = at_least_[s];
       for (StmtId operand : operands(stmt)) {
         int past_reduce = region.body[operand].as<loops::Reduce>() ? 1 : 0;
@@ -71,7 +72,7 @@ class Levels {
     first_.assign(region.body.size(), sweeps_);
     for (size_t s = region.body.size(); s-- > 0;) {
       const Stmt& stmt = region.body[StmtId(s)];
-      if (!flat_.is_row_varying(stmt)) continue;
+      if (!flat_.is_row_varying(stmt) || flat_.is_finishing(StmtId(s))) continue;
       bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>();
       if (acts) first_[s] = level_[s];
       for (StmtId operand : operands(stmt)) first_[operand.index()] = std::min(first_[operand.index()], first_[s]);
@@ -90,7 +91,7 @@ std::vector<StmtId> list_sweep(const FlatRegion& flat, const Levels& levels, con
   std::vector<bool> listed(region.body.size());
   for (size_t s = region.body.size(); s-- > 0;) {
     const Stmt& stmt = region.body[StmtId(s)];
-    if (!flat.is_row_varying(stmt)) continue;
+    if (!flat.is_row_varying(stmt) || flat.is_finishing(StmtId(s))) continue;
     bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>() || resident[s];
     if (acts && levels.first()[s] == k) listed[s] = true;
     if (!listed[s]) continue;
@@ -124,6 +125,10 @@ std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels,
     add(Segment::Kind::Sweep, list_sweep(flat, levels, resident, k));
   }
   add(Segment::Kind::Once, list_once(flat, levels, levels.sweeps()));
+  std::vector<StmtId> finishing;
+  for (size_t s = 0; s < flat.region.body.size(); ++s)
+    if (flat.is_finishing(StmtId(s))) finishing.push_back(StmtId(s));
+  add(Segment::Kind::Finish, std::move(finishing));
   return segments;
 }
 
@@ -181,7 +186,7 @@ Schedule schedule_sweeps(const FlatRegion& flat, const Levels& levels, const std
     const Stmt& stmt = flat.region.body[StmtId(s)];
     bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>();
     if (is_value && (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>())) schedule.homes[StmtId(s)] = Home::Row;
-    if (resident[s]) schedule.homes[StmtId(s)] = Home::Resident;
+    if (resident[s] || flat.is_across(StmtId(s))) schedule.homes[StmtId(s)] = Home::Resident;
   }
   return schedule;
 }

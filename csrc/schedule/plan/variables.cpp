@@ -159,9 +159,11 @@ bool try_merge(FlatRegion& flat, VarId outer, VarId inner) {
     }
   };
   keep(flat.space, space);
+  VarId walk;
+  if (flat.walk.valid()) walk = vars.push_back(flat.region.vars[flat.walk]);
   keep(flat.row, row);
   flat.region.body = std::move(region.body);
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), {});
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk, {});
   return true;
 }
 
@@ -232,7 +234,7 @@ void flatten_stores(FlatRegion& flat, const Target& target) {
     if (v == outer) var = {name, simplify(var.extent * row, flat.program_facts)};
     space.push_back(vars.push_back(std::move(var)));
   }
-  replace_variables(flat, std::move(vars), std::move(space), {}, replacements);
+  replace_variables(flat, std::move(vars), std::move(space), {}, {}, replacements);
 }
 
 void name_variables(FlatRegion& flat) {
@@ -262,8 +264,10 @@ void name_variables(FlatRegion& flat) {
     }
   };
   add(flat.space, space, 'i');
+  std::vector<VarId> walk;
+  if (flat.walk.valid()) add({flat.walk}, walk, 'w');
   add(flat.row, row, 'r');
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), names);
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk.empty() ? VarId() : walk.front(), names);
 }
 
 }  // namespace cxxinductor::schedule

@@ -1,0 +1,149 @@
+// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way and sums
+// across rows in registers, which the threads of a block join when the walk has ended.
+#include <algorithm>
+
+#include "codegen/cuda/kernel_emitter.h"
+#include "support/error.h"
+
+namespace cxxinductor::codegen {
+
+void CudaKernelEmitter::emit_walk() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block;
+  const sym::Expr length = sym::simplify(kernel_.region.vars[mapping.walk].extent, kernel_.facts);
+  CXXI_CHECK(length.is_constant() && mapping.block_threads == threads * rows, "{}: a walk of {} rows by {} threads",
+             kernel_.name, sym::to_string(length), mapping.block_threads);
+  const int64_t steps = (length.constant() + rows - 1) / rows;
+  dead_rows_ = length.constant() % rows != 0;
+  out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {0}, cxxi_slot = threadIdx.x / {0};", threads);
+  out_.line("const cxxi_uint cxxi_part = cxxi_uint(blockIdx.x);");
+  decode("cxxi_part", mapping.space, 1);
+  declare_residents();
+  declare_sums();
+  const std::vector<StmtId> ahead = loads_ahead();
+  for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
+  const std::string walk = variable(mapping.walk);
+  const auto enter = [&](std::string_view step) {
+    out_.line("const cxxi_index {} = cxxi_index({}) * {} + cxxi_index(cxxi_slot);", walk, step, rows);
+  };
+  if (!ahead.empty()) {
+    open("{");
+    enter("0");
+    open(dead_rows_ ? fmt::format("if ({} < {}) {{", walk, length.constant()) : "{");
+    emit_walked_loads(ahead, "n");
+    close();
+    close();
+  }
+  out_.line("#pragma unroll 1");
+  open(fmt::format("for (int cxxi_step = 0; cxxi_step < {}; ++cxxi_step) {{", steps));
+  if (!ahead.empty()) {
+    for (StmtId id : ahead) {
+      out_.line("#pragma unroll");
+      out_.line("for (int k = 0; k < {0}; ++k) w{1}[k] = n{1}[k];", mapping.items_per_thread, id.index());
+    }
+    open("{");
+    enter("cxxi_step + 1");
+    open(fmt::format("if ({} < {}) {{", walk, length.constant()));
+    emit_walked_loads(ahead, "n");
+    close();
+    close();
+  }
+  enter("cxxi_step");
+  if (dead_rows_) out_.line("const bool cxxi_live = {} < {};", walk, length.constant());
+  for (StmtId id : ahead) ahead_.insert(id.index());
+  emit_row_segments();
+  ahead_.clear();
+  close();
+  for (const plan::Segment& segment : kernel_.segments)
+    if (segment.kind == plan::Segment::Kind::Finish) emit_finish(segment);
+}
+
+void CudaKernelEmitter::declare_sums() {
+  for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
+    if (!is_across(StmtId(i))) continue;
+    const auto& reduce = *stmt(StmtId(i)).as<loops::Reduce>();
+    const std::string state = cuda_state(reduce.reduction, stmt(reduce.operand).dtype);
+    const int items = kernel_.mapping.items_per_thread;
+    out_.line("{} r{}[{}][{}];", state, i, items, width_);
+    out_.line("#pragma unroll");
+    out_.line("for (int k = 0; k < {}; ++k) {{", items);
+    out_.line("  #pragma unroll");
+    out_.line("  for (int e = 0; e < {}; ++e) r{}[k][e] = {}::start();", width_, i, state);
+    out_.line("}}");
+  }
+}
+
+// Resident loads of the row itself that need nothing but the row's number.
+std::vector<plan::StmtId> CudaKernelEmitter::loads_ahead() const {
+  std::vector<StmtId> found;
+  for (const plan::Segment& segment : kernel_.segments) {
+    if (segment.kind != plan::Segment::Kind::Sweep) continue;
+    for (StmtId id : early_loads(segment.stmts))
+      if (resident(id) && stmt(id).vars.contains(kernel_.mapping.walk)) found.push_back(id);
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead, const std::string& array) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int items = mapping.items_per_thread;
+  const int64_t groups = groups_of_row().constant();
+  out_.line("#pragma unroll");
+  open(fmt::format("for (int k = 0; k < {}; ++k) {{", items));
+  out_.line("const cxxi_uint cxxi_number = cxxi_lane + k * {};", mapping.threads_per_row);
+  open(groups == int64_t{items} * mapping.threads_per_row ? "{" : fmt::format("if (cxxi_number < {}u) {{", groups));
+  decode("cxxi_number", mapping.row, width_);
+  Body body;
+  body.lanes = width_ > 1;
+  if (!whole_groups()) {
+    body.count = "cxxi_lanes";
+    out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
+              integer(width_));
+  }
+  for (StmtId id : ahead) {
+    const auto& load = *stmt(id).as<loops::Load>();
+    const std::string to = fmt::format("{}{}[k]", array, id.index());
+    if (is_wide(id)) {
+      out_.line("{} = {};", to, wide_load(id, load, body));
+    } else if (has_lanes(stmt(id))) {
+      out_.line("#pragma unroll");
+      out_.line("for (int e = 0; e < {}; ++e) {}.set(e, {});", width_, to, scalar_load(id, load, body, true));
+    } else {
+      out_.line("{} = {};", to, scalar_load(id, load, body, false));
+    }
+  }
+  close();
+  close();
+}
+
+void CudaKernelEmitter::emit_finish(const plan::Segment& segment) {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block, items = mapping.items_per_thread;
+  int64_t shared = 0;
+  for (size_t i = 0; i < kernel_.region.body.size(); ++i)
+    if (is_across(StmtId(i))) shared = std::max<int64_t>(shared, byte_size(stmt(StmtId(i)).dtype));
+  if (rows > 1) {
+    out_.line("__shared__ uint4 cxxi_shared[{}];", (shared * items * threads * width_ + 15) / 16);
+    for (size_t i = 0; i < kernel_.region.body.size(); ++i)
+      if (is_across(StmtId(i)))
+        out_.line("cxxi_join_slots<{}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, i);
+  }
+  Body body;
+  body.lanes = width_ > 1;
+  for (VarId v : mapping.row) body.running |= loops::VarSet::of(v);
+  if (!whole_groups()) body.count = "cxxi_lanes";
+  body.item = "[k]";
+  if (rows > 1) open("if (cxxi_slot == 0) {");
+  out_.line("#pragma unroll");
+  open(fmt::format("for (int k = 0; k < {}; ++k) {{", items));
+  out_.line("const cxxi_uint cxxi_number = cxxi_lane + k * {};", threads);
+  open(fmt::format("if (cxxi_number < {}u) {{", groups_of_row().constant()));
+  emit_item(segment, {}, false, body);
+  close();
+  close();
+  if (rows > 1) close();
+}
+
+}  // namespace cxxinductor::codegen
