@@ -293,6 +293,62 @@ TEST_CASE("a maximum and its sum of exponentials in one sweep over a row that fi
   check_equal(expected, run_on(cuda, inputs), 1e-5);
 }
 
+TEST_CASE("rows that are walked: values of each row, and sums across the rows of a part", "[cuda]") {
+  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step.
+  struct Shape {
+    int parts, rows, columns;
+    const char* dtype;
+  };
+  for (const Shape& shape : {Shape{3, 20, 1024, "bf16"}, Shape{2, 17, 768, "bf16"}, Shape{2, 5, 4096, "bf16"},
+                             Shape{1, 40, 72, "bf16"}, Shape{2, 16, 520, "f32"}}) {
+    const auto text = [&](bool walked) {
+      const std::string sizes = fmt::format("{}, {}, {}", shape.parts, shape.rows, shape.columns);
+      const std::string head = fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]) {{
+        output @y: {0}[{1}]
+        output @t: f32[{3}, {4}]
+        output @a: f32[{3}, {2}]
+        output @b: f32[{3}, {2}])", shape.dtype, sizes, shape.columns, shape.parts, shape.rows);
+      const std::string space = fmt::format("b < {}, {}j < {}, c < {}", shape.parts, walked ? "walked " : "", shape.rows, shape.columns);
+      const std::string loads = R"(
+          %x0 = load @x[b, j, c]
+          %x = cast<f32>(%x0)
+          %g0 = load @g[b, j, c]
+          %g = cast<f32>(%g0)
+          %m = load @m[b, j]
+          %h = sub(%x, %m))";
+      const std::string along = fmt::format(R"(
+          %w0 = load @w[c]
+          %w = cast<f32>(%w0)
+          %p = mul(%g, %w)
+          %s = reduce<sum>(%p) over c
+          %q = mul(%p, %h)
+          %z = reduce<sum>(%q) over c
+          %d = sub(%p, %s)
+          %e = mul(%d, %z)
+          %y = cast<{}>(%e)
+          store @t[b, j] = %z
+          store @y[b, j, c] = %y)", shape.dtype);
+      const std::string across = R"(
+          %u = mul(%g, %h)
+          %a = reduce<sum>(%u) over j
+          %b = reduce<sum>(%g) over j
+          store @a[b, c] = %a
+          store @b[b, c] = %b)";
+      const std::string body = walked ? fmt::format("region @n over {} {{{}{}{}\n}}", space, loads, along, across)
+                                      : fmt::format("region @n over {0} {{{1}{2}\n}}\nregion @k over {0} {{{1}{3}\n}}", space, loads, along, across);
+      return head + "\n" + body + "\nreturn @y, @t, @a, @b\n}";
+    };
+    CpuProgram cpu(on_device(text(false), "cpu"));
+    for (const Variant variant : {kVector32, kScalar32}) {
+      CudaProgram cuda(on_device(text(true), "cuda:0"), variant);
+      REQUIRE(cuda.kernel().mapping.walk.valid());
+      INFO(cuda.source().substr(cuda.source().find("typedef")));
+      const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
+      check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 2e-2);
+    }
+  }
+}
+
 TEST_CASE("an index out of bounds is reported and nothing is touched", "[cuda]") {
   CudaProgram program(on_device(programs::embedding, "cuda:0"));
   const Numbers table = some_values(50 * 64, 1);

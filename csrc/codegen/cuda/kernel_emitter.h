@@ -60,9 +60,10 @@ class CudaKernelEmitter {
   void emit_row_segments();
   void emit_walk();
   void declare_sums();
-  void emit_walked_loads(const std::vector<StmtId>& ahead, const std::string& array);
+  void emit_walked_loads(const std::vector<StmtId>& ahead);
   void emit_finish(const plan::Segment& segment);
   std::vector<StmtId> loads_ahead() const;
+  std::vector<StmtId> row_loads_ahead() const;
   void emit_row_start();
   sym::Expr groups_of_row() const;
   bool shares_are_equal(const loops::Reduce& reduce) const;
@@ -148,7 +149,7 @@ class CudaKernelEmitter {
   bool marked_ = false;          // a #line is in force
   bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
   bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
-  std::set<uint32_t> uniform_;   // loads made once a kernel
+  std::set<uint32_t> made_;      // loads made once a kernel, or ahead of a walk's row, under their own names
   std::set<uint32_t> ahead_;     // resident loads that were made while the row before was computed
   std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;    // loads that are read from a shared tile

@@ -77,7 +77,7 @@ void CudaKernelEmitter::emit_uniform_loads() {
     for (StmtId operand : draw->operands) {
       const auto* load = stmt(operand).as<loops::Load>();
       const bool same = load && !load->mask.valid() && stmt(operand).vars.empty() && kernel_.offsets[operand].is_constant();
-      if (!same || kernel_.params[load->buffer.index()].written || !uniform_.insert(operand.index()).second) continue;
+      if (!same || kernel_.params[load->buffer.index()].written || !made_.insert(operand.index()).second) continue;
       out_.line("const long long v{} = cxxi_uniform(*({}));", operand.index(), address(operand, false));
     }
   }

@@ -145,7 +145,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::early_loads(const std::vector<StmtI
   std::vector<StmtId> loads;
   for (StmtId id : stmts) {
     const auto* load = stmt(id).as<loops::Load>();
-    if (!load || load->mask.valid() || is_staged(id) || uniform_.count(id.index())) continue;
+    if (!load || load->mask.valid() || is_staged(id) || made_.count(id.index())) continue;
     const auto& symbols = kernel_.offsets[id].free_symbols();
     const bool direct = std::none_of(symbols.begin(), symbols.end(), [](sym::Expr symbol) {
       return loops::statement_of_symbol(symbol.name()).valid();
@@ -339,7 +339,7 @@ void CudaKernelEmitter::assign(StmtId id, const std::string& value) {
 void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   const Stmt& s = stmt(id);
   const bool lane = has_lanes(s);
-  if (uniform_.count(id.index())) return;
+  if (made_.count(id.index())) return;
   if (const auto* load = s.as<loops::Load>()) {
     emit_load(id, *load, body);
     return;

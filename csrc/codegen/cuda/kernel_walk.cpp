@@ -20,23 +20,31 @@ void CudaKernelEmitter::emit_walk() {
   decode("cxxi_part", mapping.space, 1);
   declare_residents();
   declare_sums();
-  const std::vector<StmtId> ahead = loads_ahead();
+  const std::vector<StmtId> ahead = loads_ahead(), of_row = row_loads_ahead();
   for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
+  for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
+  const auto load_row = [&] {
+    for (StmtId id : of_row)
+      out_.line("n{} = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), Body{}, false));
+    if (!ahead.empty()) emit_walked_loads(ahead);
+  };
   const std::string walk = variable(mapping.walk);
   const auto enter = [&](std::string_view step) {
     out_.line("const cxxi_index {} = cxxi_index({}) * {} + cxxi_index(cxxi_slot);", walk, step, rows);
   };
-  if (!ahead.empty()) {
+  const bool any_ahead = !ahead.empty() || !of_row.empty();
+  if (any_ahead) {
     open("{");
     enter("0");
     open(dead_rows_ ? fmt::format("if ({} < {}) {{", walk, length.constant()) : "{");
-    emit_walked_loads(ahead, "n");
+    load_row();
     close();
     close();
   }
   out_.line("#pragma unroll 1");
   open(fmt::format("for (int cxxi_step = 0; cxxi_step < {}; ++cxxi_step) {{", steps));
-  if (!ahead.empty()) {
+  if (any_ahead) {
+    for (StmtId id : of_row) out_.line("const {} v{} = n{};", cuda_type(stmt(id).dtype), id.index(), id.index());
     for (StmtId id : ahead) {
       out_.line("#pragma unroll");
       out_.line("for (int k = 0; k < {0}; ++k) w{1}[k] = n{1}[k];", mapping.items_per_thread, id.index());
@@ -44,13 +52,14 @@ void CudaKernelEmitter::emit_walk() {
     open("{");
     enter("cxxi_step + 1");
     open(fmt::format("if ({} < {}) {{", walk, length.constant()));
-    emit_walked_loads(ahead, "n");
+    load_row();
     close();
     close();
   }
   enter("cxxi_step");
   if (dead_rows_) out_.line("const bool cxxi_live = {} < {};", walk, length.constant());
   for (StmtId id : ahead) ahead_.insert(id.index());
+  for (StmtId id : of_row) made_.insert(id.index());
   emit_row_segments();
   ahead_.clear();
   close();
@@ -86,7 +95,18 @@ std::vector<plan::StmtId> CudaKernelEmitter::loads_ahead() const {
   return found;
 }
 
-void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead, const std::string& array) {
+// What a row has once.
+std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
+  std::vector<StmtId> found;
+  for (const plan::Segment& segment : kernel_.segments) {
+    if (segment.kind != plan::Segment::Kind::Once) continue;
+    for (StmtId id : early_loads(segment.stmts))
+      if (stmt(id).vars.contains(kernel_.mapping.walk)) found.push_back(id);
+  }
+  return found;
+}
+
+void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int items = mapping.items_per_thread;
   const int64_t groups = groups_of_row().constant();
@@ -104,7 +124,7 @@ void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead, cons
   }
   for (StmtId id : ahead) {
     const auto& load = *stmt(id).as<loops::Load>();
-    const std::string to = fmt::format("{}{}[k]", array, id.index());
+    const std::string to = fmt::format("n{}[k]", id.index());
     if (is_wide(id)) {
       out_.line("{} = {};", to, wide_load(id, load, body));
     } else if (has_lanes(stmt(id))) {
