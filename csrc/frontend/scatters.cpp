@@ -49,8 +49,8 @@ ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::
   const DType dtype = context.dtype(base), wide = compute_type(dtype);
   if (context.on_cuda() || wide == dtype || scatter.combine == Combine::Overwrite)
     return build.scatter(base, source, std::move(indices), std::move(scatter));
-  const ValueId sum =
-      build.scatter(build.cast(base, wide), build.cast(source, wide), std::move(indices), std::move(scatter));
+  const ValueId wide_base = build.cast(base, wide), wide_source = build.cast(source, wide);
+  const ValueId sum = build.scatter(wide_base, wide_source, std::move(indices), std::move(scatter));
   return build.cast(sum, dtype);
 }
 
@@ -283,6 +283,13 @@ std::optional<SliceCall> slice_call(CallContext& context) {
   return call;
 }
 
+// One slice of the base's sizes for each index, provably.
+bool has_slices(const CallContext& context, const SliceCall& call, ValueId source) {
+  Sizes sizes = context.value(call.base).sizes;
+  sizes[static_cast<size_t>(call.dim)] = context.value(call.index).sizes[0];
+  return graph::same_sizes(context.facts(), sizes, context.value(source).sizes);
+}
+
 // ATen's index_add along the first or last dimension is its scatter_add on the CPU; others add slice by slice.
 bool is_scatter_add(const CallContext& context, const SliceCall& call) {
   const int rank = context.rank(call.base);
@@ -300,7 +307,7 @@ Results import_index_slices(CallContext& context, Combine combine) {
   const auto alpha = combine == Combine::Add ? context.number(4, "alpha") : std::nullopt;
   if (alpha && constant_real(*alpha) != 1.0) return std::nullopt;
   const auto call = slice_call(context);
-  if (!call) return std::nullopt;
+  if (!call || !has_slices(context, *call, source)) return std::nullopt;
   Scatter scatter = by_slices(context.rank(call->base), call->dim);
   scatter.combine = combine;
   return std::vector{is_scatter_add(context, *call)
@@ -482,6 +489,9 @@ Results import_embedding_backward(CallContext& context) {
       context.boolean(4, "scale_grad_by_freq", false))
     return std::nullopt;
   if (must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
+  const Sizes& rows = context.value(gradient).sizes;
+  if (!graph::same_sizes(context.facts(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
+    return std::nullopt;
   graph::Builder& build = context.build;
   const sym::Expr padding = context.expr(3, "padding_idx", -1);
   if (!padding.is_constant()) return std::nullopt;

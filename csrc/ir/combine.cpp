@@ -46,8 +46,8 @@ std::optional<ScalarOp> op_of(Combine combine) {
 bool counts_repeats(Combine combine) { return combine == Combine::Add || combine == Combine::Mul; }
 
 bool accepts(Combine combine, DType dtype) {
-  if (is_opaque(dtype)) return false;
   const auto op = op_of(combine);
+  if (is_opaque(dtype) || (op && dtype == DType::Bool)) return false;
   return !op || accepts(info(*op).types, compute_type(dtype));
 }
 

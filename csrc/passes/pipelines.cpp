@@ -24,7 +24,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
       // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
-      {"graph-consume", "let scatters write in place, after all readers of the old values, or into a copy", consume_bases},
+      {"graph-consume", "let scatters write in place, after all readers of the old values, or into a copy",
+       consume_bases},
   };
   return rows;
 }

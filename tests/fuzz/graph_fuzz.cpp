@@ -411,7 +411,8 @@ class Generator {
   static bool is_narrow_float(DType type) { return is_float(type) && byte_size(type) < 4; }
   bool is_input(ValueId id) const { return !value(id).producer.valid(); }
   ValueId like(ValueId x) {  // a value of the same sizes, often itself
-    const auto other = pick_where([&](ValueId id) { return sizes(id) == sizes(x) && (exact(id) || is_float(dtype(x))); });
+    const auto other =
+        pick_where([&](ValueId id) { return sizes(id) == sizes(x) && (exact(id) || is_float(dtype(x))); });
     return other ? convert_to(*other, dtype(x)) : x;
   }
   // Elements that combine to the same in any order.

@@ -39,8 +39,8 @@ inline bool is_written(const plan::Plan& plan, plan::BufferId buffer) {
   return false;
 }
 
-// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand: outputs, then mutated inputs. Program:
-// CpuProgram or CudaProgram.
+// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand: outputs, then mutated inputs.
+// Program: CpuProgram or CudaProgram.
 template <class Program>
 std::vector<interp::Tensor> run_compiled(Program& program, const interp::Arguments& arguments) {
   const plan::Plan& plan = program.executable->plan();

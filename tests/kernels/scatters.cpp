@@ -22,15 +22,11 @@ constexpr DType all_dtypes[] = {DType::F64, DType::F32, DType::F16, DType::BF16,
                                 DType::I32, DType::I16, DType::I8,  DType::U8,   DType::Bool};
 constexpr int64_t places = 17, points = 300;
 
-bool takes(Combine combine, DType dtype) {
-  return accepts(combine, dtype) && (dtype != DType::Bool || combine == Combine::Overwrite);
-}
-
 // An output a dtype, filled from its base and updated where the indices say.
 std::string program(Combine combine) {
   std::string inputs = fmt::format("@k: i64[{}]", points), buffers, regions, outputs;
   for (DType dtype : all_dtypes) {
-    if (!takes(combine, dtype)) continue;
+    if (!accepts(combine, dtype)) continue;
     const std::string name(to_string(dtype));
     inputs += fmt::format(", @x_{0}: {0}[{1}], @s_{0}: {0}[{2}]", name, places, points);
     buffers += fmt::format("  output @y_{0}: {0}[{1}]\n", name, places);
@@ -51,7 +47,7 @@ std::vector<Input> inputs_for(Combine combine) {
   std::vector<Input> inputs{{DType::I64, {points}, {1}, {}}};
   for (int64_t i = 0; i < points; ++i) inputs[0].values.push_back(static_cast<double>(i * 7 % 31 % places));
   for (DType dtype : all_dtypes) {
-    if (!takes(combine, dtype)) continue;
+    if (!accepts(combine, dtype)) continue;
     Input base{dtype, {places}, {1}, {}}, source{dtype, {points}, {1}, {}};
     for (int64_t i = 0; i < places; ++i)
       base.values.push_back(dtype == DType::Bool ? i % 2 : static_cast<double>(i % 3));

@@ -335,6 +335,21 @@ def test_random_programs(seed, device):
     check(runs(fn), x, y, i, s, device=device)
 
 
+@pytest.mark.parametrize("checked", ["interp", "eager"])
+def test_checked(checked, device):
+    """Launches that update memory, against the interpreter and ATen."""
+
+    def fn(x, y, i, s):
+        x.index_add_(0, i, s)
+        z = y.scatter_add(0, i[:, None].expand(3, 5).contiguous(), s)
+        x[1:3] *= 2
+        return z, x.sum(0)
+
+    x, y, s = (torch.randn(shape, device=device) for shape in [(6, 5), (6, 5), (3, 5)])
+    compiled = torch.compile(fn, backend="cxxinductor", options={"check": checked})
+    torch.testing.assert_close(compiled(x.clone(), y, torch.tensor([1, 5, 1]).to(device), s), fn(x, y, torch.tensor([1, 5, 1]).to(device), s))
+
+
 # ---- Gradients -------------------------------------------------------------------------------------------------------
 
 
@@ -354,6 +369,18 @@ def test_embedding_backward(padding, dtype, device):
         assert torch.equal(ours, eager)
     assert_as_good_as_eager([ours], [eager], [gradient(step, torch.float64)])
     assert cxxinductor.counters()["extern"] == (1 if device == "cuda" else 0)
+
+
+def test_embedding_backward_in_any_order(device):
+    def step(weight, index):
+        return F.embedding(index, weight, padding_idx=1).square().sum()
+
+    weight, index = torch.randn(10, 7, device=device), torch.tensor([[1, 3, 3, 0], [9, 3, 1, 1]], device=device)
+    ours, eager = weight.clone().requires_grad_(), weight.clone().requires_grad_()
+    torch.compile(step, backend="cxxinductor", options={"numerics": "fast"})(ours, index).backward()
+    step(eager, index).backward()
+    torch.testing.assert_close(ours.grad, eager.grad)
+    assert cxxinductor.counters()["extern"] == 0
 
 
 def test_gradients_of_scatters(device):

@@ -492,8 +492,8 @@ void CudaKernelEmitter::emit_store(StmtId id, const loops::Store& store, const B
   const std::string text =
       store.combine == Combine::Overwrite
           ? fmt::format("p{}[{}] = {};", store.buffer.index(), place, value_name(store.value))
-          : fmt::format("cxxi_put_{}<cxxi_by_{}>(p{} + {}, {});", store.each ? "atomic" : "alone", name_of(store.combine),
-                        store.buffer.index(), place, value_name(store.value));
+          : fmt::format("cxxi_put_{}<cxxi_by_{}>(p{} + {}, {});", store.each ? "atomic" : "alone",
+                        name_of(store.combine), store.buffer.index(), place, value_name(store.value));
   out_.line("{}", guarded(condition, text));
 }
 

@@ -96,21 +96,22 @@ struct Gather {
   bool wrap = true;   // negative indices count from the end
   bool check = true;  // out of range raises; dropped where proven in range
 };
-// The mirror of Gather. operands: base, source (of the base's dtype), then index tensors (integer, equal sizes). The result
-// is the base with the source's elements stored, or combined with what is there, at places that the source's coordinates s
-// give: target[d] >= 0: start[d] + step[d] * s[target[d]]; target[d] == -1 - k: the value of index k at source dims index_dims.
-// Of several elements that meet at one place the one with the largest row-major number is stored; combining goes in that
-// order (as on the CPU in eager; elsewhere any order may come out).
-// slice_scatter(x, s, 0, 2): target = [0, 1], start = [2, 0]; aten::scatter_add(x, 1, i, s): target = [0, -1], index_dims =
-// [0, 1]; x[:, i] = s: target = [0, -1], index_dims = [1].
+// The mirror of Gather. operands: base, source (of the base's dtype), then index tensors (integer, equal sizes). The
+// result is the base with the source's elements stored, or combined with what is there, at places that the source's
+// coordinates s give: target[d] >= 0: start[d] + step[d] * s[target[d]]; target[d] == -1 - k: the value of index k at
+// source dims index_dims. Of several elements that meet at one place the one with the largest row-major number is
+// stored; combining goes in that order (as on the CPU in eager; elsewhere any order may come out). slice_scatter(x, s,
+// 0, 2): target = [0, 1], start = [2, 0]; aten::scatter_add(x, 1, i, s): target = [0, -1], index_dims = [0, 1]; x[:, i]
+// = s: target = [0, -1], index_dims = [1].
 struct Scatter {
   std::vector<int> target;
   std::vector<int> index_dims;
   std::vector<sym::Expr> start, step;  // one a dimension of the base; step >= 1; 0 and 1 where an index decides
   Combine combine = Combine::Overwrite;
-  bool wrap = true;       // negative indices count from the end
-  bool check = true;      // out of range raises
-  // No two source elements meet, or those that do are equal and overwrite: stated by who knows, always so without indices.
+  bool wrap = true;   // negative indices count from the end
+  bool check = true;  // out of range raises
+  // No two source elements meet, or those that do are equal and overwrite: stated by who knows, always so without
+  // indices.
   bool distinct = false;
   // The result takes the base's storage, which nobody reads as it was from here on. Else it is a new tensor.
   bool consumes = false;

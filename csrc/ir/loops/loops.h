@@ -95,8 +95,8 @@ struct Store {
   // that it stores are combined with what was there.
   bool update = false;
   Combine combine = Combine::Overwrite;  // other than Overwrite: an update
-  // Present where two points of an update may meet at one element: their order, a row-major number over all variables of
-  // the statement. The largest one is stored; combining goes in that order (in any order on throughput devices).
+  // Present where two points of an update may meet at one element: their order, a row-major number over all variables
+  // of the statement. The largest one is stored; combining goes in that order (in any order on throughput devices).
   std::optional<sym::Expr> each = {};
 };
 // Raises (device-side) where 0 <= index < bound does not hold; `what` names the op and the bound for the message.

@@ -13,7 +13,8 @@
 //  one region.
 //  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
 //  dimension. L11 Each input buffer is one tensor input; outputs name buffers.
-//  L12 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
+//  L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
+//  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
 //  that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the store's
 //  variables and the region does not load the buffer.
 #include "ir/loops/verify.h"

@@ -50,15 +50,18 @@ std::optional<std::string> refuse_stores(const loops::Region& region, const Regi
   return std::nullopt;
 }
 
-// Where points of a store may meet, their order is one over the rows' variables: elements of rows are visited otherwise. On
-// cores one thread makes all of them in turn, and should have little else to do.
+// Where points of a store may meet, their order is one over the rows' variables: elements of rows are visited
+// otherwise. On cores one thread makes all of them in turn, and should have little else to do.
 std::optional<std::string> refuse_collisions(const loops::Region& region, const RegionFacts& facts) {
+  const bool in_turn = region.device.type == DeviceType::Cpu;
+  std::optional<sym::Expr> turns;
   for (const Stmt& stmt : region.body) {
     const auto* store = stmt.as<loops::Store>();
     if (!store || !store->each) continue;
     if (!(stmt.vars & facts.reduced).empty()) return "a scatter whose elements may meet would run inside rows";
-    if (region.device.type == DeviceType::Cpu && facts.transcendental > 0)
-      return "a scatter whose elements may meet runs on one thread";
+    if (in_turn && facts.transcendental > 0) return "a scatter whose elements may meet runs on one thread";
+    if (in_turn && turns.value_or(*store->each) != *store->each) return "two scatters have their turns in other orders";
+    turns = store->each;
   }
   return std::nullopt;
 }

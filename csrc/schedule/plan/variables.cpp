@@ -65,8 +65,8 @@ void sort_by_stride(const FlatRegion& flat, const std::vector<StmtId>& order, st
     for (size_t j = k; j > 0 && belongs_inside(flat, order, vars[j - 1], vars[j]); --j) std::swap(vars[j - 1], vars[j]);
 }
 
-// Space in the order that stores whose points may meet state: of the variables of a row-major number, the outer ones have
-// the larger coefficients.
+// Space in the order that stores whose points may meet state: of the variables of a row-major number, the outer ones
+// have the larger coefficients.
 void sort_by_turns(FlatRegion& flat) {
   for (const Stmt& stmt : flat.region.body) {
     const auto* store = stmt.as<loops::Store>();

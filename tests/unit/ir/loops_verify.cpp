@@ -146,10 +146,7 @@ TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
                    update(p)->each = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
                  }),
                  "L12:");
-  check_contains(report_after([&](Program& p) {
-                   stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer;
-                 }),
-                 "L12:");
+  check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L12:");
   check_contains(report_after([&](Program& p) { std::swap(p.steps[0], p.steps[1]); }), "L9:");
 }
 
