@@ -37,6 +37,7 @@ class ContractReader {
     for (const loops::Stmt& stmt : kernel_.region.body) {
       if (const auto* apply = stmt.as<loops::Apply>()) read_apply(stmt, *apply);
       if (const auto* reduce = stmt.as<loops::Reduce>()) read_reduce(stmt, *reduce);
+      if (const auto* store = stmt.as<loops::Store>()) read_store(stmt, *store);
       if (stmt.as<loops::Check>()) ++checks_;
     }
     Contract contract;
@@ -80,6 +81,15 @@ class ContractReader {
       if (reduce.over.contains(plan::VarId(v))) count = count * kernel_.region.vars[plan::VarId(v)].extent;
     sums_.push_back(fmt::format("{} of {} elements in {}{}: {}", row.name, sym::to_string(count), to_string(operand),
                                 kernel_.order_changed ? ", in another order than eager's" : "", call_of(stmt)));
+  }
+
+  void read_store(const loops::Stmt& stmt, const loops::Store& store) {
+    if (!counts_repeats(store.combine) || !is_float(stmt.dtype)) return;
+    computes_ = true;
+    if (store.each)
+      sums_.push_back(fmt::format("{} into {} where indices say{}: {}", name_of(store.combine), to_string(stmt.dtype),
+                                  on_cpu() ? ", in eager's order" : ", by atomics, in any order, as eager's",
+                                  call_of(stmt)));
   }
 
   // Eager's CPU kernels call Sleef for whole vectors and libm for what is left over; its CUDA kernels call what ours

@@ -56,12 +56,21 @@ int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& va
   return points;
 }
 
+bool points_may_meet(const plan::Kernel& kernel) {
+  return std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const loops::Stmt& stmt) {
+    const auto* store = stmt.as<loops::Store>();
+    return store && store->each;
+  });
+}
+
 // The whole kernel if it is small, else its first and last points; none when a row alone is too long.
 std::vector<plan::Kernel> parts_to_run(const plan::Kernel& kernel, const Symbols& symbols, InterpLimits limits) {
   int64_t row = points_of(kernel, kernel.mapping.row, symbols);
   if (kernel.mapping.walk.valid()) row *= extent(kernel, kernel.mapping.walk, symbols);
   int64_t points = row * points_of(kernel, kernel.mapping.space, symbols);
   if (points <= limits.points) return {kernel};
+  // Where points meet, an element is what all of them make it.
+  if (points_may_meet(kernel)) return {};
   if (row > std::max(limits.row_points, limits.points)) return {};
   plan::Kernel first = kernel, last = kernel;
   for (plan::VarId var : kernel.mapping.space) {
@@ -115,8 +124,10 @@ void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
   const Symbols symbols = launch_symbols(call.plan, *launch, symbols_);
   const std::vector<plan::Kernel> parts = parts_to_run(kernel, symbols, limits_);
   if (parts.empty()) {
-    note_(fmt::format("check=interp: kernel {} was not checked: a row of {} points is too long for the interpreter",
-                      kernel.name, points_of(kernel, kernel.mapping.row, symbols)));
+    note_(fmt::format("check=interp: kernel {} was not checked: {} points is too long for the interpreter", kernel.name,
+                      points_may_meet(kernel)
+                          ? fmt::format("a scatter of {}", points_of(kernel, kernel.mapping.space, symbols))
+                          : fmt::format("a row of {}", points_of(kernel, kernel.mapping.row, symbols))));
     return;
   }
 

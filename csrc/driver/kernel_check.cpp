@@ -65,15 +65,18 @@ interp::Tolerance tolerance_for(const plan::Kernel& kernel, DType output, Scale 
 
 int64_t longest_sum(const plan::Kernel& kernel, const interp::Symbols& symbols) {
   int64_t longest = 1;
-  for (const loops::Stmt& stmt : kernel.region.body) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (!reduce || !info(reduce->reduction).order_matters) continue;
+  const auto points = [&](plan::VarSet vars) {
     int64_t count = 1;
-    for (size_t v = 0; v < kernel.region.vars.size(); ++v) {
-      if (reduce->over.contains(plan::VarId(v)))
-        count *= interp::evaluate(kernel.region.vars[plan::VarId(v)].extent, symbols);
-    }
-    longest = std::max(longest, count);
+    for (size_t v = 0; v < kernel.region.vars.size(); ++v)
+      if (vars.contains(plan::VarId(v))) count *= interp::evaluate(kernel.region.vars[plan::VarId(v)].extent, symbols);
+    return count;
+  };
+  for (const loops::Stmt& stmt : kernel.region.body) {
+    if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).order_matters)
+      longest = std::max(longest, points(reduce->over));
+    // All points of a scatter may meet in one element.
+    if (const auto* store = stmt.as<loops::Store>(); store && store->each && counts_repeats(store->combine))
+      longest = std::max(longest, points(stmt.vars));
   }
   return longest;
 }

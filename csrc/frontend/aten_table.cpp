@@ -17,6 +17,7 @@ const ImportTable& aten_table() {
     add_view_rows(rows);
     add_data_movement_rows(rows);
     add_indexing_rows(rows);
+    add_scatter_rows(rows);
     add_creation_rows(rows);
     add_pointwise_rows(rows);  // last: the rows of ops.def fill what is left
     return rows;

@@ -18,6 +18,7 @@ void add_random_rows(ImportTable& table);
 void add_view_rows(ImportTable& table);
 void add_data_movement_rows(ImportTable& table);  // cat, stack, pad, repeat, copies and casts
 void add_indexing_rows(ImportTable& table);
+void add_scatter_rows(ImportTable& table);
 void add_creation_rows(ImportTable& table);
 
 }  // namespace cxxinductor::frontend

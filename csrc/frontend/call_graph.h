@@ -57,6 +57,11 @@ struct CallGraph {
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it
+  // Two runs give the same bits: torch.use_deterministic_algorithms. Scatters on CUDA that eager makes reproducible
+  // then, or refuses, stay calls.
+  bool deterministic = false;
+  // Sums may change from run to run also where eager's do not (numerics=fast).
+  bool any_order = false;
 };
 
 }  // namespace cxxinductor::frontend

@@ -110,64 +110,6 @@ Results import_select_backward(CallContext& context) {
   return std::vector{surrounded_by_zeros(context, context.build.reshape(gradient, sizes), dim, *index)};
 }
 
-// x with `source` in place of the elements of `dim` from `start` on.
-ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::Expr start) {
-  graph::Builder& build = context.build;
-  const auto d = static_cast<size_t>(dim);
-  const sym::Expr end = sym::simplify(start + context.value(source).sizes[d], context.facts());
-  const sym::Expr tail = sym::simplify(context.value(x).sizes[d] - end, context.facts());
-  std::vector<ValueId> parts;
-  if (!start.is_constant(0)) parts.push_back(build.slice(x, dim, 0, start, 1));
-  parts.push_back(build.cast(source, context.dtype(x)));
-  if (!tail.is_constant(0)) parts.push_back(build.slice(x, dim, end, tail, 1));
-  if (parts.size() == 1) return build.elementwise(ScalarOp::Identity, {parts.front()});
-  return build.cat(std::move(parts), dim);
-}
-
-// slice_scatter(self, src, dim, start, end, step)
-Results import_slice_scatter(CallContext& context) {
-  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
-  if (context.rank(x) == 0 || !context.expr(5, "step", 1).is_constant(1)) return std::nullopt;
-  const int dim = context.dim(2, "dim", 0, context.rank(x));
-  const sym::Expr size = context.value(x).sizes[static_cast<size_t>(dim)];
-  const auto start = wrapped_start(context, context.expr(3, "start", 0), size);
-  if (!start) return std::nullopt;
-  return std::vector{spliced(context, x, source, dim, *start)};
-}
-
-// select_scatter(self, src, dim, index)
-Results import_select_scatter(CallContext& context) {
-  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
-  const int dim = context.dim(2, "dim", 0, context.rank(x));
-  Sizes sizes = context.value(x).sizes;
-  const auto index = wrapped_start(context, context.expr(3, "index", 0), sizes[static_cast<size_t>(dim)]);
-  if (!index) return std::nullopt;
-  sizes[static_cast<size_t>(dim)] = 1;
-  return std::vector{spliced(context, x, context.build.reshape(source, sizes), dim, *index)};
-}
-
-// as_strided_scatter(self, src, size, stride, storage_offset) where both are contiguous: src takes the place of a range of
-// self's elements in memory.
-Results import_as_strided_scatter(CallContext& context) {
-  graph::Builder& build = context.build;
-  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
-  const Sizes sizes = context.value(x).sizes, strides = context.exprs(3, "stride");
-  const sym::Expr offset = context.expr(4, "storage_offset", 0);
-  const auto contiguous = [&](const Sizes& of, const Sizes& found) {
-    const Sizes expected = graph::contiguous_strides(of);
-    return std::equal(expected.begin(), expected.end(), found.begin(), found.end(),
-                      [&](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, context.facts()); });
-  };
-  const Sizes region = context.value(source).sizes;
-  if (!contiguous(region, strides) || !contiguous(sizes, context.result().strides)) return std::nullopt;
-  const sym::Expr count = graph::element_count(sizes), part = graph::element_count(region);
-  if (sym::bounds(offset, context.facts()).low < 0 || sym::bounds(count - part - offset, context.facts()).low < 0) {
-    return std::nullopt;
-  }
-  const ValueId flat = build.reshape(x, {count}), piece = build.reshape(source, {part});
-  return std::vector{build.reshape(spliced(context, flat, piece, 0, offset), sizes)};
-}
-
 // repeat: [1, s0, 1, s1] -> [r0, s0, r1, s1] -> [r0 * s0, r1 * s1].
 Results import_repeat(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
@@ -256,9 +198,6 @@ void add_data_movement_rows(ImportTable& table) {
   add({"aten::constant_pad_nd"}, import_pad);
   add({"aten::slice_backward"}, import_slice_backward);
   add({"aten::select_backward"}, import_select_backward);
-  add({"aten::slice_scatter"}, import_slice_scatter);
-  add({"aten::select_scatter"}, import_select_scatter);
-  add({"aten::as_strided_scatter"}, import_as_strided_scatter);
   add({"aten::repeat"}, import_repeat);
   add({"aten::flip"}, import_flip);
   add({"aten::roll"}, import_roll);

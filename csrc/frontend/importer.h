@@ -46,6 +46,8 @@ class CallContext {
   const std::optional<Target>& cuda() const { return graph_.cuda; }
   const CallValueInfo& result(size_t index = 0) const;
   size_t result_count() const { return call_.results.size(); }
+  bool deterministic() const { return graph_.deterministic; }
+  bool any_order() const { return graph_.any_order; }
   bool on_cuda() const { return result().device.type == DeviceType::Cuda; }
   const graph::Value& value(ValueId id) const { return build.graph().value(id); }
   DType dtype(ValueId id) const { return value(id).dtype; }

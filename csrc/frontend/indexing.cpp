@@ -1,13 +1,14 @@
-// Reads at data-dependent places: embedding, index_select, gather and integer index.Tensor. Scatters stay calls.
+// Reads at data-dependent places: embedding, index_select, gather and integer index.Tensor.
 #include "frontend/aten_table.h"
+#include "frontend/indices.h"
 #include "ir/graph/infer.h"
 
 namespace cxxinductor::frontend {
-namespace {
-
 bool is_index(const CallContext& context, ValueId id) {
   return context.dtype(id) == DType::I64 || context.dtype(id) == DType::I32;
 }
+
+namespace {
 
 // x[.., index, ..]: the index's dims stand where `dim` stood. Eager refuses negative indices here.
 ValueId take_along(CallContext& context, ValueId x, int dim, ValueId index) {
@@ -60,9 +61,21 @@ std::optional<std::vector<std::optional<ValueId>>> index_list(const CallContext&
   return indices;
 }
 
-// x[i, :, j]: index dims stand where the first index stood if all indexed dims are adjacent, and in front if not.
+// x[i, :, j]
 Results import_index(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
+  auto dims = indexed_dims(context, x);
+  if (!dims) return std::nullopt;
+  graph::Gather gather;
+  gather.source = std::move(dims->source);
+  gather.index_dims = std::move(dims->index_dims);
+  return std::vector{context.build.gather(x, std::move(dims->indices), std::move(gather), context.result().sizes)};
+}
+
+}  // namespace
+
+// Index dims stand where the first index stood if all indexed dims are adjacent, and in front if not.
+std::optional<IndexedDims> indexed_dims(CallContext& context, ValueId x) {
   const auto indices = index_list(context, x);
   if (!indices) return std::nullopt;
   const int rank = context.rank(x);
@@ -79,24 +92,23 @@ Results import_index(CallContext& context) {
   if (count == 0) return std::nullopt;
   const bool adjacent = last - first + 1 == count;
   const int place = adjacent ? first : 0, index_rank = static_cast<int>(sizes.size());
-  graph::Gather gather;
-  std::vector<ValueId> operands;
+  IndexedDims dims;
   int next = adjacent ? 0 : index_rank;  // result dim of the next dimension that is not indexed
   for (int d = 0; d < rank; ++d) {
     if (const auto& index = (*indices)[static_cast<size_t>(d)]) {
-      gather.source.push_back(-1 - static_cast<int>(operands.size()));
+      dims.source.push_back(-1 - static_cast<int>(dims.indices.size()));
       const bool same = graph::same_sizes(context.facts(), context.value(*index).sizes, sizes);
-      operands.push_back(same ? *index : context.build.expand(*index, sizes));
+      dims.indices.push_back(same ? *index : context.build.expand(*index, sizes));
       if (adjacent && d == last) next += index_rank;
     } else {
-      gather.source.push_back(next++);
+      dims.source.push_back(next++);
+      dims.sizes.push_back(context.value(x).sizes[static_cast<size_t>(d)]);
     }
   }
-  for (int e = 0; e < index_rank; ++e) gather.index_dims.push_back(place + e);
-  return std::vector{context.build.gather(x, std::move(operands), std::move(gather), context.result().sizes)};
+  dims.sizes.insert(dims.sizes.begin() + place, sizes.begin(), sizes.end());
+  for (int e = 0; e < index_rank; ++e) dims.index_dims.push_back(place + e);
+  return dims;
 }
-
-}  // namespace
 
 void add_indexing_rows(ImportTable& table) {
   table.emplace("aten::embedding", ImportRow{import_embedding, Accepts::Copies});

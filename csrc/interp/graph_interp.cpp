@@ -228,6 +228,31 @@ class GraphRun {
     });
   }
 
+  // The place in dimension d of the base for a point of the source.
+  int64_t scattered(const graph::Node& node, const graph::Scatter& kind, size_t d, const Coords& at) const {
+    const int from = kind.target[d];
+    if (from >= 0)
+      return evaluate(kind.start[d], symbols_) + evaluate(kind.step[d], symbols_) * at[static_cast<size_t>(from)];
+    Coords index_at;
+    for (int r : kind.index_dims) index_at.push_back(at[static_cast<size_t>(r)]);
+    const int64_t index = element(operand(node, static_cast<size_t>(1 - from)), index_at).integer();
+    const int64_t size = operand(node, 0).sizes[d], wrapped = kind.wrap && index < 0 ? index + size : index;
+    if (kind.check && (wrapped < 0 || wrapped >= size))
+      throw_user_error("index {} is out of bounds for dimension {} of size {}", index, d, size);
+    return wrapped;
+  }
+  void compute(const graph::Node& node, const graph::Scatter& kind) {
+    const Tensor &base = operand(node, 0), &source = operand(node, 1);
+    Tensor& to = result(node);
+    to.elements = base.elements;
+    for_each_point(source.sizes, [&](const Coords& at, int64_t point) {
+      Coords coords;
+      for (size_t d = 0; d < base.sizes.size(); ++d) coords.push_back(scattered(node, kind, d, at));
+      Scalar& place = to.elements[static_cast<size_t>(linear(coords, to.sizes))];
+      place = combined(kind.combine, place, source.elements[static_cast<size_t>(point)]);
+    });
+  }
+
   void compute(const graph::Node& node, const graph::Extern& kind) {
     std::vector<Tensor> operands;
     for (size_t i = 0; i < node.operands.size(); ++i) {

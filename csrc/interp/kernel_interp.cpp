@@ -35,6 +35,8 @@ plan::Kernel part_of(const plan::Kernel& kernel, plan::VarId var, int64_t begin,
   for (size_t s = 0; s < part.region.body.size(); ++s) {
     loops::Stmt& stmt = part.region.body[plan::StmtId(s)];
     if (auto* index = stmt.as<loops::Index>()) index->value = sym::substitute(index->value, shift);
+    if (auto* store = stmt.as<loops::Store>(); store && store->each)
+      *store->each = sym::substitute(*store->each, shift);
     if (stmt.as<loops::Load>() || stmt.as<loops::Store>()) {
       sym::Expr& offset = part.offsets[plan::StmtId(s)];
       offset = sym::substitute(offset, shift);

@@ -123,12 +123,31 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Load
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Store& store, StmtId id) {
   Expressions coords = compile(place(id, store.coords));
   const Window& to = window(store.buffer);
+  const auto put = [&](std::span<const int64_t> at, const Scalar& value) {
+    write(to, at, store.combine == Combine::Overwrite ? value : combined(store.combine, read(to, at), value));
+    if (memory_.written) (*memory_.written)[store.buffer.index()][static_cast<size_t>(at[0])] = true;
+  };
+  if (!store.each) {
+    over(stmt.vars, [&](size_t) {
+      if (!store.mask.valid() || value(store.mask).truth()) put(evaluate_at(coords), value(store.value));
+    });
+    return {};
+  }
+  // Points that may meet take their turns in the order that the store states, whatever the variables' order.
+  struct Turn {
+    int64_t number;
+    std::vector<int64_t> at;
+    Scalar value;
+  };
+  std::vector<Turn> turns;
+  Expressions number = compile({*store.each});
   over(stmt.vars, [&](size_t) {
     if (store.mask.valid() && !value(store.mask).truth()) return;
     const std::span<const int64_t> at = evaluate_at(coords);
-    write(to, at, value(store.value));
-    if (memory_.written) (*memory_.written)[store.buffer.index()][static_cast<size_t>(at[0])] = true;
+    turns.push_back({evaluate_at(number)[0], {at.begin(), at.end()}, value(store.value)});
   });
+  std::stable_sort(turns.begin(), turns.end(), [](const Turn& a, const Turn& b) { return a.number < b.number; });
+  for (const Turn& turn : turns) put(turn.at, turn.value);
   return {};
 }
 

@@ -20,10 +20,16 @@ namespace {
 // The operand that node, a view, looks at.
 graph::ValueId viewed(const graph::Node& node) { return std::get<graph::ValueId>(node.operands.at(0)); }
 
+bool is_consuming(const graph::Node& node) {
+  const auto* scatter = node.as<graph::Scatter>();
+  return scatter && scatter->consumes;
+}
+
 const graph::Node* view_producer(const graph::Graph& graph, graph::ValueId id) {
   graph::NodeId producer = graph.values[id].producer;
-  if (!producer.valid() || !graph::is_view(graph.nodes[producer].kind)) return nullptr;
-  return &graph.nodes[producer];
+  if (!producer.valid()) return nullptr;
+  const graph::Node& node = graph.nodes[producer];
+  return graph::is_view(node.kind) || is_consuming(node) ? &node : nullptr;
 }
 
 }  // namespace
@@ -33,10 +39,18 @@ graph::ValueId Context::base_of(graph::ValueId id) const {
   return id;
 }
 
+graph::ValueId Context::unscattered(graph::ValueId id) const {
+  while (const graph::Node* node = view_producer(graph, id)) {
+    if (!is_consuming(*node)) break;
+    id = viewed(*node);
+  }
+  return id;
+}
+
 Location Context::locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const {
   while (const graph::Node* node = view_producer(graph, id)) {
     graph::ValueId operand = viewed(*node);
-    coords = coords_through_view(node->kind, value(operand), value(id), coords, space);
+    if (!is_consuming(*node)) coords = coords_through_view(node->kind, value(operand), value(id), coords, space);
     id = operand;
   }
   return {id, std::move(coords)};
@@ -50,7 +64,7 @@ std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
     return loops::View{buffers[id], buffer.dtype, buffer.sizes, buffer.strides, 0};
   }
   auto window = strided_view(viewed(*node));
-  if (!window) return std::nullopt;
+  if (!window || is_consuming(*node)) return window;
   const graph::Value& result = value(id);
   std::vector<sym::Expr> strides(result.sizes.size());
   if (const auto* permute = node->as<graph::Permute>()) {
@@ -189,6 +203,14 @@ void RegionWriter::store(graph::ValueId id, std::vector<sym::Expr> coords, loops
   builder_.store(context_.program, context_.buffers[id], std::move(coords), stmt);
 }
 
+void RegionWriter::update(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt, loops::Store how) {
+  Location at = context_.locate(id, std::move(coords), space_);
+  how.buffer = context_.buffers[at.base];
+  how.coords = std::move(at.coords);
+  how.value = builder_.cast(stmt, context_.value(id).dtype);
+  builder_.update(context_.program, std::move(how));
+}
+
 loops::StmtId RegionWriter::range_mask(sym::Expr e, sym::Expr low, sym::Expr high) {
   loops::StmtId mask;
   auto constant_or_index = [&](sym::Expr bound) { return builder_.index(bound); };
@@ -196,6 +218,15 @@ loops::StmtId RegionWriter::range_mask(sym::Expr e, sym::Expr low, sym::Expr hig
   if (!space_.at_least(high - 1, e))
     mask = both(mask, builder_.apply(ScalarOp::Lt, {builder_.index(e), constant_or_index(high)}));
   return mask;
+}
+
+loops::StmtId RegionWriter::wrapped_index(graph::ValueId id, std::vector<sym::Expr> coords, sym::Expr size, bool wrap) {
+  const loops::StmtId index = builder_.cast(load(id, std::move(coords)), DType::I64);
+  if (!wrap || info(context_.value(id).dtype).dtype_class != DTypeClass::Signed) return index;
+  const loops::StmtId negative =
+      builder_.apply(ScalarOp::Lt, {index, builder_.constant(Scalar::from_integer(DType::I64, 0))});
+  const loops::StmtId wrapped = builder_.apply(ScalarOp::Add, {index, builder_.index(size)});
+  return builder_.apply(ScalarOp::Where, {negative, wrapped, index});
 }
 
 loops::StmtId RegionWriter::both(loops::StmtId a, loops::StmtId b) {

@@ -1,7 +1,8 @@
 // What the lowering of one node needs: the program under construction, where each value lives, and how to read a value.
 //
 // Only values that are not views have buffers. Reading a view means reading its base at composed coordinates (locate),
-// or, for externs and outputs, as a strided window on the base's buffer (strided_view).
+// or, for externs and outputs, as a strided window on the base's buffer (strided_view). The result of a scatter that
+// consumes its base is a view in this sense: all of the base, as its buffer is from then on.
 #pragma once
 
 #include <optional>
@@ -29,6 +30,8 @@ class Context {
   const graph::Value& value(graph::ValueId id) const { return graph.values[id]; }
   // The value that is not a view, below id.
   graph::ValueId base_of(graph::ValueId id) const;
+  // The value that id is the latest version of: below consuming scatters alone.
+  graph::ValueId unscattered(graph::ValueId id) const;
   Location locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const;
   // The value as a window on its base's buffer; nothing where strides cannot express it.
   std::optional<loops::View> strided_view(graph::ValueId id) const;
@@ -58,8 +61,12 @@ class RegionWriter {
   loops::StmtId load(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId mask = {});
   loops::StmtId compute(loops::StmtId stmt);  // cast to its compute type
   void store(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt);
+  // Part of a value whose buffer an earlier step filled; `how` says the rest.
+  void update(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt, loops::Store how);
   // low <= e < high as a bool statement, leaving out what is proven; invalid when all is.
   loops::StmtId range_mask(sym::Expr e, sym::Expr low, sym::Expr high);
+  // An element of an index tensor as i64; negative ones count from the end of a dimension of that size if `wrap`.
+  loops::StmtId wrapped_index(graph::ValueId index, std::vector<sym::Expr> coords, sym::Expr size, bool wrap);
   loops::StmtId both(loops::StmtId a, loops::StmtId b);  // either may be invalid
   void finish() { context_.append_region(std::move(region_)); }
 
@@ -78,6 +85,7 @@ void lower_iota(Context& context, const graph::Node& node, const graph::Iota& ki
 void lower_pad(Context& context, const graph::Node& node, const graph::Pad& kind);
 void lower_cat(Context& context, const graph::Node& node, const graph::Cat& kind);
 void lower_gather(Context& context, const graph::Node& node, const graph::Gather& kind);
+void lower_scatter(Context& context, const graph::Node& node, const graph::Scatter& kind);
 void lower_extern(Context& context, const graph::Node& node, const graph::Extern& kind);
 void lower_signature(Context& context);  // outputs and mutations, after all nodes
 

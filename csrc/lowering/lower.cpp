@@ -21,6 +21,7 @@ struct LowerNode {
   void operator()(const graph::Pad& kind) const { lower_pad(context, node, kind); }
   void operator()(const graph::Cat& kind) const { lower_cat(context, node, kind); }
   void operator()(const graph::Gather& kind) const { lower_gather(context, node, kind); }
+  void operator()(const graph::Scatter& kind) const { lower_scatter(context, node, kind); }
   void operator()(const graph::Extern& kind) const { lower_extern(context, node, kind); }
 };
 
@@ -62,7 +63,8 @@ loops::Program lower(const graph::Graph& graph) {
   add_inputs(context);
   for (const graph::Node& node : graph.nodes) {
     const bool is_extern = node.as<graph::Extern>() != nullptr;
-    if (!graph::is_view(node.kind))
+    const auto* scatter = node.as<graph::Scatter>();
+    if (!graph::is_view(node.kind) && !(scatter && scatter->consumes))
       for (graph::ValueId result : node.results) {
         const graph::Value& value = context.value(result);
         // An extern's results come as the callee makes them.

@@ -73,14 +73,7 @@ void lower_gather(Context& context, const graph::Node& node, const graph::Gather
       continue;
     }
     auto index_id = std::get<graph::ValueId>(node.operands[static_cast<size_t>(-kind.source[d])]);
-    loops::StmtId index = builder.cast(writer.load(index_id, index_coords), DType::I64);
-    bool may_be_negative = info(context.value(index_id).dtype).dtype_class == DTypeClass::Signed;
-    if (kind.wrap && may_be_negative) {
-      loops::StmtId negative =
-          builder.apply(ScalarOp::Lt, {index, builder.constant(Scalar::from_integer(DType::I64, 0))});
-      loops::StmtId wrapped = builder.apply(ScalarOp::Add, {index, builder.index(source.sizes[d])});
-      index = builder.apply(ScalarOp::Where, {negative, wrapped, index});
-    }
+    const loops::StmtId index = writer.wrapped_index(index_id, index_coords, source.sizes[d], kind.wrap);
     if (kind.check)
       builder.check(index, source.sizes[d],
                     fmt::format("index {} of dimension {} of size {}", context.value(index_id).name, d,

@@ -18,9 +18,33 @@ bool is_mutated(const Context& context, graph::ValueId input) {
 
 bool is_input(const Context& context, graph::ValueId id) { return !context.value(id).producer.valid(); }
 
+// What a scatter made of a value in that value's own storage is that storage, if the strides are what is asked for.
+graph::ValueId unless_other_strides(const Context& context, graph::ValueId id) {
+  const graph::ValueId stored = context.unscattered(id);
+  if (!context.buffers[stored].valid()) return id;
+  const loops::Buffer& buffer = context.program.buffers[context.buffers[stored]];
+  return context.same_strides(buffer.sizes, buffer.strides, context.value(id).layout.strides) ? stored : id;
+}
+
+// The value is the input's storage at the input's own coordinates: consuming scatters wrote it where it has to end.
+bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId input) {
+  if (context.base_of(id) != input) return false;
+  loops::Space space(context.graph.facts);
+  std::vector<sym::Expr> coords;
+  for (size_t d = 0; d < context.value(id).sizes.size(); ++d) {
+    coords.push_back(sym::Expr::symbol(fmt::format("i{}", d)));
+    space.add(coords.back(), context.value(id).sizes[d]);
+  }
+  const std::vector<sym::Expr> found = context.locate(id, coords, space).coords;
+  for (size_t d = 0; d < coords.size(); ++d)
+    if (found[d] != coords[d] && !context.value(id).sizes[d].is_constant(1)) return false;
+  return true;
+}
+
 loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool any_strides,
                                    std::map<graph::ValueId, loops::BufferId>& copies) {
   loops::ProgramOutput output;
+  id = unless_other_strides(context, id);
   const graph::ValueId base = context.base_of(id);
   // The old value of an input that will be overwritten must be saved; all else may be handed out as it is.
   const bool overwritten = is_input(context, base) && is_mutated(context, base);
@@ -56,7 +80,7 @@ void lower_mutations(Context& context) {
   std::vector<Final> finals;
   for (const graph::Mutation& mutation : context.graph.mutations) {
     const graph::ValueId input = context.graph.inputs[mutation.input].value;
-    if (mutation.value == input) continue;
+    if (mutation.value == input || ends_in_place(context, mutation.value, input)) continue;
     const graph::ValueId base = context.base_of(mutation.value);
     Final final{mutation.value, {}, context.buffers[input]};
     if (is_input(context, base) && is_mutated(context, base))

@@ -14,6 +14,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
       // After no-ops: equal nodes may have read a value and its copy.
       {"graph-common", "compute equal nodes once", merge_common_nodes},
+      // After common: slices of one tensor are one value.
+      {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
       // After common: a weight that two products share is padded once, by the merge that the next run of common makes.
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
@@ -21,6 +23,9 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
+      // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
+      {"graph-consume", "let scatters write in place, after all readers of the old values, or into a copy",
+       consume_bases},
   };
   return rows;
 }

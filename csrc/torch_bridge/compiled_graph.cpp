@@ -1,5 +1,7 @@
 #include "torch_bridge/compiled_graph.h"
 
+#include <ATen/Context.h>
+
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -126,6 +128,8 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
+  calls.deterministic = at::globalContext().deterministicAlgorithms();
+  calls.any_order = !options.eager_numerics();
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;

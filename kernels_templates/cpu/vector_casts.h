@@ -153,4 +153,15 @@ inline auto cast(V v) {
   }
 }
 
+// Elements of memory combined, lane after lane, with the lanes of a value whose mask is true: op in the compute type C,
+// then rounded. Lanes may meet.
+template <class D, class C, int L, class M, class F, class V, class Op>
+inline void combine(M m, typename D::element* p, F offset, V value, Op op) {
+  for (int l = 0; l < L; ++l) {
+    if (!lane(m, l)) continue;
+    typename D::element* const at = p + offset(l);
+    store<D, 1>(at, cast<D, C>(op(cast<C, D>(load<D, 1>(at)), cast<C, D>(lane(value, l)))));
+  }
+}
+
 }  // namespace cxxi

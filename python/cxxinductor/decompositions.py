@@ -84,12 +84,6 @@ KEPT_AS_CALLS: dict[str, tuple[str, ...]] = {
         "_upsample_nearest_exact2d",
         "_upsample_nearest_exact3d",
     ),
-    "one kernel that writes at given places; decomposed, it would be an index_put": (
-        "embedding_dense_backward",
-        "index_add",
-        "index_copy",
-        "index_fill",
-    ),
     "library kernels": ("cudnn_batch_norm", "gru", "lstm", "rnn_relu", "rnn_tanh"),
 }
 

@@ -143,7 +143,8 @@ class _Reader:
             return _Unreadable(f"attribute {node.target} of type {type(value).__name__}")
         if value.dim() == 0 and value.device.type == "cpu" and not _is_written(node):
             return self._literal(node, value)
-        self._constants.append(value.detach())
+        with _disable_current_modes():
+            self._constants.append(value.detach())
         return self._builder.tensor_input(*self._tensor(node, node.name, value), str(node.target))
 
     def _literal(self, node: Node, value: torch.Tensor) -> Any:

@@ -1,7 +1,8 @@
-// Executors, their comparison with the reference, and shrinking.
+// Arguments, executors, their comparison with the reference, and shrinking.
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <random>
 #include <set>
 
 #include "fuzz/graph_fuzz.h"
@@ -108,7 +109,7 @@ std::optional<std::string> difference(const interp::Tensor& expected, const inte
 // ---- Shrinking ----
 
 struct Edit {
-  std::set<uint32_t> outputs_dropped;
+  std::set<uint32_t> outputs_dropped, mutations_dropped;
   std::map<uint32_t, ValueId> replaced;  // value -> an earlier value of the same type
   std::set<uint32_t> to_inputs;          // values that become graph inputs
   std::set<uint32_t> inputs_dropped;     // positions of inputs that nothing reads
@@ -126,6 +127,11 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
   for (size_t i = 0; i < from.outputs.size(); ++i)
     if (!edit.outputs_dropped.contains(static_cast<uint32_t>(i)) && from.outputs[i].kind == graph::Output::Kind::Tensor)
       live[source(from.outputs[i].value).index()] = true;
+  for (size_t i = 0; i < from.mutations.size(); ++i)
+    if (!edit.mutations_dropped.contains(static_cast<uint32_t>(i))) {
+      live[source(from.mutations[i].value).index()] = true;
+      live[from.inputs[from.mutations[i].input].value.index()] = true;
+    }
   for (size_t n = from.nodes.size(); n-- > 0;) {
     const graph::Node& node = from.nodes[graph::NodeId(n)];
     const bool needed = std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) {
@@ -148,6 +154,7 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
     out.exact.push_back(random.exact[id.index()]);
     return renamed[id.index()] = out.graph.values.push_back(std::move(value));
   };
+  std::map<size_t, uint32_t> moved;  // positions of inputs
   const auto add_input = [&](ValueId id) {
     graph::Input input;
     input.value = copy_value(id);
@@ -156,8 +163,10 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
     out.graph.inputs.push_back(input);
   };
   for (size_t i = 0; i < from.inputs.size(); ++i)
-    if (!edit.inputs_dropped.contains(static_cast<uint32_t>(i)) || live[from.inputs[i].value.index()])
+    if (!edit.inputs_dropped.contains(static_cast<uint32_t>(i)) || live[from.inputs[i].value.index()]) {
+      moved[i] = static_cast<uint32_t>(out.graph.inputs.size());
       add_input(from.inputs[i].value);
+    }
   for (const uint32_t id : edit.to_inputs)
     if (live[id]) add_input(ValueId(id));
   for (const graph::Node& node : from.nodes) {
@@ -180,6 +189,12 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
     if (output.kind == graph::Output::Kind::Tensor) output.value = renamed.at(source(output.value).index());
     out.graph.outputs.push_back(output);
   }
+  for (size_t i = 0; i < from.mutations.size(); ++i) {
+    if (edit.mutations_dropped.contains(static_cast<uint32_t>(i))) continue;
+    const ValueId value = renamed.at(source(from.mutations[i].value).index());
+    const uint32_t input = moved.at(from.mutations[i].input);
+    if (value != out.graph.inputs[input].value) out.graph.mutations.push_back({input, value});
+  }
   return out;
 }
 
@@ -187,6 +202,7 @@ std::vector<Edit> possible_edits(const RandomGraph& random) {
   std::vector<Edit> edits;
   if (random.graph.outputs.size() > 1)
     for (uint32_t i = 0; i < random.graph.outputs.size(); ++i) edits.push_back({.outputs_dropped = {i}});
+  for (uint32_t i = 0; i < random.graph.mutations.size(); ++i) edits.push_back({.mutations_dropped = {i}});
   for (uint32_t i = 0; i < random.graph.inputs.size(); ++i) edits.push_back({.inputs_dropped = {i}});
   for (size_t n = random.graph.nodes.size(); n-- > 0;) {
     const graph::Node& node = random.graph.nodes[graph::NodeId(n)];
@@ -215,10 +231,45 @@ std::string failure_class(std::string_view reason) {
 }
 
 size_t weight(const RandomGraph& random) {
-  return 3 * random.graph.nodes.size() + random.graph.inputs.size() + random.graph.outputs.size();
+  const graph::Graph& graph = random.graph;
+  return 3 * graph.nodes.size() + graph.inputs.size() + graph.outputs.size() + graph.mutations.size();
 }
 
 }  // namespace
+
+interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symbols& symbols, uint64_t seed) {
+  interp::Arguments arguments;
+  arguments.symbols = symbols;
+  for (const graph::Input& input : graph.inputs) {
+    if (input.kind != graph::Input::Kind::Tensor) continue;
+    const graph::Value& value = graph.values[input.value];
+    std::seed_seq words{seed, static_cast<uint64_t>(std::hash<std::string>()(value.name))};
+    std::mt19937_64 random(words);
+    const auto number = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    interp::Tensor tensor;
+    tensor.dtype = value.dtype;
+    int64_t count = 1;
+    for (sym::Expr extent : value.sizes) {
+      tensor.sizes.push_back(
+          sym::evaluate(extent, [&](std::string_view name) { return symbols.at(std::string(name)); }));
+      count *= tensor.sizes.back();
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (is_float(value.dtype)) {  // quarters: exact in every float dtype; seldom something special
+        constexpr double special[] = {NAN, INFINITY, -INFINITY, -0.0};
+        const bool is_special = number(0, 60) == 0;
+        const double element = is_special ? special[number(0, 3)] : static_cast<double>(number(-20, 20)) / 4.0;
+        tensor.elements.push_back(Scalar::from_real(value.dtype, element));
+      } else {
+        tensor.elements.push_back(Scalar::from_integer(value.dtype, number(0, value.dtype == DType::Bool ? 1 : 9)));
+      }
+    }
+    arguments.tensors.push_back(std::move(tensor));
+  }
+  return arguments;
+}
 
 RandomGraph live_part(const RandomGraph& random) { return edited(random, {}); }
 
@@ -261,9 +312,12 @@ std::vector<Executor> ir_executors() {
 std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::Arguments& arguments,
                                       const std::vector<Executor>& executors) {
   const std::vector<interp::Tensor> expected = interp::run(random.graph, arguments, call_extern);
-  std::vector<const graph::Output*> tensors;
+  std::vector<bool> are_exact;  // of each result
   for (const graph::Output& output : random.graph.outputs)
-    if (output.kind == graph::Output::Kind::Tensor) tensors.push_back(&output);
+    are_exact.push_back(output.kind != graph::Output::Kind::Tensor || random.exact[output.value.index()]);
+  for (size_t i = 0; i < random.graph.inputs.size(); ++i)
+    for (const graph::Mutation& mutation : random.graph.mutations)
+      if (mutation.input == i) are_exact.push_back(random.exact[mutation.value.index()]);
   const double largest = magnitude(random, arguments);
   for (const Executor& executor : executors) {
     try {
@@ -271,8 +325,7 @@ std::optional<Mismatch> find_mismatch(const RandomGraph& random, const interp::A
       if (found.size() != expected.size())
         return Mismatch{executor.name, fmt::format("{} results, expected {}", found.size(), expected.size())};
       for (size_t i = 0; i < expected.size(); ++i) {
-        const bool exact = i >= tensors.size() || random.exact[tensors[i]->value.index()];
-        const double tolerance = exact ? 0 : unit_of(expected[i].dtype) * largest;
+        const double tolerance = are_exact.at(i) ? 0 : unit_of(expected[i].dtype) * largest;
         if (const auto reason = difference(expected[i], found[i], tolerance))
           return Mismatch{executor.name, fmt::format("result {} {}", i, *reason)};
       }

@@ -152,7 +152,7 @@ class Generator {
 
   // ---- Steps ----
   void add_step() {
-    switch (number(0, 15)) {
+    switch (number(0, 17)) {
       case 0:
       case 1:
         return unary();
@@ -179,6 +179,10 @@ class Generator {
         return gather();
       case 14:
         return expand();
+      case 15:
+        return scatter();
+      case 16:
+        return write_window();
       default:
         return one_in(2) ? create() : call();
     }
@@ -403,6 +407,104 @@ class Generator {
     keep(builder_.gather(*x, {index}, kind, shape), exact(*x));
   }
 
+  // ---- Scatters ----
+  static bool is_narrow_float(DType type) { return is_float(type) && byte_size(type) < 4; }
+  bool is_input(ValueId id) const { return !value(id).producer.valid(); }
+  ValueId like(ValueId x) {  // a value of the same sizes, often itself
+    const auto other =
+        pick_where([&](ValueId id) { return sizes(id) == sizes(x) && (exact(id) || is_float(dtype(x))); });
+    return other ? convert_to(*other, dtype(x)) : x;
+  }
+  // Elements that combine to the same in any order.
+  ValueId combinable(ValueId x, Combine combine) {
+    if (!is_float(dtype(x)) || !counts_repeats(combine)) return x;
+    return cast(small_integers(x, combine == Combine::Mul || is_narrow_float(dtype(x)) ? 1 : 8), dtype(x));
+  }
+  Combine pick_combine(ValueId base) {
+    constexpr Combine all[] = {Combine::Overwrite, Combine::Overwrite, Combine::Add,
+                               Combine::Mul,       Combine::Max,       Combine::Min};
+    const Combine combine = pick(all);
+    const bool possible = exact(base) && dtype(base) != DType::Bool;
+    return possible ? combine : Combine::Overwrite;
+  }
+
+  // One or two dimensions by index tensors. Nothing where no numbers are at hand.
+  std::optional<ValueId> scattered(ValueId base) {
+    const auto numbers = pick_where([&](ValueId id) { return exact(id) && rank(id) == 1; });
+    if (!numbers) return std::nullopt;
+    graph::Scatter kind;
+    kind.combine = pick_combine(base);
+    // What is made of computed values may be no sum of small integers.
+    if (counts_repeats(kind.combine) && (!is_input(base) || is_narrow_float(dtype(base))))
+      base = combinable(base, kind.combine);
+    const bool by_order = kind.combine == Combine::Overwrite && shape_.device == DeviceType::Cuda;
+    const bool wraps = one_in(3);
+    std::vector<ValueId> places, taken;
+    graph::Gather take;
+    Sizes shape{sizes(*numbers)[0]};
+    for (int d = 0; d < rank(base); ++d) {
+      const bool last = d + 1 == rank(base), indexed = places.size() < 2 && ((last && places.empty()) || one_in(2));
+      const sym::Expr extent = sizes(base)[static_cast<size_t>(d)];
+      kind.target.push_back(indexed ? -1 - static_cast<int>(places.size()) : static_cast<int>(shape.size()));
+      if (indexed) {
+        places.push_back(index_into(*numbers, extent, wraps));
+        taken.push_back(index_into(convert_to(*numbers, DType::I64), extent, false));
+      } else {
+        shape.push_back(extent);
+      }
+    }
+    kind.index_dims = take.index_dims = {0};
+    kind.wrap = take.wrap = true;
+    kind.check = one_in(2);
+    take.source = kind.target;
+    ValueId from = like(base);
+    if (kind.combine != Combine::Overwrite && !exact(from)) from = base;
+    ValueId source = by_order ? builder_.full(immediate(dtype(base), 2), dtype(base), device_, shape)
+                              : builder_.gather(from, taken, take, shape);
+    mark(source, by_order || exact(from));
+    if (!by_order) source = combinable(source, kind.combine);
+    kind.distinct = by_order && one_in(2);
+    const bool is_exact = exact(base) && exact(source);
+    const ValueId result = builder_.scatter(base, source, places, kind);
+    mark(result, is_exact);
+    return keep(result, is_exact);
+  }
+  void scatter() {
+    const auto base = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (base) scattered(*base);
+  }
+
+  // A slice of a value changed and put back, or another slice put there.
+  void write_window() {
+    const auto base = pick_where([&](ValueId id) { return rank(id) >= 1; });
+    if (!base) return;
+    const auto dim = static_cast<size_t>(number(0, rank(*base) - 1));
+    const sym::Expr extent = sizes(*base)[dim];
+    const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+    if (least < 2) return;
+    const bool steps = extent.is_constant() && one_in(2);
+    const int64_t step = steps ? number(1, 2) : 1, start = number(0, least - 1);
+    const sym::Expr count = steps ? sym::Expr((least - start + step - 1) / step) : extent - start;
+    const auto part = [&](ValueId of) {
+      const ValueId window = builder_.slice(of, static_cast<int>(dim), start, count, step);
+      mark(window, exact(of));
+      return window;
+    };
+    std::optional<ValueId> source;
+    if (one_in(3)) source = scattered(part(*base));
+    if (!source || dtype(*source) != dtype(*base) || exact(*source) != exact(*base))
+      source = part(one_in(2) ? *base : like(*base));
+    if (dtype(*base) != DType::Bool && one_in(2)) source = apply(ScalarOp::Neg, {*source});
+    graph::Scatter kind;
+    for (int d = 0; d < rank(*base); ++d) kind.target.push_back(d);
+    kind.start.assign(kind.target.size(), 0);
+    kind.step.assign(kind.target.size(), 1);
+    kind.start[dim] = start;
+    kind.step[dim] = step;
+    const bool is_exact = exact(*base) && exact(*source);
+    keep(builder_.scatter(*base, *source, {}, kind), is_exact);
+  }
+
   void expand() {
     const ValueId x = pick_value();
     Sizes shape = sizes(x);
@@ -448,6 +550,20 @@ class Generator {
     for (const ValueId id : pool_)
       if (!read[id.index()] || one_in(8)) builder_.output(id);
     if (!symbols_.empty() && one_in(4)) builder_.output_symbol(symbols_[0] * 2 + 1);
+    for (size_t i = 0; i < out_.graph.inputs.size(); ++i) add_mutation(i);
+  }
+  // Scatters into the input itself more often than others.
+  void add_mutation(size_t position) {
+    const graph::Input& input = out_.graph.inputs[position];
+    if (input.kind != graph::Input::Kind::Tensor || one_in(3)) return;
+    for (size_t i = pool_.size(); i-- > 0;) {
+      const ValueId id = pool_[i];
+      if (dtype(id) != dtype(input.value) || sizes(id) != sizes(input.value) || is_input(id)) continue;
+      const graph::Node& node = out_.graph.nodes[value(id).producer];
+      const bool into_it = node.as<graph::Scatter>() && node.operands[0] == Operand(input.value);
+      if (into_it || (node.as<graph::Scatter>() && one_in(2)) || (node.as<graph::Elementwise>() && one_in(6)))
+        return builder_.mutation(static_cast<uint32_t>(position), id);
+    }
   }
 
   std::mt19937_64 random_;
@@ -462,39 +578,5 @@ class Generator {
 }  // namespace
 
 RandomGraph random_graph(uint64_t seed, const Shape& shape) { return Generator(seed, shape).run(); }
-
-interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symbols& symbols, uint64_t seed) {
-  interp::Arguments arguments;
-  arguments.symbols = symbols;
-  for (const graph::Input& input : graph.inputs) {
-    if (input.kind != graph::Input::Kind::Tensor) continue;
-    const graph::Value& value = graph.values[input.value];
-    std::seed_seq words{seed, static_cast<uint64_t>(std::hash<std::string>()(value.name))};
-    std::mt19937_64 random(words);
-    const auto number = [&](int64_t low, int64_t high) {
-      return std::uniform_int_distribution<int64_t>(low, high)(random);
-    };
-    interp::Tensor tensor;
-    tensor.dtype = value.dtype;
-    int64_t count = 1;
-    for (sym::Expr extent : value.sizes) {
-      tensor.sizes.push_back(
-          sym::evaluate(extent, [&](std::string_view name) { return symbols.at(std::string(name)); }));
-      count *= tensor.sizes.back();
-    }
-    for (int64_t i = 0; i < count; ++i) {
-      if (is_float(value.dtype)) {  // quarters: exact in every float dtype; seldom something special
-        constexpr double special[] = {NAN, INFINITY, -INFINITY, -0.0};
-        const bool is_special = number(0, 60) == 0;
-        const double element = is_special ? special[number(0, 3)] : static_cast<double>(number(-20, 20)) / 4.0;
-        tensor.elements.push_back(Scalar::from_real(value.dtype, element));
-      } else {
-        tensor.elements.push_back(Scalar::from_integer(value.dtype, number(0, value.dtype == DType::Bool ? 1 : 9)));
-      }
-    }
-    arguments.tensors.push_back(std::move(tensor));
-  }
-  return arguments;
-}
 
 }  // namespace cxxinductor::fuzz

@@ -22,7 +22,25 @@ inline void call_twice(runtime::PlainHost& host, const plan::CallExtern&, std::s
   runtime::write_elements(runtime::view_of(results[0]), elements);
 }
 
-// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand. Program: CpuProgram or CudaProgram.
+inline interp::Tensor read_tensor(const runtime::TensorRef& from) {
+  interp::Tensor tensor;
+  tensor.dtype = from.dtype;
+  tensor.sizes.assign(from.sizes().begin(), from.sizes().end());
+  tensor.elements = runtime::read_elements(runtime::view_of(from));
+  return tensor;
+}
+
+inline bool is_written(const plan::Plan& plan, plan::BufferId buffer) {
+  for (const plan::Step& step : plan.steps) {
+    const auto* launch = std::get_if<plan::Launch>(&step);
+    for (size_t i = 0; launch && i < launch->args.size(); ++i)
+      if (launch->args[i] == buffer && plan.kernels[launch->kernel].params[i].written) return true;
+  }
+  return false;
+}
+
+// Runs a plan on the interpreter's tensors, laid out as the plan's inputs demand: outputs, then mutated inputs.
+// Program: CpuProgram or CudaProgram.
 template <class Program>
 std::vector<interp::Tensor> run_compiled(Program& program, const interp::Arguments& arguments) {
   const plan::Plan& plan = program.executable->plan();
@@ -30,6 +48,7 @@ std::vector<interp::Tensor> run_compiled(Program& program, const interp::Argumen
     return sym::evaluate(e, [&](std::string_view name) { return arguments.symbols.at(std::string(name)); });
   };
   std::vector<runtime::Value> inputs;
+  std::vector<runtime::TensorRef> mutated;
   size_t next = 0;
   for (const plan::Input& input : plan.inputs) {
     if (input.kind != plan::Input::Kind::Tensor) {
@@ -41,21 +60,17 @@ std::vector<interp::Tensor> run_compiled(Program& program, const interp::Argumen
     for (sym::Expr e : plan.buffers[input.buffer].strides) strides.push_back(number(e));
     runtime::TensorRef tensor = program.host.empty_strided(from.dtype, {}, from.sizes, strides);
     runtime::write_elements(runtime::view_of(tensor), from.elements);
+    if (is_written(plan, input.buffer)) mutated.push_back(tensor);
     inputs.emplace_back(std::move(tensor));
   }
   std::vector<interp::Tensor> outputs;
   for (const runtime::Value& value : program.executable->run(program.host, std::move(inputs))) {
-    interp::Tensor tensor;
-    if (value.is_tensor()) {
-      tensor.dtype = value.tensor.dtype;
-      tensor.sizes.assign(value.tensor.sizes().begin(), value.tensor.sizes().end());
-      tensor.elements = runtime::read_elements(runtime::view_of(value.tensor));
-    } else {
-      tensor.dtype = DType::I64;
-      tensor.elements = {Scalar::from_integer(DType::I64, value.integer)};
-    }
-    outputs.push_back(std::move(tensor));
+    if (value.is_tensor())
+      outputs.push_back(read_tensor(value.tensor));
+    else
+      outputs.push_back({DType::I64, {}, {Scalar::from_integer(DType::I64, value.integer)}});
   }
+  for (const runtime::TensorRef& tensor : mutated) outputs.push_back(read_tensor(tensor));
   return outputs;
 }
 

@@ -166,9 +166,11 @@ T __shfl_xor_sync(unsigned int, T value, int mask) {
   std::memcpy(&value, &bits, sizeof value);
   return value;
 }
-inline int atomicCAS(int* address, int compare, int value) {
-  const int old = *address;
-  if (old == compare) *address = value;
+template <class T>
+T atomicCAS(T* address, T compare, T value) {
+  T old;
+  std::memcpy(&old, address, sizeof old);
+  if (old == compare) std::memcpy(address, &value, sizeof value);
   return old;
 }
 inline void __threadfence_system() {}

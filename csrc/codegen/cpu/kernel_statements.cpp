@@ -346,6 +346,13 @@ std::string CpuKernelEmitter::store_text(StmtId id, const Stmt& s, const loops::
   const std::string base = fmt::format("p{}", store.buffer.index()), value = value_name(store.value);
   const bool direct = !has_lanes(s) || kernel_.access[id] == plan::AccessKind::Vector;
   const bool lane_masks = store.mask.valid() && has_lanes(stmt(store.mask));
+  if (const auto op = op_of(store.combine)) {
+    const std::string compute = cpu_dtype_tag(compute_type(s.dtype)),
+                      spelled = spelling(info(*op), compute_type(s.dtype));
+    return fmt::format("cxxi::combine<{}, {}, {}>({}, {}, {}, {}, []({} a, {} b) {{ return {}; }});", tag, compute,
+                       lanes, store.mask.valid() ? value_name(store.mask) : "true", base, offset_lambda(id), value,
+                       cpu_compute_type(compute_type(s.dtype)), cpu_compute_type(compute_type(s.dtype)), spelled);
+  }
   if (lane_masks) {
     return fmt::format("cxxi::scatter_masked<{}, {}>({}, {}, {}, {});", tag, lanes, value_name(store.mask), base,
                        offset_lambda(id), value);

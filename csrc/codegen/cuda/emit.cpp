@@ -13,11 +13,18 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   TextWriter out;
   out.raw_line(template_text("cuda/prelude.cuh"));
   out.raw_line(template_text("cuda/group.cuh"));
-  const bool reduces = std::any_of(kernels.begin(), kernels.end(), [](const plan::Kernel* kernel) {
-    return std::any_of(kernel->region.body.begin(), kernel->region.body.end(),
-                       [](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; });
-  });
-  if (reduces) out.raw_line(template_text("cuda/reduce.cuh"));
+  const auto any = [&](auto&& wanted) {
+    return std::any_of(kernels.begin(), kernels.end(), [&](const plan::Kernel* kernel) {
+      return std::any_of(kernel->region.body.begin(), kernel->region.body.end(), wanted);
+    });
+  };
+  if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }))
+    out.raw_line(template_text("cuda/reduce.cuh"));
+  const auto combines = [](const loops::Stmt& stmt) {
+    const auto* store = stmt.as<loops::Store>();
+    return store && store->combine != Combine::Overwrite;
+  };
+  if (any(combines)) out.raw_line(template_text("cuda/combine.cuh"));
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
   for (const plan::Kernel* kernel : kernels) {

@@ -488,8 +488,13 @@ void CudaKernelEmitter::emit_store(StmtId id, const loops::Store& store, const B
   const std::string condition =
       join({body.side_effects, once_condition(s.vars, body), lane ? lane_condition(body) : "",
             store.mask.valid() ? value_name(store.mask) : "", range_condition(kernel_.offsets[id])});
-  out_.line("{}", guarded(condition, fmt::format("p{}[{}] = {};", store.buffer.index(),
-                                                 expression(kernel_.offsets[id], lane), value_name(store.value))));
+  const std::string place = expression(kernel_.offsets[id], lane);
+  const std::string text =
+      store.combine == Combine::Overwrite
+          ? fmt::format("p{}[{}] = {};", store.buffer.index(), place, value_name(store.value))
+          : fmt::format("cxxi_put_{}<cxxi_by_{}>(p{} + {}, {});", store.each ? "atomic" : "alone",
+                        name_of(store.combine), store.buffer.index(), place, value_name(store.value));
+  out_.line("{}", guarded(condition, text));
 }
 
 void CudaKernelEmitter::emit_check(StmtId id, const loops::Check& check, const Body& body) {

@@ -174,6 +174,15 @@ ValueId Builder::gather(ValueId x, std::vector<ValueId> indices, Gather gather, 
   return append_inferred(std::move(gather), std::move(operands), declaration(std::move(sizes)));
 }
 
+ValueId Builder::scatter(ValueId base, ValueId source, std::vector<ValueId> indices, Scatter scatter) {
+  const size_t rank = graph_.values[base].sizes.size();
+  if (scatter.start.empty()) scatter.start.assign(rank, 0);
+  if (scatter.step.empty()) scatter.step.assign(rank, 1);
+  std::vector<Operand> operands{base, source};
+  operands.insert(operands.end(), indices.begin(), indices.end());
+  return append_inferred(std::move(scatter), std::move(operands));
+}
+
 std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results) {
   if (callee.alias_of.empty()) callee.alias_of.assign(results.size(), -1);
   if (callee.alias_of.size() != results.size())

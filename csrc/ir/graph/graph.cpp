@@ -8,6 +8,29 @@ std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes) {
 
 sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::product(sizes); }
 
+bool may_collide(const Scatter& scatter) { return !scatter.index_dims.empty() && !scatter.distinct; }
+
+std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id) {
+  const Value& value = graph.values[id];
+  if (!value.producer.valid()) return std::nullopt;
+  const Node& node = graph.nodes[value.producer];
+  size_t operand = 0;
+  if (const auto* callee = node.as<Extern>()) {
+    if (value.result_index >= callee->alias_of.size() || callee->alias_of[value.result_index] < 0) return std::nullopt;
+    operand = static_cast<size_t>(callee->alias_of[value.result_index]);
+  } else if (const auto* scatter = node.as<Scatter>(); !is_view(node.kind) && !(scatter && scatter->consumes)) {
+    return std::nullopt;
+  }
+  if (operand >= node.operands.size()) return std::nullopt;
+  const auto* below = std::get_if<ValueId>(&node.operands[operand]);
+  return below ? std::optional(*below) : std::nullopt;
+}
+
+ValueId storage_of(const Graph& graph, ValueId id) {
+  while (const auto below = shares_storage_with(graph, id)) id = *below;
+  return id;
+}
+
 bool is_view(const NodeKind& kind) {
   return std::holds_alternative<Permute>(kind) || std::holds_alternative<Reshape>(kind) ||
          std::holds_alternative<Expand>(kind) || std::holds_alternative<Slice>(kind) ||

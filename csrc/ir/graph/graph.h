@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "ir/call_args.h"
+#include "ir/combine.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
@@ -95,6 +96,26 @@ struct Gather {
   bool wrap = true;   // negative indices count from the end
   bool check = true;  // out of range raises; dropped where proven in range
 };
+// The mirror of Gather. operands: base, source (of the base's dtype), then index tensors (integer, equal sizes). The
+// result is the base with the source's elements stored, or combined with what is there, at places that the source's
+// coordinates s give: target[d] >= 0: start[d] + step[d] * s[target[d]]; target[d] == -1 - k: the value of index k at
+// source dims index_dims. Of several elements that meet at one place the one with the largest row-major number is
+// stored; combining goes in that order (as on the CPU in eager; elsewhere any order may come out). slice_scatter(x, s,
+// 0, 2): target = [0, 1], start = [2, 0]; aten::scatter_add(x, 1, i, s): target = [0, -1], index_dims = [0, 1]; x[:, i]
+// = s: target = [0, -1], index_dims = [1].
+struct Scatter {
+  std::vector<int> target;
+  std::vector<int> index_dims;
+  std::vector<sym::Expr> start, step;  // one a dimension of the base; step >= 1; 0 and 1 where an index decides
+  Combine combine = Combine::Overwrite;
+  bool wrap = true;   // negative indices count from the end
+  bool check = true;  // out of range raises
+  // No two source elements meet, or those that do are equal and overwrite: stated by who knows, always so without
+  // indices.
+  bool distinct = false;
+  // The result takes the base's storage, which nobody reads as it was from here on. Else it is a new tensor.
+  bool consumes = false;
+};
 // A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with holes.
 struct Extern {
   std::string callee;         // "aten::mm"
@@ -111,7 +132,8 @@ struct Extern {
   bool exact_strides = true;
 };
 
-using NodeKind = std::variant<Elementwise, Reduce, Full, Iota, Permute, Reshape, Expand, Slice, Flip, Pad, Cat, Gather, Extern>;
+using NodeKind = std::variant<Elementwise, Reduce, Full, Iota, Permute, Reshape, Expand, Slice, Flip, Pad, Cat, Gather,
+                              Scatter, Extern>;
 
 struct Node {
   NodeKind kind;
@@ -194,6 +216,8 @@ class Builder {
   ValueId pad(ValueId x, std::vector<sym::Expr> low, std::vector<sym::Expr> sizes, Scalar fill);
   ValueId cat(std::vector<ValueId> xs, int dim);
   ValueId gather(ValueId x, std::vector<ValueId> indices, Gather gather, std::vector<sym::Expr> sizes);
+  // start and step may be left empty: 0 and 1.
+  ValueId scatter(ValueId base, ValueId source, std::vector<ValueId> indices, Scatter scatter);
   // results: dtype, device, sizes and strides of each as the callee returns them.
   std::vector<ValueId> call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results);
 
@@ -218,6 +242,12 @@ class Builder {
 
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);
 sym::Expr element_count(const std::vector<sym::Expr>& sizes);
+// Elements of the source may meet at one place of the base.
+bool may_collide(const Scatter& scatter);
+// The operand of its producer that the value shares its storage with.
+std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id);
+// The value whose storage holds `id`: through views, consuming scatters and results that externs say are aliases.
+ValueId storage_of(const Graph& graph, ValueId id);
 bool is_view(const NodeKind& kind);  // Permute, Reshape, Expand, Slice, Flip: index maps that move no data
 
 }  // namespace cxxinductor::graph

@@ -252,6 +252,70 @@ struct Inference {
     return {typed(x.dtype, x.device, declared.sizes)};
   }
 
+  // Every source dimension must be named: along one that is not, elements would meet unsaid.
+  void check_scatter_dims(const Scatter& s, const Value& base, const Value& source) const {
+    const size_t rank = source.sizes.size(), indices = operands.size() - 2;
+    std::vector<int> named(rank, 0);
+    for (size_t d = 0; d < s.target.size(); ++d) {
+      const int from = s.target[d];
+      if (from < 0 ? static_cast<size_t>(-1 - from) >= indices : static_cast<size_t>(from) >= rank)
+        throw_user_error("scatter target {} is out of range: {} indices, source rank {}", from, indices, rank);
+      if (from >= 0 && ++named[static_cast<size_t>(from)] > 1)
+        throw_user_error("scatter names source dimension {} twice", from);
+      if (from < 0 && (!s.start[d].is_constant(0) || !s.step[d].is_constant(1)))
+        throw_user_error("scatter expects start 0 and step 1 where an index decides");
+      if (from >= 0) check_scatter_range(s, d, base, source);
+    }
+    for (int d : s.index_dims) {
+      check_dim(d, rank, "scatter index_dims");
+      ++named[static_cast<size_t>(d)];
+    }
+    for (size_t d = 0; d < rank; ++d)
+      if (named[d] == 0) throw_user_error("scatter does not say where source dimension {} goes", d);
+  }
+  void check_scatter_range(const Scatter& s, size_t d, const Value& base, const Value& source) const {
+    const sym::Expr count = source.sizes[static_cast<size_t>(s.target[d])];
+    if (prove_less(s.step[d], 1, graph.facts).value_or(false) || prove_less(s.start[d], 0, graph.facts).value_or(false))
+      throw_user_error("scatter expects a start of 0 or more and a positive step, found {} and {}",
+                       sym::to_string(s.start[d]), sym::to_string(s.step[d]));
+    const sym::Expr last = s.start[d] + s.step[d] * (count - 1);
+    const bool empty = !prove_less(0, count, graph.facts).value_or(false);
+    if (!empty && prove_less(base.sizes[d] - 1, last, graph.facts).value_or(false))
+      throw_user_error("scatter reaches element {} of a dimension of {}", sym::to_string(last),
+                       sym::to_string(base.sizes[d]));
+  }
+
+  std::vector<Value> operator()(const Scatter& s) const {
+    const Value &base = tensor(0, "scatter"), &source = tensor(1, "scatter");
+    const size_t rank = base.sizes.size();
+    if (s.target.size() != rank || s.start.size() != rank || s.step.size() != rank)
+      throw_user_error("scatter expects {} targets, starts and steps, found {}, {} and {}", rank, s.target.size(),
+                       s.start.size(), s.step.size());
+    if (source.dtype != base.dtype || source.device != base.device)
+      throw_user_error("scatter into {} on {} expects a source of that, found {} on {}", to_string(base.dtype),
+                       to_string(base.device), to_string(source.dtype), to_string(source.device));
+    if (!accepts(s.combine, base.dtype))
+      throw_user_error("scatter does not {} {}", name_of(s.combine), to_string(base.dtype));
+    if (operands.size() == 2 && !s.index_dims.empty()) throw_user_error("scatter has index_dims and no index");
+    for (size_t k = 2; k < operands.size(); ++k) {
+      const Value& index = tensor(k, "scatter");
+      if (!is_integer(index.dtype))
+        throw_user_error("scatter expects an integer index, found {}", to_string(index.dtype));
+      if (index.sizes.size() != s.index_dims.size())
+        throw_user_error("scatter expects indices of rank {}, found {}", s.index_dims.size(), index.sizes.size());
+      for (size_t e = 0; e < s.index_dims.size(); ++e) {
+        check_dim(s.index_dims[e], source.sizes.size(), "scatter index_dims");
+        if (!prove_equal(index.sizes[e], source.sizes[static_cast<size_t>(s.index_dims[e])], graph.facts))
+          throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, text_of(index.sizes),
+                           text_of(source.sizes));
+      }
+    }
+    check_scatter_dims(s, base, source);
+    Value result = typed(base.dtype, base.device, base.sizes);
+    if (s.consumes) result.layout.strides = base.layout.strides;
+    return {result};
+  }
+
   std::vector<Value> operator()(const Extern& e) const {
     throw_internal("results of extern {} are declared, never inferred", e.callee);
   }

@@ -197,7 +197,7 @@ class Parser {
     if (word == "reshape") return Reshape{};
     if (word == "expand") return Expand{};
     bool attributed = word == "reduce" || word == "iota" || word == "permute" || word == "slice" || word == "flip" ||
-                      word == "pad" || word == "cat" || word == "gather";
+                      word == "pad" || word == "cat" || word == "gather" || word == "scatter";
     if (!attributed) start.fail("a node kind or scalar op");
     cursor_.expect("<");
     NodeKind kind = parse_attributes(word);
@@ -208,6 +208,7 @@ class Parser {
   NodeKind parse_attributes(const std::string& word) {
     if (word == "reduce") return parse_reduce();
     if (word == "gather") return parse_gather();
+    if (word == "scatter") return parse_scatter();
     if (word == "permute") return Permute{dims_attribute()};
     if (word == "flip") return Flip{dims_attribute()};
     if (word == "cat") return Cat{dim_attribute()};
@@ -284,6 +285,39 @@ class Parser {
         cursor_.fail("no_wrap or no_check");
     }
     return gather;
+  }
+
+  NodeKind parse_scatter() {
+    Scatter scatter;
+    key("target");
+    scatter.target = parse_int_list(cursor_);
+    scatter.start.assign(scatter.target.size(), 0);
+    scatter.step.assign(scatter.target.size(), 1);
+    while (cursor_.accept(",")) {
+      TextCursor start = cursor_;
+      const std::string word = cursor_.identifier("an attribute of scatter");
+      if (word == "index_dims" || word == "start" || word == "step") cursor_.expect("=");
+      if (word == "index_dims") {
+        scatter.index_dims = parse_int_list(cursor_);
+      } else if (word == "start") {
+        scatter.start = parse_expr_list(cursor_);
+      } else if (word == "step") {
+        scatter.step = parse_expr_list(cursor_);
+      } else if (word == "no_wrap") {
+        scatter.wrap = false;
+      } else if (word == "no_check") {
+        scatter.check = false;
+      } else if (word == "distinct") {
+        scatter.distinct = true;
+      } else if (word == "consumes") {
+        scatter.consumes = true;
+      } else if (const auto combine = find_combine(word)) {
+        scatter.combine = *combine;
+      } else {
+        start.fail("index_dims, start, step, a way to combine, no_wrap, no_check, distinct or consumes");
+      }
+    }
+    return scatter;
   }
 
   // Immediates take the dtype that the tensors among the operands give, so tensors are read first.

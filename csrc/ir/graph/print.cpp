@@ -182,6 +182,20 @@ class Printer {
         return fmt::format("gather<source={}, index_dims={}{}{}>", print_int_list(g.source),
                            print_int_list(g.index_dims), g.wrap ? "" : ", no_wrap", g.check ? "" : ", no_check");
       }
+      std::string operator()(const Scatter& s) const {
+        std::string text = fmt::format("scatter<target={}", print_int_list(s.target));
+        if (!s.index_dims.empty()) text += ", index_dims=" + print_int_list(s.index_dims);
+        const auto differs = [](const std::vector<sym::Expr>& list, int64_t usual) {
+          return std::any_of(list.begin(), list.end(), [usual](sym::Expr e) { return !e.is_constant(usual); });
+        };
+        if (differs(s.start, 0)) text += ", start=" + print_expr_list(s.start);
+        if (differs(s.step, 1)) text += ", step=" + print_expr_list(s.step);
+        if (s.combine != Combine::Overwrite) text += fmt::format(", {}", name_of(s.combine));
+        for (const auto& [word, set] : {std::pair{", no_wrap", !s.wrap}, std::pair{", no_check", !s.check},
+                                        std::pair{", distinct", s.distinct}, std::pair{", consumes", s.consumes}})
+          if (set) text += word;
+        return text + ">";
+      }
       std::string operator()(const Extern&) const { return "extern"; }
     };
     return std::visit(Head{graph_, node}, node.kind);

@@ -9,6 +9,10 @@
 //  aliases and mutated operands are in range. G8  A mutation ends in a tensor input of the same dtype, device and
 //  sizes, each input at most once. G9  Every symbol is declared: a symbol input, a range, or a size or stride of an
 //  input or extern result. G10 An extern that holds in-process handles is not cacheable.
+//  G11 Once a scatter has consumed a storage, nobody reads what the storage held before: no later node, output or
+//  mutation, and of the scatter's own operands only the base.
+//  G12 What a scatter consumes is all of a storage, seen through permute, reshape and flip at most, that a node of the
+//  graph made or that is an input which the graph mutates.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -39,6 +43,7 @@ class Verifier {
     check_nodes();
     check_mutations();
     check_symbols();
+    if (messages_.empty()) check_consumption();
     return std::move(messages_);
   }
 
@@ -198,6 +203,60 @@ class Verifier {
     }
   }
 
+  // Consuming scatters make versions of a storage; each reader must read the latest one before it.
+  void check_consumption() {
+    const auto consumes = [](const Node& node) {
+      const auto* scatter = node.as<Scatter>();
+      return scatter && scatter->consumes;
+    };
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), consumes)) return;
+    IdVector<ValueId, NodeId> version(graph_.values.size()), latest(graph_.values.size());
+    IdVector<ValueId, ValueId> storage;
+    for (size_t v = 0; v < graph_.values.size(); ++v) storage.push_back(ValueId(v));
+    const auto read = [&](ValueId id, const std::string& place) {
+      if (version[id] != latest[storage[id]])
+        report("G11", place, "reads %{} after its storage was consumed", graph_.values[id].name);
+    };
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      const Node& node = graph_.nodes[NodeId(n)];
+      for (size_t i = 0; i < node.operands.size(); ++i)
+        if (const auto* id = std::get_if<ValueId>(&node.operands[i]); id && !is_view(node.kind)) read(*id, where(node));
+      for (ValueId result : node.results)
+        if (const auto below = shares_storage_with(graph_, result)) {
+          storage[result] = storage[*below];
+          version[result] = version[*below];
+        }
+      if (!consumes(node)) continue;
+      const ValueId base = std::get<ValueId>(node.operands[0]), root = storage[base];
+      for (size_t i = 1; i < node.operands.size(); ++i)
+        if (storage[std::get<ValueId>(node.operands[i])] == root)
+          report("G11", where(node), "consumes the storage of its operand {}", i);
+      check_consumed(node, base, root);
+      version[node.results[0]] = latest[root] = NodeId(n);
+    }
+    for (const Output& output : graph_.outputs)
+      if (output.kind == Output::Kind::Tensor) read(output.value, "an output");
+    for (const Mutation& mutation : graph_.mutations)
+      read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
+  }
+  void check_consumed(const Node& node, ValueId base, ValueId root) {
+    ValueId at = base;
+    while (at != root) {
+      const Node& step = graph_.nodes[graph_.values[at].producer];
+      if (!step.as<Permute>() && !step.as<Reshape>() && !step.as<Flip>() && !step.as<Scatter>()) {
+        report("G12", where(node), "consumes %{}, which is part of a storage or somebody's alias",
+               graph_.values[base].name);
+        return;
+      }
+      at = std::get<ValueId>(step.operands[0]);
+    }
+    if (graph_.values[root].producer.valid()) return;
+    const bool mutated = std::any_of(graph_.mutations.begin(), graph_.mutations.end(), [&](const Mutation& mutation) {
+      return graph_.inputs[mutation.input].value == root;
+    });
+    if (!mutated) report("G12", where(node), "consumes %{}, an input that the graph keeps", graph_.values[root].name);
+  }
+
   void declare(const Value& value) {
     for (const auto* list : {&value.sizes, &value.layout.strides})
       for (sym::Expr e : *list)
@@ -230,6 +289,9 @@ class Verifier {
       if (const auto* slice = node.as<Slice>()) check_expr(slice->start + slice->step, where(node));
       if (const auto* pad = node.as<Pad>())
         for (sym::Expr low : pad->low) check_expr(low, where(node));
+      if (const auto* scatter = node.as<Scatter>())
+        for (const auto* list : {&scatter->start, &scatter->step})
+          for (sym::Expr e : *list) check_expr(e, where(node));
     }
     for (const Output& output : graph_.outputs)
       if (output.kind == Output::Kind::Symbol) check_expr(output.symbol, "an output");

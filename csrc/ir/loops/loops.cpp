@@ -31,6 +31,7 @@ struct OperandsOf {
   void operator()(const Project& project) { ids.push_back(project.of); }
   void operator()(const Store& store) {
     add_statements_of(store.coords, ids);
+    if (store.each) add_statements_of(*store.each, ids);
     ids.push_back(store.value);
     if (store.mask.valid()) ids.push_back(store.mask);
   }
@@ -166,6 +167,15 @@ StmtId RegionBuilder::store(const Program& program, BufferId buffer, std::vector
   VarSet vars = vars_of_all(region_, coords) | statement(region_, value).vars;
   if (mask.valid()) vars |= statement(region_, mask).vars;
   return append({Store{buffer, std::move(coords), value, mask}, program.buffers[buffer].dtype, vars, origin_});
+}
+
+StmtId RegionBuilder::update(const Program& program, Store store) {
+  VarSet vars = vars_of_all(region_, store.coords) | statement(region_, store.value).vars;
+  if (store.mask.valid()) vars |= statement(region_, store.mask).vars;
+  if (store.each) vars |= vars_of(region_, *store.each);
+  store.update = true;
+  const DType dtype = program.buffers[store.buffer].dtype;
+  return append({std::move(store), dtype, vars, origin_});
 }
 
 StmtId RegionBuilder::check(StmtId index, sym::Expr bound, std::string what) {

@@ -12,11 +12,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ir/call_args.h"
+#include "ir/combine.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
 #include "ir/scalar.h"
@@ -88,7 +90,14 @@ struct Store {
   BufferId buffer;
   std::vector<sym::Expr> coords;
   StmtId value;
-  StmtId mask;  // bool statement, or invalid
+  StmtId mask = {};  // bool statement, or invalid
+  // An update: elements that it does not store stay as earlier steps left them (the buffer counts as read), and those
+  // that it stores are combined with what was there.
+  bool update = false;
+  Combine combine = Combine::Overwrite;  // other than Overwrite: an update
+  // Present where two points of an update may meet at one element: their order, a row-major number over all variables
+  // of the statement. The largest one is stored; combining goes in that order (in any order on throughput devices).
+  std::optional<sym::Expr> each = {};
 };
 // Raises (device-side) where 0 <= index < bound does not hold; `what` names the op and the bound for the message.
 struct Check {
@@ -230,6 +239,7 @@ class RegionBuilder {
   StmtId reduce(Reduction reduction, StmtId operand, VarSet over);
   StmtId project(StmtId of, uint32_t result);
   StmtId store(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId value, StmtId mask = {});
+  StmtId update(const Program& program, Store store);  // store.update is set
   StmtId check(StmtId index, sym::Expr bound, std::string what);
   StmtId append(Stmt stmt);
 

@@ -72,10 +72,15 @@ class RegionParser {
     builder_.set_origin({});
     StmtId id(region_.body.size());
     TextCursor start = cursor_;
-    if (cursor_.looking_at("store") || cursor_.looking_at("check")) {
-      bool store = cursor_.accept("store");
-      if (!store) cursor_.expect("check");
-      store ? parse_store() : parse_check();
+    if (cursor_.looking_at("store") || cursor_.looking_at("update") || cursor_.looking_at("check")) {
+      if (cursor_.accept("store")) {
+        parse_store();
+      } else if (cursor_.accept("update")) {
+        parse_update();
+      } else {
+        cursor_.expect("check");
+        parse_check();
+      }
       if (how_.name_stores) names_.define(start, fmt::format("{}", id.index()), id);
     } else {
       std::string name = cursor_.sigil_name('%', "a statement");
@@ -105,6 +110,24 @@ class RegionParser {
     StmtId value = names_.parse(cursor_);
     StmtId mask = parse_mask();
     builder_.store(*how_.program, buffer, std::move(coords), value, mask);
+  }
+
+  void parse_update() {
+    Store store;
+    if (cursor_.accept("<")) {
+      TextCursor start = cursor_;
+      const auto combine = find_combine(cursor_.identifier("a way to combine"));
+      if (!combine || *combine == Combine::Overwrite) start.fail("a way to combine");
+      store.combine = *combine;
+      cursor_.expect(">");
+    }
+    store.buffer = how_.parse_buffer(cursor_);
+    store.coords = parse_coords();
+    cursor_.expect("=");
+    store.value = names_.parse(cursor_);
+    store.mask = parse_mask();
+    if (cursor_.accept("each")) store.each = parse_embedded();
+    builder_.update(*how_.program, std::move(store));
   }
 
   void parse_check() {

@@ -74,8 +74,11 @@ class RegionPrinter {
     return fmt::format("{} = project<{}>({})", ref(id), project.result, ref(project.of));
   }
   std::string kind_text(const Store& store, const Stmt&, StmtId) const {
-    std::string mask = store.mask.valid() ? fmt::format(" if {}", ref(store.mask)) : "";
-    return fmt::format("store {} = {}{}", coords_text(store.buffer, store.coords), ref(store.value), mask);
+    std::string head = store.update ? "update" : "store";
+    if (store.combine != Combine::Overwrite) head += fmt::format("<{}>", name_of(store.combine));
+    std::string tail = store.mask.valid() ? fmt::format(" if {}", ref(store.mask)) : "";
+    if (store.each) tail += fmt::format(" each ({})", print_expr(*store.each));
+    return fmt::format("{} {} = {}{}", head, coords_text(store.buffer, store.coords), ref(store.value), tail);
   }
   std::string kind_text(const Check& check, const Stmt&, StmtId) const {
     return fmt::format("check {} < ({}) {}", ref(check.index), print_expr(check.bound), quote(check.what));

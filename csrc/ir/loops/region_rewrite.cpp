@@ -63,7 +63,8 @@ struct Same {
   }
   bool operator()(const Project& a, const Project& b) const { return a.of == b.of && a.result == b.result; }
   bool operator()(const Store& a, const Store& b) const {
-    return a.buffer == b.buffer && a.coords == b.coords && a.value == b.value && a.mask == b.mask;
+    return a.buffer == b.buffer && a.coords == b.coords && a.value == b.value && a.mask == b.mask &&
+           a.update == b.update && a.combine == b.combine && a.each == b.each;
   }
   bool operator()(const Check& a, const Check& b) const {
     return a.index == b.index && a.bound == b.bound && a.what == b.what;
@@ -166,7 +167,10 @@ VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
     for (sym::Expr e : coords) vars |= vars_of_expr(e);
   };
   if (const auto* load = stmt.as<Load>()) add_coords(load->coords);
-  if (const auto* store = stmt.as<Store>()) add_coords(store->coords);
+  if (const auto* store = stmt.as<Store>()) {
+    add_coords(store->coords);
+    if (store->each) vars |= vars_of_expr(*store->each);
+  }
   if (const auto* index = stmt.as<Index>()) vars |= vars_of_expr(index->value);
   if (const auto* check = stmt.as<Check>()) vars |= vars_of_expr(check->bound);
   for (StmtId operand : operands(stmt)) vars |= region_.body[operand].vars;
@@ -197,6 +201,7 @@ Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
     statement(load->mask);
   } else if (auto* store = result.as<Store>()) {
     for (sym::Expr& e : store->coords) expression(e);
+    if (store->each) expression(*store->each);
     statement(store->value);
     statement(store->mask);
   } else if (auto* apply = result.as<Apply>()) {

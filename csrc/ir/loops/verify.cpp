@@ -9,10 +9,14 @@
 //  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
-//  L9  Every buffer but an input is stored by exactly one step, before any step reads it; an input by at most one
-//  region. L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
+//  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at most
+//  one region.
 //  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
 //  dimension. L11 Each input buffer is one tensor input; outputs name buffers.
+//  L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
+//  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
+//  that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the store's
+//  variables and the region does not load the buffer.
 #include "ir/loops/verify.h"
 
 #include <set>
@@ -191,7 +195,8 @@ class Verifier {
         std::string place = "region @" + region->name;
         std::set<BufferId> stored;
         for (const Access& access : accesses(*region)) {
-          if (access.store)
+          const auto* writes = region->body[access.stmt].as<Store>();
+          if (writes && !writes->update)
             stored.insert(access.buffer);
           else
             read(access.buffer, place);

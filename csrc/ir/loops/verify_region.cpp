@@ -182,10 +182,30 @@ class RegionVerifier {
   }
   void check_kind(StmtId id, const Store& store) {
     DType dtype = context_.buffers[store.buffer.index()].dtype;
-    expect_vars(id, check_access(id, store.buffer, store.coords, store.mask) | stmt(store.value).vars);
+    VarSet vars = check_access(id, store.buffer, store.coords, store.mask) | stmt(store.value).vars;
+    if (store.each) {
+      check_expr(id, *store.each);
+      vars |= vars_of(region_, *store.each);
+    }
+    expect_vars(id, vars);
+    check_update(id, store);
     expect_dtype(id, dtype);
     if (stmt(store.value).dtype != dtype)
       report("L4", where(id), "stores {} into a buffer of {}", to_string(stmt(store.value).dtype), to_string(dtype));
+  }
+  void check_update(StmtId id, const Store& store) {
+    if (!store.update && (store.combine != Combine::Overwrite || store.each))
+      report("L12", where(id), "combines or may meet itself and is no update");
+    if (!accepts(store.combine, stmt(id).dtype))
+      report("L12", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
+    if (store.each && vars_of(region_, *store.each) != stmt(id).vars)
+      report("L12", where(id), "has an order that does not run over its variables");
+    if (!store.update) return;
+    for (const Access& access : accesses(region_)) {
+      if (access.buffer != store.buffer || access.stmt == id) continue;
+      if (access.store) report("L12", where(id), "updates a buffer that the region stores elsewhere too");
+      if (!access.store && store.each) report("L12", where(id), "may meet itself in a buffer that the region loads");
+    }
   }
   void check_kind(StmtId id, const Check& check) {
     check_expr(id, check.bound);

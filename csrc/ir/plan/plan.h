@@ -92,6 +92,7 @@ struct Mapping {
   int tile = 32;
   int chunk = 1;             // CPU Pointwise: points a unit
   int grain = 1;             // CPU: units below which a second thread does not pay
+  bool sequential = false;   // CPU: one thread takes all units in order, since points of a store may meet
 };
 
 // What a load or store looks like along the vector variable. Masked accesses are Vector only if the mask has one value

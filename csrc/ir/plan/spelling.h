@@ -27,7 +27,8 @@ inline constexpr std::array mapping_numbers = {
 inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"), &Mapping::chunk},
                                               std::pair{std::string_view("grain"), &Mapping::grain}};
 inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
-                                             std::pair{std::string_view("resident"), &Mapping::resident}};
+                                             std::pair{std::string_view("resident"), &Mapping::resident},
+                                             std::pair{std::string_view("sequential"), &Mapping::sequential}};
 
 inline constexpr std::array segment_words = {std::pair{std::string_view("once"), Segment::Kind::Once},
                                              std::pair{std::string_view("sweep"), Segment::Kind::Sweep},

@@ -1,7 +1,7 @@
-// Invariants of the plan IR. P1 to P7 hold for each kernel (verify_kernel.cpp), the others for the plan.
+// Invariants of the plan IR. P1 to P7 and P14 hold for each kernel (verify_kernel.cpp), the others for the plan.
 //
 //  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
-//  P2  A kernel's region is sound (L1 to L8) over the kernel's parameters and symbols, and on the kernel's device.
+//  P2  A kernel's region is sound (L1 to L8, L12) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
 //  P4  Every variable is in space or in row exactly once, or is the walk; a row only where the kind has one, a walk only
 //      with resident rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
@@ -13,7 +13,7 @@
 //  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident
 //  mappings
 //      have resident values.
-//  P7  Parameters that a kernel loads are declared read, those that it stores written.
+//  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
 //  P8  Ids of buffers, kernels and inputs are in range.
 //  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
 //  written
@@ -26,6 +26,7 @@
 //  P13 An extern names its callee; holes, aliases and mutated operands are in range; results are extern-owned, or
 //  allocated
 //      and planned.
+//  P14 A CPU kernel in which points of a store may meet is sequential.
 #include "ir/plan/verify.h"
 
 #include <algorithm>

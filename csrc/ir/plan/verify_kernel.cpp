@@ -93,6 +93,13 @@ class KernelVerifier {
       if (access.store ? !param.written : !param.read)
         report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(),
                access.store ? "stores" : "loads", access.buffer.index());
+      const auto* store = region_.body[access.stmt].as<loops::Store>();
+      if (!store || !store->update) continue;
+      if (!param.read)
+        report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(),
+               access.buffer.index());
+      if (store->each && kernel_.device.type == DeviceType::Cpu && !kernel_.mapping.sequential)
+        report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
   }
 

@@ -29,6 +29,11 @@ struct SameKind {
   bool operator()(const graph::Gather& a, const graph::Gather& b) const {
     return a.source == b.source && a.index_dims == b.index_dims && a.wrap == b.wrap && a.check == b.check;
   }
+  bool operator()(const graph::Scatter& a, const graph::Scatter& b) const {
+    return a.target == b.target && a.index_dims == b.index_dims && a.start == b.start && a.step == b.step &&
+           a.combine == b.combine && a.wrap == b.wrap && a.check == b.check && a.distinct == b.distinct &&
+           !a.consumes && !b.consumes;
+  }
   template <class A, class B>
   bool operator()(const A&, const B&) const {
     return false;

@@ -18,6 +18,8 @@ bool remove_dead_code(graph::Graph& graph, const Options&) {
     if (const auto* call = node.as<graph::Extern>(); call && (call->ordered || !call->mutated_operands.empty()))
       keep[n] = true;
     if (const auto* gather = node.as<graph::Gather>(); gather && gather->check) keep[n] = true;
+    if (const auto* scatter = node.as<graph::Scatter>(); scatter && scatter->check && node.operands.size() > 2)
+      keep[n] = true;
     if (!keep[n]) {
       all = false;
       continue;

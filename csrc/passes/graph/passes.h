@@ -13,6 +13,8 @@ bool remove_no_ops(graph::Graph& graph, const Options& options);
 bool merge_common_nodes(graph::Graph& graph, const Options& options);
 bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
+bool compose_scatters(graph::Graph& graph, const Options& options);
+bool consume_bases(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
 
 }  // namespace cxxinductor::passes

@@ -123,19 +123,52 @@ bool is_sound(const loops::Region& region) {
   return true;
 }
 
+// Each variable of the store is one coordinate, up to a factor and a summand: no two points meet.
+bool is_injective(const loops::Region& region, const Stmt& stmt, const loops::Store& store) {
+  loops::VarSet seen;
+  for (sym::Expr coord : store.coords) {
+    const loops::VarSet vars = vars_of(region, coord);
+    if (vars.empty()) continue;
+    if (vars.count() != 1 || !(vars & seen).empty()) return false;
+    seen |= vars;
+    for (size_t v = 0; v < region.vars.size(); ++v) {
+      sym::Expr coefficient, rest;
+      if (!vars.contains(loops::VarId(v))) continue;
+      if (!sym::split_linear(coord, region.symbol(loops::VarId(v)), &coefficient, &rest)) return false;
+      if (!coefficient.is_constant() || coefficient.constant() == 0 || !vars_of(region, rest).empty()) return false;
+    }
+  }
+  return seen == stmt.vars;
+}
+
+// Scatters whose indices turned out to be positions.
+bool separate_points(loops::Region& region) {
+  bool changed = false;
+  for (Stmt& stmt : region.body) {
+    auto* store = stmt.as<loops::Store>();
+    if (!store || !store->each || !is_injective(region, stmt, *store)) continue;
+    store->each.reset();
+    changed = true;
+  }
+  return changed;
+}
+
 }  // namespace
 
 bool fold_indices(loops::Program& program, const Options&) {
   bool changed = false;
   for (loops::Step& step : program.steps) {
     auto* region = std::get_if<loops::Region>(&step);
-    if (!region || !has_index_statements(*region)) continue;
+    if (!region) continue;
+    changed = separate_points(*region) || changed;
+    if (!has_index_statements(*region)) continue;
     IndexFolder folder(*region, program.facts);
     if (!folder.run()) continue;
     loops::Region folded = folder.take();
     if (!is_sound(folded)) continue;
     loops::remove_dead_statements(folded);
     *region = std::move(folded);
+    separate_points(*region);
     changed = true;
   }
   return changed;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -31,7 +32,9 @@ struct CheckText {
 class LoadedCpuKernel : public LoadedKernel {
  public:
   LoadedCpuKernel(const plan::Kernel& kernel, const OriginTable& origins, KernelFunction function)
-      : function_(function), grain_(std::max<int64_t>(kernel.mapping.grain, 1)) {
+      : function_(function),
+        grain_(kernel.mapping.sequential ? std::numeric_limits<int64_t>::max()
+                                         : std::max<int64_t>(kernel.mapping.grain, 1)) {
     for (size_t i = 0; i < kernel.region.body.size(); ++i) {
       const loops::Stmt& stmt = kernel.region.body[plan::StmtId(i)];
       const auto* check = stmt.as<loops::Check>();

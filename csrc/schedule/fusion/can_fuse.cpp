@@ -50,6 +50,22 @@ std::optional<std::string> refuse_stores(const loops::Region& region, const Regi
   return std::nullopt;
 }
 
+// Where points of a store may meet, their order is one over the rows' variables: elements of rows are visited
+// otherwise. On cores one thread makes all of them in turn, and should have little else to do.
+std::optional<std::string> refuse_collisions(const loops::Region& region, const RegionFacts& facts) {
+  const bool in_turn = region.device.type == DeviceType::Cpu;
+  std::optional<sym::Expr> turns;
+  for (const Stmt& stmt : region.body) {
+    const auto* store = stmt.as<loops::Store>();
+    if (!store || !store->each) continue;
+    if (!(stmt.vars & facts.reduced).empty()) return "a scatter whose elements may meet would run inside rows";
+    if (in_turn && facts.transcendental > 0) return "a scatter whose elements may meet runs on one thread";
+    if (in_turn && turns.value_or(*store->each) != *store->each) return "two scatters have their turns in other orders";
+    turns = store->each;
+  }
+  return std::nullopt;
+}
+
 // A buffer read and written in place: each point reads what it overwrites, before that, and nobody reads it again.
 std::optional<std::string> refuse_in_place(const loops::Region& region, const RegionFacts& facts) {
   std::vector<loops::BufferId> both;
@@ -67,6 +83,7 @@ std::optional<std::string> refuse_in_place(const loops::Region& region, const Re
     for (const Stmt& stmt : region.body) {
       const auto* load = stmt.as<loops::Load>();
       if (!load || load->buffer != buffer) continue;
+      if (store_stmt->as<loops::Store>()->each) return "a buffer is read where elements that may meet are stored";
       if (load->coords != *stored) return "an input that is overwritten in place is read at other coordinates";
       // Sweeps over a row may compute their values again: what they read must not have changed.
       if (!facts.reduced.empty() && !(store_stmt->vars & facts.reduced).empty())
@@ -101,6 +118,7 @@ std::optional<std::string> refuse_region(const loops::Program& program, const lo
   if (auto reason = refuse_size(region, facts, options)) return reason;
   if (auto reason = refuse_reductions(region, facts)) return reason;
   if (auto reason = refuse_stores(region, facts)) return reason;
+  if (auto reason = refuse_collisions(region, facts)) return reason;
   if (auto reason = refuse_in_place(region, facts)) return reason;
   return refuse_rows(program, region, facts, costs);
 }

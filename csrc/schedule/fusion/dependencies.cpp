@@ -34,7 +34,10 @@ RegionFacts facts_of(const loops::Region& region) {
   RegionFacts facts;
   for (const loops::Stmt& stmt : region.body) {
     if (const auto* load = stmt.as<loops::Load>()) facts.reads.push_back(load->buffer);
-    if (const auto* store = stmt.as<loops::Store>()) facts.writes.push_back(store->buffer);
+    if (const auto* store = stmt.as<loops::Store>()) {
+      facts.writes.push_back(store->buffer);
+      if (store->update) facts.reads.push_back(store->buffer);
+    }
     if (const auto* reduce = stmt.as<loops::Reduce>()) facts.reduced |= reduce->over;
     if (stmt.as<loops::Check>()) ++facts.checks;
     if (const auto* apply = stmt.as<loops::Apply>()) {

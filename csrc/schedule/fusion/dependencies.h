@@ -20,7 +20,7 @@ using StepId = Id<StepTag>;
 
 // What is read off a region once for each version of it.
 struct RegionFacts {
-  std::vector<loops::BufferId> reads, writes;  // sorted, distinct
+  std::vector<loops::BufferId> reads, writes;  // sorted, distinct; what an update writes it reads too
   loops::VarSet all, reduced;
   int checks = 0, applies = 0, transcendental = 0;
   bool pointwise() const { return reduced.empty() && checks == 0; }

@@ -155,6 +155,8 @@ class Fuser {
     if (a.device != b.device) return "they run on different devices";
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fused_statements))
       return fmt::format("the body would have more than {} statements", options_.max_fused_statements);
+    if (intersect(dependencies_.facts(first).writes, dependencies_.facts(second).writes))
+      return "both write one buffer, one after the other";
     std::vector<StepId> between;
     *may_change = true;
     switch (dependencies_.path_between(first, second, &between)) {

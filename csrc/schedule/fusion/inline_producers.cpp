@@ -107,6 +107,9 @@ class ProducerInliner {
     const loops::Region* region = dependencies_.region(step);
     if (!region || region->device != slice.device) return reader;
     if (region->body.size() + slice.body.size() > static_cast<size_t>(options_.max_fused_statements)) return reader;
+    // What updates the buffer needs it in memory.
+    const auto& writes = dependencies_.facts(step).writes;
+    if (std::binary_search(writes.begin(), writes.end(), buffer)) return reader;
     for (loops::BufferId read : facts.reads)
       if (dependencies_.overwritten_between(read, producer, step)) return reader;
     look_at_uses(*region, buffer, reader);

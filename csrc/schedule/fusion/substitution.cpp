@@ -13,13 +13,13 @@ namespace {
 
 constexpr size_t max_variables = 16;
 
-// The store of a buffer in a region, if it is the only one and unmasked.
+// The store of a buffer in a region, if it is the only one, unmasked and no update.
 StmtId only_store(const loops::Region& region, loops::BufferId buffer) {
   StmtId found;
   for (size_t s = 0; s < region.body.size(); ++s) {
     const auto* store = region.body[StmtId(s)].as<loops::Store>();
     if (!store || store->buffer != buffer) continue;
-    if (found.valid() || store->mask.valid()) return {};
+    if (found.valid() || store->mask.valid() || store->update) return {};
     found = StmtId(s);
   }
   return found;

@@ -53,6 +53,8 @@ VarId vector_variable(const plan::Mapping& mapping) {
 AccessKind classify_access(const FlatRegion& flat, const Stmt& stmt, VarId v, int width, bool aligned_only) {
   if (!v.valid() || !stmt.vars.contains(v)) return AccessKind::Broadcast;
   if (mask_vars(flat.region, stmt).contains(v)) return AccessKind::Strided;
+  if (const auto* store = stmt.as<loops::Store>(); store && store->combine != Combine::Overwrite)
+    return AccessKind::Strided;
   std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
   if (!linear || !linear->coefficient.is_constant(1)) return AccessKind::Strided;
   if (aligned_only && !prove_divides(width, linear->rest, flat.facts)) return AccessKind::Strided;

@@ -35,8 +35,10 @@ void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars
                        std::vector<loops::VarId> row, loops::VarId walk, const sym::Substitution& replacements);
 
 // Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
-// The row order of a reduction that counts positions stays.
-void order_variables(FlatRegion& flat);
+// The row order of a reduction that counts positions stays; so does, on devices with few threads, the order in which
+// points of a store that may meet have their turns.
+void order_variables(FlatRegion& flat, const Target& target);
+bool points_may_meet(const FlatRegion& flat);  // in some store
 
 // Makes one variable of two neighbours wherever every access allows it.
 void merge_variables(FlatRegion& flat);

@@ -39,7 +39,11 @@ void bind_parameters(Kernel& kernel, const loops::Program& program, std::vector<
   };
   for (Stmt& stmt : kernel.region.body) {
     if (auto* load = stmt.as<loops::Load>()) bind(load->buffer, false);
-    if (auto* store = stmt.as<loops::Store>()) bind(store->buffer, true);
+    if (auto* store = stmt.as<loops::Store>()) {
+      const bool update = store->update;
+      bind(store->buffer, true);
+      if (update) kernel.params[store->buffer.index()].read = true;
+    }
   }
 }
 
@@ -111,7 +115,9 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
     const loops::Buffer& buffer = program.buffers[args[access.buffer.index()]];
     int64_t elements = std::min(estimate(points(flat, vars), flat.facts),
                                 estimate(storage_extent(buffer.sizes, buffer.strides, flat.facts), flat.facts));
-    (access.store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
+    const auto* store = stmt.as<loops::Store>();
+    (store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
+    if (store && store->combine != Combine::Overwrite) kernel.bytes_read_hint += elements * byte_size(buffer.dtype);
   }
 }
 
@@ -143,7 +149,7 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   if (region.device.type != target.device)
     throw_unsupported("region {} runs on {}, the target is {}", region.name, to_string(region.device), target.name);
   FlatRegion flat = flatten(program, region);
-  order_variables(flat);
+  order_variables(flat, target);
   merge_variables(flat);
   flatten_stores(flat, target);
   name_variables(flat);
@@ -170,9 +176,12 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   kernel.mapping = mapped.mapping;
   describe_accesses(kernel, flat, target);
   estimate_traffic(kernel, flat, program, built.args);
-  kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const Stmt& stmt) {
+  kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
-    return reduce && info(reduce->reduction).order_matters;
+    const auto* store = stmt.as<loops::Store>();
+    const bool races = store && store->each && !kernel.mapping.sequential;
+    return (reduce && info(reduce->reduction).order_matters) ||
+           (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
   built.grid_x = grid_size(flat, kernel.mapping, target);
   built.origin = main_origin(kernel.region);

@@ -272,6 +272,7 @@ MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
       if (mapping.resident) schedule = std::move(resident);
     }
   }
+  mapping.sequential = points_may_meet(flat);
   mapping.grain =
       static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
   return {std::move(mapping), std::move(schedule)};

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "schedule/plan/flat_region.h"
+#include "schedule/plan/mapping.h"
 #include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
@@ -62,6 +63,21 @@ bool belongs_inside(const FlatRegion& flat, const std::vector<StmtId>& order, Va
 void sort_by_stride(const FlatRegion& flat, const std::vector<StmtId>& order, std::vector<VarId>& vars) {
   for (size_t k = 1; k < vars.size(); ++k)
     for (size_t j = k; j > 0 && belongs_inside(flat, order, vars[j - 1], vars[j]); --j) std::swap(vars[j - 1], vars[j]);
+}
+
+// Space in the order that stores whose points may meet state: of the variables of a row-major number, the outer ones
+// have the larger coefficients.
+void sort_by_turns(FlatRegion& flat) {
+  for (const Stmt& stmt : flat.region.body) {
+    const auto* store = stmt.as<loops::Store>();
+    if (!store || !store->each) continue;
+    const auto weight = [&](VarId v) {
+      std::optional<Linear> linear = linear_in(flat.region, *store->each, v);
+      CXXI_CHECK(linear, "the order of a store in region {} is no row-major number", flat.region.name);
+      return estimate(linear->coefficient, flat.facts);
+    };
+    std::stable_sort(flat.space.begin(), flat.space.end(), [&](VarId a, VarId b) { return weight(a) > weight(b); });
+  }
 }
 
 // ---- Merging ----------------------------------------------------------------------------------------------------
@@ -184,6 +200,7 @@ bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
       return false;
     if (stmt.as<loops::Load>() && stmt.vars.contains(inner)) ++loads;
     if (!stmt.as<loops::Store>()) continue;
+    if (stmt.as<loops::Store>()->update) return false;
     ++stores;
     if (byte_size(stmt.dtype) > narrow_bytes) return false;
     const int64_t width = target.vector_bytes / byte_size(stmt.dtype);
@@ -204,9 +221,19 @@ bool merge_somewhere(FlatRegion& flat) {
 
 }  // namespace
 
-void order_variables(FlatRegion& flat) {
+bool points_may_meet(const FlatRegion& flat) {
+  return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
+    const auto* store = stmt.as<loops::Store>();
+    return store && store->each;
+  });
+}
+
+void order_variables(FlatRegion& flat, const Target& target) {
   std::vector<StmtId> order = accesses_by_weight(flat);
-  sort_by_stride(flat, order, flat.space);
+  if (!is_throughput_device(target) && points_may_meet(flat))
+    sort_by_turns(flat);
+  else
+    sort_by_stride(flat, order, flat.space);
   bool counts_positions = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
     return reduce && info(reduce->reduction).takes_index;

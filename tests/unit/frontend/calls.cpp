@@ -44,6 +44,15 @@ TableSchemas::TableSchemas() {
   Schema strided = schema({argument("self", "a"), argument("size"), argument("stride"), argument("storage_offset")});
   strided.returns[0].alias = "a";
   schemas_["aten::as_strided"] = strided;
+  for (const char* name : {"aten::index_add", "aten::index_copy"})
+    schemas_[name] = schema({argument("self"), argument("dim"), argument("index"), argument("source")});
+  schemas_["aten::index_put"] =
+      schema({argument("self"), argument("indices"), argument("values"), argument("accumulate")});
+  schemas_["aten::embedding_dense_backward"] =
+      schema({argument("grad_output"), argument("indices"), argument("num_weights"), argument("padding_idx"),
+              argument("scale_grad_by_freq")});
+  schemas_["aten::as_strided_scatter"] =
+      schema({argument("self"), argument("src"), argument("size"), argument("stride"), argument("storage_offset")});
   schemas_["aten::convolution_backward"] = schema({argument("grad"), argument("input"), argument("weight")}, 3);
 }
 

@@ -40,6 +40,32 @@ std::string report_after(Edit edit) {
 
 }  // namespace
 
+TEST_CASE("what a scatter consumed is not read as it was", "[ir][graph]") {
+  const auto report = [](const std::string& body) {
+    try {
+      parse("graph @f(%x: f32[8, 4], %y: f32[8, 4], %s: f32[2, 4], %i: i64[2]) {\n" + body + "}");
+      return std::string();
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+  };
+  const std::string update = "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%x, %s, %i)\n";
+  CHECK(report("%o = exp(%x)\n" + update + "final %x = %a\nreturn %o\n") == "");
+  CHECK(report(update + "%p = permute<dims=[1, 0]>(%a)\n%o = exp(%p)\nfinal %x = %a\nreturn %o\n") == "");
+  check_contains(report(update + "%o = exp(%x)\nfinal %x = %a\nreturn %o\n"), "G11:");
+  check_contains(report("%p = permute<dims=[1, 0]>(%x)\n" + update + "%o = exp(%p)\nfinal %x = %a\nreturn %o\n"),
+                 "G11:");
+  check_contains(report(update + "final %x = %a\nreturn %x\n"), "G11:");
+  check_contains(report(update + "final %x = %a\nfinal %y = %x\nreturn %a\n"), "G11:");
+  check_contains(report("%w: f32[2, 4] = slice<dim=0, start=1, step=1>(%x)\n"
+                        "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%x, %w, %i)\nfinal %x = %a\nreturn\n"),
+                 "G11:");
+  check_contains(report(update + "return %a\n"), "G12:");
+  check_contains(report("%w: f32[4, 4] = slice<dim=0, start=1, step=1>(%x)\n"
+                        "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%w, %s, %i)\nreturn %a\n"),
+                 "G12:");
+}
+
 TEST_CASE("the verifier accepts a sound graph", "[ir][graph]") { CHECK(verify(sample()).empty()); }
 
 TEST_CASE("each invariant of the graph IR has a counterexample", "[ir][graph]") {

@@ -115,6 +115,41 @@ TEST_CASE("each invariant of the loops IR has a counterexample", "[ir][loops]") 
   breaks("L11", [](Program& p) { p.outputs[0].buffer = BufferId(); });
 }
 
+TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
+  const auto report_after = [](auto edit) {
+    Program p = parse(R"(program @f(@x: f32[8, 4], @s: f32[6, 4], @k: i64[6], @flag: bool[8]) {
+      output @y: f32[8, 4]
+      region @fill over i < 8, j < 4 {
+        %0 = load @x[i, j]
+        store @y[i, j] = %0
+      }
+      region @update over i < 6, j < 4 {
+        %0 = load @s[i, j]
+        %1 = load @k[i]
+        check %1 < (8) "index"
+        %3 = load @x[i, j]
+        update<add> @y[%1, j] = %0 each (4*i + j)
+      }
+      return @y
+    })");
+    edit(p);
+    std::string all;
+    for (const std::string& message : verify(p)) all += message + "\n";
+    return all;
+  };
+  const auto update = [](Program& p) { return stmt(p, 1, 4).as<Store>(); };
+  CHECK(report_after([](Program&) {}) == "");
+  check_contains(report_after([&](Program& p) { update(p)->update = false; }), "L12:");
+  check_contains(report_after([&](Program& p) { update(p)->update = false, update(p)->combine = Combine::Overwrite; }),
+                 "L12:");
+  check_contains(report_after([&](Program& p) {
+                   update(p)->each = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
+                 }),
+                 "L12:");
+  check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L12:");
+  check_contains(report_after([&](Program& p) { std::swap(p.steps[0], p.steps[1]); }), "L9:");
+}
+
 TEST_CASE("verify_or_throw of a program shows the text", "[ir][loops]") {
   Program p = sample();
   verify_or_throw(p, "nothing");

@@ -126,6 +126,32 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P13", [](Plan& p) { call(p, 2).planned_out = true; });
 }
 
+TEST_CASE("updates need memory that is read, and turns that one thread takes", "[ir][plan]") {
+  const auto report_after = [](auto edit) {
+    Plan p = parse(R"(plan @f for cpu (@x: f32[8] bytes (32), @s: f32[6] bytes (24), @k: i64[6] bytes (48)) {
+      kernel @update on cpu (f32 read, i64 read, f32 read written) symbols [] {
+        index_limit (8) bytes_read 0 bytes_written 0
+        region @r over i < 6 {
+          %0 = load @0[i] at (i) strided
+          %1 = load @1[i] at (i) strided
+          update<add> @2[%1] = %0 each (i) at (%1) strided
+        }
+        mapping pointwise space [i] row [] sequential
+        sweep [%0, %1, %2]
+      }
+      launch @update(@s, @k, @x) symbols [] grid [1, 1]
+      return
+    })");
+    edit(p);
+    std::string all;
+    for (const std::string& message : verify(p)) all += message + "\n";
+    return all;
+  };
+  CHECK(report_after([](Plan&) {}) == "");
+  check_contains(report_after([](Plan& p) { kernel(p, 0).params[2].read = false; }), "P7:");
+  check_contains(report_after([](Plan& p) { kernel(p, 0).mapping.sequential = false; }), "P14:");
+}
+
 TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][plan]") {
   const char* text = R"(plan @f for cpu (@x: f32[4] bytes (16)) {
     arena (16)

@@ -1,0 +1,549 @@
+// Writes at given places: slices, and places that index tensors name. What they become in place is a pass's business
+// (graph-consume); here every one makes a new tensor.
+//
+// On CUDA, elements that meet are summed by atomics, in an order that changes from run to run. That is how eager's own
+// scatter_add, scatter_reduce and index_add work. Its index_put(accumulate=True) and embedding_dense_backward sort
+// their indices and give the same bits each time, which people who train rely on: they stay calls, but for
+// numerics=fast, where sums may be taken in any order. So does all that races once torch.use_deterministic_algorithms
+// is on.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/aten_table.h"
+#include "frontend/indices.h"
+#include "frontend/slices.h"
+#include "ir/graph/infer.h"
+#include "sym/simplify.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+using graph::Scatter;
+
+// ---- What may race
+// ---------------------------------------------------------------------------------------------------
+
+bool changes_with_order(Combine combine, DType dtype) {
+  return combine == Combine::Overwrite || (counts_repeats(combine) && is_float(dtype));
+}
+
+// Scatters whose result depends on the order in which elements that meet arrive, where that has to be eager's.
+bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bool eager_is_reproducible) {
+  if (!context.on_cuda() || !changes_with_order(combine, dtype)) return false;
+  return context.deterministic() || (eager_is_reproducible && !context.any_order());
+}
+
+// Mean of rows for an expanded index: ATen's CPU kernel divides before it rounds.
+bool divides_in_compute_type(const CallContext& context, ValueId index, DType dtype) {
+  if (context.on_cuda() || compute_type(dtype) == dtype) return false;
+  const auto& value = context.value(index);
+  return std::any_of(value.layout.strides.begin(), value.layout.strides.end(),
+                     [](sym::Expr stride) { return stride.is_constant(0); });
+}
+
+// ATen's scatters along a dimension combine 16-bit floats in the compute type on the CPU, and round once; on CUDA its
+// atomics round at each step.
+ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::vector<ValueId> indices,
+                       Scatter scatter) {
+  graph::Builder& build = context.build;
+  const DType dtype = context.dtype(base), wide = compute_type(dtype);
+  if (context.on_cuda() || wide == dtype || scatter.combine == Combine::Overwrite)
+    return build.scatter(base, source, std::move(indices), std::move(scatter));
+  const ValueId wide_base = build.cast(base, wide), wide_source = build.cast(source, wide);
+  const ValueId sum = build.scatter(wide_base, wide_source, std::move(indices), std::move(scatter));
+  return build.cast(sum, dtype);
+}
+
+// ---- Pieces
+// ----------------------------------------------------------------------------------------------------------
+
+// The value on the result's device: rank-0 constants of the CPU may stand in CUDA calls.
+std::optional<ValueId> on_device_of_result(CallContext& context, ValueId id) {
+  const graph::Value value = context.value(id);
+  if (value.device == context.result().device) return id;
+  if (!value.producer.valid()) return std::nullopt;
+  const graph::Node& node = context.build.graph().nodes[value.producer];
+  if (!node.as<graph::Full>()) return std::nullopt;
+  return context.build.full(node.operands[0], value.dtype, context.result().device, value.sizes);
+}
+
+std::optional<ValueId> number_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
+  const auto number = context.number(position, name);
+  const DType dtype = context.result().dtype;
+  if (!number) return std::nullopt;
+  if (const auto* e = std::get_if<sym::Expr>(&*number))
+    return context.build.full(*e, dtype, context.result().device, sizes);
+  const auto real = constant_real(*number);
+  if (!is_float(dtype) && std::holds_alternative<double>(*number)) return std::nullopt;
+  const auto* integer = std::get_if<int64_t>(&*number);
+  const Scalar scalar = integer ? Scalar::from_integer(dtype, *integer) : Scalar::from_real(dtype, *real);
+  return context.build.full(scalar, dtype, context.result().device, sizes);
+}
+
+ValueId full_like(CallContext& context, double number, const Sizes& sizes) {
+  const DType dtype = context.result().dtype;
+  return context.build.full(Scalar::from_real(compute_type(dtype), number), dtype, context.result().device, sizes);
+}
+
+// The part of `source` that an index of smaller sizes reaches.
+ValueId part_for(CallContext& context, ValueId source, const Sizes& sizes) {
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!graph::same_sizes(context.facts(), {context.value(source).sizes[d]}, {sizes[d]}))
+      source = context.build.slice(source, static_cast<int>(d), 0, sizes[d], 1);
+  return source;
+}
+
+// Along `dim`, element s goes where index[s] says; elsewhere it stays at its coordinates.
+Scatter along_dim(int rank, int dim) {
+  Scatter scatter;
+  scatter.wrap = false;
+  for (int d = 0; d < rank; ++d) {
+    scatter.target.push_back(d == dim ? -1 : d);
+    scatter.index_dims.push_back(d);
+  }
+  return scatter;
+}
+
+// Whole slices of `dim` go where a 1-d index says.
+Scatter by_slices(int rank, int dim) {
+  Scatter scatter;
+  scatter.wrap = false;
+  for (int d = 0; d < rank; ++d) scatter.target.push_back(d == dim ? -1 : d);
+  scatter.index_dims = {dim};
+  return scatter;
+}
+
+// ---- scatter
+// ---------------------------------------------------------------------------------------------------------
+
+struct ScatterCall {
+  ValueId base, index;
+  int dim = 0;
+};
+
+std::optional<ScatterCall> scatter_call(const CallContext& context) {
+  ScatterCall call{context.tensor(0, "self"), context.tensor(2, "index"), 0};
+  const int rank = context.rank(call.base);
+  if (rank == 0 || context.rank(call.index) != rank || !is_index(context, call.index)) return std::nullopt;
+  call.dim = context.dim(1, "dim", 0, rank);
+  return call;
+}
+
+Results scatter_source(CallContext& context, Combine combine) {
+  const auto call = scatter_call(context);
+  const ValueId source = context.tensor(3, "src");
+  const DType dtype = context.result().dtype;
+  if (!call || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype) return std::nullopt;
+  if (must_be_a_call(context, combine, dtype, false) || !accepts(combine, dtype)) return std::nullopt;
+  Scatter scatter = along_dim(context.rank(call->base), call->dim);
+  scatter.combine = combine;
+  const ValueId part = part_for(context, source, context.value(call->index).sizes);
+  return std::vector{scattered_wide(context, call->base, part, {call->index}, std::move(scatter))};
+}
+
+Results scatter_number(CallContext& context, Combine combine) {
+  const auto call = scatter_call(context);
+  if (!call || !accepts(combine, context.result().dtype)) return std::nullopt;
+  if (combine != Combine::Overwrite && must_be_a_call(context, combine, context.result().dtype, false))
+    return std::nullopt;
+  const auto source = number_tensor(context, 3, "value", context.value(call->index).sizes);
+  if (!source) return std::nullopt;
+  Scatter scatter = along_dim(context.rank(call->base), call->dim);
+  scatter.combine = combine;
+  scatter.distinct = combine == Combine::Overwrite;  // what meets is equal
+  return std::vector{scattered_wide(context, call->base, *source, {call->index}, std::move(scatter))};
+}
+
+std::optional<Combine> named_combine(const CallContext& context) {
+  const std::string reduce = context.text(4, "reduce", "");
+  if (reduce == "add" || reduce == "sum" || reduce == "mean") return Combine::Add;
+  if (reduce == "multiply" || reduce == "prod") return Combine::Mul;
+  if (reduce == "amax") return Combine::Max;
+  if (reduce == "amin") return Combine::Min;
+  return std::nullopt;
+}
+
+Results import_scatter_named(CallContext& context, bool number) {
+  const auto combine = named_combine(context);
+  if (!combine) return std::nullopt;
+  return number ? scatter_number(context, *combine) : scatter_source(context, *combine);
+}
+
+// What a place that gets elements starts from when the base's own does not count.
+double neutral(const std::string& reduce, DType dtype) {
+  if (reduce == "prod") return 1;
+  if (reduce != "amax" && reduce != "amin") return 0;
+  const bool least = reduce == "amax";
+  if (is_float(dtype)) return least ? -HUGE_VAL : HUGE_VAL;
+  if (dtype == DType::Bool) return least ? 0 : 1;
+  const int bits = 8 * byte_size(dtype);
+  const bool is_signed = info(dtype).dtype_class == DTypeClass::Signed;
+  if (!is_signed) return least ? 0 : std::ldexp(1.0, bits) - 1;
+  return least ? -std::ldexp(1.0, bits - 1) : std::ldexp(1.0, bits - 1) - 1;
+}
+
+// scatter_reduce(self, dim, index, src, reduce, *, include_self=True), in ATen's steps.
+Results import_scatter_reduce(CallContext& context) {
+  const auto call = scatter_call(context);
+  const auto combine = named_combine(context);
+  const ValueId source = context.tensor(3, "src");
+  const std::string reduce = context.text(4, "reduce", "");
+  const DType dtype = context.result().dtype;
+  if (!call || !combine || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype)
+    return std::nullopt;
+  if (must_be_a_call(context, *combine, dtype, false) || !accepts(*combine, dtype)) return std::nullopt;
+  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype)) return std::nullopt;
+  const bool include_self = context.boolean(5, "include_self", true), mean = reduce == "mean";
+  const bool wide = !is_float(dtype) && byte_size(dtype) == 8 && (reduce == "amax" || reduce == "amin");
+  if (!include_self && wide) return std::nullopt;  // the limits of i64 are no doubles
+  graph::Builder& build = context.build;
+  const Sizes sizes = context.value(call->index).sizes;
+  const Scatter places = along_dim(context.rank(call->base), call->dim);
+  ValueId base = call->base;
+  if (!include_self) {
+    Scatter clear = places;
+    clear.distinct = true;
+    base = build.scatter(base, full_like(context, neutral(reduce, dtype), sizes), {call->index}, std::move(clear));
+  }
+  Scatter meet = places;
+  meet.combine = *combine;
+  const ValueId total = scattered_wide(context, base, part_for(context, source, sizes), {call->index}, meet);
+  if (!mean) return std::vector{total};
+  const ValueId start = full_like(context, include_self ? 1 : 0, context.result().sizes);
+  ValueId count = scattered_wide(context, start, full_like(context, 1, sizes), {call->index}, meet);
+  const Operand one = Scalar::from_integer(compute_type(dtype), 1), zero = Scalar::from_integer(compute_type(dtype), 0);
+  count = build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Eq, {count, zero}), one, count});
+  return std::vector{build.elementwise(is_float(dtype) ? ScalarOp::Div : ScalarOp::FloorDiv, {total, count})};
+}
+
+// ---- index_put, index_add, index_copy, index_fill
+// ----------------------------------------------------------------------
+
+// x[mask] = one value: a choice at every element.
+Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
+  const Arg* arg = context.find(1, "indices");
+  const ArgList* list = arg == nullptr ? nullptr : arg->as<ArgList>();
+  if (list == nullptr || list->size() != 1 || context.boolean(3, "accumulate", false)) return std::nullopt;
+  const auto mask = context.as_tensor(list->front());
+  if (!mask || context.dtype(*mask) != DType::Bool || context.rank(*mask) > context.rank(x)) return std::nullopt;
+  if (!graph::element_count(context.value(values).sizes).is_constant(1)) return std::nullopt;
+  Sizes sizes = context.value(*mask).sizes;
+  const Sizes& whole = context.value(x).sizes;
+  if (!graph::same_sizes(context.facts(), sizes, {whole.begin(), whole.begin() + context.rank(*mask)}))
+    return std::nullopt;
+  sizes.resize(whole.size(), sym::Expr(1));
+  graph::Builder& build = context.build;
+  return std::vector{build.elementwise(
+      ScalarOp::Where,
+      {build.reshape(*mask, sizes), build.expand(build.reshape(values, {}), context.result().sizes), x})};
+}
+
+// index_put(self, indices, values, accumulate=False)
+Results import_index_put(CallContext& context) {
+  const ValueId x = context.tensor(0, "self");
+  const auto given = on_device_of_result(context, context.tensor(2, "values"));
+  if (!given || context.dtype(*given) != context.dtype(x)) return std::nullopt;
+  if (Results chosen = import_mask_put(context, x, *given)) return chosen;
+  const Combine combine = context.boolean(3, "accumulate", false) ? Combine::Add : Combine::Overwrite;
+  if (must_be_a_call(context, combine, context.dtype(x), combine == Combine::Add)) return std::nullopt;
+  if (!accepts(combine, context.dtype(x))) return std::nullopt;
+  auto dims = indexed_dims(context, x);
+  if (!dims) return std::nullopt;
+  Scatter scatter;
+  scatter.target = std::move(dims->source);
+  scatter.index_dims = std::move(dims->index_dims);
+  scatter.combine = combine;
+  scatter.distinct = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
+  ValueId values = *given;
+  const Sizes& sizes = context.value(values).sizes;
+  // More dimensions than the places have: leading ones of size 1.
+  if (sizes.size() > dims->sizes.size()) {
+    const auto extra = static_cast<std::ptrdiff_t>(sizes.size() - dims->sizes.size());
+    if (!std::all_of(sizes.begin(), sizes.begin() + extra, [](sym::Expr size) { return size.is_constant(1); }))
+      return std::nullopt;
+    values = context.build.reshape(values, {sizes.begin() + extra, sizes.end()});
+  }
+  if (!graph::same_sizes(context.facts(), context.value(values).sizes, dims->sizes))
+    values = context.build.expand(values, dims->sizes);
+  return std::vector{context.build.scatter(x, values, std::move(dims->indices), std::move(scatter))};
+}
+
+struct SliceCall {
+  ValueId base, index;
+  int dim = 0;
+};
+
+// (self, dim, index, ...) with an index of slices.
+std::optional<SliceCall> slice_call(CallContext& context) {
+  SliceCall call{context.tensor(0, "self"), context.tensor(2, "index"), 0};
+  const int rank = context.rank(call.base);
+  if (rank == 0 || context.rank(call.index) > 1 || !is_index(context, call.index)) return std::nullopt;
+  if (context.rank(call.index) == 0) call.index = context.build.reshape(call.index, {1});
+  call.dim = context.dim(1, "dim", 0, rank);
+  return call;
+}
+
+// One slice of the base's sizes for each index, provably.
+bool has_slices(const CallContext& context, const SliceCall& call, ValueId source) {
+  Sizes sizes = context.value(call.base).sizes;
+  sizes[static_cast<size_t>(call.dim)] = context.value(call.index).sizes[0];
+  return graph::same_sizes(context.facts(), sizes, context.value(source).sizes);
+}
+
+// ATen's index_add along the first or last dimension is its scatter_add on the CPU; others add slice by slice.
+bool is_scatter_add(const CallContext& context, const SliceCall& call) {
+  const int rank = context.rank(call.base);
+  return rank > 1 && (call.dim == 0 || call.dim == rank - 1) && context.dtype(call.index) == DType::I64;
+}
+
+// index_add(self, dim, index, source, *, alpha=1), index_copy(self, dim, index, source)
+Results import_index_slices(CallContext& context, Combine combine) {
+  const DType dtype = context.result().dtype;
+  const ValueId source = context.tensor(3, "source");
+  if (must_be_a_call(context, combine, dtype, false) || !accepts(combine, dtype)) return std::nullopt;
+  if (context.dtype(source) != dtype || context.rank(source) != context.rank(context.tensor(0, "self")))
+    return std::nullopt;
+  // ATen's alpha * source + self is one kernel that rounds once.
+  const auto alpha = combine == Combine::Add ? context.number(4, "alpha") : std::nullopt;
+  if (alpha && constant_real(*alpha) != 1.0) return std::nullopt;
+  const auto call = slice_call(context);
+  if (!call || !has_slices(context, *call, source)) return std::nullopt;
+  Scatter scatter = by_slices(context.rank(call->base), call->dim);
+  scatter.combine = combine;
+  return std::vector{is_scatter_add(context, *call)
+                         ? scattered_wide(context, call->base, source, {call->index}, std::move(scatter))
+                         : context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
+}
+
+// index_fill(self, dim, index, value), of a number or a rank-0 tensor
+Results import_index_fill(CallContext& context, bool of_tensor) {
+  const DType dtype = context.result().dtype;
+  std::optional<ValueId> value =
+      of_tensor ? on_device_of_result(context, context.tensor(3, "value")) : number_tensor(context, 3, "value", {});
+  const auto call = slice_call(context);
+  if (!value || !call || context.rank(*value) != 0) return std::nullopt;
+  Sizes sizes = context.value(call->base).sizes;
+  sizes[static_cast<size_t>(call->dim)] = context.value(call->index).sizes[0];
+  Scatter scatter = by_slices(context.rank(call->base), call->dim);
+  scatter.wrap = true;
+  scatter.distinct = true;  // what meets is equal
+  const ValueId source = context.build.expand(context.build.cast(*value, dtype), sizes);
+  return std::vector{context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
+}
+
+// ---- Slices
+// ----------------------------------------------------------------------------------------------------------
+
+// x with `source` in place of the elements start, start + step ... of `dim`.
+ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::Expr start, sym::Expr step) {
+  graph::Builder& build = context.build;
+  const auto d = static_cast<size_t>(dim);
+  const auto& sizes = context.value(x).sizes;
+  source = build.cast(source, context.dtype(x));
+  const bool all = start.is_constant(0) && step.is_constant(1) &&
+                   graph::same_sizes(context.facts(), context.value(source).sizes, sizes);
+  if (all) return build.elementwise(ScalarOp::Identity, {source});
+  Scatter scatter;
+  scatter.start.assign(sizes.size(), 0);
+  scatter.step.assign(sizes.size(), 1);
+  for (int i = 0; i < context.rank(x); ++i) scatter.target.push_back(i);
+  scatter.start[d] = start;
+  scatter.step[d] = step;
+  return build.scatter(x, source, {}, std::move(scatter));
+}
+
+// slice_scatter(self, src, dim, start, end, step)
+Results import_slice_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  if (context.rank(x) == 0 || context.rank(source) != context.rank(x)) return std::nullopt;
+  const int dim = context.dim(2, "dim", 0, context.rank(x));
+  const sym::Expr size = context.value(x).sizes[static_cast<size_t>(dim)];
+  const auto start = wrapped_start(context, context.expr(3, "start", 0), size);
+  if (!start) return std::nullopt;
+  return std::vector{spliced(context, x, source, dim, *start, context.expr(5, "step", 1))};
+}
+
+// select_scatter(self, src, dim, index)
+Results import_select_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  const int dim = context.dim(2, "dim", 0, context.rank(x));
+  Sizes sizes = context.value(x).sizes;
+  const auto index = wrapped_start(context, context.expr(3, "index", 0), sizes[static_cast<size_t>(dim)]);
+  if (!index) return std::nullopt;
+  sizes[static_cast<size_t>(dim)] = 1;
+  return std::vector{spliced(context, x, context.build.reshape(source, sizes), dim, *index, 1)};
+}
+
+// diagonal_scatter(self, src, offset, dim1, dim2): both dimensions count along the source's last.
+Results import_diagonal_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  const int rank = context.rank(x);
+  if (rank < 2 || context.rank(source) != rank - 1) return std::nullopt;
+  const sym::Expr offset = context.expr(2, "offset", 0);
+  const int row = context.dim(3, "dim1", 0, rank), column = context.dim(4, "dim2", 1, rank);
+  const sym::Expr length = context.value(source).sizes.back();
+  const Device device = context.result().device;
+  const auto count = [&](sym::Expr start) { return context.build.iota(start, 1, length, DType::I64, device); };
+  const ValueId rows = count(sym::max(sym::Expr(0) - offset, 0)), columns = count(sym::max(offset, 0));
+  Scatter scatter;
+  scatter.index_dims = {rank - 2};
+  scatter.wrap = scatter.check = false;
+  scatter.distinct = true;
+  int next = 0;
+  for (int d = 0; d < rank; ++d) scatter.target.push_back(d == row ? -1 : d == column ? -2 : next++);
+  return std::vector{
+      context.build.scatter(x, context.build.cast(source, context.dtype(x)), {rows, columns}, std::move(scatter))};
+}
+
+// No two coordinates of these sizes have one place: each stride is larger than what the smaller ones reach.
+bool are_distinct(const Sizes& sizes, const Sizes& strides) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
+    if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return false;
+    reach += stride * (size - 1);
+  }
+  return true;
+}
+
+bool is_contiguous(const CallContext& context, const Sizes& sizes, const Sizes& strides) {
+  const Sizes wanted = graph::contiguous_strides(sizes);
+  for (size_t d = 0; d < sizes.size(); ++d)
+    if (!sizes[d].is_constant(1) && !sym::prove_equal(strides[d], wanted[d], context.facts())) return false;
+  return true;
+}
+
+// The number of each element of a window of these strides, from `offset` on.
+ValueId positions(CallContext& context, const Sizes& sizes, const Sizes& strides, sym::Expr offset) {
+  graph::Builder& build = context.build;
+  const Device device = context.result().device;
+  ValueId index = build.full(offset, DType::I64, device, sizes);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    Sizes along(sizes.size(), sym::Expr(1));
+    along[d] = sizes[d];
+    const ValueId steps = build.reshape(build.iota(0, strides[d], sizes[d], DType::I64, device), along);
+    index = build.elementwise(ScalarOp::Add, {index, steps});
+  }
+  return index;
+}
+
+// The tensor begins where its storage begins, which for an input nobody promises.
+bool begins_storage(const graph::Graph& graph, ValueId id) {
+  while (graph.values[id].producer.valid()) {
+    const graph::Node& node = graph.nodes[graph.values[id].producer];
+    if (const auto* callee = node.as<graph::Extern>()) return callee->alias_of[graph.values[id].result_index] < 0;
+    if (!graph::is_view(node.kind)) return true;
+    if (!node.as<graph::Reshape>()) return false;
+    id = std::get<ValueId>(node.operands[0]);
+  }
+  return false;
+}
+
+// as_strided_scatter(self, src, size, stride, storage_offset) into a contiguous tensor, at places that do not overlap.
+Results import_as_strided_scatter(CallContext& context) {
+  const ValueId x = context.tensor(0, "self"), source = context.tensor(1, "src");
+  const graph::Value value = context.value(x);
+  const Sizes sizes = context.exprs(2, "size"), strides = context.exprs(3, "stride");
+  const bool elsewhere = context.has(4, "storage_offset") && !begins_storage(context.build.graph(), x);
+  if (elsewhere || sizes.size() != strides.size() || !is_contiguous(context, value.sizes, value.layout.strides))
+    return std::nullopt;
+  const sym::Expr offset = context.expr(4, "storage_offset", 0), count = graph::element_count(value.sizes);
+  const bool range = is_contiguous(context, sizes, strides);
+  sym::Expr end = offset + 1;
+  for (size_t d = 0; d < sizes.size(); ++d) end = end + strides[d] * (sizes[d] - 1);
+  if (sym::bounds(count - end, context.facts()).low < 0) return std::nullopt;
+  if (range ? sym::bounds(offset, context.facts()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides))
+    return std::nullopt;
+  graph::Builder& build = context.build;
+  const ValueId flat = build.reshape(x, {count});
+  ValueId written;
+  if (range) {
+    written = spliced(context, flat, build.reshape(source, {graph::element_count(sizes)}), 0, offset, 1);
+  } else {
+    Scatter scatter;
+    scatter.target = {-1};
+    for (size_t d = 0; d < sizes.size(); ++d) scatter.index_dims.push_back(static_cast<int>(d));
+    scatter.wrap = scatter.check = false;
+    scatter.distinct = true;
+    const ValueId index = positions(context, sizes, strides, offset);
+    written = build.scatter(flat, build.cast(source, value.dtype), {index}, std::move(scatter));
+  }
+  return std::vector{build.elementwise(ScalarOp::Identity, {build.reshape(written, value.sizes)})};
+}
+
+// ---- Embedding
+// -------------------------------------------------------------------------------------------------------
+
+// embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
+Results import_embedding_backward(CallContext& context) {
+  ValueId gradient = context.tensor(0, "grad_output");
+  const ValueId indices = context.tensor(1, "indices");
+  const DType dtype = context.dtype(gradient);
+  const int rank = context.rank(indices);
+  if (!is_index(context, indices) || context.rank(gradient) != rank + 1 ||
+      context.boolean(4, "scale_grad_by_freq", false))
+    return std::nullopt;
+  if (must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
+  const Sizes& rows = context.value(gradient).sizes;
+  if (!graph::same_sizes(context.facts(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
+    return std::nullopt;
+  graph::Builder& build = context.build;
+  const sym::Expr padding = context.expr(3, "padding_idx", -1);
+  if (!padding.is_constant()) return std::nullopt;
+  if (padding.constant() >= 0) {
+    Sizes sizes = context.value(indices).sizes;
+    const ValueId is_padding = build.elementwise(
+        ScalarOp::Eq, {build.cast(indices, DType::I64), Scalar::from_integer(DType::I64, padding.constant())});
+    sizes.push_back(1);
+    gradient = build.elementwise(
+        ScalarOp::Where, {build.reshape(is_padding, sizes), Scalar::from_integer(compute_type(dtype), 0), gradient});
+  }
+  // Eager's CUDA kernel adds up in the compute type and rounds once; its CPU loop rounds at each step.
+  const DType sum = context.on_cuda() ? compute_type(dtype) : dtype;
+  const ValueId zeros =
+      build.full(Scalar::from_integer(compute_type(dtype), 0), sum, context.result().device, context.result().sizes);
+  Scatter scatter;
+  scatter.target = {-1, rank};
+  for (int d = 0; d < rank; ++d) scatter.index_dims.push_back(d);
+  scatter.wrap = false;
+  scatter.combine = Combine::Add;
+  return std::vector{build.cast(build.scatter(zeros, build.cast(gradient, sum), {indices}, std::move(scatter)), dtype)};
+}
+
+}  // namespace
+
+void add_scatter_rows(ImportTable& table) {
+  const auto add = [&table](const char* name, const Importer& importer, Accepts accepts = Accepts::Copies) {
+    table.emplace(name, ImportRow{importer, accepts});
+  };
+  add("aten::scatter.src", [](CallContext& c) { return scatter_source(c, Combine::Overwrite); });
+  add("aten::scatter.value", [](CallContext& c) { return scatter_number(c, Combine::Overwrite); });
+  add(
+      "aten::scatter.reduce", [](CallContext& c) { return import_scatter_named(c, false); }, Accepts::Arithmetic);
+  add(
+      "aten::scatter.value_reduce", [](CallContext& c) { return import_scatter_named(c, true); }, Accepts::Arithmetic);
+  add(
+      "aten::scatter_add", [](CallContext& c) { return scatter_source(c, Combine::Add); }, Accepts::Arithmetic);
+  add("aten::scatter_reduce.two", import_scatter_reduce, Accepts::Arithmetic);
+  // Arithmetic: a constant of the CPU may be the value of a CUDA call.
+  add("aten::index_put", import_index_put, Accepts::Arithmetic);
+  add("aten::_unsafe_index_put", import_index_put, Accepts::Arithmetic);
+  add(
+      "aten::index_add", [](CallContext& c) { return import_index_slices(c, Combine::Add); }, Accepts::Arithmetic);
+  add("aten::index_copy", [](CallContext& c) { return import_index_slices(c, Combine::Overwrite); });
+  add("aten::index_fill.int_Scalar", [](CallContext& c) { return import_index_fill(c, false); });
+  add(
+      "aten::index_fill.int_Tensor", [](CallContext& c) { return import_index_fill(c, true); }, Accepts::Arithmetic);
+  add("aten::slice_scatter", import_slice_scatter);
+  add("aten::select_scatter", import_select_scatter);
+  add("aten::diagonal_scatter", import_diagonal_scatter);
+  add("aten::as_strided_scatter", import_as_strided_scatter);
+  add("aten::embedding_dense_backward", import_embedding_backward, Accepts::Arithmetic);
+}
+
+}  // namespace cxxinductor::frontend
