@@ -10,13 +10,14 @@ import torch
 SLEEP_CYCLES = 400_000  # about 0.2 ms: longer than any of these callables takes to queue its work
 
 
-def interleaved(candidates, repeats=30, warmup=5, device_only=False):
+def interleaved(candidates, repeats=30, warmup=5, device_only=False, sleep_cycles=SLEEP_CYCLES):
     """Median milliseconds of each callable, measured in turn so that clocks and neighbours affect all alike.
 
     Args:
         candidates: name -> callable without arguments that queues work on the current stream.
         device_only: keep the device busy while the work is queued, so that the host's time does not count: what a kernel
             costs inside a model. Otherwise the figure is that of a call on an idle device.
+        sleep_cycles: for how long; more than the default for callables that queue many calls.
     """
     for fn in candidates.values():
         for _ in range(warmup):
@@ -27,7 +28,7 @@ def interleaved(candidates, repeats=30, warmup=5, device_only=False):
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             torch.cuda.synchronize()
             if device_only:
-                torch.cuda._sleep(SLEEP_CYCLES)
+                torch.cuda._sleep(sleep_cycles)
             start.record()
             fn()
             end.record()

@@ -10,6 +10,7 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/inline_producers.h"
+#include "schedule/fusion/open_products.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
@@ -251,6 +252,7 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   inline_producers(dependencies, costs, options, Inlining::Early);
   fuser.merge_pairs();
   if (inline_producers(dependencies, costs, options, Inlining::Late)) fuser.merge_pairs();
+  open_products(dependencies, costs, target, options);
   split_reductions(dependencies, costs, target);
 
   const std::vector<StepId> order = dependencies.order();
