@@ -69,11 +69,20 @@ def compile_time(results):
         yield f"| {r['backend']}, {r['cache']} caches | {r['first_call']:.2f} | {'' if r['own'] is None else format(r['own'], '.2f')} |"
 
 
+def matmul_template(results):
+    yield "| bf16, square | size | library alone (us) | library + our kernel | template | chosen | behind the better |"
+    yield "|---|---|---|---|---|---|---|"
+    for r in results["rows"]:
+        t = r["microseconds"]
+        yield (f"| {r['case']} | {r['size']} | {t['library']:.1f} | {t['library + kernel']:.1f} | {t['template']:.1f} | "
+               f"{t['chosen']:.1f} ({r['choice']}) | {r['behind']:+.1%} |")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
     folder = Path(parser.parse_args().results)
-    for name, table in {"models": models, "training": training, "kernels": kernels, "host": host, "compile_time": compile_time}.items():
+    for name, table in {"models": models, "training": training, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template}.items():
         path = folder / f"{name}.json"
         if path.exists():
             print("\n".join(table(json.loads(path.read_text()))), end="\n\n")

@@ -1,5 +1,7 @@
 #include "codegen/templates.h"
 
+#include <set>
+
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -29,6 +31,62 @@ std::string template_text(std::string_view name) {
     return out;
   }
   throw_internal("no kernel template is named {}", name);
+}
+
+namespace {
+
+constexpr std::string_view hole_begin = "/*{{", name_end = "*/", hole_end = "/*}}*/";
+
+// The spaces that `text` starts its last line with.
+std::string indentation_of(std::string_view text) {
+  const size_t newline = text.rfind('\n');
+  const std::string_view line = newline == std::string_view::npos ? text : text.substr(newline + 1);
+  return std::string(line.substr(0, std::min(line.find_first_not_of(' '), line.size())));
+}
+
+void append_indented(std::string& out, std::string_view filling) {
+  const std::string indentation = indentation_of(out);
+  while (filling.ends_with('\n')) filling.remove_suffix(1);
+  for (size_t at = 0; at < filling.size();) {
+    const size_t newline = std::min(filling.find('\n', at), filling.size());
+    if (at > 0) out += '\n';
+    if (at > 0 && newline > at && filling[at] != '#') out += indentation;  // directives stay at the line's start
+    out += filling.substr(at, newline - at);
+    at = newline + 1;
+  }
+}
+
+}  // namespace
+
+std::string fill_holes(std::string_view text, const HoleFillings& fillings, std::string_view file) {
+  std::string out;
+  std::set<std::string, std::less<>> used;
+  while (true) {
+    const size_t begin = text.find(hole_begin);
+    const std::string_view before = text.substr(0, begin);
+    if (before.find(hole_end) != std::string_view::npos) throw_internal("{}: a hole ends that did not begin", file);
+    out += before;
+    if (begin == std::string_view::npos) break;
+    text.remove_prefix(begin + hole_begin.size());
+    const size_t name_length = text.find(name_end), end = text.find(hole_end);
+    if (name_length == std::string_view::npos || end == std::string_view::npos || end < name_length)
+      throw_internal("{}: a hole does not end", file);
+    const std::string_view name = text.substr(0, name_length);
+    if (text.substr(0, end).find(hole_begin) != std::string_view::npos)
+      throw_internal("{}: the hole '{}' holds another", file, name);
+    const auto filling = fillings.find(name);
+    if (filling == fillings.end()) throw_internal("{}: nothing fills the hole '{}'", file, name);
+    append_indented(out, filling->second);
+    used.emplace(name);
+    text.remove_prefix(end + hole_end.size());
+  }
+  for (const auto& [name, filling] : fillings)
+    if (!used.contains(name)) throw_internal("{}: there is no hole '{}' to fill", file, name);
+  return out;
+}
+
+std::string filled_template(std::string_view name, const HoleFillings& fillings) {
+  return fill_holes(template_text(name), fillings, name);
 }
 
 }  // namespace cxxinductor::codegen

@@ -38,6 +38,11 @@ int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
       if (across == 0) return 0;
       return outer / across * ceil_div(across, mapping.tile) * ceil_div(last, mapping.tile);
     }
+    case plan::MappingKind::Matmul: {
+      const int64_t rows = extent(mapping.space[mapping.space.size() - 2]);
+      if (rows == 0) return 0;
+      return outer / rows * ceil_div(rows, mapping.tile_m) * ceil_div(last, mapping.tile_n);
+    }
   }
   return 0;
 }

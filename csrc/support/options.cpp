@@ -25,7 +25,8 @@ const std::vector<Choice>& choices() {
   static const std::vector<Choice> table{
       {"numerics", {"eager", "fast"}},       {"verify", {"each", "ends", "off"}},
       {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
-      {"tier", {"kernels", "aten"}},         {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
+      {"tier", {"kernels", "aten"}},         {"epilogue_fusion", {"always", "auto", "never"}},
+      {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
   };
   return table;
 }

@@ -2,16 +2,19 @@
 // as storage of the block that runs (blocks run one after the other). Included ahead of the text with
 // CXXI_HOST_EMULATION.
 //
-// Not for speed, and without what the header does not name: tensor cores, asynchronous copies, clusters, blocks that
-// wait for one another.
+// Asynchronous copies are made as late as the waits allow, so that a read too early finds what was there before; tensor
+// cores exchange fragments through their warp. Not for speed, and without what the header does not name: wgmma, bulk
+// copies, clusters, blocks that wait for one another.
 #pragma once
 
 #include <ucontext.h>
 
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -47,7 +50,8 @@ struct Barrier {
 
 class Block {
  public:
-  explicit Block(unsigned int threads) : fibres_(threads), warps_((threads + 31) / 32), values_(threads) {
+  explicit Block(unsigned int threads)
+      : fibres_(threads), warps_((threads + 31) / 32), values_(threads), words_(threads) {
     stacks_ = std::make_unique<char[]>(size_t{threads} * kStackBytes);
   }
 
@@ -61,6 +65,7 @@ class Block {
     for (unsigned int t = 0; t < fibres_.size(); ++t) {
       Fibre& fibre = fibres_[t];
       fibre.done = false;
+      fibre.copies.assign(1, {});
       getcontext(&fibre.context);
       fibre.context.uc_stack.ss_sp = stacks_.get() + size_t{t} * kStackBytes;
       fibre.context.uc_stack.ss_size = kStackBytes;
@@ -100,6 +105,28 @@ class Block {
     wait(warps_[me / 32]);
     return other;
   }
+  // Eight words of each lane of the warp, by lane.
+  using Words = std::array<uint64_t, 8>;
+  std::array<Words, 32> gather(const Words& mine) {
+    const unsigned int me = running_, first = me / 32 * 32;
+    words_[me] = mine;
+    wait(warps_[me / 32]);
+    std::array<Words, 32> all;
+    for (unsigned int lane = 0; lane < 32; ++lane) all[lane] = words_[(first + lane) % words_.size()];
+    wait(warps_[me / 32]);
+    return all;
+  }
+  // 16 bytes, the first `bytes` of them from `from`; made when a wait no longer allows their group to be under way.
+  void copy_later(void* to, const void* from, int bytes) { fibres_[running_].copies.back().push_back({to, from, bytes}); }
+  void commit_copies() { fibres_[running_].copies.emplace_back(); }
+  void wait_copies(size_t pending) {
+    auto& groups = fibres_[running_].copies;  // the last one is not yet committed
+    for (; groups.size() > pending + 1; groups.pop_front())
+      for (const Copy& copy : groups.front()) {
+        std::memset(copy.to, 0, 16);
+        std::memcpy(copy.to, copy.from, static_cast<size_t>(copy.bytes));
+      }
+  }
   static Block*& current() {
     static Block* block = nullptr;
     return block;
@@ -107,9 +134,15 @@ class Block {
 
  private:
   static constexpr size_t kStackBytes = 64 * 1024;
+  struct Copy {
+    void* to;
+    const void* from;
+    int bytes;
+  };
   struct Fibre {
     ucontext_t context;
     bool done = false;
+    std::deque<std::vector<Copy>> copies;  // groups, oldest first
   };
 
   static void enter() {
@@ -129,6 +162,7 @@ class Block {
   std::vector<Barrier> warps_;
   Barrier all_;
   std::vector<uint64_t> values_;
+  std::vector<Words> words_;
   std::unique_ptr<char[]> stacks_;
   ucontext_t scheduler_;
   unsigned int running_ = 0;
@@ -201,6 +235,62 @@ inline unsigned int cxxi_float_bits(float value) {
 inline float cxxi_to_float(cxxi_f16 v);
 inline cxxi_f16 cxxi_to_f16(float f);
 inline cxxi_bf16 cxxi_to_bf16(float f);
+
+// ---- Tensor cores, see kernels_templates/cuda/tensor_core.cuh ------------------------------------------------------
+// All that a block may have; filled with NaNs before anything is stored.
+struct alignas(128) cxxi_shared_memory {
+  unsigned char bytes[232448];
+  cxxi_shared_memory() { std::memset(bytes, 0xff, sizeof bytes); }
+};
+#define CXXI_DYNAMIC_SHARED(name)           \
+  static cxxi_shared_memory name##_storage; \
+  unsigned char* const name = name##_storage.bytes
+inline void cxxi_copy_async(void* to, const void* from, int bytes) {
+  if (reinterpret_cast<uintptr_t>(to) % 16 != 0 || reinterpret_cast<uintptr_t>(from) % 16 != 0 || bytes < 0 || bytes > 16)
+    std::abort();
+  cxxi_emulation::Block::current()->copy_later(to, from, bytes);
+}
+inline void cxxi_commit_copies() { cxxi_emulation::Block::current()->commit_copies(); }
+template <int Pending>
+void cxxi_wait_copies() {
+  cxxi_emulation::Block::current()->wait_copies(Pending);
+}
+template <bool Transposed>
+void cxxi_gather_matrices(unsigned int (&words)[4], const void* row) {
+  if (reinterpret_cast<uintptr_t>(row) % 16 != 0) std::abort();
+  const auto rows = cxxi_emulation::Block::current()->gather({reinterpret_cast<uintptr_t>(row)});
+  const auto element = [&](unsigned int matrix, unsigned int r, unsigned int c) {
+    return static_cast<unsigned int>(reinterpret_cast<const unsigned short*>(rows[matrix * 8 + r][0])[c]);
+  };
+  const unsigned int lane = threadIdx.x % 32, r = lane / 4, c = lane % 4 * 2;
+  for (unsigned int i = 0; i < 4; ++i)
+    words[i] = Transposed ? element(i, c, r) | element(i, c + 1, r) << 16 : element(i, r, c) | element(i, r, c + 1) << 16;
+}
+inline void cxxi_load_matrices(unsigned int (&words)[4], const void* row) { cxxi_gather_matrices<false>(words, row); }
+inline void cxxi_load_matrices_transposed(unsigned int (&words)[4], const void* row) {
+  cxxi_gather_matrices<true>(words, row);
+}
+template <class T>
+void cxxi_multiply_add(float (&sums)[4], const unsigned int (&left)[4], unsigned int right_low, unsigned int right_high, T) {
+  const auto lanes =
+      cxxi_emulation::Block::current()->gather({left[0], left[1], left[2], left[3], right_low, right_high});
+  const auto half = [](uint64_t word, unsigned int which) {
+    T value;
+    value.bits = static_cast<unsigned short>(word >> 16 * which);
+    return cxxi_to_float(value);
+  };
+  const unsigned int lane = threadIdx.x % 32;
+  for (unsigned int e = 0; e < 4; ++e) {
+    const unsigned int row = lane / 4 + e / 2 * 8, column = lane % 4 * 2 + e % 2;
+    for (unsigned int k = 0; k < 16; ++k) {
+      const unsigned int holder = k % 8 / 2, upper = k / 8;
+      const float a = half(lanes[row % 8 * 4 + holder][row / 8 + 2 * upper], k % 2);
+      const float b = half(lanes[column * 4 + holder][4 + upper], k % 2);
+      sums[e] += a * b;
+    }
+  }
+}
+
 // Defined after the text, where the storage types are complete.
 #define CXXI_EMULATION_TWINS                                                       \
   inline float cxxi_to_float(cxxi_f16 v) {                                         \

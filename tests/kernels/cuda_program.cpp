@@ -83,8 +83,10 @@ EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) 
 
 CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
                          runtime::PlainHost::ExternFunction externs)
+    : CudaProgram(schedule::make_plan(program, target, Options()), variant, std::move(externs)) {}
+
+CudaProgram::CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs)
     : host(1, std::move(externs)) {
-  plan::Plan plan = schedule::make_plan(program, target, Options());
   kernels_ = std::make_shared<EmulatedKernels>(plan, variant);
   executable = std::make_unique<runtime::Executable>(on_the_host(std::move(plan)), kernels_, host);
 }

@@ -63,6 +63,7 @@ class CudaProgram {
       : CudaProgram(loops::parse(text), variant, target) {}
   CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
               runtime::PlainHost::ExternFunction externs = {});
+  CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs = {});
 
   runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const std::vector<double>& numbers,
                             std::vector<int64_t> strides = {});

@@ -193,9 +193,11 @@ std::vector<double> GpuHost::download(const runtime::TensorRef& tensor) {
 }
 
 GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine)
-    : host(machine),
-      plan(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr), machine->target,
-                               Options())) {
+    : GpuProgram(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr),
+                                     machine->target, Options()),
+                 machine) {}
+
+GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
   const auto emit = [target = machine->target](const plan::Kernel& kernel, plan::Variant variant,
                                                const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);

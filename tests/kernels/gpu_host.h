@@ -58,6 +58,7 @@ class GpuHost : public runtime::PlainHost {
 class GpuProgram {
  public:
   GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine);
+  GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine);
   std::vector<std::vector<double>> run(std::vector<runtime::TensorRef> inputs);
 
   GpuHost host;

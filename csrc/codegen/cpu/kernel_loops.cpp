@@ -59,7 +59,8 @@ void CpuKernelEmitter::emit() {
       emit_columns();
       break;
     case plan::MappingKind::Tiles:
-      throw_internal("kernel {}: the CPU has no Tiles mapping", kernel_.name);
+    case plan::MappingKind::Matmul:
+      throw_internal("kernel {}: the CPU has no such mapping", kernel_.name);
   }
   out_.dedent();
   out_.line("}}");

@@ -4,6 +4,7 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/templates.h"
+#include "ir/plan/matmul.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -18,13 +19,19 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
       return std::any_of(kernel->region.body.begin(), kernel->region.body.end(), wanted);
     });
   };
-  if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }))
+  const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.kind == plan::MappingKind::Matmul; };
+  if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }) &&
+      !std::all_of(kernels.begin(), kernels.end(), is_matmul))
     out.raw_line(template_text("cuda/reduce.cuh"));
   const auto combines = [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
     return store && store->combine != Combine::Overwrite;
   };
   if (any(combines)) out.raw_line(template_text("cuda/combine.cuh"));
+  if (std::any_of(kernels.begin(), kernels.end(), is_matmul)) {
+    out.raw_line(template_text("cuda/tensor_core.cuh"));
+    out.raw_line(template_text("cuda/matmul.cuh"));
+  }
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
   for (const plan::Kernel* kernel : kernels) {
@@ -38,6 +45,7 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
 CudaLaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
   CudaLaunchShape shape;
   shape.block_x = kernel.mapping.block_threads;
+  if (kernel.mapping.kind == plan::MappingKind::Matmul) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
   return shape;
 }
 

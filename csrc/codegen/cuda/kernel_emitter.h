@@ -4,7 +4,8 @@
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
 // kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, d<statement> a
-// row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row, z<statement> random words of four lanes.
+// row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
+// z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -50,9 +51,11 @@ class CudaKernelEmitter {
     loops::VarSet running;     // variables that the segment runs over
   };
 
-  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_walk.cpp, kernel_columns.cpp).
+  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_walk.cpp, kernel_columns.cpp, kernel_matmul.cpp).
+  std::vector<std::string> parameters() const;
   void emit_signature();
   void emit_uniform_loads();
+  void declare_symbols();
   void emit_pointwise();
   void emit_tiles();
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
@@ -76,6 +79,13 @@ class CudaKernelEmitter {
   void emit_columns();
   void emit_column_segment(const plan::Segment& segment);
   void emit_points(const plan::Segment& segment);
+  void emit_matmul();
+  std::string factor(StmtId value, VarId across, bool along_k);
+  void emit_computed_group(StmtId value, VarId along);
+  void emit_epilogue(StmtId kept);
+  // The text that `emit` makes with an emitter of its own, whose groups are of `width` and along `vector_var`.
+  template <class Emit>
+  std::string text_of(VarId vector_var, int width, Emit emit) const;
   // Declares x_ of `vars` (row-major) from a number; the last one is multiplied by `width`.
   void decode(std::string_view number, const std::vector<VarId>& vars, int width);
   sym::Expr group_count(const std::vector<VarId>& vars, int width) const;
@@ -84,6 +94,7 @@ class CudaKernelEmitter {
 
   // Statements (kernel_statements.cpp).
   void emit_body(const std::vector<StmtId>& stmts, const Body& body);
+  void emit_ahead_of_lanes(const std::vector<StmtId>& stmts, const Body& body);
   void emit_lanes(const std::vector<StmtId>& stmts, const Body& body);
   void emit_lane_loop(const std::vector<StmtId>& stretch, const std::vector<StmtId>& all,
                       const std::vector<StmtId>& known, const std::vector<StmtId>& wanted, StmtId division,
@@ -148,6 +159,7 @@ class CudaKernelEmitter {
   int width_ = 1;
   bool marked_ = false;          // a #line is in force
   bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
+  StmtId grouped_;               // a value of an earlier segment that is there as a group
   bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
   std::set<uint32_t> made_;      // loads made once a kernel, or ahead of a walk's row, under their own names
   std::set<uint32_t> ahead_;     // resident loads that were made while the row before was computed

@@ -29,6 +29,10 @@ bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
 }
 
 void CudaKernelEmitter::emit() {
+  if (kernel_.mapping.kind == plan::MappingKind::Matmul) {
+    emit_matmul();
+    return;
+  }
   emit_signature();
   emit_uniform_loads();
   switch (kernel_.mapping.kind) {
@@ -44,11 +48,13 @@ void CudaKernelEmitter::emit() {
     case plan::MappingKind::Tiles:
       emit_tiles();
       break;
+    case plan::MappingKind::Matmul:
+      throw_internal("a matmul is a template");
   }
   close();
 }
 
-void CudaKernelEmitter::emit_signature() {
+std::vector<std::string> CudaKernelEmitter::parameters() const {
   std::vector<std::string> arguments;
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
     const plan::Param& param = kernel_.params[i];
@@ -58,11 +64,20 @@ void CudaKernelEmitter::emit_signature() {
   for (const std::string& symbol : kernel_.symbols)
     arguments.push_back("long long a" + expression(sym::Expr::symbol(symbol), false).substr(1));
   if (has_checks(kernel_)) arguments.push_back("int* cxxi_record");
+  return arguments;
+}
+
+void CudaKernelEmitter::emit_signature() {
+  const std::vector<std::string> arguments = parameters();
   out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
   for (size_t i = 0; i < arguments.size(); ++i)
     out_.line("    {}{}", arguments[i], i + 1 < arguments.size() ? "," : ") {");
   if (arguments.empty()) out_.line("    ) {{");
   out_.indent();
+  declare_symbols();
+}
+
+void CudaKernelEmitter::declare_symbols() {
   for (const std::string& symbol : kernel_.symbols) {
     const std::string name = expression(sym::Expr::symbol(symbol), false);
     out_.line("const cxxi_index {} = cxxi_index(a{});", name, name.substr(1));

@@ -191,6 +191,8 @@ void CudaKernelEmitter::bring_values(const std::vector<StmtId>& stmts, const Bod
       out_.line("const {} v{} = w{}{}{};", type, index, index, body.item, of_lanes ? ".get(e)" : "");
     } else if (of_lanes && kept_.count(index)) {
       out_.line("const {} v{} = w{}[e];", type, index, index);
+    } else if (id == grouped_) {
+      out_.line("const {} v{} = g{}.get({});", type, index, index, of_lanes ? "e" : "0");
     }
   }
 }
@@ -199,6 +201,19 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
   here_.clear();
   for (StmtId id : stmts) here_.insert(id.index());
   bring_values(stmts, body, false);
+  emit_ahead_of_lanes(stmts, body);
+  const bool any_lanes = body.lanes && std::any_of(stmts.begin(), stmts.end(), [&](StmtId id) {
+                           const auto* reduce = stmt(id).as<loops::Reduce>();
+                           return has_lanes(stmt(id)) ||
+                                  (reduce && (reduce->over.contains(vector_var_) || has_lanes(stmt(reduce->operand))));
+                         });
+  if (any_lanes) emit_lanes(stmts, body);
+  emit_after_lanes(stmts, body);
+  unmark_origin();
+}
+
+// Wide loads, and statements with one value a group.
+void CudaKernelEmitter::emit_ahead_of_lanes(const std::vector<StmtId>& stmts, const Body& body) {
   for (StmtId id : stmts) {
     const Stmt& s = stmt(id);
     if (is_wide(id)) {
@@ -212,14 +227,6 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
     }
     if (!has_lanes(s) && !s.as<loops::Reduce>()) emit_statement(id, body);
   }
-  const bool any_lanes = body.lanes && std::any_of(stmts.begin(), stmts.end(), [&](StmtId id) {
-                           const auto* reduce = stmt(id).as<loops::Reduce>();
-                           return has_lanes(stmt(id)) ||
-                                  (reduce && (reduce->over.contains(vector_var_) || has_lanes(stmt(reduce->operand))));
-                         });
-  if (any_lanes) emit_lanes(stmts, body);
-  emit_after_lanes(stmts, body);
-  unmark_origin();
 }
 
 void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body& body) {

@@ -72,6 +72,17 @@ enum class MappingKind : uint8_t {
   // tile_var = x, c = y + k * step and put into shared memory; after a barrier the body runs with c = x, tile_var = y +
   // k * step. (x, y, k count within the tile.) vector_width is 1. grid_x = blocks
   Tiles,
+  // A product on tensor cores: one sum over the one variable k of `row`, of products of two 16-bit floats (matmul.h names
+  // the parts). `space` ends with m and n: the left factor varies over m and k, the right one over n and k, both over any
+  // of the variables before (the batch). Two segments: a Sweep with all that the sum needs, a Once with the epilogue.
+  // Throughput devices only: a block computes tile_m x tile_n sums at one point of the batch, in steps of tile_k, of
+  // which stages - 1 are under way, with warps_m x warps_n warps. Factors pass through shared memory in chunks of 8
+  // elements along k, or along m (n) without left_along_k (right_along_k); a factor that is a Load has access Staged and
+  // is linear in its variables, other factors are computed by their statements, for which the chunk is the group. Sums
+  // then pass through shared memory into groups along n, for which the epilogue runs. Block number = batch point * tiles
+  // + number of the tile; tiles are numbered in bands of `band` rows of tiles, down each column of a band. grid_x =
+  // blocks
+  Matmul,
 };
 
 struct Mapping {
@@ -90,6 +101,9 @@ struct Mapping {
   int columns_per_block = 32;
   VarId tile_var;            // Tiles
   int tile = 32;
+  int tile_m = 1, tile_n = 1, tile_k = 1;  // Matmul, these and the next two lines
+  int warps_m = 1, warps_n = 1, stages = 1, band = 1;
+  bool left_along_k = false, right_along_k = false;
   int chunk = 1;             // CPU Pointwise: points a unit
   int grain = 1;             // CPU: units below which a second thread does not pay
   bool sequential = false;   // CPU: one thread takes all units in order, since points of a store may meet
@@ -101,7 +115,7 @@ enum class AccessKind : uint8_t {
   Vector,     // coefficient 1: wide accesses (when the variant is vectorised); a group may need several of 16 bytes
   Broadcast,  // does not vary along it: one scalar access for the whole group
   Strided,    // one scalar access an element
-  Staged,     // Tiles: read through the shared tile
+  Staged,     // read through shared memory: Tiles, and factors of Matmul
 };
 
 // Where a value lives.

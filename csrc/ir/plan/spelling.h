@@ -12,7 +12,8 @@ namespace cxxinductor::plan {
 inline constexpr std::array mapping_words = {std::pair{std::string_view("pointwise"), MappingKind::Pointwise},
                                              std::pair{std::string_view("rows"), MappingKind::Rows},
                                              std::pair{std::string_view("columns"), MappingKind::Columns},
-                                             std::pair{std::string_view("tiles"), MappingKind::Tiles}};
+                                             std::pair{std::string_view("tiles"), MappingKind::Tiles},
+                                             std::pair{std::string_view("matmul"), MappingKind::Matmul}};
 
 // Numbers and flags of a mapping; those that have their default value are not printed.
 inline constexpr std::array mapping_numbers = {
@@ -23,12 +24,21 @@ inline constexpr std::array mapping_numbers = {
     std::pair{std::string_view("rows_per_block"), &Mapping::rows_per_block},
     std::pair{std::string_view("items_per_thread"), &Mapping::items_per_thread},
     std::pair{std::string_view("columns_per_block"), &Mapping::columns_per_block},
-    std::pair{std::string_view("tile"), &Mapping::tile}};
+    std::pair{std::string_view("tile"), &Mapping::tile},
+    std::pair{std::string_view("tile_m"), &Mapping::tile_m},
+    std::pair{std::string_view("tile_n"), &Mapping::tile_n},
+    std::pair{std::string_view("tile_k"), &Mapping::tile_k},
+    std::pair{std::string_view("warps_m"), &Mapping::warps_m},
+    std::pair{std::string_view("warps_n"), &Mapping::warps_n},
+    std::pair{std::string_view("stages"), &Mapping::stages},
+    std::pair{std::string_view("band"), &Mapping::band}};
 inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"), &Mapping::chunk},
                                               std::pair{std::string_view("grain"), &Mapping::grain}};
 inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
                                              std::pair{std::string_view("resident"), &Mapping::resident},
-                                             std::pair{std::string_view("sequential"), &Mapping::sequential}};
+                                             std::pair{std::string_view("sequential"), &Mapping::sequential},
+                                             std::pair{std::string_view("left_along_k"), &Mapping::left_along_k},
+                                             std::pair{std::string_view("right_along_k"), &Mapping::right_along_k}};
 
 inline constexpr std::array segment_words = {std::pair{std::string_view("once"), Segment::Kind::Once},
                                              std::pair{std::string_view("sweep"), Segment::Kind::Sweep},

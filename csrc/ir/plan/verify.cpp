@@ -5,7 +5,8 @@
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
 //  P4  Every variable is in space or in row exactly once, or is the walk; a row only where the kind has one, a walk only
 //      with resident rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
-//      and give values that vary over space (and the walk), or are over the walk.
+//      and give values that vary over space (and the walk), or are over the walk; a matmul has the parts that
+//      matmul.h names.
 //  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies
 //  over
 //      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are

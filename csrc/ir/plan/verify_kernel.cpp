@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/loops/verify_region.h"
+#include "ir/plan/matmul.h"
 #include "ir/plan/spelling.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -117,7 +118,8 @@ class KernelVerifier {
     }
     if ((space | row | walk_).count() != static_cast<int>(listed) || listed != region_.vars.size())
       report("P4", "every variable is in space or in row exactly once, or is the walk");
-    bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns;
+    bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns ||
+                   mapping.kind == MappingKind::Matmul;
     if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
     if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles))
       report("P4", "tile_var belongs to tiles, and only to them");
@@ -125,6 +127,7 @@ class KernelVerifier {
       report("P4", "tile_var is a variable of space other than the last");
     if (mapping.resident && mapping.kind != MappingKind::Rows) report("P4", "only rows are resident");
     check_mapping_numbers();
+    if (mapping.kind == MappingKind::Matmul) check_matmul();
     space_ = space | walk_;
     for (size_t s = 0; s < region_.body.size(); ++s) {
       if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
@@ -138,6 +141,30 @@ class KernelVerifier {
   bool is_across(StmtId id) const {
     const auto* reduce = region_.body[id].as<loops::Reduce>();
     return reduce && kernel_.mapping.walk.valid() && reduce->over == walk_;
+  }
+
+  void check_matmul() {
+    const Mapping& mapping = kernel_.mapping;
+    const auto parts = find_matmul(region_);
+    if (!parts || mapping.space.size() < 2 || mapping.row != std::vector<VarId>{parts->k})
+      return report("P4", "a matmul is one sum of products of narrow floats, over the variable of its row");
+    const VarId m = matmul_m(mapping), n = matmul_n(mapping);
+    const VarSet left = region_.body[parts->left].vars, right = region_.body[parts->right].vars;
+    const bool straight = left.contains(m) && right.contains(n) && !left.contains(n) && !right.contains(m);
+    const bool swapped = left.contains(n) && right.contains(m) && !left.contains(m) && !right.contains(n);
+    if (!straight && !swapped) report("P4", "of a matmul's factors one varies over m, the other over n");
+    if (mapping.block_threads != 32 * mapping.warps_m * mapping.warps_n)
+      report("P4", "{} x {} warps are no block of {} threads", mapping.warps_m, mapping.warps_n, mapping.block_threads);
+    for (int tile : {mapping.tile_m, mapping.tile_n, mapping.tile_k})
+      if (tile & (tile - 1)) report("P4", "a tile of {} is no power of two", tile);
+    // Whole fragments of 16 x 16 for each warp, and two steps of 16 to take turns in registers.
+    if (mapping.tile_m % (16 * mapping.warps_m) != 0 || mapping.tile_n % (16 * mapping.warps_n) != 0 ||
+        mapping.tile_k % 32 != 0 || mapping.stages < 2)
+      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to the warps", mapping.tile_m, mapping.tile_n,
+             mapping.tile_k, mapping.stages);
+    if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::Sweep ||
+        kernel_.segments[1].kind != Segment::Kind::Once)
+      report("P5", "a matmul has a sweep and a once segment");
   }
 
   void check_mapping_numbers() {

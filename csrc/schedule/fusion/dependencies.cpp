@@ -157,6 +157,8 @@ StepId Dependencies::find(StepId id) const {
 
 const loops::Region* Dependencies::region(StepId id) const { return std::get_if<loops::Region>(&node(id).step); }
 
+const loops::ExternCall* Dependencies::call(StepId id) const { return std::get_if<loops::ExternCall>(&node(id).step); }
+
 std::vector<StepId> Dependencies::order() const {
   std::vector<StepId> ids;
   for (StepId id = head_; id.valid(); id = node(id).next) ids.push_back(id);

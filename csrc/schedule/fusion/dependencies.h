@@ -36,7 +36,8 @@ class Dependencies {
   size_t step_count() const { return steps_.size(); }
   StepId find(StepId id) const;  // the step that id was merged into
   bool alive(StepId id) const { return find(id) == id && !node(id).removed; }
-  const loops::Region* region(StepId id) const;  // null for externs
+  const loops::Region* region(StepId id) const;    // null for externs
+  const loops::ExternCall* call(StepId id) const;  // null for regions
   const RegionFacts& facts(StepId id) const { return node(id).facts; }
   uint32_t version(StepId id) const { return node(id).version; }  // rises when the region changes
   bool before(StepId a, StepId b) const { return node(a).label < node(b).label; }

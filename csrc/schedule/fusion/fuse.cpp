@@ -10,6 +10,7 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/inline_producers.h"
+#include "schedule/fusion/open_products.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
@@ -255,6 +256,7 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   fuser.merge_pairs();
   if (inline_producers(dependencies, costs, options, Inlining::Late)) fuser.merge_pairs();
   walk_rows(dependencies, costs, target);
+  open_products(dependencies, costs, target, options);
   split_reductions(dependencies, costs, target);
 
   const std::vector<StepId> order = dependencies.order();

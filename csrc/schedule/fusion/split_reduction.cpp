@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/loops/region_rewrite.h"
+#include "schedule/plan/matmul.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -36,7 +37,7 @@ double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts
 double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs,
                      const Target& target) {
   const RegionFacts facts = facts_of(region);
-  if (facts.reduced.empty() || !reductions_come_last(region)) return 1;
+  if (facts.reduced.empty() || !reductions_come_last(region) || estimate_product(program, region, target)) return 1;
   const double rows = costs.points(region, facts.all - facts.reduced), length = costs.points(region, facts.reduced);
   if (rows * length < min_elements) return 1;
   const double machines = target.multiprocessors;

@@ -7,6 +7,7 @@
 #include "schedule/plan/access.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
+#include "schedule/plan/matmul.h"
 #include "schedule/plan/online_softmax.h"
 #include "schedule/plan/region_edit.h"
 #include "support/error.h"
@@ -151,9 +152,10 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   FlatRegion flat = flatten(program, region);
   order_variables(flat, target);
   merge_variables(flat);
-  flatten_stores(flat, target);
+  const bool matmul = arrange_matmul(flat, target);
+  if (!matmul) flatten_stores(flat, target);
   name_variables(flat);
-  MappedRegion mapped = map_region(flat, target);
+  MappedRegion mapped = matmul ? map_matmul(flat, target) : map_region(flat, target);
   const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.resident;
   if (sweeps_memory && is_throughput_device(target)) {
     if (auto joined = join_softmax_sums(flat)) {
@@ -174,7 +176,10 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
   kernel.facts = facts_of(flat, kernel.symbols);
   kernel.mapping = mapped.mapping;
-  describe_accesses(kernel, flat, target);
+  if (matmul)
+    describe_matmul_accesses(kernel, flat);
+  else
+    describe_accesses(kernel, flat, target);
   estimate_traffic(kernel, flat, program, built.args);
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/plan/matmul.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/walk.h"
 
@@ -322,6 +323,12 @@ Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& tar
       for (VarId v : mapping.space) {
         bool tiled = v == mapping.tile_var || v == mapping.space.back();
         grid = grid * (tiled ? ceil_div(flat.extent(v), mapping.tile) : flat.extent(v));
+      }
+      break;
+    case MappingKind::Matmul:
+      for (VarId v : mapping.space) {
+        const int tile = v == plan::matmul_m(mapping) ? mapping.tile_m : v == plan::matmul_n(mapping) ? mapping.tile_n : 1;
+        grid = grid * ceil_div(flat.extent(v), tile);
       }
       break;
   }

@@ -48,3 +48,33 @@ inline const char* const every_plan_kind =
   return @y, view @y: bf16[1000] strides [1] offset (1000), expr(s0 + 1), none
 }
 )";
+
+// One product on tensor cores with a bias.
+inline const char* const product_plan =
+    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 64] bytes (128*s0), @w: bf16[96, 64] bytes (12288), @b: bf16[96] bytes (192), sym s0) where 1 <= s0 <= 65536 {
+  symbol s0 = input 3
+  buffer @y: bf16[s0, 96] bytes (192*s0) own
+  kernel @k0_addmm on cuda:0 (bf16 read aligned, bf16 read aligned, bf16 read aligned, bf16 written aligned) symbols [s0] where 1 <= s0 <= 65536 {
+    index_limit (96*s0) always_index32 order_changed bytes_read 12480 bytes_written 12288
+    region @f0 over i0 < s0, i1 < 96, r0 < 64 {
+      %0 = load @0[64*i0 + r0] at (64*i0 + r0) staged  ; (i0 r0)
+      %1 = cast<f32>(%0)  ; (i0 r0)
+      %2 = load @1[64*i1 + r0] at (64*i1 + r0) staged  ; (i1 r0)
+      %3 = cast<f32>(%2)  ; (i1 r0)
+      %4 = mul(%1, %3)  ; (i0 i1 r0)
+      %5 = reduce<sum>(%4) over r0 home row  ; (i0 i1)
+      %6 = load @2[i1] at (i1) vector  ; (i1)
+      %7 = cast<f32>(%6)  ; (i1)
+      %8 = add(%5, %7)  ; (i0 i1)
+      %9 = cast<bf16>(%8)  ; (i0 i1)
+      store @3[96*i0 + i1] = %9 at (96*i0 + i1) vector  ; (i0 i1)
+    }
+    mapping matmul space [i0, i1] row [r0] vector_width 8 unroll 4 block_threads 128 tile_m 64 tile_n 32 tile_k 64 warps_m 2 warps_n 2 stages 4 band 8 left_along_k right_along_k
+    sweep [%0, %1, %2, %3, %4, %5]
+    once [%6, %7, %8, %9, %10]
+  }
+  allocate @y
+  launch @k0_addmm(@x, @w, @b, @y) symbols [s0] grid [-3*floordiv(-s0, 64), 1]
+  return @y
+}
+)";

@@ -32,6 +32,7 @@ std::string edited(std::string_view before, std::string_view after) {
 
 TEST_CASE("every part of a plan survives print and parse", "[ir][plan]") {
   CHECK(print(parse(every_plan_kind)) == std::string(every_plan_kind));
+  CHECK(print(parse(product_plan)) == std::string(product_plan));
 }
 
 TEST_CASE("a kernel's canonical text leaves out names and origins, and nothing else", "[ir][plan]") {

@@ -26,8 +26,8 @@ BufferId id_of(Plan& p, std::string_view name) {
 }
 
 template <class Edit>
-std::string report_after(Edit edit) {
-  Plan p = parse(every_plan_kind);
+std::string report_after(Edit edit, const char* text = every_plan_kind) {
+  Plan p = parse(text);
   edit(p);
   std::string all;
   for (const std::string& message : verify(p)) all += message + "\n";
@@ -180,4 +180,29 @@ TEST_CASE("verify_or_throw of a plan shows the text", "[ir][plan]") {
     check_contains(error.what(), "after memory planning");
     check_contains(error.what(), "plan @f");
   }
+}
+
+TEST_CASE("products have counterexamples of their own", "[ir][plan]") {
+  CHECK(report_after([](Plan&) {}, product_plan) == "");
+  auto breaks = [](const char* invariant, const char* words, auto edit) {
+    INFO(invariant << " " << words);
+    const std::string report = report_after(edit, product_plan);
+    check_contains(report, std::string(invariant) + ":");
+    check_contains(report, words);
+  };
+  breaks("P4", "over the variable of its row", [](Plan& p) { stmt(p, 0, 4).as<loops::Apply>()->op = ScalarOp::Add; });
+  breaks("P4", "over the variable of its row", [](Plan& p) { stmt(p, 0, 5).as<loops::Reduce>()->reduction = Reduction::Max; });
+  breaks("P4", "one varies over m, the other over n", [](Plan& p) {
+    const sym::Expr at = sym::Expr::symbol("i0") * 64 + sym::Expr::symbol("r0");
+    stmt(p, 0, 2).as<loops::Load>()->coords = {at};
+    kernel(p, 0).offsets[StmtId(2)] = at;
+    for (size_t s : {2, 3, 4}) stmt(p, 0, s).vars = stmt(p, 0, 0).vars;
+    stmt(p, 0, 5).vars = loops::VarSet::of(VarId(0));
+  });
+  breaks("P4", "no block of", [](Plan& p) { kernel(p, 0).mapping.block_threads = 64; });
+  breaks("P4", "no power of two", [](Plan& p) { kernel(p, 0).mapping.tile_m = 96; });
+  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_k = 16; });
+  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.stages = 1; });
+  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_n = 16; });
+  breaks("P5", "a sweep and a once", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::Sweep; });
 }

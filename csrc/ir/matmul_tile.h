@@ -1,0 +1,25 @@
+// Tiles of the template of products on tensor cores (kernels_templates/cuda/matmul.cuh), as data: what the scheduler may
+// choose from.
+#pragma once
+
+#include <array>
+
+namespace cxxinductor {
+
+struct MatmulTile {
+  int m, n, k;           // of the product that a block computes, and of a step
+  int warps_m, warps_n;  // how the tile is dealt to warps
+  int stages;            // steps in shared memory at a time
+  int registers;         // a thread, as ptxas counts them
+};
+
+// Large tiles read less, small ones fill the machine. A warp's part is at least 16 x 16.
+inline constexpr std::array matmul_tiles = {
+    MatmulTile{128, 256, 32, 2, 4, 3, 242}, MatmulTile{128, 128, 32, 2, 2, 4, 250}, MatmulTile{128, 128, 32, 2, 4, 4, 154},
+    MatmulTile{128, 64, 32, 2, 2, 4, 164},  MatmulTile{64, 128, 32, 2, 2, 4, 164},  MatmulTile{64, 64, 64, 2, 2, 4, 122},
+    MatmulTile{64, 32, 64, 2, 2, 4, 80},    MatmulTile{32, 64, 64, 2, 2, 4, 80},    MatmulTile{32, 32, 64, 2, 2, 4, 56},
+};
+
+inline int matmul_threads(const MatmulTile& tile) { return 32 * tile.warps_m * tile.warps_n; }
+
+}  // namespace cxxinductor

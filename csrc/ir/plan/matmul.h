@@ -1,0 +1,33 @@
+// The parts of a region that is a product: one sum over one variable of cast<f32>(left) * cast<f32>(right), left and right
+// of the same 16-bit float. What it computes besides is an epilogue of the sum, or prologues: left and right may be loads
+// or computed.
+//
+// The scheduler looks for such regions, the emitter fills the template's holes with their parts, and both see them here.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/plan/plan.h"
+
+namespace cxxinductor::plan {
+
+struct MatmulParts {
+  StmtId sum;          // the Reduce
+  StmtId left, right;  // the narrow factors
+  StmtId kept;         // what leaves the tensor cores' registers: the narrow cast that is all that reads the sum, or the sum
+  VarId k;
+};
+
+std::optional<MatmulParts> find_matmul(const loops::Region& region);
+// Of a kernel mapped so: left varies over m, the last but one variable of space. InternalError where there are none.
+MatmulParts matmul_parts(const Kernel& kernel);
+VarId matmul_m(const Mapping& mapping);
+VarId matmul_n(const Mapping& mapping);
+// For each statement, whether `value` needs it; value included.
+std::vector<bool> cone_of(const loops::Region& region, StmtId value);
+// Shared memory of a block: the stages of both factors' tiles, or the sums of a tile in rows.
+int64_t matmul_shared_bytes(const Kernel& kernel);
+inline constexpr int matmul_row_padding = 8;  // elements between rows of sums, so that rows start in different banks
+
+}  // namespace cxxinductor::plan

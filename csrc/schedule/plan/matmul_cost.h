@@ -1,0 +1,22 @@
+// How long products take, in seconds: by the vendor's library, and by a template of ours with some tile. Numbers only.
+//
+// They order candidates and compare the two ways. The library's is a fit to times of cuBLAS on an H200 (1024 to 4096
+// squared, and shapes of transformers); test_kernels "time of every tile beside its estimate" prints what ours is about.
+#pragma once
+
+#include "ir/matmul_tile.h"
+#include "ir/target.h"
+
+namespace cxxinductor::schedule {
+
+struct ProductSize {
+  double batch, m, n, k;
+  double flops() const { return 2 * batch * m * n * k; }
+};
+
+double library_time(const ProductSize& size, const Target& target);
+double template_time(const ProductSize& size, const MatmulTile& tile, const Target& target);
+// The tile with the least template_time among those whose shared memory (with sums of `kept_bytes` each) a block has.
+const MatmulTile& best_tile(const ProductSize& size, int kept_bytes, const Target& target);
+
+}  // namespace cxxinductor::schedule

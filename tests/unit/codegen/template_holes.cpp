@@ -1,0 +1,35 @@
+// Templates with named holes: each is filled, each filling is used, and errors name the file and the hole.
+#include "codegen/templates.h"
+#include "support/error.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+using Catch::Matchers::Contains;
+
+namespace {
+
+std::string filled(std::string_view text, const codegen::HoleFillings& fillings) {
+  return codegen::fill_holes(text, fillings, "file.cuh");
+}
+
+}  // namespace
+
+TEST_CASE("holes take their fillings, at their indentation") {
+  CHECK(filled("int x = /*{{value*/ 3 /*}}*/;", {{"value", "4"}}) == "int x = 4;");
+  CHECK(filled("  /*{{body*/ old(); /*}}*/\n}", {{"body", "a();\nb();\n"}}) == "  a();\n  b();\n}");
+  CHECK(filled("  /*{{body*/ /*}}*/", {{"body", "a();\n#pragma unroll\nb();"}}) == "  a();\n#pragma unroll\n  b();");
+  CHECK(filled("/*{{n*/ 1 /*}}*/ + /*{{n*/ 2 /*}}*/", {{"n", "s0"}}) == "s0 + s0");
+  CHECK(filled("/* a comment */", {}) == "/* a comment */");
+}
+
+TEST_CASE("a hole without a filling, or a filling without a hole, is an error") {
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/ /*{{b*/ 2 /*}}*/", {{"a", ""}}), Contains("file.cuh") && Contains("'b'"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/", {{"a", ""}, {"c", ""}}), Contains("file.cuh") && Contains("'c'"));
+  CHECK_THROWS_AS(codegen::filled_template("cuda/matmul_kernel.cuh", {}), InternalError);
+}
+
+TEST_CASE("holes that do not end, or lie inside one another, are errors") {
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1", {{"a", ""}}), Contains("does not end"));
+  CHECK_THROWS_WITH(filled("1 /*}}*/", {}), Contains("did not begin"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ /*{{b*/ 1 /*}}*/ /*}}*/", {{"a", ""}, {"b", ""}}), Contains("holds another"));
+}
