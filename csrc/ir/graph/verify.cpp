@@ -8,7 +8,8 @@
 //  device, sizes, attributes in range. G7  An extern names its callee; its operands are tensors and symbols; holes,
 //  aliases and mutated operands are in range. G8  A mutation ends in a tensor input of the same dtype, device and
 //  sizes, each input at most once. G9  Every symbol is declared: a symbol input, a range, or a size or stride of an
-//  input or extern result. G10 An extern that holds in-process handles is not cacheable.
+//  input or extern result. G10 An extern that holds in-process handles is not cacheable. G11 What is given up is a
+//  tensor input.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -111,9 +112,12 @@ class Verifier {
       if (!is_text_name(value.name)) report("G4", where(value), "has a name that does not print");
       if (!names.insert(value.name).second) report("G4", where(value), "is the name of two values");
     }
-    for (const Input& input : graph_.inputs)
+    for (const Input& input : graph_.inputs) {
       if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
         report("G4", "an input", "has the symbol '{}'", input.symbol);
+      if (input.kind != Input::Kind::Tensor && input.given_up)
+        report("G11", "an input", "is given up and no tensor");
+    }
   }
 
   void check_nodes() {
