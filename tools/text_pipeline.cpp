@@ -6,6 +6,7 @@
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
+#include "ir/graph/memory.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
@@ -70,7 +71,8 @@ void verify_form(const Form& form, const std::string& step) {
   if (const auto* plan = std::get_if<plan::Plan>(&form)) plan::verify_or_throw(*plan, step);
 }
 
-void apply(Form& form, const std::string& step, const TextRun& run) {
+// eager_peak: of the graph that came, if one came.
+void apply(Form& form, const std::string& step, const TextRun& run, std::optional<int64_t> eager_peak) {
   if (step == "passes") {
     run_passes(form, run.options);
   } else if (step == "lower") {
@@ -79,7 +81,8 @@ void apply(Form& form, const std::string& step, const TextRun& run) {
     form = schedule::fuse(std::move(expect_form<loops::Program>(form, step, "a program")), run.target, run.options,
                           nullptr);
   } else if (step == "plan") {
-    form = schedule::make_plan(expect_form<loops::Program>(form, step, "a program"), run.target, run.options);
+    form = schedule::make_plan(std::move(expect_form<loops::Program>(form, step, "a program")), run.target, run.options,
+                               eager_peak);
   } else if (step == "source") {
     form = source_of(expect_form<plan::Plan>(form, step, "a plan"), run.target);
   }
@@ -131,7 +134,9 @@ std::string ir_kind(std::string_view ir_text) {
 std::string run_text(std::string_view ir_text, const TextRun& run) {
   Form form = parse_form(ir_text);
   const std::vector<std::string> steps = run.steps.size() == 1 ? steps_up_to(run.steps[0], form) : run.steps;
-  for (const std::string& step : steps) apply(form, step, run);
+  std::optional<int64_t> eager_peak;
+  if (const auto* graph = std::get_if<graph::Graph>(&form)) eager_peak = graph::eager_peak(*graph, run.target.device);
+  for (const std::string& step : steps) apply(form, step, run, eager_peak);
   return std::visit(PrintForm(), form);
 }
 

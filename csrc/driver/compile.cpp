@@ -5,10 +5,12 @@
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
 #include "driver/single_launch.h"
+#include "ir/graph/memory.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
 #include "ir/loops/verify.h"
+#include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
@@ -73,6 +75,54 @@ Device main_device(const graph::Graph& graph) {
   return found;
 }
 
+namespace {
+
+// From the graph to a plan, fusions with this reach.
+plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, int64_t eager_peak, Report& report,
+                           Stopwatch& watch) {
+  const Options& options = request.options;
+  const bool verify = options.verify != "off";
+  loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
+  if (verify) loops::verify_or_throw(program, "lower");
+  if (request.keep_texts) report.loops_text = loops::print(program);
+
+  std::vector<plan::Refusal> refusals;
+  if (options.fusion)
+    program = watch.stage(
+        "fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &refusals, reach); });
+  watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
+  if (verify) loops::verify_or_throw(program, "fuse");
+  if (request.keep_texts) report.fused_text = loops::print(program);
+
+  plan::Plan plan = watch.stage(
+      "plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
+  plan.refusals = std::move(refusals);
+  if (verify) plan::verify_or_throw(plan, "plan");
+  return plan;
+}
+
+// A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds no
+// more is taken, else the one that holds least.
+plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
+  constexpr size_t reaches[] = {64, 8, 0};
+  plan::Plan best = plan_with_reach(request, {}, eager_peak, report, watch);
+  int64_t least = plan::profile_memory(best).peak;
+  if (!request.options.fusion) return best;
+  for (size_t reach : reaches) {
+    if (least <= eager_peak) break;
+    Report again;
+    plan::Plan plan = plan_with_reach(request, reach, eager_peak, again, watch);
+    const int64_t peak = plan::profile_memory(plan).peak;
+    if (peak >= least) continue;
+    least = peak;
+    best = std::move(plan);
+    report.fused_text = std::move(again.fused_text);
+  }
+  return best;
+}
+
+}  // namespace
+
 Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
@@ -82,24 +132,12 @@ Compilation compile(Request request) {
   report.eager_numerics = options.eager_numerics();
 
   if (verify) graph::verify_or_throw(request.graph, "import");
+  const int64_t eager_peak =
+      request.eager_peak ? *request.eager_peak : graph::eager_peak(request.graph, request.target.device);
   watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
   if (request.keep_texts) report.graph_text = graph::print(request.graph);
 
-  loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
-  if (verify) loops::verify_or_throw(program, "lower");
-  if (request.keep_texts) report.loops_text = loops::print(program);
-
-  std::vector<plan::Refusal> refusals;
-  if (options.fusion)
-    program =
-        watch.stage("fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &refusals); });
-  watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
-  if (verify) loops::verify_or_throw(program, "fuse");
-  if (request.keep_texts) report.fused_text = loops::print(program);
-
-  plan::Plan plan = watch.stage("plan", [&] { return schedule::make_plan(program, request.target, options); });
-  plan.refusals = std::move(refusals);
-  if (verify) plan::verify_or_throw(plan, "plan");
+  plan::Plan plan = plan_graph(request, eager_peak, report, watch);
   for (const plan::Step& step : plan.steps) {
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
   }

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,8 @@ struct Request {
   Target target;
   Options options;
   ProviderFactory make_provider;
+  // What the model's calls hold at most one by one (frontend/eager_memory.h); absent: the graph's nodes are measured.
+  std::optional<int64_t> eager_peak;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;
 };

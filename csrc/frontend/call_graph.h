@@ -51,6 +51,7 @@ struct CallGraph {
   std::vector<std::string> input_sources;
   // By input: the strides that it comes in, where they are others than those that the calls were recorded with.
   std::map<uint32_t, std::vector<sym::Expr>> input_strides;
+  std::set<uint32_t> given_up;  // positions of inputs that the caller keeps no reference to (graph::Input::given_up)
   std::vector<Call> calls;
   std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
   std::set<uint32_t> free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph

@@ -98,6 +98,14 @@ class PlanRun {
   void execute(const plan::Allocate& step) { allocate(buffer(step.buffer), plan_.buffers[step.buffer].name); }
   void execute(const plan::Free& step) { buffer(step.buffer).storage = nullptr; }
 
+  void execute(const plan::Reuse& step) {
+    Window &from = buffer(step.from), &to = buffer(step.to);
+    CXXI_CHECK(from.storage, "{} is reused and not there", plan_.buffers[step.from].name);
+    to.storage = from.storage;
+    to.byte_offset = from.byte_offset;
+    if (plan_.buffers[step.from].kind != plan::Buffer::Kind::Input) from.storage = nullptr;
+  }
+
   void execute(const plan::CallExtern& call) {
     for (uint32_t operand : call.mutated_operands)
       written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;

@@ -29,6 +29,7 @@ void add_inputs(Context& context) {
   for (const graph::Input& input : context.graph.inputs) {
     loops::ProgramInput lowered;
     lowered.source = input.source;
+    lowered.given_up = input.given_up;
     switch (input.kind) {
       case graph::Input::Kind::Tensor: {
         const graph::Value& value = context.value(input.value);

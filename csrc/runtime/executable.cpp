@@ -178,6 +178,9 @@ class Call {
       case StepTable::Kind::Free:
         tensors_[step.index].owner.reset();
         break;
+      case StepTable::Kind::Reuse:
+        reuse(tables_.reuses[step.index]);
+        break;
       case StepTable::Kind::Launch:
         launch(tables_.launches[step.index], kernel_of);
         break;
@@ -226,6 +229,26 @@ class Call {
     }
     tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
     addresses_[buffer] = tensors_[buffer].data;
+  }
+
+  void reuse(const ReuseTable& table) {
+    const BufferTable& to = tables_.buffers[table.to];
+    if (to.kind == plan::Buffer::Kind::Arena) return;  // the same place
+    const TensorView view = window(to.geometry, dims_);
+    TensorRef tensor = std::move(tensors_[table.from]);
+    const bool alone = host_.take_over(tensor, to.dtype, view.sizes, view.strides);
+    // Temporaries are ours alone; inputs and results of externs may have another holder.
+    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Own) {
+      const TensorRef held = std::move(tensor);
+      tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);
+      const int64_t count = values_[table.bytes] / byte_size(to.dtype), stride = 1;
+      TensorView source{held.data, to.dtype, to.device, {&count, 1}, {&stride, 1}, &held, false}, target = source;
+      target.data = tensor.data;
+      target.base = &tensor;
+      host_.copy_strided(target, source);
+    }
+    addresses_[table.to] = tensor.data;
+    tensors_[table.to] = std::move(tensor);
   }
 
   template <class KernelOf>

@@ -18,6 +18,7 @@ std::vector<std::string> symbol_names(const plan::Plan& plan) {
 }
 
 void add_read(const plan::Step& step, std::set<uint32_t>& read) {
+  if (const auto* reuse = std::get_if<plan::Reuse>(&step)) read.insert(reuse->from.index());
   if (const auto* launch = std::get_if<plan::Launch>(&step)) {
     for (plan::BufferId arg : launch->args) read.insert(arg.index());
   } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
@@ -109,6 +110,14 @@ class TableBuilder {
     tables_.steps.push_back({StepTable::Kind::Allocate, step.buffer.index()});
   }
   void add_step(const plan::Free& step) { tables_.steps.push_back({StepTable::Kind::Free, step.buffer.index()}); }
+
+  void add_step(const plan::Reuse& step) {
+    const plan::Buffer& to = plan_.buffers[step.to];
+    use_buffer(step.from);
+    tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * to.sizes.size());
+    tables_.steps.push_back({StepTable::Kind::Reuse, static_cast<uint32_t>(tables_.reuses.size())});
+    tables_.reuses.push_back({step.from.index(), step.to.index(), slot(to.bytes)});
+  }
 
   void add_step(const plan::Launch& step) {
     const plan::Kernel& kernel = plan_.kernels[step.kernel];
@@ -256,6 +265,7 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     const plan::Plan& plan;
     std::string operator()(const plan::Allocate& s) const { return "allocate " + plan.buffers[s.buffer].name; }
     std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
+    std::string operator()(const plan::Reuse& s) const { return "reuse " + plan.buffers[s.from].name; }
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
   };

@@ -72,10 +72,15 @@ struct ExternTable {
   bool planned_out;
 };
 
+struct ReuseTable {
+  uint32_t from, to;  // buffers
+  Slot bytes;
+};
+
 struct StepTable {
-  enum class Kind : uint8_t { Allocate, Free, Launch, Extern };
+  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Extern };
   Kind kind;
-  uint32_t index;                                   // Allocate, Free: the buffer; else into launches or externs
+  uint32_t index;                                   // Allocate, Free: the buffer; else into reuses, launches, externs
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
 };
 
@@ -98,6 +103,7 @@ struct Tables {
   std::vector<uint32_t> unused_inputs;  // buffers released before the first step
   std::vector<uint32_t> releases;
   std::vector<StepTable> steps;
+  std::vector<ReuseTable> reuses;
   std::vector<LaunchTable> launches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;

@@ -125,6 +125,10 @@ class Host {
   // A new tensor on the memory of base; data: address of its element 0, inside that memory.
   virtual TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                           std::span<const int64_t> strides) = 0;
+  // Makes of `tensor` one of this geometry at the same address. True when nobody else refers to its memory, and there is no
+  // more of it than the geometry takes: it may be written.
+  virtual bool take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+                         std::span<const int64_t> strides) = 0;
   // Element by element, equal sizes and dtype; queued on the current stream.
   virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;
   virtual void* current_stream(Device device) = 0;  // CUstream; null on the CPU

@@ -247,6 +247,14 @@ TensorRef PlainHost::alias(const TensorRef& base, void* data, DType dtype, std::
   return new_tensor(storage, data, dtype, sizes, strides);
 }
 
+bool PlainHost::take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+                          std::span<const int64_t> strides) {
+  Storage* storage = static_cast<Tensor*>(tensor.owner.get())->storage;
+  kStorageOperations.retain(storage);
+  tensor = new_tensor(storage, tensor.data, dtype, sizes, strides);
+  return storage->references == 1;
+}
+
 void PlainHost::copy_strided(const TensorView& to, const TensorView& from) {
   const auto bytes = static_cast<size_t>(byte_size(to.dtype));
   std::vector<int64_t> sources;

@@ -25,6 +25,8 @@ class PlainHost : public Host {
                           std::span<const int64_t> strides) override;
   TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                   std::span<const int64_t> strides) override;
+  bool take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+                 std::span<const int64_t> strides) override;
   void copy_strided(const TensorView& to, const TensorView& from) override;
   void* current_stream(Device) override { return nullptr; }
   std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) override;

@@ -9,9 +9,14 @@
 
 namespace cxxinductor::schedule {
 
+// Steps over which a fusion may stretch the life of more bytes than it saves; absent: any number.
+using FusionReach = std::optional<size_t>;
 // Merges regions; the result is a program with fewer, larger regions. Refusals say why neighbours stayed apart.
-loops::Program fuse(loops::Program program, const Target& target, const Options& options, std::vector<plan::Refusal>* refusals);
-// Maps each region onto the target, lays out buffers, orders steps.
-plan::Plan make_plan(const loops::Program& program, const Target& target, const Options& options);
+loops::Program fuse(loops::Program program, const Target& target, const Options& options,
+                    std::vector<plan::Refusal>* refusals, FusionReach reach = {});
+// Orders steps, maps each region onto the target, lays out buffers. eager_peak: bytes that the same calls hold when they run
+// one by one, which the plan should not exceed (plan::Plan::eager_peak).
+plan::Plan make_plan(loops::Program program, const Target& target, const Options& options,
+                     std::optional<int64_t> eager_peak = {});
 
 }  // namespace cxxinductor::schedule

@@ -198,4 +198,11 @@ bool prove_divides(int64_t divisor, Expr e, const Facts& facts) {
   return known_divisor(e, facts) % divisor == 0;
 }
 
+int64_t estimate(Expr e, const Facts& facts) {
+  return evaluate(e, [&](std::string_view name) {
+    const Interval range = facts.range(name);
+    return std::clamp<int64_t>(64, range.low, std::max(range.low, range.high));
+  });
+}
+
 }  // namespace cxxinductor::sym

@@ -38,6 +38,8 @@ class Facts {
 Interval bounds(Expr e, const Facts& facts);           // saturating interval arithmetic
 int64_t known_divisor(Expr e, const Facts& facts);     // largest d found such that d divides e always (0 for e == 0)
 Expr simplify(Expr e, const Facts& facts);
+// A typical value, to steer by: every symbol is 64, or what of its range is nearest to it.
+int64_t estimate(Expr e, const Facts& facts);
 std::optional<bool> prove_less(Expr a, Expr b, const Facts& facts);  // a < b always, never, or unknown
 bool prove_equal(Expr a, Expr b, const Facts& facts);
 bool prove_divides(int64_t divisor, Expr e, const Facts& facts);

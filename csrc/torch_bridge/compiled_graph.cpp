@@ -8,6 +8,7 @@
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
+#include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
@@ -48,6 +49,7 @@ std::optional<Target> cuda_of(const frontend::CallGraph& calls) {
 driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options) {
   driver::Request request;
   request.target = target_for(driver::main_device(graph));
+  if (calls) request.eager_peak = frontend::eager_peak(*calls, request.target.device);
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();

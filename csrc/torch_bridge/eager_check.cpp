@@ -158,17 +158,31 @@ class EagerReference::Check final : public runtime::StepObserver {
     }
   }
 
-  void before_step(const runtime::CallView&, size_t) override {}
+  void before_step(const runtime::CallView& call, size_t step) override {
+    input_magnitude_ = 0;
+    const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
+    if (!launch || facts_.complete[step].empty()) return;
+    find_symbols(call);
+    const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
+    // What is read may be gone after the step.
+    for (size_t i = 0; i < launch->args.size(); ++i)
+      if (kernel.params[i].read && call.addresses[launch->args[i].index()] != nullptr)
+        input_magnitude_ = std::max(input_magnitude_, magnitude(tensor_of(call, launch->args[i])));
+  }
 
   void after_step(const runtime::CallView& call, size_t step) override {
     if (facts_.complete[step].empty()) return;
-    if (symbols_.empty())
-      for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
+    find_symbols(call);
     const at::AutoDispatchBelowADInplaceOrView guard;
     for (plan::BufferId buffer : facts_.complete[step]) check(call, step, buffer);
   }
 
  private:
+  void find_symbols(const runtime::CallView& call) {
+    if (!symbols_.empty()) return;
+    for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
+  }
+
   at::Tensor tensor_of(const runtime::CallView& call, plan::BufferId id) const {
     const plan::Buffer& buffer = call.plan.buffers[id];
     const std::vector<int64_t> sizes = interp::evaluate(buffer.sizes, symbols_);
@@ -264,10 +278,7 @@ class EagerReference::Check final : public runtime::StepObserver {
     interp::Tolerance tolerance;
     if (launch) {
       const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
-      driver::Scale scale{magnitude(expected), 0, 1};
-      for (size_t i = 0; i < launch->args.size(); ++i)
-        if (kernel.params[i].read && !kernel.params[i].written)
-          scale.input = std::max(scale.input, magnitude(tensor_of(call, launch->args[i])));
+      driver::Scale scale{magnitude(expected), input_magnitude_, 1};
       scale.summed = driver::longest_sum(kernel, driver::launch_symbols(call.plan, *launch, symbols_));
       tolerance = driver::tolerance_for(kernel, dtype, scale, facts_.options);
     } else {
@@ -311,6 +322,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   const Facts& facts_;
   AtenExecutor::State state_;
   interp::Symbols symbols_;
+  double input_magnitude_ = 0;  // of what the step under way reads
   std::set<uint32_t> unchecked_;  // buffers that are complete and had nothing to be compared with
 };
 

@@ -72,6 +72,7 @@ def compile_aot_graph(
             builder, constants = fx_reader.read_graph(gm, kind, example_inputs)
             free = _free_outputs(gm, kind)
             builder.free_output_strides(free)
+            builder.give_up_inputs(_given_up_inputs(gm, kind))
         with progress.shown(options, kind):
             compiled = _C.compile(builder, options)
     except (Unsupported, UserError, InternalError) as error:
@@ -105,6 +106,14 @@ def _free_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
     (outputs,) = gm.graph.output_node().args
     saved = range(len(outputs))[context.fw_metadata.tensors_saved_for_backwards_slice]
     return {i for i in saved if _is_static(outputs[i])}
+
+
+def _given_up_inputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
+    """Positions of a backward graph's inputs that nobody else holds while it runs: all but what the user passed (primals)."""
+    if kind != "backward":
+        return set()
+    placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
+    return {i for i, node in enumerate(placeholders) if "primals" not in str(node.target)}
 
 
 def _is_static(node: Any) -> bool:

@@ -26,8 +26,9 @@ class GraphReport:
             last bits, order changed, fast), contract_facts (lines), calls: (ATen call, file, line, module) of what was
             fused into it.
             externs: the callee of each extern call. refusals: (producer, consumer, reason) of each fusion refused.
-            memory: None for symbolic sizes; else "inputs kept" and "inputs given up" -> (bytes held at most, bytes of values
-            alive at once); a backward graph's inputs are given up.
+            memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
+            call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
+            at once; eager_peak: what the same calls hold one by one.
             times: (stage, seconds). texts, sources: filled by option dump.
         compiled: the callable; None for a graph given back to eager.
     """
@@ -112,8 +113,12 @@ def describe(graph: GraphReport) -> list[str]:
         f"{_megabytes(sum(k['bytes_written'] * k['launches'] for k in kernels))}"
     ]
     if d["memory"]:
-        peak, least = d["memory"]["inputs given up" if graph.kind == "backward" else "inputs kept"]
-        lines.append(f"  memory: holds at most {_megabytes(peak)}, values alive at once {_megabytes(least)}")
+        memory = d["memory"]
+        eager = "" if memory["eager_peak"] is None else f"; call by call {_megabytes(memory['eager_peak'])}"
+        lines.append(
+            f"  memory: holds at most {_megabytes(memory['peak'])}, values alive at once "
+            f"{_megabytes(memory['lower_bound'])}{eager}"
+        )
     for kernel in kernels:
         lines += _describe_kernel(kernel)
     externs = Counter(d["externs"])

@@ -160,6 +160,9 @@ struct Input {
   ValueId value;
   std::string symbol;
   std::string source;  // the user's name for it, for error messages
+  // A tensor that the caller keeps no reference to while the graph runs (what a backward graph gets from its forward
+  // graph): its memory is free after its last use.
+  bool given_up = false;
 };
 
 struct Output {

@@ -68,6 +68,7 @@ class Parser {
       if (!declaration.dtype) cursor_.fail("':' and the input's type");
       input.value = add_value(typed_value(declaration), declaration.name);
       input.source = declaration.name;
+      input.given_up = cursor_.accept("given_up");
     }
     if (cursor_.accept("from")) input.source = cursor_.quoted("the input's source");
     graph_.inputs.push_back(std::move(input));

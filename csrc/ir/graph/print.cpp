@@ -71,6 +71,7 @@ class Printer {
         CXXI_CHECK(graph_.values.contains(input.value), "an input names no value");
         const Value& value = graph_.values[input.value];
         text = "%" + value.name + type_text(value) + layout_text(value, declared(value, Layout::Kind::Fixed));
+        if (input.given_up) text += " given_up";
         expected_source = value.name;
         break;
       }

@@ -13,6 +13,7 @@
 //  mutation, and of the scatter's own operands only the base.
 //  G12 What a scatter consumes is all of a storage, seen through permute, reshape and flip at most, that a node of the
 //  graph made or that is an input which the graph mutates.
+//  G13 What is given up is a tensor input.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -116,9 +117,12 @@ class Verifier {
       if (!is_text_name(value.name)) report("G4", where(value), "has a name that does not print");
       if (!names.insert(value.name).second) report("G4", where(value), "is the name of two values");
     }
-    for (const Input& input : graph_.inputs)
+    for (const Input& input : graph_.inputs) {
       if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
         report("G4", "an input", "has the symbol '{}'", input.symbol);
+      if (input.kind != Input::Kind::Tensor && input.given_up)
+        report("G13", "an input", "is given up and no tensor");
+    }
   }
 
   void check_nodes() {

@@ -188,6 +188,7 @@ struct ProgramInput {
   BufferId buffer;
   std::string symbol;
   std::string source;
+  bool given_up = false;  // as in graph::Input
 };
 
 struct ProgramOutput {

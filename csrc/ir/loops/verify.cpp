@@ -12,7 +12,8 @@
 //  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at most
 //  one region.
 //  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
-//  dimension. L11 Each input buffer is one tensor input; outputs name buffers.
+//  dimension. L11 Each input buffer is one tensor input; outputs name buffers; what is given up is a
+//  tensor input.
 //  L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
 //  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
 //  that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the store's
@@ -70,7 +71,10 @@ class Verifier {
     for (const ProgramInput& input : program_.inputs) {
       if (input.kind == ProgramInput::Kind::Symbol && !is_symbol_name(input.symbol))
         report("L2", "an input", "has the symbol '{}'", input.symbol);
-      if (input.kind != ProgramInput::Kind::Tensor) continue;
+      if (input.kind != ProgramInput::Kind::Tensor) {
+        if (input.given_up) report("L11", "an input", "is given up and no tensor");
+        continue;
+      }
       if (!program_.buffers.contains(input.buffer))
         report("L11", "an input", "names no buffer");
       else if (program_.buffers[input.buffer].role != Buffer::Role::Input)

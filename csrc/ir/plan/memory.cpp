@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ir/live_ranges.h"
+
 namespace cxxinductor::plan {
 namespace {
 
@@ -34,6 +36,12 @@ class Walk {
   }
   void visit(const Allocate& step) { touch(step.buffer); }
   void visit(const Free& step) { touch(step.buffer); }
+  void visit(const Reuse& step) {
+    Span& from = spans_[step.from];
+    from.last = std::max(from.last, step_ - 1);
+    if (from.first < 0) from.first = from.last;
+    touch(step.to);
+  }
   void visit(const Launch& launch) {
     for (BufferId arg : launch.args) touch(arg);
   }
@@ -54,24 +62,25 @@ class Walk {
 
 }  // namespace
 
-std::optional<MemoryProfile> profile_memory(const Plan& plan, bool inputs_given_up) {
-  if (!plan.arena_bytes.is_constant()) return std::nullopt;
+MemoryProfile profile_memory(const Plan& plan) {
   const Walk walk(plan);
-  std::vector<int64_t> held(static_cast<size_t>(walk.steps()), 0), alive = held;
+  std::vector<bool> given_up(plan.buffers.size(), false);
+  for (const Input& input : plan.inputs)
+    if (plan.buffers.contains(input.buffer)) given_up[input.buffer.index()] = input.given_up;
+  std::vector<LiveRange> held, alive;
   for (size_t b = 0; b < plan.buffers.size(); ++b) {
-    const BufferId id(b);
-    const Buffer& buffer = plan.buffers[id];
-    const Span& span = walk.span(id);
-    if (!buffer.bytes.is_constant()) return std::nullopt;
-    if (span.last < 0 || span.alias || (buffer.kind == Buffer::Kind::Input && !inputs_given_up)) continue;
-    const int first = buffer.kind == Buffer::Kind::Input ? 0 : span.first;
-    for (int t = first; t <= span.last; ++t) {
-      alive[static_cast<size_t>(t)] += buffer.bytes.constant();
-      if (buffer.kind != Buffer::Kind::Arena) held[static_cast<size_t>(t)] += buffer.bytes.constant();
-    }
+    const Buffer& buffer = plan.buffers[BufferId(b)];
+    const Span& span = walk.span(BufferId(b));
+    const bool input = buffer.kind == Buffer::Kind::Input;
+    if (span.last < 0 || span.alias || buffer.device.type != plan.arena_device.type || (input && !given_up[b])) continue;
+    const int64_t bytes = input ? typical_share(buffer.dtype, buffer.sizes, buffer.strides, plan.facts)
+                                : typical_bytes(buffer.bytes, plan.facts);
+    const LiveRange range{bytes, input ? 0 : span.first, span.last};
+    alive.push_back(range);
+    if (buffer.kind != Buffer::Kind::Arena) held.push_back({allocated(bytes), range.first, range.last});
   }
-  return MemoryProfile{plan.arena_bytes.constant() + *std::max_element(held.begin(), held.end()),
-                       *std::max_element(alive.begin(), alive.end())};
+  const MemoryPeak most = find_peak(held);
+  return {allocated(typical_bytes(plan.arena_bytes, plan.facts)) + most.bytes, find_peak(alive).bytes, most.step};
 }
 
 }  // namespace cxxinductor::plan

@@ -194,6 +194,7 @@ class Parser {
     cursor_.expect("{");
     while (cursor_.accept("symbol")) parse_symbol_source();
     if (cursor_.accept("arena")) plan_.arena_bytes = parse_parenthesized_expr(cursor_);
+    if (cursor_.accept("eager_peak")) plan_.eager_peak = cursor_.integer("a number of bytes");
     while (cursor_.accept("buffer")) parse_buffer(false);
     while (cursor_.accept("kernel")) {
       Kernel kernel = KernelParser(cursor_, origins_).parse();
@@ -257,6 +258,11 @@ class Parser {
       plan_.steps.emplace_back(Allocate{parse_buffer_name(cursor_)});
     } else if (cursor_.accept("free")) {
       plan_.steps.emplace_back(Free{parse_buffer_name(cursor_)});
+    } else if (cursor_.accept("reuse")) {
+      Reuse reuse{parse_buffer_name(cursor_), {}};
+      cursor_.expect("as");
+      reuse.to = parse_buffer_name(cursor_);
+      plan_.steps.emplace_back(reuse);
     } else if (cursor_.accept("launch")) {
       parse_launch();
     } else {

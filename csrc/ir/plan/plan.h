@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -185,7 +186,7 @@ struct Buffer {
   enum class Kind : uint8_t {
     Input,        // the caller's
     Arena,        // bytes [arena_offset, arena_offset + bytes) of the call's arena on its device
-    Own,          // allocated by an Allocate step, handed out or freed
+    Own,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
   };
   std::string name;
@@ -203,6 +204,13 @@ struct Allocate {
 };
 struct Free {
   BufferId buffer;  // Own or ExternOwned, after the last use
+};
+// `to` takes over the memory of `from` with what is in it: the next launch writes it in place. Nothing uses `from` from here
+// on. Both are of one dtype, device and count of bytes. Two arena buffers lie at the same place; otherwise `to` is Own and
+// `from` is Own, ExternOwned or an Input that the caller gave up. Where somebody else holds the memory of an ExternOwned or
+// an Input after all, `to` is allocated and gets a copy.
+struct Reuse {
+  BufferId from, to;
 };
 struct Launch {
   KernelId kernel;
@@ -230,7 +238,7 @@ struct CallExtern {
   bool planned_out = false;
   OriginId origin;
 };
-using Step = std::variant<Allocate, Free, Launch, CallExtern>;
+using Step = std::variant<Allocate, Free, Reuse, Launch, CallExtern>;
 
 struct Input {
   enum class Kind : uint8_t { Tensor, Symbol, Opaque };
@@ -238,6 +246,7 @@ struct Input {
   BufferId buffer;
   std::string symbol;
   std::string source;
+  bool given_up = false;  // as in graph::Input
 };
 struct Output {
   enum class Kind : uint8_t { Tensor, View, Symbol, None };
@@ -270,6 +279,8 @@ struct Plan {
   std::vector<Step> steps;
   Device arena_device;
   sym::Expr arena_bytes;
+  // What the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
+  std::optional<int64_t> eager_peak;
   OriginTable origins;
   std::vector<Refusal> refusals;  // not part of the text form
 };

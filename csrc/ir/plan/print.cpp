@@ -105,8 +105,9 @@ class Printer {
       writer_.line("symbol {} = input {}{}", source.symbol, source.input,
                    source.dim < 0 ? "" : fmt::format(" dim {}", source.dim));
     if (!plan_.arena_bytes.is_constant(0)) writer_.line("arena ({})", sym::to_string(plan_.arena_bytes));
-    if (const auto memory = profile_memory(plan_, false))
-      writer_.line("; holds at most {} bytes, {} at least", memory->peak, memory->lower_bound);
+    if (plan_.eager_peak) writer_.line("eager_peak {}", *plan_.eager_peak);
+    if (const MemoryProfile memory = profile_memory(plan_); memory.peak > 0)
+      writer_.line("; holds at most {} bytes, {} at least", memory.peak, memory.lower_bound);
     for (const Buffer& buffer : plan_.buffers)
       if (buffer.kind != Buffer::Kind::Input) writer_.line("buffer {}", buffer_text(buffer));
     for (const Kernel& kernel : plan_.kernels) KernelPrinter(writer_, kernel, &plan_.origins).print();
@@ -140,6 +141,7 @@ class Printer {
 
   std::string step_text(const Allocate& allocate) const { return "allocate " + name(allocate.buffer); }
   std::string step_text(const Free& free) const { return "free " + name(free.buffer); }
+  std::string step_text(const Reuse& reuse) const { return fmt::format("reuse {} as {}", name(reuse.from), name(reuse.to)); }
   std::string step_text(const Launch& launch) const {
     std::vector<std::string> args;
     for (BufferId arg : launch.args) args.push_back(name(arg));

@@ -15,7 +15,7 @@
 //  mappings
 //      have resident values.
 //  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
-//  P8  Ids of buffers, kernels and inputs are in range.
+//  P8  Ids of buffers, kernels and inputs are in range; what is given up is a tensor input.
 //  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
 //  written
 //      is one argument only.
@@ -28,6 +28,8 @@
 //  allocated
 //      and planned.
 //  P14 A CPU kernel in which points of a store may meet is sequential.
+//  P15 What is reused and what takes its memory over are of one dtype, device and count of bytes and of kinds that go
+//      together; inputs must have been given up.
 #include "ir/plan/verify.h"
 
 #include <algorithm>
@@ -57,6 +59,7 @@ class Verifier {
     if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
     check_symbols();
     for (const Step& step : plan_.steps) {
+      if (const auto* reuse = std::get_if<Reuse>(&step)) check_reuse(*reuse);
       if (const auto* launch = std::get_if<Launch>(&step)) check_launch(*launch);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
     }
@@ -100,7 +103,10 @@ class Verifier {
   void check_ids() {
     std::set<BufferId> inputs;
     for (const Input& input : plan_.inputs) {
-      if (input.kind != Input::Kind::Tensor) continue;
+      if (input.kind != Input::Kind::Tensor) {
+        if (input.given_up) report("P8", "an input", "is given up and no tensor");
+        continue;
+      }
       check_buffer(input.buffer, "an input");
       if (plan_.buffers.contains(input.buffer) && plan_.buffers[input.buffer].kind != Buffer::Kind::Input)
         report("P8", where(input.buffer), "is an input and of another kind");
@@ -116,6 +122,10 @@ class Verifier {
     for (const Step& step : plan_.steps) {
       if (const auto* allocate = std::get_if<Allocate>(&step)) check_buffer(allocate->buffer, "allocate");
       if (const auto* free = std::get_if<Free>(&step)) check_buffer(free->buffer, "free");
+      if (const auto* reuse = std::get_if<Reuse>(&step)) {
+        check_buffer(reuse->from, "reuse");
+        check_buffer(reuse->to, "reuse");
+      }
       if (const auto* launch = std::get_if<Launch>(&step)) {
         if (!plan_.kernels.contains(launch->kernel)) report("P8", "a launch", "names no kernel");
         for (BufferId id : launch->args) check_buffer(id, "a launch");
@@ -190,6 +200,30 @@ class Verifier {
     }
   }
 
+  void check_reuse(const Reuse& reuse) {
+    const Buffer &from = plan_.buffers[reuse.from], &to = plan_.buffers[reuse.to];
+    const std::string place = fmt::format("reuse of {} as {}", where(reuse.from), where(reuse.to));
+    if (from.dtype != to.dtype || from.device != to.device || from.bytes != to.bytes)
+      report("P15", place, "changes dtype, device or bytes");
+    const auto given_up = [&](const Input& input) {
+      return input.kind == Input::Kind::Tensor && input.buffer == reuse.from && input.given_up;
+    };
+    bool sound = false;
+    switch (from.kind) {
+      case Buffer::Kind::Arena:
+        sound = to.kind == Buffer::Kind::Arena && from.arena_offset == to.arena_offset;
+        break;
+      case Buffer::Kind::Own:
+      case Buffer::Kind::ExternOwned:
+        sound = to.kind == Buffer::Kind::Own;
+        break;
+      case Buffer::Kind::Input:
+        sound = to.kind == Buffer::Kind::Own && std::any_of(plan_.inputs.begin(), plan_.inputs.end(), given_up);
+        break;
+    }
+    if (!sound) report("P15", place, "is between kinds or places that do not go together");
+  }
+
   void check_extern(const CallExtern& call) {
     std::string place = "extern " + call.callee;
     if (call.callee.empty()) report("P13", place, "calls nothing");
@@ -261,6 +295,18 @@ class Verifier {
     bool exists = kind == Buffer::Kind::Own ? life.allocated : kind == Buffer::Kind::ExternOwned && life.written;
     if (!exists || life.freed) report("P10", where(free.buffer), "is freed twice or not there to be freed");
     life.freed = true;
+  }
+  void visit(const Reuse& reuse, size_t step) {
+    const Life before = lives_[reuse.from.index()];
+    use(reuse.from, step, true, false, "reuse");
+    Life& from = lives_[reuse.from.index()];
+    from.freed = true;
+    from.last = before.first == never ? step : before.last;  // its memory is the other's from this step on
+    Life& to = lives_[reuse.to.index()];
+    if (to.allocated || to.written || to.freed)
+      report("P10", where(reuse.to), "takes memory over and has some or is used already");
+    to.allocated = true;
+    use(reuse.to, step, false, true, "reuse");
   }
   void visit(const Launch& launch, size_t step) {
     const Kernel& kernel = plan_.kernels[launch.kernel];

@@ -61,6 +61,10 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
     if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = true;
     if (output.kind == loops::ProgramOutput::Kind::View) handed_out_[output.view.buffer] = true;
   }
+  dies_.resize(program_.buffers.size(), false);
+  for (size_t b = 0; b < dies_.size(); ++b) dies_[BufferId(b)] = handed_out_[BufferId(b)] == 0;
+  for (const loops::ProgramInput& input : program_.inputs)
+    if (input.given_up) dies_[input.buffer] = true;
   find_memories();
   for (loops::Step& step : program_.steps) {
     Node added;
@@ -71,6 +75,7 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
     added.step = std::move(step);
     StepId id = steps_.push_back(std::move(added));
     node(id).parent = id;
+    node(id).place = id.index();
     node(id).label = static_cast<int64_t>(id.index() + 1) * label_gap;
     node(id).previous = tail_;
     if (tail_.valid())
@@ -267,6 +272,7 @@ StepId Dependencies::merge(StepId first, StepId second, const std::vector<StepId
   unlink(gone);
   node(gone).parent = survivor;
   Node& kept = node(survivor);
+  kept.place = std::min(node(first).place, node(second).place);
   kept.before.insert(kept.before.end(), node(gone).before.begin(), node(gone).before.end());
   kept.after.insert(kept.after.end(), node(gone).after.begin(), node(gone).after.end());
   node(gone) = Node{.step = {}, .facts = {}, .parent = survivor, .removed = true};

@@ -41,7 +41,10 @@ class Dependencies {
   const RegionFacts& facts(StepId id) const { return node(id).facts; }
   uint32_t version(StepId id) const { return node(id).version; }  // rises when the region changes
   bool before(StepId a, StepId b) const { return node(a).label < node(b).label; }
+  // Where the step stood in the program; of merged steps, the first.
+  size_t place(StepId id) const { return node(id).place; }
   std::vector<StepId> order() const;
+  const std::vector<StepId>& predecessors(StepId id) const { return node(id).before; }  // before any merge
 
   // The one region that stores a temporary or output buffer; nothing for inputs and extern results.
   std::optional<StepId> producer(loops::BufferId buffer) const;
@@ -50,6 +53,8 @@ class Dependencies {
   bool needed_beyond(loops::BufferId buffer, StepId a, StepId b) const;
   // Whether the buffer is an output, or what an output views.
   bool needed_beyond_readers(loops::BufferId buffer) const { return handed_out_[buffer] != 0; }
+  // Whether its memory is free after its last reader: neither handed out nor the caller's to keep.
+  bool dies(loops::BufferId buffer) const { return dies_[buffer] != 0; }
   // Whether step `a` or one between it and step `b` overwrites the buffer.
   bool overwritten_between(loops::BufferId buffer, StepId a, StepId b) const;
 
@@ -73,6 +78,7 @@ class Dependencies {
     bool removed = false;
     uint32_t version = 0;
     int64_t label = 0;
+    size_t place = 0;
     StepId previous, next;
     std::vector<StepId> before, after;  // edges; ids may have been merged away
   };
@@ -92,6 +98,7 @@ class Dependencies {
   StepId head_, tail_;
   IdVector<loops::BufferId, std::vector<StepId>> readers_, writers_;
   IdVector<loops::BufferId, char> handed_out_;  // outputs and what they view
+  IdVector<loops::BufferId, char> dies_;
   // Buffers that may share memory through an extern's result are one memory.
   IdVector<loops::BufferId, uint32_t> memory_of_;
   std::vector<std::vector<StepId>> memory_writers_;

@@ -10,6 +10,7 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/inline_producers.h"
+#include "schedule/fusion/lifespans.h"
 #include "schedule/fusion/open_products.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
@@ -40,8 +41,8 @@ bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::B
 
 class Fuser {
  public:
-  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options)
-      : dependencies_(dependencies), costs_(costs), options_(options) {}
+  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const Lifespans& lifespans)
+      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans) {}
 
   bool merge_pairs() {
     bool any = false;
@@ -154,6 +155,7 @@ class Fuser {
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
+    if (!lifespans_.allow_merge(first, second)) return "what they work on would be kept too long";
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fused_statements))
       return fmt::format("the body would have more than {} statements", options_.max_fused_statements);
     if (intersect(dependencies_.facts(first).writes, dependencies_.facts(second).writes))
@@ -188,6 +190,7 @@ class Fuser {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
+  const Lifespans& lifespans_;
   std::priority_queue<Candidate> queue_;
   std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: refused for what other merges may change
   std::unordered_set<uint64_t> hopeless_;             // pairs of versions that were refused for good
@@ -248,13 +251,14 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
 }  // namespace
 
 loops::Program fuse(loops::Program program, const Target& target, const Options& options,
-                    std::vector<plan::Refusal>* refusals) {
+                    std::vector<plan::Refusal>* refusals, FusionReach reach) {
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), target);
-  Fuser fuser(dependencies, costs, options);
-  inline_producers(dependencies, costs, options, Inlining::Early);
+  const Lifespans lifespans(dependencies, costs, reach);
+  Fuser fuser(dependencies, costs, options, lifespans);
+  inline_producers(dependencies, costs, options, lifespans, Inlining::Early);
   fuser.merge_pairs();
-  if (inline_producers(dependencies, costs, options, Inlining::Late)) fuser.merge_pairs();
+  if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late)) fuser.merge_pairs();
   walk_rows(dependencies, costs, target);
   open_products(dependencies, costs, target, options);
   split_reductions(dependencies, costs, target);

@@ -42,8 +42,9 @@ bool reads_by_data(const loops::Region& region) {
 
 class ProducerInliner {
  public:
-  ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when)
-      : dependencies_(dependencies), costs_(costs), options_(options), when_(when) {}
+  ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
+                  const Lifespans& lifespans, Inlining when)
+      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans), when_(when) {}
 
   bool run() {
     std::vector<StepId> order = dependencies_.order();
@@ -106,6 +107,7 @@ class ProducerInliner {
     reader.step = step;
     const loops::Region* region = dependencies_.region(step);
     if (!region || region->device != slice.device) return reader;
+    if (!lifespans_.allow_inlining(facts.reads, buffer, step)) return reader;
     if (region->body.size() + slice.body.size() > static_cast<size_t>(options_.max_fused_statements)) return reader;
     // What updates the buffer needs it in memory.
     const auto& writes = dependencies_.facts(step).writes;
@@ -188,14 +190,16 @@ class ProducerInliner {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
+  const Lifespans& lifespans_;
   Inlining when_;
   bool changed_ = false;
 };
 
 }  // namespace
 
-bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when) {
-  return ProducerInliner(dependencies, costs, options, when).run();
+bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
+                      const Lifespans& lifespans, Inlining when) {
+  return ProducerInliner(dependencies, costs, options, lifespans, when).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -5,12 +5,14 @@
 #pragma once
 
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/lifespans.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
 
 namespace cxxinductor::schedule {
 
 enum class Inlining : uint8_t { Early, Late };
-bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options, Inlining when);
+bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
+                      const Lifespans& lifespans, Inlining when);
 
 }  // namespace cxxinductor::schedule

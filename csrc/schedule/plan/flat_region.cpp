@@ -132,13 +132,6 @@ std::optional<Linear> linear_in(const loops::Region& region, Expr e, VarId v) {
   return linear;
 }
 
-int64_t estimate(Expr e, const sym::Facts& facts) {
-  return evaluate(e, [&](std::string_view name) {
-    sym::Interval range = facts.range(name);
-    return std::clamp<int64_t>(64, range.low, std::max(range.low, range.high));
-  });
-}
-
 Expr points(const FlatRegion& flat, const std::vector<VarId>& vars) {
   Expr product = 1;
   for (VarId v : vars) product = product * flat.extent(v);

@@ -57,8 +57,6 @@ struct Linear {
   sym::Expr coefficient, rest;
 };
 std::optional<Linear> linear_in(const loops::Region& region, sym::Expr e, loops::VarId v);
-// A likely value, for heuristics only: symbols stand for 64, or what their range allows nearest to it.
-int64_t estimate(sym::Expr e, const sym::Facts& facts);
 // Product of the extents of vars, simplified.
 sym::Expr points(const FlatRegion& flat, const std::vector<loops::VarId>& vars);
 

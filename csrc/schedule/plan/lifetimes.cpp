@@ -42,8 +42,10 @@ class Analysis {
       touch(call.results[r]);
       lifetimes_[call.results[r]].extern_owned = !call.planned_out;
       if (r >= call.alias_of.size() || call.alias_of[r] < 0) continue;
-      if (const auto* base = std::get_if<loops::View>(&call.operands[static_cast<size_t>(call.alias_of[r])]))
+      if (const auto* base = std::get_if<loops::View>(&call.operands[static_cast<size_t>(call.alias_of[r])])) {
+        lifetimes_[call.results[r]].is_alias = true;
         aliases_.emplace_back(call.results[r], base->buffer);
+      }
     }
   }
 
@@ -59,6 +61,7 @@ class Analysis {
     for (size_t k = aliases_.size(); k-- > 0;) {
       const Lifetime& alias = lifetimes_[aliases_[k].first];
       Lifetime& base = lifetimes_[aliases_[k].second];
+      base.has_alias = true;
       base.last = std::max(base.last, alias.last);
       base.aliased_output = base.aliased_output || alias.is_output || alias.aliased_output;
     }

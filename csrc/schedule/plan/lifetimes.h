@@ -13,6 +13,8 @@ struct Lifetime {
   bool used = false;            // accessed, an input or an output
   bool is_output = false;       // handed out, itself or as a view
   bool aliased_output = false;  // something that may share its memory is handed out
+  bool is_alias = false;        // its memory is another buffer's
+  bool has_alias = false;       // another buffer may share its memory
   bool extern_owned = false;    // made by an extern call that allocates
 };
 

@@ -1,11 +1,16 @@
 // Regions become kernels, equal ones once; buffers get their places; steps keep the program's order.
+#include <algorithm>
+#include <limits>
 #include <map>
+#include <set>
 
+#include "ir/live_ranges.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
-#include "schedule/plan/flat_region.h"
+#include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/lifetimes.h"
+#include "schedule/plan/order.h"
 #include "schedule/plan/placement.h"
 #include "schedule/plan/symbol_sources.h"
 #include "schedule/schedule.h"
@@ -31,32 +36,28 @@ Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime, Devi
 
 class PlanBuilder {
  public:
-  PlanBuilder(const loops::Program& program, const Target& target)
+  PlanBuilder(const loops::Program& program, const Target& target, std::optional<int64_t> eager_peak)
       : program_(program), target_(target), lifetimes_(infer_lifetimes(program)), ids_(program.buffers.size()) {
     plan_.name = program.name;
     plan_.target = target.name;
     plan_.facts = program.facts;
     plan_.origins = program.origins;
+    plan_.eager_peak = eager_peak;
   }
 
   Plan build() {
     declare_buffers();
-    give_own_memory();
-    place_in_arena();
-    for (size_t t = 0; t < program_.steps.size(); ++t) {
-      int step = static_cast<int>(t);
-      each_buffer(Buffer::Kind::Own, [&](plan::BufferId id, const Lifetime& life) {
-        if (life.first == step) plan_.steps.push_back(plan::Allocate{id});
-      });
-      std::visit([&](const auto& s) { add_step(s); }, program_.steps[t]);
-      for (Buffer::Kind kind : {Buffer::Kind::Own, Buffer::Kind::ExternOwned})
-        each_buffer(kind, [&](plan::BufferId id, const Lifetime& life) {
-          if (life.last == step && !life.is_output && !life.aliased_output) plan_.steps.push_back(plan::Free{id});
-        });
+    for (const loops::Step& step : program_.steps) {
+      const auto* region = std::get_if<loops::Region>(&step);
+      mapped_.push_back(region ? std::optional(build_kernel(program_, *region, target_)) : std::nullopt);
     }
+    takeovers_ = share_memory(program_, lifetimes_, mapped_);
+    gather_blocks();
+    place();
+    for (size_t t = 0; t < program_.steps.size(); ++t) add_steps(t);
     // An output that no step writes has no elements.
-    each_buffer(Buffer::Kind::Own, [&](plan::BufferId id, const Lifetime& life) {
-      if (life.first < 0) plan_.steps.push_back(plan::Allocate{id});
+    each_buffer(Buffer::Kind::Own, [&](loops::BufferId id, const Lifetime& life) {
+      if (life.first < 0) plan_.steps.push_back(plan::Allocate{ids_[id]});
     });
     add_interface();
     plan_.symbols = find_symbol_sources(plan_);
@@ -64,11 +65,17 @@ class PlanBuilder {
   }
 
  private:
+  // Buffers on one piece of memory, each in place of the one before.
+  struct Block {
+    std::vector<loops::BufferId> buffers;
+    LiveRange range;
+  };
+
   template <class F>
   void each_buffer(Buffer::Kind kind, F f) {
     for (size_t b = 0; b < ids_.size(); ++b) {
-      plan::BufferId id = ids_[loops::BufferId(b)];
-      if (id.valid() && plan_.buffers[id].kind == kind) f(id, lifetimes_[loops::BufferId(b)]);
+      const loops::BufferId id(b);
+      if (ids_[id].valid() && plan_.buffers[ids_[id]].kind == kind) f(id, lifetimes_[id]);
     }
   }
 
@@ -98,45 +105,123 @@ class PlanBuilder {
     }
   }
 
-  void give_own_memory() {
-    const int steps = static_cast<int>(program_.steps.size());
-    std::vector<Resident> temporaries, held, inputs;
-    std::vector<plan::BufferId> owners;
-    for (size_t b = 0; b < ids_.size(); ++b) {
-      const plan::BufferId id = ids_[loops::BufferId(b)];
-      const Lifetime& life = lifetimes_[loops::BufferId(b)];
-      if (!id.valid() || life.last < 0 || plan_.buffers[id].device != plan_.arena_device) continue;
-      const bool stays = life.is_output || life.aliased_output;
-      Resident resident{static_cast<double>(estimate(plan_.buffers[id].bytes, program_.facts)), life.first, stays ? steps - 1 : life.last};
-      if (plan_.buffers[id].kind == Buffer::Kind::Arena) {
-        temporaries.push_back(resident);
-        owners.push_back(id);
-      } else if (plan_.buffers[id].kind == Buffer::Kind::Input) {
-        resident.first = 0;
-        inputs.push_back(resident);
-      } else {
-        held.push_back(resident);
-      }
+  void gather_blocks() {
+    IdVector<loops::BufferId, loops::BufferId> next(program_.buffers.size());
+    for (const Takeover& takeover : takeovers_) {
+      next[takeover.from] = takeover.to;
+      taken_.insert(takeover.from);
+      takes_.insert(takeover.to);
     }
-    const std::vector<bool> own = choose_own_memory(temporaries, held, inputs, steps);
-    for (size_t i = 0; i < own.size(); ++i)
-      if (own[i]) plan_.buffers[owners[i]].kind = Buffer::Kind::Own;
+    const int end = static_cast<int>(program_.steps.size());
+    for (size_t b = 0; b < ids_.size(); ++b) {
+      loops::BufferId id(b);
+      if (!ids_[id].valid() || takes_.contains(id)) continue;
+      Block block;
+      for (; id.valid(); id = next[id]) block.buffers.push_back(id);
+      const Lifetime &first = lifetimes_[block.buffers.front()], &last = lifetimes_[block.buffers.back()];
+      const Buffer& buffer = plan_.buffers[ids_[block.buffers.front()]];
+      block.range = {typical_bytes(buffer.bytes, program_.facts), first.first, last.last};
+      if (buffer.kind == Buffer::Kind::Input) {
+        block.range.first = 0;
+        block.range.bytes = typical_share(buffer.dtype, buffer.sizes, buffer.strides, program_.facts);
+      }
+      if (last.is_output || last.aliased_output) block.range.last = end;
+      // What takes over the memory of another owner, or is handed out in the end, is no part of the arena.
+      const bool apart = std::any_of(block.buffers.begin(), block.buffers.end(), [&](loops::BufferId member) {
+        return plan_.buffers[ids_[member]].kind != Buffer::Kind::Arena;
+      });
+      if (apart) set_kind(block, Buffer::Kind::Own);
+      blocks_.push_back(std::move(block));
+    }
   }
 
-  void place_in_arena() {
+  void set_kind(const Block& block, Buffer::Kind kind) {
+    for (loops::BufferId id : block.buffers) {
+      Buffer& buffer = plan_.buffers[ids_[id]];
+      if (buffer.kind == Buffer::Kind::Arena || buffer.kind == Buffer::Kind::Own) buffer.kind = kind;
+    }
+  }
+
+  // Memory is compared where the arena is; what lives on other devices is theirs.
+  void place() {
+    std::vector<LiveRange> temporaries, held;
+    std::vector<const Block*> owners;
+    std::vector<bool> given_up(program_.buffers.size(), false);
+    for (const loops::ProgramInput& input : program_.inputs)
+      if (input.given_up) given_up[input.buffer.index()] = true;
+    for (const Block& block : blocks_) {
+      const loops::BufferId id = block.buffers.front();
+      const Buffer& buffer = plan_.buffers[ids_[id]];
+      if (lifetimes_[block.buffers.back()].last < 0 || lifetimes_[id].is_alias || buffer.device != plan_.arena_device)
+        continue;
+      if (buffer.kind == Buffer::Kind::Arena) {
+        temporaries.push_back(block.range);
+        owners.push_back(&block);
+      } else if (buffer.kind != Buffer::Kind::Input || given_up[id.index()]) {
+        held.push_back(block.range);
+      }
+    }
+    place(temporaries, owners, held);
+  }
+
+  // The arena has gaps, so that its size is known only when it is laid out: the bound is lowered by what they cost.
+  void place(const std::vector<LiveRange>& temporaries, const std::vector<const Block*>& owners,
+             const std::vector<LiveRange>& held) {
+    constexpr int attempts = 4;
+    const int64_t most = plan_.eager_peak.value_or(std::numeric_limits<int64_t>::max());
+    int64_t bound = most;
+    for (int attempt = 0; attempt <= attempts; ++attempt) {
+      const std::vector<bool> own = attempt < attempts ? choose_own_memory(temporaries, held, bound)
+                                                       : std::vector<bool>(temporaries.size(), true);
+      std::vector<LiveRange> apart = held;
+      for (size_t i = 0; i < own.size(); ++i) {
+        set_kind(*owners[i], own[i] ? Buffer::Kind::Own : Buffer::Kind::Arena);
+        if (own[i]) apart.push_back(temporaries[i]);
+      }
+      place_in_arena(owners);
+      for (LiveRange& range : apart) range.bytes = allocated(range.bytes);
+      const int64_t arena = allocated(typical_bytes(plan_.arena_bytes, program_.facts));
+      const int64_t peak = arena + find_peak(apart).bytes;
+      if (peak <= most || arena == 0) return;
+      bound -= peak - most;
+    }
+  }
+
+  void place_in_arena(const std::vector<const Block*>& blocks) {
     std::vector<ArenaRequest> requests;
-    std::vector<plan::BufferId> owners;
-    each_buffer(Buffer::Kind::Arena, [&](plan::BufferId id, const Lifetime& life) {
-      requests.push_back({plan_.buffers[id].bytes, life.first, life.last});
-      owners.push_back(id);
-    });
+    std::vector<const Block*> inside;
+    for (const Block* block : blocks) {
+      const Buffer& buffer = plan_.buffers[ids_[block->buffers.front()]];
+      if (buffer.kind != Buffer::Kind::Arena) continue;
+      requests.push_back({buffer.bytes, block->range.first, block->range.last});
+      inside.push_back(block);
+    }
     ArenaLayout layout = plan_arena(requests);
-    for (size_t r = 0; r < owners.size(); ++r) plan_.buffers[owners[r]].arena_offset = layout.offsets[r];
+    for (size_t r = 0; r < inside.size(); ++r)
+      for (loops::BufferId id : inside[r]->buffers) plan_.buffers[ids_[id]].arena_offset = layout.offsets[r];
     plan_.arena_bytes = layout.bytes;
   }
 
-  void add_step(const loops::Region& region) {
-    MappedKernel mapped = build_kernel(program_, region, target_);
+  // A step of the program between what it needs and what it leaves behind.
+  void add_steps(size_t t) {
+    const int step = static_cast<int>(t);
+    each_buffer(Buffer::Kind::Own, [&](loops::BufferId id, const Lifetime& life) {
+      if (life.first == step && !takes_.contains(id)) plan_.steps.push_back(plan::Allocate{ids_[id]});
+    });
+    for (const Takeover& takeover : takeovers_)
+      if (takeover.step == t) plan_.steps.push_back(plan::Reuse{ids_[takeover.from], ids_[takeover.to]});
+    if (mapped_[t])
+      add_launch(std::move(*mapped_[t]));
+    else
+      add_step(std::get<loops::ExternCall>(program_.steps[t]));
+    for (Buffer::Kind kind : {Buffer::Kind::Own, Buffer::Kind::ExternOwned})
+      each_buffer(kind, [&](loops::BufferId id, const Lifetime& life) {
+        if (life.last == step && !life.is_output && !life.aliased_output && !taken_.contains(id))
+          plan_.steps.push_back(plan::Free{ids_[id]});
+      });
+  }
+
+  void add_launch(MappedKernel mapped) {
     plan::Launch launch;
     launch.symbol_args = mapped.symbol_args;
     launch.grid_x = mapped.grid_x;
@@ -188,6 +273,7 @@ class PlanBuilder {
       if (from.kind == loops::ProgramInput::Kind::Tensor) input.buffer = ids_[from.buffer];
       input.symbol = from.symbol;
       input.source = from.source;
+      input.given_up = from.given_up;
       plan_.inputs.push_back(std::move(input));
     }
     for (const loops::ProgramOutput& from : program_.outputs) {
@@ -204,14 +290,21 @@ class PlanBuilder {
   const Target& target_;
   IdVector<loops::BufferId, Lifetime> lifetimes_;
   IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
+  std::vector<std::optional<MappedKernel>> mapped_;  // by step, nothing for externs
+  std::vector<Takeover> takeovers_;
+  std::set<loops::BufferId> taken_, takes_;  // the memory of these goes to others; these get it from others
+  std::vector<Block> blocks_;
   std::map<std::string, plan::KernelId> kernels_;  // by text without name
   Plan plan_;
 };
 
 }  // namespace
 
-Plan make_plan(const loops::Program& program, const Target& target, const Options&) {
-  return PlanBuilder(program, target).build();
+Plan make_plan(loops::Program program, const Target& target, const Options&, std::optional<int64_t> eager_peak) {
+  std::vector<loops::Step> steps;
+  for (size_t s : order_for_memory(program)) steps.push_back(std::move(program.steps[s]));
+  program.steps = std::move(steps);
+  return PlanBuilder(program, target, eager_peak).build();
 }
 
 }  // namespace cxxinductor::schedule

@@ -5,43 +5,64 @@
 namespace cxxinductor::schedule {
 namespace {
 
-constexpr double worth = 0.99;              // of the peak with an arena for all
-constexpr double least_bytes = 1024 * 1024;  // an allocation of less costs more than it can save
-constexpr double least_share = 1.0 / 512;    // of the peak
+// What the peak may exceed the best by: an allocation of its own costs the host more than so little is worth.
+constexpr int64_t tolerated_bytes = 1024 * 1024, tolerated_share = 128;
 
-void add(std::vector<double>& timeline, const Resident& resident) {
-  for (int t = resident.first; t <= resident.last; ++t) timeline[static_cast<size_t>(t)] += resident.bytes;
-}
+class Timeline {
+ public:
+  explicit Timeline(int steps) : bytes_(static_cast<size_t>(steps), 0) {}
+  void add(const LiveRange& range, int64_t bytes) {
+    for (int t = range.first; t <= range.last; ++t) bytes_[static_cast<size_t>(t)] += bytes;
+  }
+  int fullest() const { return static_cast<int>(std::max_element(bytes_.begin(), bytes_.end()) - bytes_.begin()); }
+  int64_t peak() const { return bytes_[static_cast<size_t>(fullest())]; }
 
-double largest(const std::vector<double>& timeline) {
-  return timeline.empty() ? 0 : *std::max_element(timeline.begin(), timeline.end());
-}
+ private:
+  std::vector<int64_t> bytes_;
+};
 
 }  // namespace
 
-std::vector<bool> choose_own_memory(std::span<const Resident> temporaries, std::span<const Resident> held,
-                                    std::span<const Resident> inputs, int steps) {
-  const std::vector<double> empty(static_cast<size_t>(steps), 0);
-  std::vector<double> kept = empty, all = empty;
-  for (const Resident& resident : held) add(kept, resident);
-  for (const Resident& resident : temporaries) add(all, resident);
-  std::vector<double> released = kept;
-  for (const Resident& resident : inputs) add(released, resident);
-
-  const double arena = largest(all), limit = std::max(least_bytes, least_share * (largest(released) + arena));
+std::vector<bool> choose_own_memory(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
+                                    int64_t bound) {
   std::vector<bool> own(temporaries.size(), false);
-  std::vector<double> small = empty, large = empty;
-  for (size_t i = 0; i < temporaries.size(); ++i) {
-    own[i] = temporaries[i].bytes >= limit;
-    add(own[i] ? large : small, temporaries[i]);
+  int steps = 1;
+  for (const auto& ranges : {temporaries, held})
+    for (const LiveRange& range : ranges) steps = std::max(steps, range.last + 1);
+  Timeline arena(steps), rest(steps), all(steps);
+  for (const LiveRange& range : temporaries) {
+    arena.add(range, range.bytes);
+    all.add(range, allocated(range.bytes));
   }
-  // Whether the caller keeps the inputs is not known: worth it if it is so in either case. It never costs memory.
-  const auto saves = [&](const std::vector<double>& others) {
-    std::vector<double> together = others;
-    for (size_t t = 0; t < together.size(); ++t) together[t] += large[t];
-    return largest(small) + largest(together) < worth * (largest(others) + arena);
-  };
-  if (!saves(kept) && !saves(released)) own.assign(temporaries.size(), false);
+  for (const LiveRange& range : held) {
+    rest.add(range, allocated(range.bytes));
+    all.add(range, allocated(range.bytes));
+  }
+
+  const auto peak = [&] { return allocated(arena.peak()) + rest.peak(); };
+  const int64_t attainable = all.peak();
+  std::vector<size_t> moved;
+  std::vector<int64_t> peaks{peak()};
+  while (peaks.back() > attainable && arena.peak() > 0) {
+    const int fullest = arena.fullest();
+    size_t largest = temporaries.size();
+    for (size_t i = 0; i < temporaries.size(); ++i) {
+      const bool there = !own[i] && temporaries[i].first <= fullest && fullest <= temporaries[i].last;
+      if (there && (largest == temporaries.size() || temporaries[i].bytes > temporaries[largest].bytes)) largest = i;
+    }
+    own[largest] = true;
+    moved.push_back(largest);
+    arena.add(temporaries[largest], -temporaries[largest].bytes);
+    rest.add(temporaries[largest], allocated(temporaries[largest].bytes));
+    peaks.push_back(peak());
+  }
+  // As few moves as come near the best, and within the bound where any number of them does.
+  const int64_t best = *std::min_element(peaks.begin(), peaks.end());
+  const int64_t near = best + std::max(tolerated_bytes, best / tolerated_share);
+  const int64_t wanted = std::max(best, std::min(near, bound));
+  size_t enough = 0;
+  while (peaks[enough] > wanted) ++enough;
+  for (size_t k = enough; k < moved.size(); ++k) own[moved[k]] = false;
   return own;
 }
 

@@ -1,24 +1,21 @@
 // Which temporaries get memory of their own instead of a place in the call's arena.
 //
-// The arena is one allocation that lives as long as the call: cheap for the host, but it is there while the outputs pile up
-// and before the inputs of a backward graph are gone. Large temporaries go to torch's allocator when that lowers the peak.
+// The arena is one allocation that lives as long as the call: cheap for the host, but all of it is there while outputs pile
+// up and before the inputs of a backward graph are gone. Temporaries move out of it one by one, the largest where the arena
+// is fullest first, and as few of them as the peak needs.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <vector>
 
-#include "sym/simplify.h"
+#include "ir/live_ranges.h"
 
 namespace cxxinductor::schedule {
 
-struct Resident {
-  double bytes = 0;
-  int first = 0, last = 0;  // steps, inclusive
-};
-
-// temporaries: those that the arena could hold. held: what is there anyway (outputs, results of externs). inputs: what the
-// caller may have given up, so that it goes with its last use. Returns a flag for each temporary.
-std::vector<bool> choose_own_memory(std::span<const Resident> temporaries, std::span<const Resident> held,
-                                    std::span<const Resident> inputs, int steps);
+// temporaries: those that the arena could hold. held: what is there anyway (outputs, results of externs, inputs that the
+// caller gave up). bound: bytes that should not be exceeded where that is possible. Returns a flag for each temporary.
+std::vector<bool> choose_own_memory(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
+                                    int64_t bound);
 
 }  // namespace cxxinductor::schedule

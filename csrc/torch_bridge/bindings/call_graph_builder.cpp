@@ -177,6 +177,7 @@ void bind_call_graph_builder(py::module_& module) {
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
+      .def("give_up_inputs", &CallGraphBuilder::give_up_inputs, py::arg("positions"))
       .def("free_output_strides", &CallGraphBuilder::free_output_strides, py::arg("positions"));
 }
 

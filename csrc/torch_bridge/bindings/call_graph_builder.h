@@ -44,6 +44,8 @@ class CallGraphBuilder {
   void restride_input(uint32_t position, const py::sequence& strides);
   // Outputs at these positions may come in any strides; the compiled graph says which (output_strides).
   void free_output_strides(std::set<uint32_t> positions) { graph_.free_outputs = std::move(positions); }
+  // Inputs that the caller keeps no reference to.
+  void give_up_inputs(std::set<uint32_t> positions) { graph_.given_up = std::move(positions); }
 
   const frontend::CallGraph& graph() const { return graph_; }
   // The graph IR before any pass, as cxxi-opt reads it. Needs no device.

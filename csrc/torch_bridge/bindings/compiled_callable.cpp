@@ -139,16 +139,10 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   return rows;
 }
 
-// None where sizes are symbolic; else bytes held at most and needed at least, with inputs that the caller keeps and with
-// such as it gives up.
-py::object memory_of(const plan::Plan& plan) {
-  py::dict memory;
-  for (const bool given_up : {false, true}) {
-    const auto profile = plan::profile_memory(plan, given_up);
-    if (!profile) return py::none();
-    memory[given_up ? "inputs given up" : "inputs kept"] = py::make_tuple(profile->peak, profile->lower_bound);
-  }
-  return memory;
+py::dict memory_of(const plan::Plan& plan) {
+  const plan::MemoryProfile profile = plan::profile_memory(plan);
+  return py::dict(py::arg("peak") = profile.peak, py::arg("lower_bound") = profile.lower_bound,
+                  py::arg("eager_peak") = plan.eager_peak);
 }
 
 // Requests to the allocator in a call, the arena included.
@@ -175,7 +169,7 @@ PyObject* report(PyObject* self, PyObject*) {
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
   out["sources"] = found.kernel_sources;
-  out["memory"] = graph.plan() ? memory_of(*graph.plan()) : py::object(py::none());
+  out["memory"] = graph.plan() ? py::object(memory_of(*graph.plan())) : py::object(py::none());
   out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
   out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();
   return out.release().ptr();

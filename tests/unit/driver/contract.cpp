@@ -79,8 +79,8 @@ TEST_CASE("a plan of a single launch stands alone", "[driver][dump]") {
   CHECK(plan::print(plan::parse(text)) == text);
   CHECK(single.steps.size() == 1);
   CHECK(single.outputs.empty());
-  REQUIRE(single.inputs.size() == 4);  // two operands, the result, s0
-  CHECK(single.inputs[3].symbol == "s0");
+  REQUIRE(single.inputs.size() == 3);  // two operands, one of which becomes the result, s0
+  CHECK(single.inputs[2].symbol == "s0");
   CHECK(single.facts.range("s0") == sym::Interval{2, 100});
   CHECK(single.symbols.size() == 1);
 }

@@ -24,7 +24,8 @@ const char* const two_kernels = R"(graph @f(%x: f32[8, 4], %w: f32[4, 4]) {
 template <class F>
 KernelBody pointwise(F f) {
   return [f](std::span<void* const> buffers, std::span<const int64_t>, int64_t) {
-    for (int i = 0; i < 32; ++i) static_cast<float*>(buffers[1])[i] = f(static_cast<const float*>(buffers[0])[i], i);
+    // In place where there is one buffer only.
+    for (int i = 0; i < 32; ++i) static_cast<float*>(buffers.back())[i] = f(static_cast<const float*>(buffers[0])[i], i);
   };
 }
 const KernelBody add_one_right = pointwise([](float x, int) { return x + 1; });
@@ -80,6 +81,20 @@ TEST_CASE("check=interp names the first wrong kernel", "[driver][check]") {
   CHECK_THAT(text, mentions("at step"));  // the executable says which
   const std::string both = Checked(two_kernels, {pointwise([](float x, int) { return x; }), triple_wrong_at(6)}).run();
   CHECK_THAT(both, mentions("kernel k0_add"));
+}
+
+TEST_CASE("check=interp sees what a kernel reads before it is written over in the arena", "[driver][check]") {
+  const std::string text = R"(graph @f(%x: f32[8, 4], %w: f32[4, 4]) {
+  %0: f32[8, 4] = extern "aten::mm"($0, $1) with (%x, %w) planned_out
+  %1 = mul(%0, 3.0)
+  %2: f32[8, 4] = extern "aten::mm"($0, $1) with (%1, %w) planned_out
+  return %2
+}
+)";
+  Checked right(text, {triple_right});
+  CHECK(plan::print(right.compilation.executable->plan()).find("reuse @0 as @1") != std::string::npos);
+  CHECK(right.run() == "");
+  CHECK_THAT(Checked(text, {triple_wrong_at(6)}).run(), mentions("1 of 32 elements differ"));
 }
 
 TEST_CASE("check=interp computes the first and last points of large launches", "[driver][check]") {

@@ -2,13 +2,16 @@
 #pragma once
 
 inline const char* const every_plan_kind =
-    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16)) where 1 <= s0 <= 65536, 8 | s0 {
+    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16), @g: f32[10, 100] bytes (4000) given_up) where 1 <= s0 <= 65536, 8 | s0 {
   symbol s0 = input 1
   symbol s1 = input 0 dim 2
   arena (4096)
+  eager_peak 1000000
+  ; holds at most 140288 bytes, 140000 at least
   buffer @y: bf16[s0, 1000] bytes (2000*s0) own
   buffer @t: f32[1000] bytes (4000) arena at (96)
   buffer @e: f32[10, 100] strides [1, 10] bytes (4000) extern_owned
+  buffer @h: f32[1000] bytes (4000) own
   kernel @softmax on cuda:0 (bf16 read aligned, bf16 written aligned, f32 written) symbols [s0] where 0 <= i, 0 <= j <= 999 {
     index_limit (1000*s0) always_index32 order_changed bytes_read 100 bytes_written 200
     region @f0 over i < s0, j < 1000 {
@@ -45,6 +48,9 @@ inline const char* const every_plan_kind =
   launch @copy(@e, @t) symbols [] grid [40, 1]
   extern "aten::g.out"($0) with (@t) mutates [0]
   free @e
+  reuse @g as @h
+  launch @copy(@t, @h) symbols [] grid [40, 1]
+  free @h
   return @y, view @y: bf16[1000] strides [1] offset (1000), expr(s0 + 1), none
 }
 )";

@@ -112,6 +112,17 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
     p.outputs.clear();
     p.steps.erase(p.steps.begin());
   });
+  const size_t reuse = 6;
+  breaks("P10", [&](Plan& p) { p.steps.insert(p.steps.begin() + reuse, p.steps[reuse]); });
+  breaks("P10", [&](Plan& p) { p.steps.insert(p.steps.begin() + reuse, Step(Allocate{id_of(p, "h")})); });
+  breaks("P10", [&](Plan& p) { std::get<Launch>(p.steps[reuse + 1]).args[0] = id_of(p, "g"); });
+  breaks("P15", [](Plan& p) { p.inputs[4].given_up = false; });
+  breaks("P15", [](Plan& p) { buffer(p, "h").dtype = DType::I32; });
+  breaks("P15", [](Plan& p) { buffer(p, "h").bytes = 8000; });
+  breaks("P15", [](Plan& p) { buffer(p, "h").kind = Buffer::Kind::Arena; });
+  breaks("P15", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = id_of(p, "t"); });
+  breaks("P8", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = BufferId(); });
+  breaks("P8", [](Plan& p) { p.inputs[1].given_up = true; });
   breaks("P12", [](Plan& p) { p.symbols.pop_back(); });
   breaks("P12", [](Plan& p) { p.symbols.push_back(p.symbols[0]); });
   breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });

@@ -130,6 +130,42 @@ TEST_CASE("inputs die at their last use, outputs that are inputs are those input
   CHECK(outputs[2].tensor.owner.get() == kept.owner.get());
 }
 
+TEST_CASE("an input that was given up is written in place if nobody holds it, and copied if somebody does") {
+  PlainHost host;
+  PlanBuilder b;
+  const auto x = b.input("x", {s0, 2});
+  const auto y = b.buffer("y", Kind::Own, {s0 * 2});
+  const auto z = b.buffer("z", Kind::Own, {s0 * 2});
+  const auto k = b.kernel("k", 1, {true}, {"n"});
+  b.plan.inputs[0].given_up = true;
+  b.plan.steps.emplace_back(plan::Reuse{x, y});
+  b.launch(k, {y}, {s0 * 2}, s0 * 2);
+  b.plan.steps.emplace_back(plan::Reuse{y, z});
+  b.launch(k, {z}, {s0 * 2}, s0 * 2);
+  b.output(z);
+  auto kernels = std::make_shared<FunctionProvider>(
+      std::vector<KernelBody>{[](std::span<void* const> buffers, auto symbols, int64_t grid) {
+        void* both[] = {buffers[0], buffers[0]};
+        add_one(both, symbols, grid);
+      }});
+  const Executable executable(b.plan, kernels, host);
+  for (const bool held : {false, true}) {
+    TensorRef x_value = make_tensor(host, {5, 2});
+    const void* address = x_value.data;
+    std::vector<double> before = numbers_of(x_value), after = before;
+    for (double& e : after) e += 2;
+    const TensorRef kept = held ? x_value : TensorRef();
+    const int64_t allocations = host.allocations;
+    std::vector<Value> outputs = executable.run(host, one_input(std::move(x_value)));
+    CHECK(host.allocations - allocations == (held ? 1 : 0));
+    CHECK((outputs[0].tensor.data == address) == !held);
+    CHECK(numbers_of(outputs[0].tensor) == after);
+    CHECK(outputs[0].tensor.sizes().size() == 1);
+    if (held) CHECK(numbers_of(kept) == before);
+  }
+  CHECK(host.live_allocations == 0);
+}
+
 TEST_CASE("views, symbols and absent outputs") {
   PlainHost host;
   PlanBuilder b;

@@ -46,7 +46,7 @@ program @externs on DEVICE (@a: f32[64, 64], @b: f32[64, 64]) {
   CHECK(buffer(plan, "c").kind == Buffer::Kind::Arena);
   CHECK(buffer(plan, "d").kind == Buffer::Kind::ExternOwned);
   CHECK(buffer(plan, "y").kind == Buffer::Kind::Own);
-  CHECK(freed(plan) == std::vector<std::string>{"d"});
+  CHECK(freed(plan).empty());  // y is written where d was
   CHECK(plan.arena_bytes == sym::Expr(64 * 64 * 4));
 }
 

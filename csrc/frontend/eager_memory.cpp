@@ -1,0 +1,85 @@
+#include "frontend/eager_memory.h"
+
+#include <algorithm>
+#include <map>
+
+#include "ir/live_ranges.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+class Run {
+ public:
+  Run(const CallGraph& calls, DeviceType device) : calls_(calls), device_(device), block_of_(calls.values.size(), none) {
+    for (size_t i = 0; i < calls.inputs.size(); ++i) add_input(i);
+    for (const Call& call : calls.calls) {
+      for (const Arg& arg : call.args) touch(arg);
+      for (const auto& [key, arg] : call.kwargs) touch(arg);
+      for (CallValue result : call.results) define(result);
+      ++step_;
+    }
+    for (const Arg& output : calls.outputs) touch(output);
+    for (const auto& [input, value] : calls.mutations) touch(value);
+  }
+
+  int64_t peak() const { return find_peak(blocks_).bytes; }
+
+ private:
+  static constexpr size_t none = static_cast<size_t>(-1);
+
+  // Inputs are counted one by one, as a plan counts them: whether two of them share memory is not said there.
+  void add_input(size_t position) {
+    const CallValue id = calls_.inputs[position];
+    const CallValueInfo& info = calls_.values[id];
+    if (info.kind != CallValueInfo::Kind::Tensor) return;
+    size_t block = none;
+    if (calls_.given_up.contains(static_cast<uint32_t>(position)) && info.device.type == device_) {
+      const auto strides = calls_.input_strides.find(static_cast<uint32_t>(position));
+      block = add_block(typical_share(info.dtype, info.sizes,
+                                      strides == calls_.input_strides.end() ? info.strides : strides->second,
+                                      calls_.facts));
+    }
+    block_of_[id] = block;
+    if (info.storage != 0) storages_[info.storage] = block;
+  }
+
+  size_t add_block(int64_t bytes) {
+    blocks_.push_back({allocated(bytes), step_, step_});
+    return blocks_.size() - 1;
+  }
+
+  void define(CallValue id) {
+    const CallValueInfo& info = calls_.values[id];
+    if (info.kind != CallValueInfo::Kind::Tensor) return;
+    if (info.storage != 0) {
+      if (const auto known = storages_.find(info.storage); known != storages_.end()) {
+        block_of_[id] = known->second;
+        return;
+      }
+    }
+    block_of_[id] = info.device.type == device_ ? add_block(typical_bytes(info.dtype, info.sizes, info.strides, calls_.facts)) : none;
+    if (info.storage != 0) storages_[info.storage] = block_of_[id];
+  }
+
+  void touch(const Arg& arg) {
+    if (const auto* hole = arg.as<Hole>()) touch(hole->operand);
+    if (const auto* list = arg.as<ArgList>())
+      for (const Arg& item : *list) touch(item);
+  }
+  void touch(CallValue id) {
+    if (block_of_[id] != none) blocks_[block_of_[id]].last = step_;
+  }
+
+  const CallGraph& calls_;
+  DeviceType device_;
+  std::vector<LiveRange> blocks_;
+  std::vector<size_t> block_of_;  // by value; none: the caller's, another device's, or no tensor
+  std::map<uint32_t, size_t> storages_;
+  int step_ = 0;
+};
+
+}  // namespace
+
+int64_t eager_peak(const CallGraph& calls, DeviceType device) { return Run(calls, device).peak(); }
+
+}  // namespace cxxinductor::frontend

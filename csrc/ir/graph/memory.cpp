@@ -1,0 +1,65 @@
+#include "ir/graph/memory.h"
+
+#include "ir/live_ranges.h"
+
+namespace cxxinductor::graph {
+namespace {
+
+class Run {
+ public:
+  explicit Run(const Graph& graph) : graph_(graph), ranges_(graph.values.size()), base_(graph.values.size()) {
+    for (size_t v = 0; v < base_.size(); ++v) base_[ValueId(v)] = ValueId(v);
+    for (const Input& input : graph.inputs)
+      if (input.given_up) {
+        const Value& value = graph.values[input.value];
+        allocate(input.value, typical_share(value.dtype, value.sizes, value.layout.strides, graph.facts));
+      }
+    for (const Node& node : graph.nodes) {
+      visit(node);
+      ++step_;
+    }
+    for (const Mutation& mutation : graph.mutations) touch(mutation.value);
+    for (const Output& output : graph.outputs)
+      if (output.kind == Output::Kind::Tensor) touch(output.value);
+  }
+
+  int64_t peak(DeviceType device) const {
+    std::vector<LiveRange> ranges;
+    for (size_t v = 0; v < ranges_.size(); ++v)
+      if (graph_.values[ValueId(v)].device.type == device) ranges.push_back(ranges_[ValueId(v)]);
+    return find_peak(ranges).bytes;
+  }
+
+ private:
+  void visit(const Node& node) {
+    for (const Operand& operand : node.operands)
+      if (const auto* id = std::get_if<ValueId>(&operand)) touch(*id);
+    const auto* call = node.as<Extern>();
+    for (size_t r = 0; r < node.results.size(); ++r) {
+      const int operand = call ? call->alias_of[r] : is_view(node.kind) ? 0 : -1;
+      if (operand >= 0)
+        base_[node.results[r]] = base_[std::get<ValueId>(node.operands[static_cast<size_t>(operand)])];
+      else
+        allocate(node.results[r], bytes_of(node.results[r]));
+    }
+  }
+  int64_t bytes_of(ValueId id) const {
+    const Value& value = graph_.values[id];
+    return typical_bytes(value.dtype, value.sizes, value.layout.strides, graph_.facts);
+  }
+  void allocate(ValueId id, int64_t bytes) {
+    ranges_[id] = {allocated(bytes), step_, step_};
+  }
+  void touch(ValueId id) { ranges_[base_[id]].last = step_; }
+
+  const Graph& graph_;
+  IdVector<ValueId, LiveRange> ranges_;  // of what is allocated
+  IdVector<ValueId, ValueId> base_;      // the value whose memory it is
+  int step_ = 0;
+};
+
+}  // namespace
+
+int64_t eager_peak(const Graph& graph, DeviceType device) { return Run(graph).peak(device); }
+
+}  // namespace cxxinductor::graph

@@ -1,0 +1,16 @@
+// What a graph would hold at most if its nodes ran one by one, as eager runs calls: the measure for plans of graphs that
+// come as text. Graphs that come from a model are measured by its calls (frontend/eager_memory.h), which allocate less:
+// one call may be many nodes.
+#pragma once
+
+#include <cstdint>
+
+#include "ir/graph/graph.h"
+
+namespace cxxinductor::graph {
+
+// Each node allocates its results, views none; a value dies after its last use; inputs count while they live if the
+// caller gives them up. On devices of one type, workspaces left out.
+int64_t eager_peak(const Graph& graph, DeviceType device);
+
+}  // namespace cxxinductor::graph

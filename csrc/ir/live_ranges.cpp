@@ -1,0 +1,62 @@
+#include "ir/live_ranges.h"
+
+#include <algorithm>
+
+#include "support/error.h"
+
+namespace cxxinductor {
+namespace {
+
+constexpr int64_t most_bytes = int64_t{1} << 46, granularity = 512;
+
+}  // namespace
+
+MemoryPeak find_peak(std::span<const LiveRange> ranges) {
+  int steps = 1;
+  for (const LiveRange& range : ranges) steps = std::max(steps, range.last + 1);
+  std::vector<int64_t> change(static_cast<size_t>(steps) + 1, 0);
+  for (const LiveRange& range : ranges) {
+    if (range.last < range.first) continue;
+    change[static_cast<size_t>(range.first)] += range.bytes;
+    change[static_cast<size_t>(range.last) + 1] -= range.bytes;
+  }
+  MemoryPeak peak;
+  int64_t held = 0;
+  for (int t = 0; t < steps; ++t) {
+    held += change[static_cast<size_t>(t)];
+    if (held > peak.bytes) peak = {held, t};
+  }
+  return peak;
+}
+
+int64_t typical_bytes(sym::Expr bytes, const sym::Facts& facts) {
+  try {
+    return std::clamp<int64_t>(sym::estimate(bytes, facts), 0, most_bytes);
+  } catch (const Error&) {
+    return most_bytes;
+  }
+}
+
+int64_t typical_bytes(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Facts& facts) {
+  int64_t elements = 1;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    const int64_t size = typical_bytes(sizes[d], facts), stride = typical_bytes(strides[d], facts);
+    if (size == 0) return 0;
+    int64_t reach = 0;
+    if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(elements, reach, &elements))
+      return most_bytes;
+  }
+  return std::min(elements, most_bytes / 16) * byte_size(dtype);
+}
+
+int64_t typical_share(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Facts& facts) {
+  sym::Expr elements = 1;
+  for (sym::Expr size : sizes) elements = elements * size;
+  return std::min(typical_bytes(dtype, sizes, strides, facts), typical_bytes(elements * byte_size(dtype), facts));
+}
+
+int64_t allocated(int64_t bytes) { return (bytes + granularity - 1) / granularity * granularity; }
+
+}  // namespace cxxinductor

@@ -1,0 +1,214 @@
+#include "schedule/plan/in_place.h"
+
+#include <algorithm>
+#include <set>
+
+#include "ir/live_ranges.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::Stmt;
+using loops::StmtId;
+using loops::VarSet;
+using plan::Kernel;
+
+// A place in the order in which a point is worked on.
+struct Place {
+  size_t segment = 0, position = 0;
+  auto operator<=>(const Place&) const = default;
+};
+
+std::optional<Place> last_place(const Kernel& kernel, StmtId id) {
+  for (size_t s = kernel.segments.size(); s-- > 0;) {
+    const std::vector<StmtId>& stmts = kernel.segments[s].stmts;
+    const auto found = std::find(stmts.begin(), stmts.end(), id);
+    if (found != stmts.end()) return Place{s, static_cast<size_t>(found - stmts.begin())};
+  }
+  return std::nullopt;
+}
+
+VarSet all_variables(const plan::Mapping& mapping) {
+  VarSet all;
+  for (loops::VarId v : mapping.space) all |= VarSet::of(v);
+  for (loops::VarId v : mapping.row) all |= VarSet::of(v);
+  return all;
+}
+
+bool comes_from_data(sym::Expr offset) {
+  const auto symbols = offset.free_symbols();
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [](sym::Expr symbol) { return loops::statement_of_symbol(symbol.name()).valid(); });
+}
+
+// The one store to a parameter; nothing if there are several, or if it leaves elements alone.
+std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
+  std::optional<StmtId> found;
+  for (size_t i = 0; i < kernel.region.body.size(); ++i) {
+    const auto* store = kernel.region.body[StmtId(i)].as<loops::Store>();
+    if (!store || store->buffer.index() != param) continue;
+    if (found || store->mask.valid()) return std::nullopt;
+    found = StmtId(i);
+  }
+  return found;
+}
+
+}  // namespace
+
+bool may_share(const Kernel& kernel, size_t read, size_t written) {
+  const plan::Param& from = kernel.params[read];
+  const plan::Param& to = kernel.params[written];
+  // The threads of tiles read for one another.
+  if (kernel.mapping.kind == plan::MappingKind::Tiles || from.dtype != to.dtype || from.written || to.read) return false;
+  const std::optional<StmtId> store = only_store(kernel, written);
+  // What varies over less than the whole space is stored by one of several threads that read for it.
+  if (!store || kernel.region.body[*store].vars != all_variables(kernel.mapping)) return false;
+  const sym::Expr offset = kernel.offsets[*store];
+  const std::optional<Place> end = last_place(kernel, *store);
+  if (!end || comes_from_data(offset)) return false;
+  for (size_t i = 0; i < kernel.region.body.size(); ++i) {
+    const StmtId id(i);
+    const Stmt& stmt = kernel.region.body[id];
+    const auto* load = stmt.as<loops::Load>();
+    if (!load || load->buffer.index() != read) continue;
+    const std::optional<Place> place = last_place(kernel, id);
+    if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end)
+      return false;
+  }
+  return true;
+}
+
+void merge_parameters(MappedKernel& mapped, size_t read, size_t written) {
+  Kernel& kernel = mapped.kernel;
+  CXXI_CHECK(read != written && read < mapped.args.size() && written < mapped.args.size(), "parameters {} and {} of {}",
+             read, written, mapped.args.size());
+  kernel.params[read].written = true;
+  kernel.params[read].aligned |= kernel.params[written].aligned;
+  mapped.args[read] = mapped.args[written];
+  kernel.params.erase(kernel.params.begin() + static_cast<std::ptrdiff_t>(written));
+  mapped.args.erase(mapped.args.begin() + static_cast<std::ptrdiff_t>(written));
+  const auto renumber = [&](loops::BufferId& id) {
+    if (id.index() == written) id = loops::BufferId(read);
+    if (id.index() > written) id = loops::BufferId(id.index() - 1);
+  };
+  for (Stmt& stmt : kernel.region.body) {
+    if (auto* load = stmt.as<loops::Load>()) renumber(load->buffer);
+    if (auto* store = stmt.as<loops::Store>()) renumber(store->buffer);
+  }
+}
+
+namespace {
+
+using loops::BufferId;
+
+class Sharing {
+ public:
+  Sharing(const loops::Program& program, const IdVector<BufferId, Lifetime>& lifetimes,
+          std::vector<std::optional<MappedKernel>>& mapped)
+      : program_(program), lifetimes_(lifetimes), mapped_(mapped), given_up_(program.buffers.size()) {
+    for (const loops::ProgramInput& input : program.inputs)
+      if (input.given_up) given_up_[input.buffer] = 1;
+  }
+
+  std::vector<Takeover> run() {
+    for (size_t step = 0; step < mapped_.size(); ++step)
+      if (mapped_[step]) share(step, false);
+    const std::vector<int64_t> held = bytes_by_step();
+    std::vector<Takeover> donations;
+    for (size_t step = 0; step < mapped_.size(); ++step)
+      if (mapped_[step]) find(step, true, donations);
+    // What is left at most when every donation is made: those of other steps are not needed.
+    std::vector<int64_t> left = held;
+    for (const Takeover& donation : donations) left[donation.step] -= bytes(donation.to);
+    const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
+    for (size_t step = 0; step < mapped_.size(); ++step)
+      if (mapped_[step] && held[step] > peak) share(step, true);
+    return std::move(found_);
+  }
+
+ private:
+  int64_t bytes(BufferId id) const {
+    const loops::Buffer& buffer = program_.buffers[id];
+    return typical_bytes(buffer.dtype, buffer.sizes, buffer.strides, program_.facts);
+  }
+
+  // What is alive in each step, a result and what it replaces counted once.
+  std::vector<int64_t> bytes_by_step() const {
+    std::vector<int64_t> held(mapped_.size(), 0);
+    for (size_t b = 0; b < lifetimes_.size(); ++b) {
+      const BufferId id(b);
+      const Lifetime& life = lifetimes_[id];
+      const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
+      if (life.last < 0 || life.is_alias || (input && !given_up_[id])) continue;
+      const size_t first = input ? 0 : static_cast<size_t>(life.first);
+      const size_t end = life.is_output || life.aliased_output ? held.size() : static_cast<size_t>(life.last) + 1;
+      for (size_t t = first; t < end; ++t) held[t] += bytes(id);
+    }
+    for (const Takeover& takeover : found_) held[takeover.step] -= bytes(takeover.to);
+    return held;
+  }
+
+  bool is_new(BufferId id, size_t step) const {
+    const Lifetime& life = lifetimes_[id];
+    return program_.buffers[id].role != loops::Buffer::Role::Input && !life.extern_owned && !life.is_alias &&
+           life.first == static_cast<int>(step);
+  }
+  bool dies(BufferId id, size_t step, bool donated) const {
+    const Lifetime& life = lifetimes_[id];
+    const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
+    return life.last == static_cast<int>(step) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
+           !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || given_up_[id]);
+  }
+  bool alike(BufferId a, BufferId b) const {
+    const loops::Buffer &x = program_.buffers[a], &y = program_.buffers[b];
+    return x.dtype == y.dtype && x.device == y.device &&
+           simplify(storage_extent(x.sizes, x.strides, program_.facts), program_.facts) ==
+               simplify(storage_extent(y.sizes, y.strides, program_.facts), program_.facts);
+  }
+
+  // At most one result for what dies and one of these for a result.
+  void find(size_t step, bool donated, std::vector<Takeover>& found) const {
+    const MappedKernel& mapped = *mapped_[step];
+    std::set<size_t> taken;
+    for (size_t w = 0; w < mapped.args.size(); ++w) {
+      if (!mapped.kernel.params[w].written || mapped.kernel.params[w].read || !is_new(mapped.args[w], step)) continue;
+      for (size_t r = 0; r < mapped.args.size(); ++r) {
+        if (taken.contains(r) || !mapped.kernel.params[r].read || !dies(mapped.args[r], step, donated) ||
+            !alike(mapped.args[r], mapped.args[w]) || !may_share(mapped.kernel, r, w))
+          continue;
+        taken.insert(r);
+        found.push_back({step, mapped.args[r], mapped.args[w]});
+        break;
+      }
+    }
+  }
+
+  void share(size_t step, bool donated) {
+    std::vector<Takeover> found;
+    find(step, donated, found);
+    MappedKernel& mapped = *mapped_[step];
+    const auto position = [&](BufferId id) {
+      return static_cast<size_t>(std::find(mapped.args.begin(), mapped.args.end(), id) - mapped.args.begin());
+    };
+    for (const Takeover& takeover : found) {
+      merge_parameters(mapped, position(takeover.from), position(takeover.to));
+      found_.push_back(takeover);
+    }
+  }
+
+  const loops::Program& program_;
+  const IdVector<BufferId, Lifetime>& lifetimes_;
+  std::vector<std::optional<MappedKernel>>& mapped_;
+  IdVector<BufferId, char> given_up_;
+  std::vector<Takeover> found_;
+};
+
+}  // namespace
+
+std::vector<Takeover> share_memory(const loops::Program& program, const IdVector<loops::BufferId, Lifetime>& lifetimes,
+                                   std::vector<std::optional<MappedKernel>>& mapped) {
+  return Sharing(program, lifetimes, mapped).run();
+}
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,192 @@
+// Two greedy orders, from the front and from the back, compete with the one that fusion left. Each takes the step that
+// changes what is alive for the better, among the few that are next in the old order: neighbours stay neighbours, since
+// what was just written is still in the cache.
+#include "schedule/plan/order.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "ir/live_ranges.h"
+#include "schedule/fusion/dependencies.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::BufferId;
+
+constexpr size_t window = 64;        // steps considered at a time
+constexpr double clearly = 0.98;  // of the old order's peak
+
+// What is allocated and freed as one.
+struct Block {
+  int64_t bytes = 0;
+  bool from_start = false;      // an input that dies
+  bool to_end = false;          // handed out
+  std::vector<size_t> touched;  // steps, each once, ascending
+};
+
+class Ordering {
+ public:
+  explicit Ordering(const loops::Program& program)
+      : program_(program), count_(program.steps.size()), blocks_of_(count_), before_(count_), after_(count_) {
+    find_blocks();
+    const Dependencies dependencies{loops::Program(program)};
+    for (size_t s = 0; s < count_; ++s)
+      for (StepId earlier : dependencies.predecessors(StepId(s))) {
+        before_[s].push_back(earlier.index());
+        after_[earlier.index()].push_back(s);
+      }
+  }
+
+  std::vector<size_t> best() const {
+    std::vector<size_t> best(count_);
+    std::iota(best.begin(), best.end(), size_t{0});
+    auto least = static_cast<int64_t>(clearly * static_cast<double>(peak(best)));
+    for (std::vector<size_t> order : {from_front(), from_back()})
+      if (const int64_t found = peak(order); found < least) {
+        least = found;
+        best = std::move(order);
+      }
+    return best;
+  }
+
+ private:
+  void find_blocks() {
+    std::vector<size_t> block_of(program_.buffers.size());
+    for (size_t b = 0; b < block_of.size(); ++b) {
+      const loops::Buffer& buffer = program_.buffers[BufferId(b)];
+      const bool input = buffer.role == loops::Buffer::Role::Input;
+      Block block;
+      block.bytes = input ? 0 : allocated(typical_bytes(buffer.dtype, buffer.sizes, buffer.strides, program_.facts));
+      block_of[b] = b;
+      blocks_.push_back(std::move(block));
+    }
+    for (const loops::ProgramInput& input : program_.inputs) {
+      if (!input.given_up) continue;
+      const loops::Buffer& buffer = program_.buffers[input.buffer];
+      Block& block = blocks_[input.buffer.index()];
+      block.bytes = allocated(typical_share(buffer.dtype, buffer.sizes, buffer.strides, program_.facts));
+      block.from_start = true;
+    }
+    for (size_t s = 0; s < count_; ++s) {
+      if (const auto* call = std::get_if<loops::ExternCall>(&program_.steps[s]))
+        for (size_t r = 0; r < call->results.size(); ++r)
+          if (const int operand = call->alias_of[r]; operand >= 0)
+            if (const auto* base = std::get_if<loops::View>(&call->operands[static_cast<size_t>(operand)]))
+              block_of[call->results[r].index()] = block_of[base->buffer.index()];
+      for (BufferId id : touched(program_.steps[s])) {
+        Block& block = blocks_[block_of[id.index()]];
+        if (!block.touched.empty() && block.touched.back() == s) continue;
+        block.touched.push_back(s);
+        blocks_of_[s].push_back(block_of[id.index()]);
+      }
+    }
+    for (const loops::ProgramOutput& output : program_.outputs) {
+      if (output.kind == loops::ProgramOutput::Kind::Tensor) blocks_[block_of[output.buffer.index()]].to_end = true;
+      if (output.kind == loops::ProgramOutput::Kind::View) blocks_[block_of[output.view.buffer.index()]].to_end = true;
+    }
+  }
+
+  static std::vector<BufferId> touched(const loops::Step& step) {
+    std::vector<BufferId> ids;
+    if (const auto* region = std::get_if<loops::Region>(&step)) {
+      for (const loops::Access& access : loops::accesses(*region)) ids.push_back(access.buffer);
+      return ids;
+    }
+    const auto& call = std::get<loops::ExternCall>(step);
+    for (const auto& operand : call.operands)
+      if (const auto* view = std::get_if<loops::View>(&operand)) ids.push_back(view->buffer);
+    ids.insert(ids.end(), call.results.begin(), call.results.end());
+    return ids;
+  }
+
+  int64_t peak(const std::vector<size_t>& order) const {
+    std::vector<int> place(count_);
+    for (size_t t = 0; t < count_; ++t) place[order[t]] = static_cast<int>(t);
+    std::vector<LiveRange> ranges;
+    for (const Block& block : blocks_) {
+      if (block.touched.empty() || block.bytes == 0) continue;
+      LiveRange range{block.bytes, place[block.touched.front()], place[block.touched.front()]};
+      for (size_t s : block.touched) {
+        range.first = std::min(range.first, place[s]);
+        range.last = std::max(range.last, place[s]);
+      }
+      if (block.from_start) range.first = 0;
+      if (block.to_end) range.last = static_cast<int>(count_);
+      ranges.push_back(range);
+    }
+    return find_peak(ranges).bytes;
+  }
+
+  // What is alive after the step beyond what is alive before it, given the uses of each block that are still to come.
+  int64_t growth(size_t step, const std::vector<size_t>& uses_left) const {
+    int64_t bytes = 0;
+    for (size_t b : blocks_of_[step]) {
+      const Block& block = blocks_[b];
+      if (!block.from_start && uses_left[b] == block.touched.size()) bytes += block.bytes;
+      if (!block.to_end && uses_left[b] == 1) bytes -= block.bytes;
+    }
+    return bytes;
+  }
+  // The same for an order that is made from its end: what is alive before the step beyond what is alive after it.
+  int64_t growth_backwards(size_t step, const std::vector<size_t>& uses_left) const {
+    int64_t bytes = 0;
+    for (size_t b : blocks_of_[step]) {
+      const Block& block = blocks_[b];
+      if (!block.to_end && uses_left[b] == block.touched.size()) bytes += block.bytes;
+      if (!block.from_start && uses_left[b] == 1) bytes -= block.bytes;
+    }
+    return bytes;
+  }
+
+  std::vector<size_t> from_front() const {
+    return greedy(before_, after_, false);
+  }
+  std::vector<size_t> from_back() const {
+    std::vector<size_t> order = greedy(after_, before_, true);
+    std::reverse(order.begin(), order.end());
+    return order;
+  }
+
+  std::vector<size_t> greedy(const std::vector<std::vector<size_t>>& needs, const std::vector<std::vector<size_t>>& frees,
+                             bool backwards) const {
+    std::vector<size_t> uses_left, open(count_), order;
+    for (const Block& block : blocks_) uses_left.push_back(block.touched.size());
+    std::vector<size_t> ready;  // in the direction of the old order
+    const auto earlier = [&](size_t a, size_t b) { return backwards ? a > b : a < b; };
+    const auto add = [&](size_t s) { ready.insert(std::lower_bound(ready.begin(), ready.end(), s, earlier), s); };
+    for (size_t s = 0; s < count_; ++s) {
+      open[s] = needs[s].size();
+      if (open[s] == 0) add(s);
+    }
+    while (!ready.empty()) {
+      size_t chosen = 0;
+      int64_t least = 0;
+      for (size_t k = 0; k < std::min(window, ready.size()); ++k) {
+        const int64_t bytes = backwards ? growth_backwards(ready[k], uses_left) : growth(ready[k], uses_left);
+        if (k > 0 && bytes >= least) continue;
+        chosen = k;
+        least = bytes;
+      }
+      const size_t step = ready[chosen];
+      ready.erase(ready.begin() + static_cast<std::ptrdiff_t>(chosen));
+      order.push_back(step);
+      for (size_t b : blocks_of_[step]) --uses_left[b];
+      for (size_t next : frees[step])
+        if (--open[next] == 0) add(next);
+    }
+    return order;
+  }
+
+  const loops::Program& program_;
+  size_t count_;
+  std::vector<Block> blocks_;
+  std::vector<std::vector<size_t>> blocks_of_;       // by step
+  std::vector<std::vector<size_t>> before_, after_;  // by step, edges as often as they were found
+};
+
+}  // namespace
+
+std::vector<size_t> order_for_memory(const loops::Program& program) { return Ordering(program).best(); }
+
+}  // namespace cxxinductor::schedule
