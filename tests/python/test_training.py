@@ -235,10 +235,11 @@ def test_a_hundred_steps_hold_no_more_memory(device):
     assert held() - before < 8 * 2**20
 
 
-@pytest.mark.cuda
+@pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(16, 512, 768), (64, 197, 768), (8192, 1024), (2048, 4096)], ids=str)
 @pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
-def test_norm_backward_reads_its_operands_once(norm, shape, device):
+def test_norm_backward_reads_its_operands_once(norm, shape):
+    device = "cuda"
     width = shape[-1:]
     fn = {"layer_norm": lambda x, w, b: F.layer_norm(x, width, w, b), "rms_norm": lambda x, w, b: F.rms_norm(x, width, w) + b}[norm]
     leaves = [torch.randn(s, device=device, dtype=torch.bfloat16, requires_grad=True) for s in (shape, width, width)]
@@ -251,4 +252,4 @@ def test_norm_backward_reads_its_operands_once(norm, shape, device):
     for mine, theirs, true in zip(ours, eager, truth):
         assert (mine.double() - true).norm() <= 1.5 * (theirs.double() - true).norm() + 1e-6 * true.norm()
     (backward,) = [g for g in reports if g.kind == "backward"]
-    assert len(backward.details["launches"]) <= 2
+    assert sum(kernel["launches"] for kernel in backward.details["kernels"]) <= 2

@@ -1,4 +1,4 @@
-// Invariants of the loops IR. L1 to L8 hold for each region (verify_region.cpp), the others for the program.
+// Invariants of the loops IR. L1 to L8, L12 and L13 hold for each region (verify_region.cpp), the others for the program.
 //
 //  L1  Ids are in range; a statement's operands precede it and have values; at most 32 variables.
 //  L2  Names print and are unique: buffers and regions of a program, variables of a region; a variable is no symbol.

@@ -195,16 +195,16 @@ class RegionVerifier {
   }
   void check_update(StmtId id, const Store& store) {
     if (!store.update && (store.combine != Combine::Overwrite || store.each))
-      report("L12", where(id), "combines or may meet itself and is no update");
+      report("L13", where(id), "combines or may meet itself and is no update");
     if (!accepts(store.combine, stmt(id).dtype))
-      report("L12", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
+      report("L13", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
     if (store.each && vars_of(region_, *store.each) != stmt(id).vars)
-      report("L12", where(id), "has an order that does not run over its variables");
+      report("L13", where(id), "has an order that does not run over its variables");
     if (!store.update) return;
     for (const Access& access : accesses(region_)) {
       if (access.buffer != store.buffer || access.stmt == id) continue;
-      if (access.store) report("L12", where(id), "updates a buffer that the region stores elsewhere too");
-      if (!access.store && store.each) report("L12", where(id), "may meet itself in a buffer that the region loads");
+      if (access.store) report("L13", where(id), "updates a buffer that the region stores elsewhere too");
+      if (!access.store && store.each) report("L13", where(id), "may meet itself in a buffer that the region loads");
     }
   }
   void check_kind(StmtId id, const Check& check) {

@@ -1,7 +1,7 @@
 // Invariants of the plan IR. P1 to P7 and P14 hold for each kernel (verify_kernel.cpp), the others for the plan.
 //
 //  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
-//  P2  A kernel's region is sound (L1 to L8, L12) over the kernel's parameters and symbols, and on the kernel's device.
+//  P2  A kernel's region is sound (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
 //  P4  Every variable is in space or in row exactly once, or is the walk; a row only where the kind has one, a walk only
 //      with resident rows of a GPU; numbers are positive and agree with one another; reductions are over row variables

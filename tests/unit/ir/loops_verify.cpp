@@ -140,14 +140,14 @@ TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
   };
   const auto update = [](Program& p) { return stmt(p, 1, 4).as<Store>(); };
   CHECK(report_after([](Program&) {}) == "");
-  check_contains(report_after([&](Program& p) { update(p)->update = false; }), "L12:");
+  check_contains(report_after([&](Program& p) { update(p)->update = false; }), "L13:");
   check_contains(report_after([&](Program& p) { update(p)->update = false, update(p)->combine = Combine::Overwrite; }),
-                 "L12:");
+                 "L13:");
   check_contains(report_after([&](Program& p) {
                    update(p)->each = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
                  }),
-                 "L12:");
-  check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L12:");
+                 "L13:");
+  check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L13:");
   check_contains(report_after([&](Program& p) { std::swap(p.steps[0], p.steps[1]); }), "L9:");
 }
 
