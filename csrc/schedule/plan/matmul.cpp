@@ -203,7 +203,7 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
   for (const std::vector<VarId>& run : runs) space.push_back(merger.merge(run));
   const VarId k = merger.keep(found->parts.k);
   const VarId m = space[space.size() - 2], n = space.back();
-  replace_variables(arranged, merger.vars(), space, {k}, merger.replacements());
+  replace_variables(arranged, merger.vars(), space, {k}, {}, merger.replacements());
   for (size_t side = 0; side < 2; ++side) {
     Stmt& stmt = arranged.region.body[factors[side]];
     if (runs[side].size() > 1 && is_direct(flat.region.body[factors[side]]))
@@ -224,7 +224,7 @@ std::optional<ProductEstimate> estimate_product(const loops::Program& program, c
   if (target.template_flops == 0 || std::count_if(region.body.begin(), region.body.end(), reduces) != 1)
     return std::nullopt;
   FlatRegion flat = flatten(program, region);
-  order_variables(flat);
+  order_variables(flat, target);
   merge_variables(flat);
   if (!arrange_matmul(flat, target)) return std::nullopt;
   const plan::MatmulParts parts = *plan::find_matmul(flat.region);
