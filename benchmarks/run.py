@@ -12,7 +12,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default=str(HERE / "results"))
     args = parser.parse_args()
-    failed = [s for s in ("kernels", "models", "training", "training_kernels", "dynamic", "host", "compile_time", "matmul_template") if subprocess.call([sys.executable, str(HERE / f"{s}.py"), "--out", args.out])]
+    failed = [s for s in ("kernels", "models", "training", "training_kernels", "dynamic", "optimizers", "host", "compile_time", "matmul_template") if subprocess.call([sys.executable, str(HERE / f"{s}.py"), "--out", args.out])]
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 

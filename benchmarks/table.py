@@ -54,6 +54,16 @@ def kernels(results):
         yield f"| {name}{', N = 512..16k' if len(rows) > 1 else ''} | " + " | ".join(cells) + " |"
 
 
+def optimizers(results):
+    yield "| step | tensors | ours (ms on the device) | torch fused | torch foreach | Inductor | ours against fused | % of copy | launches |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for r in results["rows"]:
+        t = r["device_milliseconds"]
+        inductor = f"{t['inductor']:.3f}" if "inductor" in t else ""
+        yield (f"| {r['optimizer']} | {r['workload']} | {t['cxxinductor']:.3f} | {t['fused']:.3f} | {t['foreach']:.3f} | {inductor} | "
+               f"{r['of_fused']:.2f}x | {r['percent_of_copy']['cxxinductor']:.0f} | {r['launches']} |")
+
+
 def host(results):
     yield "| case | own kernels | cuLaunchKernel alone (us) | callable alone | bound | through torch.compile | Inductor | eager |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -82,7 +92,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
     folder = Path(parser.parse_args().results)
-    for name, table in {"models": models, "training": training, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template}.items():
+    for name, table in {"models": models, "training": training, "optimizers": optimizers, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template}.items():
         path = folder / f"{name}.json"
         if path.exists():
             print("\n".join(table(json.loads(path.read_text()))), end="\n\n")

@@ -108,20 +108,29 @@ InterpCheck::InterpCheck(const Options& options, std::function<void(std::string)
     : options_(options), note_(std::move(note)), limits_(limits) {}
 
 void InterpCheck::before_step(const runtime::CallView& call, size_t step) {
-  const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
-  if (!launch) return;
+  const auto launches = plan::launches_of(call.plan.steps[step]);
+  if (launches.empty()) return;
   if (symbols_.empty())
     for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
   windows_.clear();
-  for (plan::BufferId arg : launch->args) windows_.push_back(copied_window(call, arg, symbols_));
+  for (const plan::Launch& launch : launches) {
+    windows_.emplace_back();
+    for (plan::BufferId arg : launch.args) windows_.back().push_back(copied_window(call, arg, symbols_));
+  }
 }
 
 void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
-  const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
-  if (!launch) return;
-  if (interp::evaluate(launch->grid_x, symbols_) <= 0 || interp::evaluate(launch->grid_y, symbols_) <= 0) return;
-  const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
-  const Symbols symbols = launch_symbols(call.plan, *launch, symbols_);
+  const auto launches = plan::launches_of(call.plan.steps[step]);
+  for (size_t i = 0; i < launches.size(); ++i) check_launch(call, step, launches[i], windows_[i]);
+  windows_.clear();
+}
+
+// `before`: the buffers of the launch, one a parameter, with their memory as the kernel found it.
+void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
+                               const std::vector<Window>& before) {
+  if (interp::evaluate(launch.grid_x, symbols_) <= 0 || interp::evaluate(launch.grid_y, symbols_) <= 0) return;
+  const plan::Kernel& kernel = call.plan.kernels[launch.kernel];
+  const Symbols symbols = launch_symbols(call.plan, launch, symbols_);
   const std::vector<plan::Kernel> parts = parts_to_run(kernel, symbols, limits_);
   if (parts.empty()) {
     note_(fmt::format("check=interp: kernel {} was not checked: {} points is too long for the interpreter", kernel.name,
@@ -131,9 +140,8 @@ void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
     return;
   }
 
-  // `before` keeps the memory as the kernel found it, `expected` becomes what it should leave.
-  const std::vector<Window>& before = windows_;
-  std::vector<Window> expected = windows_;
+  // What the kernel should leave.
+  std::vector<Window> expected = before;
   double input_magnitude = 0;
   std::vector<std::vector<bool>> written;
   interp::RegionMemory memory;
@@ -152,26 +160,25 @@ void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
 
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!kernel.params[i].written) continue;
-    const Window actual = copied_window(call, launch->args[i], symbols_);
+    const Window actual = copied_window(call, launch.args[i], symbols_);
     const Scale scale{interp::magnitude(expected[i], &written[i]), input_magnitude, longest_sum(kernel, symbols)};
     const interp::Tolerance tolerance = tolerance_for(kernel, actual.dtype, scale, options_);
     const interp::Difference difference = interp::find_difference(expected[i], actual, tolerance, &written[i]);
     const std::string sizes = fmt::format("[{}]", fmt::join(actual.sizes, ", "));
     if (difference.differing > 0)
       throw KernelMismatch(
-          describe_mismatch(call.plan, step, launch->args[i], sizes, difference, "interp", "the interpreter's"));
+          describe_mismatch(call.plan, step, launch.args[i], sizes, difference, "interp", "the interpreter's"));
     bool shared = parts.size() > 1;
     for (size_t j = 0; j < expected.size(); ++j) {
-      shared |= j != i && overlap(call, launch->args[i], static_cast<int64_t>(before[i].storage->bytes.size()),
-                                  launch->args[j], static_cast<int64_t>(before[j].storage->bytes.size()));
+      shared |= j != i && overlap(call, launch.args[i], static_cast<int64_t>(before[i].storage->bytes.size()),
+                                  launch.args[j], static_cast<int64_t>(before[j].storage->bytes.size()));
     }
     if (shared) continue;
     if (const auto element = stray_store(before[i], actual, written[i]))
       throw KernelMismatch(
           fmt::format("check=interp: kernel {} changes element {} of @{}: {}{}, which it should not write", kernel.name,
-                      *element, call.plan.buffers[launch->args[i]].name, to_string(actual.dtype), sizes));
+                      *element, call.plan.buffers[launch.args[i]].name, to_string(actual.dtype), sizes));
   }
-  windows_.clear();
 }
 
 }  // namespace cxxinductor::driver

@@ -30,11 +30,15 @@ class InterpCheck final : public runtime::StepObserver {
   void after_step(const runtime::CallView& call, size_t step) override;
 
  private:
+  void check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
+                    const std::vector<interp::Window>& before);
+
   const Options options_;
   const std::function<void(std::string)> note_;
   const InterpLimits limits_;
   interp::Symbols symbols_;              // of the plan
-  std::vector<interp::Window> windows_;  // one a parameter: the buffer, with its memory before the launch
+  // For each launch of the step one a parameter: the buffer, with its memory before the launch.
+  std::vector<std::vector<interp::Window>> windows_;
 };
 
 }  // namespace cxxinductor::driver

@@ -109,9 +109,12 @@ std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferI
                               std::string_view reference) {
   std::string text;
   OriginId origin;
-  if (const auto* launch = std::get_if<plan::Launch>(&plan.steps[step])) {
-    const plan::Kernel& kernel = plan.kernels[launch->kernel];
-    origin = launch->origin;
+  if (const auto launches = plan::launches_of(plan.steps[step]); !launches.empty()) {
+    const auto found = std::find_if(launches.begin(), launches.end(), [&](const plan::Launch& launch) {
+      return std::find(launch.args.begin(), launch.args.end(), output) != launch.args.end();
+    });
+    const plan::Kernel& kernel = plan.kernels[launches[0].kernel];
+    origin = found == launches.end() ? launches[0].origin : found->origin;
     text = fmt::format("check={}: kernel {} is the first whose output differs from {}\n  it computes: {}", check,
                        kernel.name, reference, calls_of(plan, kernel));
   } else {

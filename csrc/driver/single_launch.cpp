@@ -8,10 +8,10 @@
 namespace cxxinductor::driver {
 namespace {
 
-const plan::Launch& first_launch(const plan::Plan& plan, plan::KernelId kernel) {
+const plan::Step& first_launch(const plan::Plan& plan, plan::KernelId kernel) {
   for (const plan::Step& step : plan.steps) {
-    const auto* launch = std::get_if<plan::Launch>(&step);
-    if (launch && launch->kernel == kernel) return *launch;
+    const auto launches = plan::launches_of(step);
+    if (!launches.empty() && launches[0].kernel == kernel) return step;
   }
   throw_internal("no step launches kernel {}", plan.kernels[kernel].name);
 }
@@ -20,8 +20,8 @@ const plan::Launch& first_launch(const plan::Plan& plan, plan::KernelId kernel) 
 
 plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
   plan::Plan single;
-  plan::Launch launch = first_launch(plan, kernel);
-  launch.kernel = single.kernels.push_back(plan.kernels[kernel]);
+  plan::Step step = first_launch(plan, kernel);
+  const plan::KernelId copy = single.kernels.push_back(plan.kernels[kernel]);
   single.name = plan.kernels[kernel].name;
   single.target = plan.target;
   single.arena_device = plan.kernels[kernel].device;
@@ -33,7 +33,7 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     for (sym::Expr symbol : e.free_symbols()) symbols.insert(std::string(symbol.name()));
   };
   std::map<plan::BufferId, plan::BufferId> copies;
-  for (plan::BufferId& arg : launch.args) {
+  const auto take = [&](plan::BufferId& arg) {
     const auto [found, fresh] = copies.try_emplace(arg);
     if (fresh) {
       plan::Buffer buffer = plan.buffers[arg];
@@ -48,10 +48,20 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
       single.inputs.push_back(std::move(input));
     }
     arg = found->second;
+  };
+  const auto take_launch = [&](plan::Launch& launch) {
+    launch.kernel = copy;
+    for (plan::BufferId& arg : launch.args) take(arg);
+    for (sym::Expr e : launch.symbol_args) need(e);
+    need(launch.grid_x);
+    need(launch.grid_y);
+  };
+  if (auto* launch = std::get_if<plan::Launch>(&step)) take_launch(*launch);
+  if (auto* batch = std::get_if<plan::Batch>(&step)) {
+    const auto most = static_cast<size_t>(plan.kernels[kernel].batch);  // one launch of the device's
+    if (batch->launches.size() > most) batch->launches.erase(batch->launches.begin() + most, batch->launches.end());
+    for (plan::Launch& each : batch->launches) take_launch(each);
   }
-  for (sym::Expr e : launch.symbol_args) need(e);
-  need(launch.grid_x);
-  need(launch.grid_y);
   for (const std::string& symbol : symbols) {
     single.symbols.push_back({symbol, static_cast<uint32_t>(single.inputs.size()), -1});
     plan::Input input;
@@ -61,7 +71,7 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     single.facts.set_range(symbol, plan.facts.range(symbol));
     if (plan.facts.divisor(symbol) != 1) single.facts.set_divisor(symbol, plan.facts.divisor(symbol));
   }
-  single.steps.emplace_back(std::move(launch));
+  single.steps.push_back(std::move(step));
   return single;
 }
 

@@ -1,5 +1,6 @@
 #include "frontend/aten_table.h"
 
+#include "frontend/foreach.h"
 #include "frontend/import.h"
 
 namespace cxxinductor::frontend {
@@ -8,6 +9,7 @@ const ImportTable& aten_table() {
   static const ImportTable table = [] {
     ImportTable rows;
     add_arithmetic_rows(rows);
+    for (auto& [name, row] : rows) row.host_scalars = true;
     add_reduction_rows(rows);
     add_scan_rows(rows);
     add_softmax_rows(rows);
@@ -28,6 +30,7 @@ const ImportTable& aten_table() {
 std::vector<std::string> overloads_imported_whole() {
   std::vector<std::string> names;
   for (const auto& [name, row] : aten_table()) names.push_back(name);
+  for (std::string_view name : foreach_overloads()) names.emplace_back(name);
   return names;
 }
 

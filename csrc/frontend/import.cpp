@@ -5,6 +5,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
+#include "frontend/foreach.h"
 #include "frontend/importer.h"
 #include "ir/graph/infer.h"
 #include "support/error.h"
@@ -23,7 +24,10 @@ bool takes(Accepts accepts, DType dtype) {
 class Import {
  public:
   Import(const CallGraph& calls, const SchemaSource& schemas)
-      : calls_(calls), schemas_(schemas), values_(calls.values.size()), build_(graph_) {}
+      : calls_(calls), schemas_(schemas), values_(calls.values.size()), build_(graph_) {
+    for (const CallValueInfo& info : calls.values)
+      uses_cuda_ = uses_cuda_ || (info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cuda);
+  }
 
   graph::Graph run() {
     graph_.name = calls_.name.empty() ? "graph" : calls_.name;
@@ -152,6 +156,10 @@ class Import {
 
   void import_call(const Call& call) {
     build_.set_origin(call.origin);
+    if (const auto each = calls_of_foreach(call)) {
+      for (const Call& single : *each) import_call(single);
+      return;
+    }
     if (is_symbolic(call)) return;
     if (is_copy_to_input(call)) return import_copy_to_input(call);
     CallContext context(build_, calls_, call, values_);
@@ -171,27 +179,49 @@ class Import {
       const CallValueInfo& info = context.result(i);
       if (info.kind != CallValueInfo::Kind::Tensor || !takes(row->second.accepts, info.dtype)) return std::nullopt;
     }
+    bool computes_on_host = false;
     for (const Arg& arg : context.call().args) {
-      if (!fits(context, arg, row->second.accepts)) return std::nullopt;
+      if (!fits(context, arg, row->second)) return std::nullopt;
+      const Hole* hole = arg.as<Hole>();
+      computes_on_host = computes_on_host || (hole != nullptr && is_host_tensor(context, *hole));
     }
     for (const auto& [name, arg] : context.call().kwargs) {
-      if (!fits(context, arg, row->second.accepts)) return std::nullopt;
+      if (!fits(context, arg, row->second)) return std::nullopt;
     }
+    // Kernels are the GPU's; what the model computes on the CPU beside them (a learning rate) is ATen's.
+    if (computes_on_host && !context.on_cuda() && row->second.accepts != Accepts::Any) return std::nullopt;
     return row->second.importer(context);
   }
 
   // A tensor of a dtype that the row takes, on the result's device; rank-0 CPU constants may stand in CUDA calls.
-  bool fits(const CallContext& context, const Arg& arg, Accepts accepts) const {
+  bool fits(const CallContext& context, const Arg& arg, const ImportRow& row) const {
     if (const ArgList* list = arg.as<ArgList>()) {
-      return std::all_of(list->begin(), list->end(), [&](const Arg& item) { return fits(context, item, accepts); });
+      return std::all_of(list->begin(), list->end(), [&](const Arg& item) { return fits(context, item, row); });
     }
+    const Accepts accepts = row.accepts;
     const Hole* hole = arg.as<Hole>();
     if (hole == nullptr) return true;
     const CallValueInfo& info = calls_.values[hole->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
     if (info.device == context.result().device) return true;
-    return accepts == Accepts::Arithmetic && is_cpu_constant(context, *hole);
+    return accepts == Accepts::Arithmetic &&
+           (is_cpu_constant(context, *hole) || (row.host_scalars && is_host_scalar(context, *hole)));
+  }
+
+  // A tensor on the CPU in a graph that runs on a GPU, and no constant.
+  bool is_host_tensor(const CallContext& context, Hole hole) const {
+    const CallValueInfo& info = calls_.values[hole.operand];
+    return uses_cuda_ && info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cpu &&
+           !is_cpu_constant(context, hole);
+  }
+
+  // A rank-0 tensor in the CPU's memory, itself and no view.
+  bool is_host_scalar(const CallContext& context, Hole hole) const {
+    const auto& id = values_[hole.operand];
+    if (!id || !is_host_tensor(context, hole) || !context.value(*id).sizes.empty()) return false;
+    const graph::NodeId producer = context.value(*id).producer;
+    return !producer.valid() || graph_.nodes[producer].as<graph::Extern>() != nullptr;
   }
 
   bool is_cpu_constant(const CallContext& context, Hole hole) const {
@@ -277,6 +307,7 @@ class Import {
   ImportedValues values_;
   graph::Graph graph_;
   graph::Builder build_;
+  bool uses_cuda_ = false;
   std::map<ValueId, uint32_t> input_positions_;
   std::map<uint32_t, ValueId> mutated_;
   std::set<std::string> known_;

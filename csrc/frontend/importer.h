@@ -99,6 +99,7 @@ using Importer = std::function<Results(CallContext&)>;
 struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
+  bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

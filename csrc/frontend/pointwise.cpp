@@ -326,7 +326,7 @@ void add_pointwise_rows(ImportTable& table) {
     table.emplace(name, ImportRow{[op](CallContext& c) { return import_rounding(c, op); }});
   }
   const auto add_plain = [&table](std::string_view name, ScalarOp op) {
-    table.emplace(name, ImportRow{[op](CallContext& c) { return import_plain(c, op); }});
+    table.emplace(name, ImportRow{[op](CallContext& c) { return import_plain(c, op); }, Accepts::Arithmetic, true});
   };
   for (const PromotingRow& row : kPromotingRows) {
     for (std::string_view name : row.overloads) add_plain(name, row.op);

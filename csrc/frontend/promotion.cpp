@@ -102,34 +102,6 @@ const Number* number_of(const Term& term) {
   return std::get_if<Number>(&term);
 }
 
-std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
-                                                ScalarRounding rounding) {
-  const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
-  const bool round = narrow && rounding == ScalarRounding::ByDevice && !context.on_cuda();
-  bool dimensioned = false;
-  std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
-  for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
-    if (const Number* number = number_of(terms[i])) {
-      const auto converted = immediate(*number, dtype);
-      if (!converted) return std::nullopt;
-      operands[i] = *converted;
-      if (auto* scalar = std::get_if<Scalar>(&operands[i]); round && scalar != nullptr) {
-        *scalar = Scalar::from_real(compute_type(dtype), round_to(dtype, scalar->real()));
-      }
-    } else {
-      dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
-    }
-  }
-  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
-  for (size_t i = 0; i < terms.size(); ++i) {
-    if (const auto* id = std::get_if<ValueId>(&terms[i])) {
-      const bool keep = keep_rank0 && context.rank(*id) == 0;
-      operands[i] = context.build.cast(*id, keep ? compute_type(dtype) : dtype);
-    }
-  }
-  return operands;
-}
-
 namespace {
 
 // The value of a rank-0 tensor that a `full` made, rounded to the tensor's dtype.
@@ -150,13 +122,45 @@ std::optional<Number> known_value(const graph::Graph& graph, ValueId id) {
 
 }  // namespace
 
+std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
+                                                ScalarRounding rounding) {
+  const bool narrow = is_float(dtype) && compute_type(dtype) != dtype;
+  const bool round = narrow && rounding == ScalarRounding::ByDevice && !context.on_cuda();
+  bool dimensioned = false;
+  std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
+  for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
+    if (const Number* number = number_of(terms[i])) {
+      const auto converted = immediate(*number, dtype);
+      if (!converted) return std::nullopt;
+      operands[i] = *converted;
+      if (auto* scalar = std::get_if<Scalar>(&operands[i]); round && scalar != nullptr) {
+        *scalar = Scalar::from_real(compute_type(dtype), round_to(dtype, scalar->real()));
+      }
+    } else {
+      const ValueId id = std::get<ValueId>(terms[i]);
+      dimensioned = dimensioned || context.rank(id) > 0;
+      // A kernel takes the value of a scalar on the CPU as it is; there is no kernel to convert it there.
+      const bool on_host = context.on_cuda() && context.value(id).device.type == DeviceType::Cpu;
+      if (on_host && context.dtype(id) != dtype && !known_value(context.build.graph(), id)) return std::nullopt;
+    }
+  }
+  const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (const auto* id = std::get_if<ValueId>(&terms[i])) {
+      const bool keep = keep_rank0 && context.rank(*id) == 0;
+      operands[i] = context.build.cast(*id, keep ? compute_type(dtype) : dtype);
+    }
+  }
+  return operands;
+}
+
 std::optional<Term> term(const CallContext& context, size_t position, std::string_view name) {
   const Arg* arg = context.find(position, name);
   if (arg == nullptr) return std::nullopt;
   if (const auto id = context.as_tensor(*arg)) {
     if (context.on_cuda() && context.value(*id).device.type == DeviceType::Cpu) {
       const auto number = known_value(context.build.graph(), *id);
-      return number ? std::optional(Term(KnownScalar{*number, context.dtype(*id)})) : std::nullopt;
+      return number ? Term(KnownScalar{*number, context.dtype(*id)}) : Term(*id);
     }
     return Term(*id);
   }

@@ -140,6 +140,10 @@ class PlanRun {
     run_kernel(kernel, symbols, memory);
   }
 
+  void execute(const plan::Batch& batch) {
+    for (const plan::Launch& launch : batch.launches) execute(launch);
+  }
+
   const plan::Plan& plan_;
   const Symbols& symbols_;
   const ExternHandler& externs_;

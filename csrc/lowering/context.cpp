@@ -185,7 +185,9 @@ loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coord
   Location at = context_.locate(id, std::move(coords), space_);
   loops::BufferId buffer = context_.buffers[at.base];
   CXXI_CHECK(buffer.valid(), "%{} is read but has no buffer", context_.value(at.base).name);
-  if (context_.value(id).device != region_.device)
+  const graph::Value& base = context_.value(at.base);
+  const bool host_scalar = base.sizes.empty() && base.device.type == DeviceType::Cpu;  // goes into kernels by value
+  if (context_.value(id).device != region_.device && !host_scalar)
     throw_unsupported("%{} on {} is read by a kernel on {}", context_.value(id).name,
                       to_string(context_.value(id).device), to_string(region_.device));
   DType dtype = context_.value(id).dtype;

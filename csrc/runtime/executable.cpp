@@ -49,6 +49,8 @@ struct Executable::Impl {
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
               CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
               CallMemory::bytes_for<int64_t>(tables.most_symbols) +
+              2 * CallMemory::bytes_for<BatchItem>(tables.most_launches) +
+              CallMemory::bytes_for<plan::Variant>(tables.most_launches) +
               CallMemory::bytes_for<Operand>(tables.most_operands) +
               CallMemory::bytes_for<TensorView>(tables.most_results) +
               CallMemory::bytes_for<int64_t>(tables.most_dims) + 2 * CallMemory::bytes_for<int64_t>(most_rank);
@@ -75,6 +77,9 @@ class Call {
     addresses_ = memory_.take<void*>(tables.buffers.size());
     args_ = memory_.take<void*>(tables.most_args);
     symbols_ = memory_.take<int64_t>(tables.most_symbols);
+    items_ = memory_.take<BatchItem>(tables.most_launches);
+    alike_ = memory_.take<BatchItem>(tables.most_launches);
+    variants_ = memory_.take<plan::Variant>(tables.most_launches);
     operands_ = memory_.take<Operand>(tables.most_operands);
     destinations_ = memory_.take<TensorView>(tables.most_results);
     dims_ = memory_.take<int64_t>(tables.most_dims);
@@ -184,6 +189,9 @@ class Call {
       case StepTable::Kind::Launch:
         launch(tables_.launches[step.index], kernel_of);
         break;
+      case StepTable::Kind::Batch:
+        launch_batch(tables_.batches[step.index], kernel_of);
+        break;
       case StepTable::Kind::Extern:
         call_extern(tables_.externs[step.index]);
         break;
@@ -251,15 +259,47 @@ class Call {
     tensors_[table.to] = std::move(tensor);
   }
 
+  // Writes the launch's arguments to the front of args and symbols.
+  plan::Variant gather(const LaunchTable& table, std::span<void*> args, std::span<int64_t> symbols) const {
+    for (size_t i = 0; i < table.args.size(); ++i) args[i] = addresses_[table.args[i]];
+    for (size_t i = 0; i < table.symbols.size(); ++i) symbols[i] = values_[table.symbols[i]];
+    plan::Variant variant;
+    for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
+    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
+    return variant;
+  }
+
+  // The launches that need the same variant together.
+  template <class KernelOf>
+  void launch_batch(const BatchTable& batch, const KernelOf& kernel_of) {
+    std::span<void*> args = args_;
+    std::span<int64_t> symbols = symbols_;
+    size_t count = 0;
+    for (uint32_t i = batch.first; i < batch.first + batch.count; ++i) {
+      const LaunchTable& table = tables_.launches[i];
+      const int64_t grid_x = values_[table.grid_x];
+      if (grid_x <= 0) continue;
+      variants_[count] = gather(table, args, symbols);
+      items_[count++] = {args.first(table.args.size()), symbols.first(table.symbols.size()), grid_x};
+      args = args.subspan(table.args.size());
+      symbols = symbols.subspan(table.symbols.size());
+    }
+    const LaunchTable& any = tables_.launches[batch.first];
+    for (int number = 0; number < kVariants; ++number) {
+      size_t alike = 0;
+      for (size_t i = 0; i < count; ++i)
+        if (variant_number(variants_[i]) == number) alike_[alike++] = items_[i];
+      if (alike == 0) continue;
+      const plan::Variant variant{(number & 1) != 0, (number & 2) != 0};
+      kernel_of(any.kernel, variant).launch_batch(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
+    }
+  }
+
   template <class KernelOf>
   void launch(const LaunchTable& table, const KernelOf& kernel_of) {
     const int64_t grid_x = values_[table.grid_x], grid_y = values_[table.grid_y];
     if (grid_x <= 0 || grid_y <= 0) return;
-    for (size_t i = 0; i < table.args.size(); ++i) args_[i] = addresses_[table.args[i]];
-    for (size_t i = 0; i < table.symbols.size(); ++i) symbols_[i] = values_[table.symbols[i]];
-    plan::Variant variant;
-    for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args_[i]);
-    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
+    const plan::Variant variant = gather(table, args_, symbols_);
     kernel_of(table.kernel, variant)
         .launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), grid_x, grid_y,
                 table.on_cuda ? stream_ : nullptr);
@@ -356,6 +396,8 @@ class Call {
   std::span<void*> addresses_;
   std::span<void*> args_;
   std::span<int64_t> symbols_;
+  std::span<BatchItem> items_, alike_;
+  std::span<plan::Variant> variants_;
   std::span<Operand> operands_;
   std::span<TensorView> destinations_;
   std::span<int64_t> dims_, sizes_, strides_;

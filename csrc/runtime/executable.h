@@ -16,6 +16,13 @@
 
 namespace cxxinductor::runtime {
 
+// What one launch of a batch gives its kernel, as LoadedKernel::launch takes it.
+struct BatchItem {
+  std::span<void* const> buffers;
+  std::span<const int64_t> symbols;
+  int64_t grid_x = 0;
+};
+
 // A loaded kernel: runs on the stream or threads of its device.
 class LoadedKernel {
  public:
@@ -23,6 +30,10 @@ class LoadedKernel {
   // buffers: base addresses in the order of params; grid as in plan::Launch. Throws Error when the launch fails.
   virtual void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
                       int64_t grid_y, void* stream) const = 0;
+  // A kernel with Kernel::batch > 1: all of them, in as few launches as the device has for them. Here: one by one.
+  virtual void launch_batch(Host& host, std::span<const BatchItem> items, void* stream) const {
+    for (const BatchItem& item : items) launch(host, item.buffers, item.symbols, item.grid_x, 1, stream);
+  }
 };
 
 // Gives kernels: compiles on first demand or reads a cache. Thread-safe. Implemented by runtime/cpu and runtime/cuda.

@@ -19,9 +19,9 @@ std::vector<std::string> symbol_names(const plan::Plan& plan) {
 
 void add_read(const plan::Step& step, std::set<uint32_t>& read) {
   if (const auto* reuse = std::get_if<plan::Reuse>(&step)) read.insert(reuse->from.index());
-  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
-    for (plan::BufferId arg : launch->args) read.insert(arg.index());
-  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+  for (const plan::Launch& launch : plan::launches_of(step))
+    for (plan::BufferId arg : launch.args) read.insert(arg.index());
+  if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
     for (const auto& operand : call->operands) {
       if (const auto* view = std::get_if<plan::View>(&operand)) read.insert(view->buffer.index());
     }
@@ -35,8 +35,8 @@ class TableBuilder {
     tables_.program = sym::Program(names_);
     for (const plan::Step& step : plan.steps) {
       add_read(step, read_);
-      if (const auto* launch = std::get_if<plan::Launch>(&step))
-        for (plan::BufferId arg : launch->args) launched_.insert(arg.index());
+      for (const plan::Launch& launch : plan::launches_of(step))
+        for (plan::BufferId arg : launch.args) launched_.insert(arg.index());
     }
     for (const plan::Output& output : plan.outputs) {
       if (output.kind == plan::Output::Kind::Tensor) read_.insert(output.buffer.index());
@@ -120,6 +120,28 @@ class TableBuilder {
   }
 
   void add_step(const plan::Launch& step) {
+    const uint32_t index = add_launch(step);
+    tables_.most_args = std::max(tables_.most_args, tables_.launches[index].args.size());
+    tables_.most_symbols = std::max(tables_.most_symbols, tables_.launches[index].symbols.size());
+    tables_.steps.push_back({StepTable::Kind::Launch, index});
+  }
+
+  void add_step(const plan::Batch& step) {
+    const BatchTable batch{static_cast<uint32_t>(tables_.launches.size()), static_cast<uint32_t>(step.launches.size())};
+    size_t args = 0, symbols = 0;
+    for (const plan::Launch& launch : step.launches) {
+      const LaunchTable& table = tables_.launches[add_launch(launch)];
+      args += table.args.size();
+      symbols += table.symbols.size();
+    }
+    tables_.most_args = std::max(tables_.most_args, args);
+    tables_.most_symbols = std::max(tables_.most_symbols, symbols);
+    tables_.most_launches = std::max(tables_.most_launches, step.launches.size());
+    tables_.steps.push_back({StepTable::Kind::Batch, static_cast<uint32_t>(tables_.batches.size())});
+    tables_.batches.push_back(batch);
+  }
+
+  uint32_t add_launch(const plan::Launch& step) {
     const plan::Kernel& kernel = plan_.kernels[step.kernel];
     CXXI_CHECK(step.args.size() == kernel.params.size(), "kernel {} takes {} buffers, the launch has {}", kernel.name,
                kernel.params.size(), step.args.size());
@@ -147,10 +169,8 @@ class TableBuilder {
     table.grid_y = slot(step.grid_y);
     table.checks_index_limit = table.on_cuda && !kernel.always_index32;
     table.index_limit = slot(table.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
-    tables_.most_args = std::max(tables_.most_args, table.args.size());
-    tables_.most_symbols = std::max(tables_.most_symbols, table.symbols.size());
-    tables_.steps.push_back({StepTable::Kind::Launch, static_cast<uint32_t>(tables_.launches.size())});
     tables_.launches.push_back(std::move(table));
+    return static_cast<uint32_t>(tables_.launches.size() - 1);
   }
 
   OperandTable operand(const plan::View& view) {
@@ -267,18 +287,20 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
     std::string operator()(const plan::Reuse& s) const { return "reuse " + plan.buffers[s.from].name; }
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
+    std::string operator()(const plan::Batch& s) const { return "batch " + plan.kernels[s.launches[0].kernel].name; }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
   };
   return std::visit(Namer{plan}, step);
 }
 
 void add_written(const plan::Plan& plan, const plan::Step& step, std::set<uint32_t>& written) {
-  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
-    const plan::Kernel& kernel = plan.kernels[launch->kernel];
-    for (size_t i = 0; i < launch->args.size(); ++i) {
-      if (kernel.params[i].written) written.insert(launch->args[i].index());
+  for (const plan::Launch& launch : plan::launches_of(step)) {
+    const plan::Kernel& kernel = plan.kernels[launch.kernel];
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      if (kernel.params[i].written) written.insert(launch.args[i].index());
     }
-  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+  }
+  if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
     for (uint32_t operand : call->mutated_operands) {
       if (const auto* view = std::get_if<plan::View>(&call->operands[operand])) written.insert(view->buffer.index());
     }

@@ -50,6 +50,11 @@ struct LaunchTable {
   bool on_cuda;
 };
 
+// Launches [first, first + count) of Tables::launches, all of one kernel.
+struct BatchTable {
+  uint32_t first, count;
+};
+
 struct OperandTable {
   bool is_tensor;
   Slot integer = 0;
@@ -78,9 +83,9 @@ struct ReuseTable {
 };
 
 struct StepTable {
-  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Extern };
+  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern };
   Kind kind;
-  uint32_t index;                                   // Allocate, Free: the buffer; else into reuses, launches, externs
+  uint32_t index;  // Allocate, Free: the buffer; else into reuses, launches, batches or externs
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
 };
 
@@ -105,6 +110,7 @@ struct Tables {
   std::vector<StepTable> steps;
   std::vector<ReuseTable> reuses;
   std::vector<LaunchTable> launches;
+  std::vector<BatchTable> batches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;
   Slot arena_bytes = 0;
@@ -112,7 +118,7 @@ struct Tables {
   bool uses_cuda = false;
   Device cuda_device;
   // Largest needs of one step, for the call's scratch memory.
-  size_t most_args = 0, most_symbols = 0, most_operands = 0, most_results = 0, most_dims = 0;
+  size_t most_args = 0, most_symbols = 0, most_launches = 0, most_operands = 0, most_results = 0, most_dims = 0;
 };
 
 // `plan` must outlive the tables (callees refer to its calls). InternalError when the plan breaks an invariant.

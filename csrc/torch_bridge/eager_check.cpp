@@ -40,15 +40,23 @@ bool leaves_garbage(const Call& call) {
 
 std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step& step) {
   std::vector<plan::BufferId> written;
-  if (const auto* launch = std::get_if<plan::Launch>(&step)) {
-    const plan::Kernel& kernel = plan.kernels[launch->kernel];
-    for (size_t i = 0; i < launch->args.size(); ++i)
-      if (kernel.params[i].written) written.push_back(launch->args[i]);
-  } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+  for (const plan::Launch& launch : plan::launches_of(step)) {
+    const plan::Kernel& kernel = plan.kernels[launch.kernel];
+    for (size_t i = 0; i < launch.args.size(); ++i)
+      if (kernel.params[i].written) written.push_back(launch.args[i]);
+  }
+  if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
     for (plan::BufferId result : call->results)
       if (result.valid()) written.push_back(result);
   }
   return written;
+}
+
+// Null where the step is an extern call.
+const plan::Launch* launch_that_uses(const plan::Step& step, plan::BufferId buffer) {
+  for (const plan::Launch& launch : plan::launches_of(step))
+    if (std::find(launch.args.begin(), launch.args.end(), buffer) != launch.args.end()) return &launch;
+  return nullptr;
 }
 
 void for_each_value(const Arg& arg, const std::function<void(CallValue)>& visit) {
@@ -159,15 +167,17 @@ class EagerReference::Check final : public runtime::StepObserver {
   }
 
   void before_step(const runtime::CallView& call, size_t step) override {
-    input_magnitude_ = 0;
-    const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
-    if (!launch || facts_.complete[step].empty()) return;
+    const auto launches = plan::launches_of(call.plan.steps[step]);
+    input_magnitudes_.assign(launches.size(), 0);
+    if (launches.empty() || facts_.complete[step].empty()) return;
     find_symbols(call);
-    const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
     // What is read may be gone after the step.
-    for (size_t i = 0; i < launch->args.size(); ++i)
-      if (kernel.params[i].read && call.addresses[launch->args[i].index()] != nullptr)
-        input_magnitude_ = std::max(input_magnitude_, magnitude(tensor_of(call, launch->args[i])));
+    for (size_t l = 0; l < launches.size(); ++l) {
+      const plan::Kernel& kernel = call.plan.kernels[launches[l].kernel];
+      for (size_t i = 0; i < launches[l].args.size(); ++i)
+        if (kernel.params[i].read && call.addresses[launches[l].args[i].index()] != nullptr)
+          input_magnitudes_[l] = std::max(input_magnitudes_[l], magnitude(tensor_of(call, launches[l].args[i])));
+    }
   }
 
   void after_step(const runtime::CallView& call, size_t step) override {
@@ -274,11 +284,12 @@ class EagerReference::Check final : public runtime::StepObserver {
   void compare(const runtime::CallView& call, size_t step, plan::BufferId buffer, const at::Tensor& expected,
                const at::Tensor& actual) const {
     const DType dtype = from_torch(actual.scalar_type());
-    const auto* launch = std::get_if<plan::Launch>(&call.plan.steps[step]);
+    const plan::Launch* launch = launch_that_uses(call.plan.steps[step], buffer);
     interp::Tolerance tolerance;
     if (launch) {
       const plan::Kernel& kernel = call.plan.kernels[launch->kernel];
-      driver::Scale scale{magnitude(expected), input_magnitude_, 1};
+      const auto number = static_cast<size_t>(launch - plan::launches_of(call.plan.steps[step]).data());
+      driver::Scale scale{magnitude(expected), input_magnitudes_[number], 1};
       scale.summed = driver::longest_sum(kernel, driver::launch_symbols(call.plan, *launch, symbols_));
       tolerance = driver::tolerance_for(kernel, dtype, scale, facts_.options);
     } else {
@@ -302,18 +313,19 @@ class EagerReference::Check final : public runtime::StepObserver {
     std::set<size_t> seen;
     std::vector<size_t> open{step};
     while (!open.empty()) {
-      const auto* launch = std::get_if<plan::Launch>(&plan.steps[open.back()]);
+      const size_t reader = open.back();
       open.pop_back();
-      if (!launch) continue;
-      const plan::Kernel& kernel = plan.kernels[launch->kernel];
-      for (size_t i = 0; i < launch->args.size(); ++i) {
-        const uint32_t buffer = launch->args[i].index();
-        const size_t writer = facts_.last_writer[buffer];
-        if (!kernel.params[i].read || kernel.params[i].written || !unchecked_.contains(buffer)) continue;
-        if (writer == kNever || writer >= step || !seen.insert(writer).second) continue;
-        open.push_back(writer);
-        if (const auto* feeder = std::get_if<plan::Launch>(&plan.steps[writer]))
-          names.push_back(plan.kernels[feeder->kernel].name);
+      for (const plan::Launch& launch : plan::launches_of(plan.steps[reader])) {
+        const plan::Kernel& kernel = plan.kernels[launch.kernel];
+        for (size_t i = 0; i < launch.args.size(); ++i) {
+          const uint32_t buffer = launch.args[i].index();
+          const size_t writer = facts_.last_writer[buffer];
+          if (!kernel.params[i].read || kernel.params[i].written || !unchecked_.contains(buffer)) continue;
+          if (writer == kNever || writer >= step || !seen.insert(writer).second) continue;
+          open.push_back(writer);
+          if (const auto feeder = plan::launches_of(plan.steps[writer]); !feeder.empty())
+            names.push_back(plan.kernels[feeder[0].kernel].name);
+        }
       }
     }
     return names;
@@ -322,7 +334,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   const Facts& facts_;
   AtenExecutor::State state_;
   interp::Symbols symbols_;
-  double input_magnitude_ = 0;  // of what the step under way reads
+  std::vector<double> input_magnitudes_;  // of what the launches of the step under way read
   std::set<uint32_t> unchecked_;  // buffers that are complete and had nothing to be compared with
 };
 

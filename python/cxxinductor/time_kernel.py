@@ -84,7 +84,7 @@ def time_kernel(
     if check:
         options.set("check", "interp")
         _C.load_plan(plan, source, options)([*tensors, *values.values()])
-    device = torch.device(arguments["tensors"][0]["device"]) if tensors else torch.device("cpu")
+    device = next((t.device for t in tensors if t.is_cuda), torch.device("cpu"))
     read, written = _bytes(arguments, tensors, bool(values))
     half = max(1, (read + written) // 2)
     start, target = (torch.zeros(half, dtype=torch.uint8, device=device) for _ in range(2))

@@ -22,6 +22,7 @@
 #define CXXI_FN inline
 #define __global__
 #define __shared__ static
+#define __grid_constant__
 #define __launch_bounds__(threads)
 
 struct uint2 {

@@ -10,6 +10,9 @@ class EmulatedKernel : public runtime::LoadedKernel {
               int64_t grid_y, void*) const override {
     unit_->run(number_, buffers, symbols, grid_x * grid_y);
   }
+  void launch_batch(runtime::Host&, std::span<const runtime::BatchItem> items, void*) const override {
+    unit_->run_batch(number_, items);
+  }
 
  private:
   std::shared_ptr<EmulatedUnit> unit_;
@@ -51,7 +54,8 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
     kernels_.push_back({kernel->name, reinterpret_cast<Function>(function),
-                        codegen::cuda_launch_shape(*kernel, variant).block_x, codegen::cuda_has_checks(*kernel)});
+                        codegen::cuda_launch_shape(*kernel, variant).block_x, codegen::cuda_has_checks(*kernel),
+                        plan::BatchLayout(*kernel)});
   }
 }
 
@@ -60,11 +64,26 @@ void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<
   const Kernel& kernel = kernels_.at(number);
   std::vector<void*> pointers(buffers.begin(), buffers.end());
   std::vector<long long> numbers(symbols.begin(), symbols.end());
+  std::vector<void*> args;
+  for (size_t i = 0; i < pointers.size(); ++i)
+    args.push_back(kernel.batch.value_bytes[i] > 0 ? pointers[i] : &pointers[i]);
+  for (long long& value : numbers) args.push_back(&value);
+  run(kernel, std::move(args), grid);
+}
+
+void EmulatedUnit::run_batch(size_t number, std::span<const runtime::BatchItem> items) const {
+  const Kernel& kernel = kernels_.at(number);
+  while (!items.empty()) {
+    alignas(8) std::array<std::byte, plan::max_batch_bytes + 8> table;
+    const runtime::FilledTable filled = runtime::fill_batch_table(kernel.batch, items, table.data());
+    run(kernel, {table.data()}, filled.blocks);
+    items = items.subspan(filled.taken);
+  }
+}
+
+void EmulatedUnit::run(const Kernel& kernel, std::vector<void*> args, int64_t grid) {
   int record[8] = {};
   void* record_address = record;
-  std::vector<void*> args;
-  for (void*& pointer : pointers) args.push_back(&pointer);
-  for (long long& value : numbers) args.push_back(&value);
   if (kernel.checks) args.push_back(&record_address);
   if (!kernel.function(args.data(), static_cast<unsigned int>(kernel.threads), grid))
     throw_internal("kernel {}: a barrier that not all threads reach", kernel.name);

@@ -2,6 +2,7 @@
 // host compiler -> Executable. The plan's buffers are moved to the CPU, so that the plain host can hold them.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "ir/loops/text.h"
 #include "runtime/cpu/host_compiler.h"
 #include "runtime/cpu/shared_object.h"
+#include "runtime/cuda/batch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 #include "schedule/schedule.h"
@@ -26,6 +28,7 @@ class EmulatedUnit {
                const std::string& name);
   // InternalError where a barrier is not met by all threads, UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
+  void run_batch(size_t kernel, std::span<const runtime::BatchItem> items) const;
   const std::string& source() const { return source_; }
 
  private:
@@ -35,7 +38,9 @@ class EmulatedUnit {
     Function function;
     int threads;
     bool checks;
+    plan::BatchLayout batch;
   };
+  static void run(const Kernel& kernel, std::vector<void*> args, int64_t grid);
   std::string source_;
   std::unique_ptr<runtime::SharedObject> object_;
   std::vector<Kernel> kernels_;

@@ -45,11 +45,11 @@ void CudaKernelEmitter::emit_columns() {
   out_.line("const cxxi_uint cxxi_lane = threadIdx.x / {};", groups);
   const std::vector<VarId> outer(mapping.space.begin(), mapping.space.end() - 1);
   if (outer.empty()) {
-    out_.line("const cxxi_index cxxi_strip = cxxi_index(blockIdx.x) * {};", columns);
+    out_.line("const cxxi_index cxxi_strip = cxxi_index({}) * {};", block_, columns);
   } else {
     const std::string count = fmt::format("cxxi_uint({})", expression(strips, false));
-    out_.line("const cxxi_index cxxi_strip = cxxi_index(blockIdx.x % {}) * {};", count, columns);
-    out_.line("const cxxi_uint cxxi_outer = blockIdx.x / {};", count);
+    out_.line("const cxxi_index cxxi_strip = cxxi_index({} % {}) * {};", block_, count, columns);
+    out_.line("const cxxi_uint cxxi_outer = {} / {};", block_, count);
     decode("cxxi_outer", outer, 1);
   }
   const std::string place = fmt::format("cxxi_strip{}", groups > 1 ? fmt::format(" + cxxi_column * {}", width_) : "");

@@ -55,7 +55,9 @@ class CudaKernelEmitter {
   std::vector<std::string> parameters() const;
   void emit_signature();
   void emit_uniform_loads();
-  void declare_symbols();
+  void declare_symbols();  // and parameters by value
+  void emit_batch_signature();
+  void emit_batch_arguments();
   void emit_pointwise();
   void emit_tiles();
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
@@ -163,6 +165,7 @@ class CudaKernelEmitter {
   bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
   std::set<uint32_t> made_;      // loads made once a kernel, or ahead of a walk's row, under their own names
   std::set<uint32_t> ahead_;     // resident loads that were made while the row before was computed
+  std::string block_ = "blockIdx.x";  // number of the block among those of its launch
   std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;    // loads that are read from a shared tile
   std::set<uint32_t> here_;      // statements of the current segment

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/batch.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -58,6 +59,10 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
   std::vector<std::string> arguments;
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
     const plan::Param& param = kernel_.params[i];
+    if (param.by_value) {
+      arguments.push_back(fmt::format("const {} h{}", cuda_type(param.dtype), i));
+      continue;
+    }
     arguments.push_back(
         fmt::format("{}{}* __restrict__ p{}", param.written ? "" : "const ", cuda_type(param.dtype), i));
   }
@@ -68,6 +73,7 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
 }
 
 void CudaKernelEmitter::emit_signature() {
+  if (kernel_.batch > 1) return emit_batch_signature();
   const std::vector<std::string> arguments = parameters();
   out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -78,6 +84,8 @@ void CudaKernelEmitter::emit_signature() {
 }
 
 void CudaKernelEmitter::declare_symbols() {
+  for (size_t i = 0; i < kernel_.params.size(); ++i)
+    if (kernel_.params[i].by_value) out_.line("const {0}* const p{1} = &h{1};", cuda_type(kernel_.params[i].dtype), i);
   for (const std::string& symbol : kernel_.symbols) {
     const std::string name = expression(sym::Expr::symbol(symbol), false);
     out_.line("const cxxi_index {} = cxxi_index(a{});", name, name.substr(1));
@@ -95,6 +103,54 @@ void CudaKernelEmitter::emit_uniform_loads() {
       if (!same || kernel_.params[load->buffer.index()].written || !made_.insert(operand.index()).second) continue;
       out_.line("const long long v{} = cxxi_uniform(*({}));", operand.index(), address(operand, false));
     }
+  }
+}
+
+// The kernel takes the table of ir/plan/batch.h and finds its launch by its block.
+void CudaKernelEmitter::emit_batch_signature() {
+  const size_t entries = static_cast<size_t>(kernel_.batch);
+  open(fmt::format("struct cxxi_table_{} {{", kernel_.name));
+  for (size_t i = 0; i < kernel_.params.size(); ++i) {
+    const std::string_view type = cuda_type(kernel_.params[i].dtype);
+    if (kernel_.params[i].by_value)
+      out_.line("struct {{ alignas(8) {} value; }} p{}[{}];", type, i, entries);
+    else
+      out_.line("{}{}* p{}[{}];", kernel_.params[i].written ? "" : "const ", type, i, entries);
+  }
+  for (size_t j = 0; j < kernel_.symbols.size(); ++j) out_.line("long long s{}[{}];", j, entries);
+  out_.line("unsigned int first[{}];", entries);
+  close("};");
+  out_.line("static_assert(sizeof(cxxi_table_{}) == {});", kernel_.name, plan::BatchLayout(kernel_).bytes());
+  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
+  out_.line("    const __grid_constant__ cxxi_table_{} cxxi_table{}", kernel_.name,
+            has_checks(kernel_) ? ", int* cxxi_record) {" : ") {");
+  out_.indent();
+  emit_batch_arguments();
+}
+
+void CudaKernelEmitter::emit_batch_arguments() {
+  int step = 1;
+  while (step * 2 < kernel_.batch) step *= 2;
+  out_.line("int cxxi_entry = 0;  // the last one whose first block is not past this one");
+  for (; step > 0; step /= 2)
+    out_.line("if (cxxi_entry + {0} < {1} && cxxi_table.first[cxxi_entry + {0}] <= blockIdx.x) cxxi_entry += {0};",
+              step, kernel_.batch);
+  block_ = "cxxi_block";
+  out_.line("const unsigned int {} = blockIdx.x - cxxi_table.first[cxxi_entry];", block_);
+  for (size_t i = 0; i < kernel_.params.size(); ++i) {
+    const plan::Param& param = kernel_.params[i];
+    if (param.by_value) {
+      out_.line("const {0} h{1} = cxxi_table.p{1}[cxxi_entry].value;", cuda_type(param.dtype), i);
+      out_.line("const {0}* const p{1} = &h{1};", cuda_type(param.dtype), i);
+      continue;
+    }
+    out_.line("{0}{1}* const __restrict__ p{2} = cxxi_table.p{2}[cxxi_entry];", param.written ? "" : "const ",
+              cuda_type(param.dtype), i);
+  }
+  for (size_t j = 0; j < kernel_.symbols.size(); ++j) {
+    const std::string name = expression(sym::Expr::symbol(kernel_.symbols[j]), false);
+    out_.line("const long long a{} = cxxi_table.s{}[cxxi_entry];", name.substr(1), j);
+    out_.line("const cxxi_index {} = cxxi_index(a{});", name, name.substr(1));
   }
 }
 
@@ -150,7 +206,7 @@ void CudaKernelEmitter::emit_pointwise() {
   if (!even) out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
   const auto enter = [&] {
     const std::string block =
-        unroll > 1 ? fmt::format("(cxxi_uint(blockIdx.x) * {} + u)", unroll) : "cxxi_uint(blockIdx.x)";
+        unroll > 1 ? fmt::format("(cxxi_uint({}) * {} + u)", block_, unroll) : fmt::format("cxxi_uint({})", block_);
     out_.line("const cxxi_uint cxxi_number = {} * {} + threadIdx.x;", block, mapping.block_threads);
     open(even ? "{" : "if (cxxi_number < cxxi_groups) {");
     decode("cxxi_number", mapping.space, width_);
@@ -207,8 +263,8 @@ void CudaKernelEmitter::emit_tiles() {
     return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.facts), false);
   };
   out_.line("const int cxxi_x = threadIdx.x % {0}, cxxi_y = threadIdx.x / {0};", tile);
-  out_.line("const cxxi_uint cxxi_strip = blockIdx.x / cxxi_uint({});", tiles(across));
-  out_.line("const cxxi_index cxxi_across = cxxi_index(blockIdx.x % cxxi_uint({})) * {};", tiles(across), tile);
+  out_.line("const cxxi_uint cxxi_strip = {} / cxxi_uint({});", block_, tiles(across));
+  out_.line("const cxxi_index cxxi_across = cxxi_index({} % cxxi_uint({})) * {};", block_, tiles(across), tile);
   out_.line("const cxxi_index cxxi_along = cxxi_index(cxxi_strip % cxxi_uint({})) * {};", tiles(along), tile);
   std::vector<VarId> outer;
   for (VarId v : mapping.space)

@@ -62,7 +62,8 @@ void CudaKernelEmitter::emit_row_start() {
   if (threads > 1) out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {};", threads);
   if (mapping.space.empty() && rows == 1) return;
   const std::string number =
-      rows > 1 ? fmt::format("cxxi_uint(blockIdx.x) * {} + threadIdx.x / {}", rows, threads) : "cxxi_uint(blockIdx.x)";
+      rows > 1 ? fmt::format("cxxi_uint({}) * {} + threadIdx.x / {}", block_, rows, threads)
+               : fmt::format("cxxi_uint({})", block_);
   if (!dead_rows_) {
     out_.line("const cxxi_uint cxxi_row = {};", number);
   } else {

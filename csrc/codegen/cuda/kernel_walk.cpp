@@ -16,7 +16,7 @@ void CudaKernelEmitter::emit_walk() {
   const int64_t steps = (length.constant() + rows - 1) / rows;
   dead_rows_ = length.constant() % rows != 0;
   out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {0}, cxxi_slot = threadIdx.x / {0};", threads);
-  out_.line("const cxxi_uint cxxi_part = cxxi_uint(blockIdx.x);");
+  out_.line("const cxxi_uint cxxi_part = cxxi_uint({});", block_);
   decode("cxxi_part", mapping.space, 1);
   declare_residents();
   declare_sums();

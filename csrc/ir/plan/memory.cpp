@@ -45,6 +45,9 @@ class Walk {
   void visit(const Launch& launch) {
     for (BufferId arg : launch.args) touch(arg);
   }
+  void visit(const Batch& batch) {
+    for (const Launch& launch : batch.launches) visit(launch);
+  }
   void visit(const CallExtern& call) {
     for (const auto& operand : call.operands)
       if (const auto* view = std::get_if<View>(&operand)) touch(view->buffer);

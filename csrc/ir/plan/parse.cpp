@@ -37,6 +37,7 @@ class KernelParser {
     kernel_.index_limit = parse_parenthesized_expr(cursor_);
     kernel_.always_index32 = cursor_.accept("always_index32");
     kernel_.order_changed = cursor_.accept("order_changed");
+    if (cursor_.accept("batch")) kernel_.batch = parse_int(cursor_, "the launches of a batch", 1, max_number);
     cursor_.expect("bytes_read");
     kernel_.bytes_read_hint = cursor_.integer("a number of bytes");
     cursor_.expect("bytes_written");
@@ -58,6 +59,7 @@ class KernelParser {
       param.read = cursor_.accept("read");
       param.written = cursor_.accept("written");
       param.aligned = cursor_.accept("aligned");
+      param.by_value = cursor_.accept("by_value");
       kernel_.params.push_back(param);
       loops::Buffer buffer;
       buffer.dtype = param.dtype;
@@ -264,7 +266,9 @@ class Parser {
       reuse.to = parse_buffer_name(cursor_);
       plan_.steps.emplace_back(reuse);
     } else if (cursor_.accept("launch")) {
-      parse_launch();
+      plan_.steps.emplace_back(parse_launch(parse_kernel_name()));
+    } else if (cursor_.accept("batch")) {
+      parse_batch();
     } else {
       auto call = parse_extern<View, CallExtern>(
           cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
@@ -274,13 +278,28 @@ class Parser {
     }
   }
 
-  void parse_launch() {
-    Launch launch;
+  KernelId parse_kernel_name() {
     TextCursor start = cursor_;
     std::string name = cursor_.sigil_name('@', "a kernel");
     auto found = kernels_.find(name);
     if (found == kernels_.end()) start.fail(fmt::format("a kernel (there is no @{})", name));
-    launch.kernel = found->second;
+    return found->second;
+  }
+
+  void parse_batch() {
+    Batch batch;
+    const KernelId kernel = parse_kernel_name();
+    cursor_.expect("{");
+    while (!cursor_.accept("}")) {
+      if (batch.launches.size() >= max_text_items) cursor_.fail("fewer launches");
+      batch.launches.push_back(parse_launch(kernel));
+    }
+    plan_.steps.emplace_back(std::move(batch));
+  }
+
+  Launch parse_launch(KernelId kernel) {
+    Launch launch;
+    launch.kernel = kernel;
     cursor_.expect("(");
     if (!cursor_.accept(")")) {
       do launch.args.push_back(parse_buffer_name(cursor_));
@@ -296,7 +315,7 @@ class Parser {
     launch.grid_x = grid[0];
     launch.grid_y = grid[1];
     launch.origin = origins_.parse(cursor_);
-    plan_.steps.emplace_back(std::move(launch));
+    return launch;
   }
 
   TextCursor cursor_;

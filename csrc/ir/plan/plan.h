@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -147,6 +148,7 @@ struct Param {
   bool read = false;
   bool written = false;
   bool aligned = false;  // the vectorised variant needs a 16-byte aligned address here
+  bool by_value = false;  // CUDA: a scalar that lies in the host's memory when the kernel is launched; read only
 };
 
 struct Kernel {
@@ -170,6 +172,9 @@ struct Kernel {
   sym::Expr index_limit;
   bool always_index32 = false;  // the facts prove it
   bool order_changed = false;   // holds a reduction whose order differs from eager's: not bit-equal
+  // Launches that one call of a CUDA kernel runs at most; their arguments come as a table (batch.h). 1: it takes no
+  // batches, and its arguments are parameters.
+  int batch = 1;
   int64_t bytes_read_hint = 0, bytes_written_hint = 0;
 };
 
@@ -219,6 +224,11 @@ struct Launch {
   sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see MappingKind; 0: nothing to do
   OriginId origin;
 };
+// Launches of one kernel with Kernel::batch > 1 that do not depend on one another: they run at once, as one launch (or
+// as few, where they are more than the kernel takes).
+struct Batch {
+  std::vector<Launch> launches;
+};
 struct View {
   BufferId buffer;
   DType dtype = DType::F32;
@@ -238,7 +248,14 @@ struct CallExtern {
   bool planned_out = false;
   OriginId origin;
 };
-using Step = std::variant<Allocate, Free, Reuse, Launch, CallExtern>;
+using Step = std::variant<Allocate, Free, Reuse, Launch, Batch, CallExtern>;
+
+// The launches of a step: one, those of a batch, or none.
+inline std::span<const Launch> launches_of(const Step& step) {
+  if (const auto* launch = std::get_if<Launch>(&step)) return {launch, 1};
+  if (const auto* batch = std::get_if<Batch>(&step)) return batch->launches;
+  return {};
+}
 
 struct Input {
   enum class Kind : uint8_t { Tensor, Symbol, Opaque };

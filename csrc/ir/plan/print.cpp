@@ -19,14 +19,16 @@ class KernelPrinter {
   void print() {
     std::vector<std::string> params;
     for (const Param& param : kernel_.params)
-      params.push_back(fmt::format("{}{}{}{}", to_string(param.dtype), param.read ? " read" : "",
-                                   param.written ? " written" : "", param.aligned ? " aligned" : ""));
+      params.push_back(fmt::format("{}{}{}{}{}", to_string(param.dtype), param.read ? " read" : "",
+                                   param.written ? " written" : "", param.aligned ? " aligned" : "",
+                                   param.by_value ? " by_value" : ""));
     writer_.line("kernel{} on {} ({}) symbols [{}]{} {{", origins_ ? " @" + kernel_.name : "",
                  to_string(kernel_.device), fmt::join(params, ", "), fmt::join(kernel_.symbols, ", "),
                  print_where(kernel_.facts));
     writer_.indent();
-    writer_.line("index_limit ({}){}{} bytes_read {} bytes_written {}", sym::to_string(kernel_.index_limit),
+    writer_.line("index_limit ({}){}{}{} bytes_read {} bytes_written {}", sym::to_string(kernel_.index_limit),
                  kernel_.always_index32 ? " always_index32" : "", kernel_.order_changed ? " order_changed" : "",
+                 kernel_.batch != 1 ? fmt::format(" batch {}", kernel_.batch) : "",
                  kernel_.bytes_read_hint, kernel_.bytes_written_hint);
     print_body();
     print_mapping();
@@ -111,8 +113,7 @@ class Printer {
     for (const Buffer& buffer : plan_.buffers)
       if (buffer.kind != Buffer::Kind::Input) writer_.line("buffer {}", buffer_text(buffer));
     for (const Kernel& kernel : plan_.kernels) KernelPrinter(writer_, kernel, &plan_.origins).print();
-    for (const Step& step : plan_.steps)
-      writer_.raw_line(std::visit([this](const auto& kind) { return step_text(kind); }, step));
+    for (const Step& step : plan_.steps) std::visit([this](const auto& kind) { print_step(kind); }, step);
     writer_.raw_line(print_return(plan_.outputs, [this](BufferId id) { return name(id); }));
     writer_.dedent();
     writer_.line("}}");
@@ -142,13 +143,26 @@ class Printer {
   std::string step_text(const Allocate& allocate) const { return "allocate " + name(allocate.buffer); }
   std::string step_text(const Free& free) const { return "free " + name(free.buffer); }
   std::string step_text(const Reuse& reuse) const { return fmt::format("reuse {} as {}", name(reuse.from), name(reuse.to)); }
-  std::string step_text(const Launch& launch) const {
+  std::string kernel_name(KernelId id) const { return plan_.kernels.contains(id) ? plan_.kernels[id].name : "?"; }
+  std::string arguments_text(const Launch& launch) const {
     std::vector<std::string> args;
     for (BufferId arg : launch.args) args.push_back(name(arg));
-    std::string kernel = plan_.kernels.contains(launch.kernel) ? plan_.kernels[launch.kernel].name : "?";
-    return fmt::format("launch @{}({}) symbols {} grid {}{}", kernel, fmt::join(args, ", "),
-                       print_expr_list(launch.symbol_args), print_expr_list({launch.grid_x, launch.grid_y}),
-                       print_origin(plan_.origins, launch.origin));
+    return fmt::format("({}) symbols {} grid {}{}", fmt::join(args, ", "), print_expr_list(launch.symbol_args),
+                       print_expr_list({launch.grid_x, launch.grid_y}), print_origin(plan_.origins, launch.origin));
+  }
+  std::string step_text(const Launch& launch) const {
+    return fmt::format("launch @{}{}", kernel_name(launch.kernel), arguments_text(launch));
+  }
+  template <class Kind>
+  void print_step(const Kind& step) {
+    writer_.raw_line(step_text(step));
+  }
+  void print_step(const Batch& batch) {
+    writer_.line("batch @{} {{", batch.launches.empty() ? "?" : kernel_name(batch.launches[0].kernel));
+    writer_.indent();
+    for (const Launch& launch : batch.launches) writer_.raw_line(arguments_text(launch));
+    writer_.dedent();
+    writer_.line("}}");
   }
   std::string step_text(const CallExtern& call) const {
     return print_extern<View>(

@@ -15,6 +15,7 @@
 //  mappings
 //      have resident values.
 //  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
+//      Parameters by value are CUDA kernels', and these load nothing but their first element.
 //  P8  Ids of buffers, kernels and inputs are in range; what is given up is a tensor input.
 //  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
 //  written
@@ -30,13 +31,17 @@
 //  P14 A CPU kernel in which points of a store may meet is sequential.
 //  P15 What is reused and what takes its memory over are of one dtype, device and count of bytes and of kinds that go
 //      together; inputs must have been given up.
+//  P16 A batch has launches, all of one kernel and over blocks in one direction; the kernel takes batches and its table
+//      fits; what one of the launches writes, no other uses. A kernel that takes batches is launched by them alone.
 #include "ir/plan/verify.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 #include <unordered_set>
 
+#include "ir/plan/batch.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify_kernel.h"
 #include "ir/text_parts.h"
@@ -60,7 +65,8 @@ class Verifier {
     check_symbols();
     for (const Step& step : plan_.steps) {
       if (const auto* reuse = std::get_if<Reuse>(&step)) check_reuse(*reuse);
-      if (const auto* launch = std::get_if<Launch>(&step)) check_launch(*launch);
+      for (const Launch& launch : launches_of(step)) check_launch(launch, std::holds_alternative<Batch>(step));
+      if (const auto* batch = std::get_if<Batch>(&step)) check_batch(*batch);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
     }
     check_lifetimes();
@@ -126,9 +132,9 @@ class Verifier {
         check_buffer(reuse->from, "reuse");
         check_buffer(reuse->to, "reuse");
       }
-      if (const auto* launch = std::get_if<Launch>(&step)) {
-        if (!plan_.kernels.contains(launch->kernel)) report("P8", "a launch", "names no kernel");
-        for (BufferId id : launch->args) check_buffer(id, "a launch");
+      for (const Launch& launch : launches_of(step)) {
+        if (!plan_.kernels.contains(launch.kernel)) report("P8", "a launch", "names no kernel");
+        for (BufferId id : launch.args) check_buffer(id, "a launch");
       }
       if (const auto* call = std::get_if<CallExtern>(&step)) {
         for (const auto& operand : call->operands)
@@ -177,9 +183,11 @@ class Verifier {
     }
   }
 
-  void check_launch(const Launch& launch) {
+  void check_launch(const Launch& launch, bool in_batch) {
     const Kernel& kernel = plan_.kernels[launch.kernel];
     std::string place = "launch of @" + kernel.name;
+    if (in_batch != (kernel.batch > 1))
+      report("P16", place, "is {} batch, the kernel takes {}", in_batch ? "in a" : "in no", kernel.batch);
     check_exprs(launch.symbol_args, place);
     check_exprs({launch.grid_x, launch.grid_y}, place);
     if (launch.symbol_args.size() != kernel.symbols.size())
@@ -190,10 +198,11 @@ class Verifier {
     }
     for (size_t i = 0; i < launch.args.size(); ++i) {
       const Buffer& buffer = plan_.buffers[launch.args[i]];
-      if (buffer.dtype != kernel.params[i].dtype || buffer.device != kernel.device)
+      const Device device = kernel.params[i].by_value ? Device() : kernel.device;
+      if (buffer.dtype != kernel.params[i].dtype || buffer.device != device)
         report("P9", place, "gives {} ({} on {}) for parameter {}, which is {} on {}", where(launch.args[i]),
                to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype),
-               to_string(kernel.device));
+               to_string(device));
       for (size_t j = 0; j < i; ++j)
         if (launch.args[i] == launch.args[j] && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
@@ -222,6 +231,32 @@ class Verifier {
         break;
     }
     if (!sound) report("P15", place, "is between kinds or places that do not go together");
+  }
+
+  void check_batch(const Batch& batch) {
+    if (batch.launches.empty()) {
+      report("P16", "a batch", "has no launches");
+      return;
+    }
+    const Kernel& kernel = plan_.kernels[batch.launches[0].kernel];
+    const std::string place = "batch of @" + kernel.name;
+    if (kernel.mapping.kind == MappingKind::Matmul) report("P16", place, "is of a template, which takes no table");
+    if (static_cast<size_t>(kernel.batch) > batch_capacity(kernel))
+      report("P16", place, "has a table for {} launches, {} fit", kernel.batch, batch_capacity(kernel));
+    std::map<BufferId, std::pair<size_t, bool>> users;  // the first launch that uses it; whether one writes it
+    for (size_t i = 0; i < batch.launches.size(); ++i) {
+      const Launch& launch = batch.launches[i];
+      if (launch.kernel != batch.launches[0].kernel) report("P16", place, "launches another kernel, too");
+      if (!launch.grid_y.is_constant(1))
+        report("P16", place, "has a launch over {} rows of blocks", to_string(launch.grid_y));
+      for (size_t a = 0; a < std::min(launch.args.size(), kernel.params.size()); ++a) {
+        const bool writes = kernel.params[a].written;
+        auto [found, fresh] = users.try_emplace(launch.args[a], i, writes);
+        if (!fresh && found->second.first != i && (writes || found->second.second))
+          report("P16", place, "has launches that share {}, which one writes", where(launch.args[a]));
+        found->second.second |= writes;
+      }
+    }
   }
 
   void check_extern(const CallExtern& call) {
@@ -313,6 +348,9 @@ class Verifier {
     std::string place = "launch of @" + kernel.name;
     for (size_t i = 0; i < std::min(launch.args.size(), kernel.params.size()); ++i)
       use(launch.args[i], step, kernel.params[i].read, kernel.params[i].written, place);
+  }
+  void visit(const Batch& batch, size_t step) {
+    for (const Launch& launch : batch.launches) visit(launch, step);
   }
   void visit(const CallExtern& call, size_t step) {
     std::string place = "extern " + call.callee;

@@ -45,6 +45,7 @@ class KernelVerifier {
 
   void check_signature() {
     if (!is_c_identifier(kernel_.name)) report("P1", "the name is no C identifier");
+    if (kernel_.batch < 1) report("P4", "a batch of {} launches", kernel_.batch);
     if (region_.device != kernel_.device)
       report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
     std::unordered_set<std::string> names;
@@ -94,6 +95,8 @@ class KernelVerifier {
       if (access.store ? !param.written : !param.read)
         report("P7", "%{} {} parameter {}, which is not declared so", access.stmt.index(),
                access.store ? "stores" : "loads", access.buffer.index());
+      if (param.by_value && (access.store || !kernel_.offsets[access.stmt].is_constant(0)))
+        report("P7", "%{} is no load of the value that parameter {} is", access.stmt.index(), access.buffer.index());
       const auto* store = region_.body[access.stmt].as<loops::Store>();
       if (!store || !store->update) continue;
       if (!param.read)
@@ -102,6 +105,9 @@ class KernelVerifier {
       if (store->each && kernel_.device.type == DeviceType::Cpu && !kernel_.mapping.sequential)
         report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
+    for (const Param& param : kernel_.params)
+      if (param.by_value && (param.written || param.aligned || kernel_.device.type != DeviceType::Cuda))
+        report("P7", "has a parameter by value that is an address");
   }
 
   void check_mapping() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "runtime/cuda/batch_table.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -57,10 +58,11 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
 // Everything that a launch needs, without a look at the plan.
 class CudaKernelProvider::Kernel : public LoadedKernel {
  public:
-  Kernel(const CudaKernelProvider& provider, std::string name, CudaFunction function, const CudaUnitSource& source,
-         void* record)
+  Kernel(const CudaKernelProvider& provider, const plan::Kernel& kernel, CudaFunction function,
+         const CudaUnitSource& source, void* record)
       : provider_(provider),
-        name_(std::move(name)),
+        name_(kernel.name),
+        batch_(kernel),
         function_(function),
         block_x_(source.block_x),
         block_y_(source.block_y),
@@ -80,12 +82,26 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
     }
   }
 
+  void launch_batch(Host&, std::span<const BatchItem> items, void* stream) const override {
+    provider_.raise_failed_checks();
+    alignas(8) std::array<std::byte, plan::max_batch_bytes + 8> table;
+    CXXI_CHECK(batch_.bytes() <= table.size(), "kernel {} takes a table of {} bytes", name_, batch_.bytes());
+    std::array<void*, 2> arguments{table.data(), const_cast<void**>(&record_)};
+    while (!items.empty()) {
+      const FilledTable filled = fill_batch_table(batch_, items, table.data());
+      provider_.context_.launch(function_, filled.blocks, 1, block_x_, block_y_, shared_, stream, arguments.data(),
+                                name_);
+      items = items.subspan(filled.taken);
+    }
+  }
+
  private:
   void launch_with(void** arguments, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
                    int64_t grid_y, void* stream) const {
     // The driver reads through these addresses before the call returns.
     void** next = arguments;
-    for (void* const& buffer : buffers) *next++ = const_cast<void**>(&buffer);
+    for (size_t i = 0; i < buffers.size(); ++i)
+      *next++ = batch_.value_bytes[i] > 0 ? buffers[i] : const_cast<void**>(&buffers[i]);
     for (const int64_t& symbol : symbols) *next++ = const_cast<int64_t*>(&symbol);
     if (record_) *next = const_cast<void**>(&record_);
     provider_.context_.launch(function_, grid_x, grid_y, block_x_, block_y_, shared_, stream, arguments, name_);
@@ -93,6 +109,7 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
 
   const CudaKernelProvider& provider_;
   std::string name_;
+  plan::BatchLayout batch_;
   CudaFunction function_;
   int block_x_, block_y_;
   int64_t shared_;
@@ -128,7 +145,8 @@ void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild) {
 }
 
 std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit) {
-  const std::string& name = plan_kernels_[unit.id].name;
+  const plan::Kernel& kernel = plan_kernels_[unit.id];
+  const std::string& name = kernel.name;
   CudaFunction function = nullptr;
   try {
     function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
@@ -140,7 +158,7 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
   }
   ++(unit.from_cache ? from_cache_ : compiled_);
   void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
-  return std::make_unique<Kernel>(*this, name, function, unit.source, record);
+  return std::make_unique<Kernel>(*this, kernel, function, unit.source, record);
 }
 
 void CudaKernelProvider::prepare(const plan::Plan& plan) {

@@ -90,7 +90,8 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
       const loops::Buffer& buffer = program.buffers[id];
       CXXI_CHECK(coords.size() == buffer.strides.size(), "region {} accesses {} of rank {} with {} coordinates",
                  region.name, buffer.name, buffer.strides.size(), coords.size());
-      CXXI_CHECK(buffer.device == region.device, "region {} on {} accesses {} on {}", region.name,
+      const bool by_value = buffer.sizes.empty() && buffer.device.type == DeviceType::Cpu && stmt.as<loops::Load>();
+      CXXI_CHECK(buffer.device == region.device || by_value, "region {} on {} accesses {} on {}", region.name,
                  to_string(region.device), buffer.name, to_string(buffer.device));
       Expr offset = 0;
       for (size_t d = 0; d < coords.size(); ++d)

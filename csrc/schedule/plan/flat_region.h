@@ -19,6 +19,7 @@ struct FlatRegion {
   loops::VarId walk;  // with it, a row is a point of space and walk
   sym::Facts program_facts;
   sym::Facts facts;  // program_facts and the variables' ranges
+  bool matmul = false;  // arranged for tensor cores (matmul.h)
 
   loops::VarSet row_set() const;
   bool is_across(loops::StmtId id) const;     // a reduction over the walk

@@ -32,7 +32,8 @@ void bind_parameters(Kernel& kernel, const loops::Program& program, std::vector<
     auto [found, is_new] = position.try_emplace(id, loops::BufferId(args.size()));
     if (is_new) {
       args.push_back(id);
-      kernel.params.push_back({program.buffers[id].dtype, false, false, false});
+      kernel.params.push_back({program.buffers[id].dtype});
+      kernel.params.back().by_value = program.buffers[id].device != kernel.device;
     }
     id = found->second;
     plan::Param& param = kernel.params[id.index()];
@@ -146,7 +147,7 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
   return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), facts);
 }
 
-MappedKernel build_kernel(const loops::Program& program, const loops::Region& region, const Target& target) {
+FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target) {
   if (region.device.type != target.device)
     throw_unsupported("region {} runs on {}, the target is {}", region.name, to_string(region.device), target.name);
   FlatRegion flat = flatten(program, region);
@@ -155,6 +156,12 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   const bool matmul = arrange_matmul(flat, target);
   if (!matmul) flatten_stores(flat, target);
   name_variables(flat);
+  flat.matmul = matmul;
+  return flat;
+}
+
+MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target) {
+  const bool matmul = flat.matmul;
   MappedRegion mapped = matmul ? map_matmul(flat, target) : map_region(flat, target);
   const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.resident;
   if (sweeps_memory && is_throughput_device(target)) {
@@ -166,7 +173,7 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
 
   MappedKernel built;
   Kernel& kernel = built.kernel;
-  kernel.device = region.device;
+  kernel.device = flat.region.device;
   kernel.region = flat.region;
   kernel.homes = mapped.schedule.homes;
   kernel.segments = mapped.schedule.segments;
@@ -191,6 +198,49 @@ MappedKernel build_kernel(const loops::Program& program, const loops::Region& re
   built.grid_x = grid_size(flat, kernel.mapping, target);
   built.origin = main_origin(kernel.region);
   built.hint = kernel_hint(kernel.region, program.origins);
+  return built;
+}
+
+std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
+                                               const Target& target) {
+  constexpr std::string_view elements = "elements";
+  constexpr int64_t whole_vectors = 8;  // of the narrowest type; numbers that are no multiples have kernels of their own
+  if (flat.region.vars.size() != 1 || flat.space.size() != 1) return std::nullopt;
+  const VarId v = flat.space.front();
+  const Expr count = flat.extent(v), walk = flat.region.symbol(v);
+  if (!count.is_constant() || count.constant() < 1 || count.constant() >= index32_limit) return std::nullopt;
+  for (Stmt stmt : flat.region.body) {
+    bool named = false;
+    rewrite_expressions(stmt, [&](Expr e) {
+      for (Expr symbol : e.free_symbols()) named = named || symbol.name() == elements;
+      return e;
+    });
+    if (named) return std::nullopt;
+    if (!stmt.as<loops::Load>() && !stmt.as<loops::Store>()) continue;
+    const Expr offset = offset_of(stmt);
+    if (offset != walk && !(offset.is_constant() && offset.constant() < index32_limit)) return std::nullopt;
+  }
+  FlatRegion sized = flat;
+  sized.program_facts.set_range(elements, {1, index32_limit - 1});
+  if (is_throughput_device(target) && count.constant() % whole_vectors == 0)
+    sized.program_facts.set_divisor(elements, whole_vectors);
+  IdVector<VarId, loops::Var> vars = flat.region.vars;
+  vars[v].extent = Expr::symbol(elements);
+  replace_variables(sized, std::move(vars), flat.space, flat.row, VarId(), {});
+
+  MappedKernel built = build_kernel(program, sized, target);
+  Kernel& kernel = built.kernel;
+  kernel.index_limit = Expr::symbol(elements);
+  for (const Stmt& stmt : kernel.region.body)
+    if ((stmt.as<loops::Load>() || stmt.as<loops::Store>()) && offset_of(stmt).is_constant())
+      kernel.index_limit = max(kernel.index_limit, offset_of(stmt) + 1);
+  kernel.index_limit = simplify(kernel.index_limit, sized.facts);
+  kernel.always_index32 = true;
+  const sym::Substitution actual{{std::string(elements), count}};
+  for (Expr& value : built.symbol_args) value = sym::substitute(value, actual);
+  built.grid_x = simplify(sym::substitute(built.grid_x, actual), flat.facts);
+  kernel.bytes_read_hint = kernel.bytes_written_hint = 0;
+  estimate_traffic(kernel, flat, program, built.args);
   return built;
 }
 

@@ -1,11 +1,13 @@
 // A region as a kernel of the plan, with the launch that runs it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
+#include "schedule/plan/flat_region.h"
 
 namespace cxxinductor::schedule {
 
@@ -18,8 +20,16 @@ struct MappedKernel {
   std::string hint;  // C identifier made from what the kernel computes: "layer_norm_gelu"
 };
 
-// Unsupported if the region is not on the target's kind of device.
-MappedKernel build_kernel(const loops::Program& program, const loops::Region& region, const Target& target);
+// A region in the form that kernels are made of. Unsupported if it is not on the target's kind of device.
+FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target);
+
+MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target);
+
+// A kernel for all regions that differ from this one in how many elements they walk over: the number is a symbol of the
+// kernel, and the launch gives it. None unless the region runs over one variable of constant extent and each of its
+// accesses either goes along with it or stays.
+std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
+                                               const Target& target);
 
 // Elements from a tensor's first to one past its last, as stored; exact for dense tensors, an upper bound otherwise.
 sym::Expr storage_extent(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides,

@@ -10,11 +10,11 @@ using loops::BufferId;
 
 class Analysis {
  public:
-  explicit Analysis(const loops::Program& program) : lifetimes_(program.buffers.size()) {
+  Analysis(const loops::Program& program, const std::vector<int>& times) : lifetimes_(program.buffers.size()) {
     for (const loops::ProgramInput& input : program.inputs)
       if (input.kind == loops::ProgramInput::Kind::Tensor) lifetimes_[input.buffer].used = true;
     for (size_t t = 0; t < program.steps.size(); ++t) {
-      step_ = static_cast<int>(t);
+      time_ = times[t];
       std::visit([&](const auto& step) { visit(step); }, program.steps[t]);
     }
     for (const loops::ProgramOutput& output : program.outputs) hand_out(output);
@@ -27,8 +27,8 @@ class Analysis {
   void touch(BufferId id) {
     Lifetime& lifetime = lifetimes_[id];
     lifetime.used = true;
-    if (lifetime.first < 0) lifetime.first = step_;
-    lifetime.last = step_;
+    if (lifetime.first < 0 || time_ < lifetime.first) lifetime.first = time_;
+    lifetime.last = std::max(lifetime.last, time_);
   }
 
   void visit(const loops::Region& region) {
@@ -69,11 +69,13 @@ class Analysis {
 
   IdVector<BufferId, Lifetime> lifetimes_;
   std::vector<std::pair<BufferId, BufferId>> aliases_;  // alias, base; in program order
-  int step_ = 0;
+  int time_ = 0;
 };
 
 }  // namespace
 
-IdVector<BufferId, Lifetime> infer_lifetimes(const loops::Program& program) { return Analysis(program).take(); }
+IdVector<BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times) {
+  return Analysis(program, times).take();
+}
 
 }  // namespace cxxinductor::schedule

@@ -8,8 +8,8 @@
 namespace cxxinductor::schedule {
 
 struct Lifetime {
-  int first = -1;               // step of the first access; -1: never accessed by a step
-  int last = -1;                // step of the last access, through whatever aliases the buffer too
+  int first = -1;               // time of the first access; -1: never accessed by a step
+  int last = -1;                // time of the last access, through whatever aliases the buffer too
   bool used = false;            // accessed, an input or an output
   bool is_output = false;       // handed out, itself or as a view
   bool aliased_output = false;  // something that may share its memory is handed out
@@ -18,6 +18,7 @@ struct Lifetime {
   bool extern_owned = false;    // made by an extern call that allocates
 };
 
-IdVector<loops::BufferId, Lifetime> infer_lifetimes(const loops::Program& program);
+// times: when each step of the program runs. Steps with the same time run at once.
+IdVector<loops::BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times);
 
 }  // namespace cxxinductor::schedule

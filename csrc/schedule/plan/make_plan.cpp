@@ -2,11 +2,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "ir/live_ranges.h"
+#include "ir/plan/batch.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
+#include "schedule/plan/batches.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/lifetimes.h"
@@ -37,7 +40,7 @@ Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime, Devi
 class PlanBuilder {
  public:
   PlanBuilder(const loops::Program& program, const Target& target, std::optional<int64_t> eager_peak)
-      : program_(program), target_(target), lifetimes_(infer_lifetimes(program)), ids_(program.buffers.size()) {
+      : program_(program), target_(target), ids_(program.buffers.size()) {
     plan_.name = program.name;
     plan_.target = target.name;
     plan_.facts = program.facts;
@@ -46,19 +49,12 @@ class PlanBuilder {
   }
 
   Plan build() {
+    map_steps();
     declare_buffers();
-    for (const loops::Step& step : program_.steps) {
-      const auto* region = std::get_if<loops::Region>(&step);
-      mapped_.push_back(region ? std::optional(build_kernel(program_, *region, target_)) : std::nullopt);
-    }
     takeovers_ = share_memory(program_, lifetimes_, mapped_);
     gather_blocks();
     place();
-    for (size_t t = 0; t < program_.steps.size(); ++t) add_steps(t);
-    // An output that no step writes has no elements.
-    each_buffer(Buffer::Kind::Own, [&](loops::BufferId id, const Lifetime& life) {
-      if (life.first < 0) plan_.steps.push_back(plan::Allocate{ids_[id]});
-    });
+    add_steps();
     add_interface();
     plan_.symbols = find_symbol_sources(plan_);
     return std::move(plan_);
@@ -77,6 +73,44 @@ class PlanBuilder {
       const loops::BufferId id(b);
       if (ids_[id].valid() && plan_.buffers[ids_[id]].kind == kind) f(id, lifetimes_[id]);
     }
+  }
+
+  // Kernels first: which steps are batches decides how long buffers live. A batch takes no memory over: what one of its
+  // launches overwrites, another may read.
+  void map_steps() {
+    const size_t count = program_.steps.size();
+    std::vector<StepKernel> kernels(count);
+    std::vector<std::string> keys(count);
+    const std::vector<bool> candidates = may_be_together(program_);
+    for (size_t s = 0; s < count; ++s) {
+      const auto* region = std::get_if<loops::Region>(&program_.steps[s]);
+      if (!region) continue;
+      StepKernel& step = kernels[s];
+      step.flat = prepare_region(program_, *region, target_);
+      if (candidates[s]) step.sized = build_sized_kernel(program_, step.flat, target_);
+      if (!step.sized) step.exact = build_kernel(program_, step.flat, target_);
+      if (candidates[s]) keys[s] = batch_key(step.for_batches().kernel);
+    }
+    groups_ = group_steps(program_, keys);
+    lifetimes_ = infer_lifetimes(program_, times_of(program_, groups_));
+    mapped_.resize(groups_.size());
+    batches_.resize(groups_.size());
+    for (size_t t = 0; t < groups_.size(); ++t) {
+      StepKernel& first = kernels[groups_[t].front()];
+      if (groups_[t].size() > 1) {
+        for (size_t s : groups_[t]) batches_[t].push_back(std::move(kernels[s].for_batches()));
+      } else if (std::holds_alternative<loops::Region>(program_.steps[groups_[t].front()])) {
+        mapped_[t] = first.exact ? std::move(*first.exact) : build_kernel(program_, std::move(first.flat), target_);
+      }
+    }
+  }
+
+  // Kernels with the same key run as one batch; empty: never in a batch.
+  static std::string batch_key(plan::Kernel kernel) {
+    if (kernel.mapping.kind == plan::MappingKind::Matmul || plan::batch_capacity(kernel) < 2) return "";
+    kernel.name = kernel.region.name = "k";
+    kernel.bytes_read_hint = kernel.bytes_written_hint = 0;
+    return plan::print(kernel);
   }
 
   // The device of the first temporary of the target's kind; what lives elsewhere is allocated by itself.
@@ -112,7 +146,7 @@ class PlanBuilder {
       taken_.insert(takeover.from);
       takes_.insert(takeover.to);
     }
-    const int end = static_cast<int>(program_.steps.size());
+    const int end = static_cast<int>(groups_.size());
     for (size_t b = 0; b < ids_.size(); ++b) {
       loops::BufferId id(b);
       if (!ids_[id].valid() || takes_.contains(id)) continue;
@@ -202,33 +236,69 @@ class PlanBuilder {
     plan_.arena_bytes = layout.bytes;
   }
 
-  // A step of the program between what it needs and what it leaves behind.
-  void add_steps(size_t t) {
-    const int step = static_cast<int>(t);
+  // Each group of steps between what it needs and what it leaves behind.
+  void add_steps() {
+    std::vector<std::vector<plan::BufferId>> allocated(groups_.size()), freed(groups_.size());
+    std::vector<plan::BufferId> never_written;  // outputs without elements
     each_buffer(Buffer::Kind::Own, [&](loops::BufferId id, const Lifetime& life) {
-      if (life.first == step && !takes_.contains(id)) plan_.steps.push_back(plan::Allocate{ids_[id]});
+      if (takes_.contains(id)) return;
+      (life.first < 0 ? never_written : allocated[static_cast<size_t>(life.first)]).push_back(ids_[id]);
     });
-    for (const Takeover& takeover : takeovers_)
-      if (takeover.step == t) plan_.steps.push_back(plan::Reuse{ids_[takeover.from], ids_[takeover.to]});
-    if (mapped_[t])
-      add_launch(std::move(*mapped_[t]));
-    else
-      add_step(std::get<loops::ExternCall>(program_.steps[t]));
     for (Buffer::Kind kind : {Buffer::Kind::Own, Buffer::Kind::ExternOwned})
       each_buffer(kind, [&](loops::BufferId id, const Lifetime& life) {
-        if (life.last == step && !life.is_output && !life.aliased_output && !taken_.contains(id))
-          plan_.steps.push_back(plan::Free{ids_[id]});
+        if (life.last >= 0 && !life.is_output && !life.aliased_output && !taken_.contains(id))
+          freed[static_cast<size_t>(life.last)].push_back(ids_[id]);
       });
+    std::vector<std::vector<plan::Reuse>> reused(groups_.size());
+    for (const Takeover& takeover : takeovers_)
+      reused[takeover.step].push_back({ids_[takeover.from], ids_[takeover.to]});
+    for (size_t t = 0; t < groups_.size(); ++t) {
+      for (plan::BufferId id : allocated[t]) plan_.steps.emplace_back(plan::Allocate{id});
+      for (const plan::Reuse& reuse : reused[t]) plan_.steps.emplace_back(reuse);
+      if (!batches_[t].empty())
+        add_batch(std::move(batches_[t]));
+      else if (mapped_[t])
+        add_launch(std::move(*mapped_[t]));
+      else
+        add_step(std::get<loops::ExternCall>(program_.steps[groups_[t].front()]));
+      for (plan::BufferId id : freed[t]) plan_.steps.emplace_back(plan::Free{id});
+    }
+    for (plan::BufferId id : never_written) plan_.steps.emplace_back(plan::Allocate{id});
   }
 
   void add_launch(MappedKernel mapped) {
+    plan::Launch launch = launch_of(mapped);
+    launch.kernel = intern_kernel(std::move(mapped));
+    plan_.steps.emplace_back(std::move(launch));
+  }
+
+  void add_batch(std::vector<MappedKernel> kernels) {
+    plan::Batch batch;
+    int64_t bytes_read = 0, bytes_written = 0;
+    for (const MappedKernel& mapped : kernels) {
+      bytes_read += mapped.kernel.bytes_read_hint;
+      bytes_written += mapped.kernel.bytes_written_hint;
+      batch.launches.push_back(launch_of(mapped));
+    }
+    MappedKernel mapped = std::move(kernels.front());
+    // Tables of equal length, as few as hold all launches.
+    const size_t capacity = plan::batch_capacity(mapped.kernel);
+    const size_t tables = (kernels.size() + capacity - 1) / capacity;
+    mapped.kernel.batch = static_cast<int>((kernels.size() + tables - 1) / tables);
+    mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
+    mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
+    const plan::KernelId kernel = intern_kernel(std::move(mapped));
+    for (plan::Launch& launch : batch.launches) launch.kernel = kernel;
+    plan_.steps.emplace_back(std::move(batch));
+  }
+
+  plan::Launch launch_of(const MappedKernel& mapped) const {
     plan::Launch launch;
     launch.symbol_args = mapped.symbol_args;
     launch.grid_x = mapped.grid_x;
     launch.origin = mapped.origin;
     for (loops::BufferId arg : mapped.args) launch.args.push_back(ids_[arg]);
-    launch.kernel = intern_kernel(std::move(mapped));
-    plan_.steps.push_back(std::move(launch));
+    return launch;
   }
 
   plan::KernelId intern_kernel(MappedKernel mapped) {
@@ -263,7 +333,7 @@ class PlanBuilder {
         call.operands.emplace_back(std::get<Expr>(operand));
     }
     for (loops::BufferId result : from.results) call.results.push_back(ids_[result]);
-    plan_.steps.push_back(std::move(call));
+    plan_.steps.emplace_back(std::move(call));
   }
 
   void add_interface() {
@@ -286,11 +356,21 @@ class PlanBuilder {
     }
   }
 
+  struct StepKernel {
+    FlatRegion flat;
+    std::optional<MappedKernel> exact;  // for the region's own extents
+    std::optional<MappedKernel> sized;  // for any number of elements, where the step is a candidate for a batch
+    MappedKernel& for_batches() { return sized ? *sized : *exact; }
+  };
+
   const loops::Program& program_;
   const Target& target_;
+  // Steps of the program in the order in which they run. Times are positions in it: several steps at once are a batch.
+  std::vector<std::vector<size_t>> groups_;
   IdVector<loops::BufferId, Lifetime> lifetimes_;
   IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
-  std::vector<std::optional<MappedKernel>> mapped_;  // by step, nothing for externs
+  std::vector<std::optional<MappedKernel>> mapped_;  // by time, nothing for externs and batches
+  std::vector<std::vector<MappedKernel>> batches_;   // by time, empty where there is none
   std::vector<Takeover> takeovers_;
   std::set<loops::BufferId> taken_, takes_;  // the memory of these goes to others; these get it from others
   std::vector<Block> blocks_;

@@ -33,11 +33,12 @@ class SymbolCollector {
       for (const Arg& item : *list) add(item);
   }
   void add(const plan::Step& step) {
-    if (const auto* launch = std::get_if<plan::Launch>(&step)) {
-      add(launch->symbol_args);
-      add(launch->grid_x);
-      add(launch->grid_y);
-    } else if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
+    for (const plan::Launch& launch : plan::launches_of(step)) {
+      add(launch.symbol_args);
+      add(launch.grid_x);
+      add(launch.grid_y);
+    }
+    if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
       for (const auto& operand : call->operands) std::visit([&](const auto& o) { add(o); }, operand);
       for (const Arg& arg : call->args) add(arg);
       for (const auto& [name, arg] : call->kwargs) add(arg);

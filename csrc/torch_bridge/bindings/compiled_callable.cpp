@@ -120,7 +120,10 @@ py::list refusals_of(const plan::Plan& plan) {
 py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   std::map<uint32_t, int64_t> launches;
   for (const plan::Step& step : plan.steps) {
-    if (const auto* launch = std::get_if<plan::Launch>(&step)) ++launches[launch->kernel.index()];
+    if (const auto run = plan::launches_of(step); !run.empty()) {
+      const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].batch);
+      launches[run[0].kernel.index()] += static_cast<int64_t>((run.size() + most - 1) / most);
+    }
   }
   py::list rows;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {

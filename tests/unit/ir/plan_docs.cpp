@@ -33,5 +33,5 @@ TEST_CASE("the examples of docs/ir.md round-trip", "[ir][docs]") {
   }
   CHECK(graphs == 2);
   CHECK(programs == 1);
-  CHECK(plans == 1);
+  CHECK(plans == 2);
 }

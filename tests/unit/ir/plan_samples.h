@@ -2,7 +2,7 @@
 #pragma once
 
 inline const char* const every_plan_kind =
-    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16), @g: f32[10, 100] bytes (4000) given_up) where 1 <= s0 <= 65536, 8 | s0 {
+    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16), @g: f32[10, 100] bytes (4000) given_up, @r: f32[] on cpu bytes (4)) where 1 <= s0 <= 65536, 8 | s0 {
   symbol s0 = input 1
   symbol s1 = input 0 dim 2
   arena (4096)
@@ -10,6 +10,7 @@ inline const char* const every_plan_kind =
   ; holds at most 140288 bytes, 140000 at least
   buffer @y: bf16[s0, 1000] bytes (2000*s0) own
   buffer @t: f32[1000] bytes (4000) arena at (96)
+  buffer @u: f32[10] bytes (40) arena at (0)
   buffer @e: f32[10, 100] strides [1, 10] bytes (4000) extern_owned
   buffer @h: f32[1000] bytes (4000) own
   kernel @softmax on cuda:0 (bf16 read aligned, bf16 written aligned, f32 written) symbols [s0] where 0 <= i, 0 <= j <= 999 {
@@ -42,6 +43,15 @@ inline const char* const every_plan_kind =
     mapping tiles space [i, j] row [] chunk 64 grain 2 tile_var i
     sweep [%0, %1, %2]
   }
+  kernel @fill on cuda:0 (f32 written, f32 read by_value) symbols [n] where 0 <= i, 1 <= n {
+    index_limit (n) always_index32 batch 3 bytes_read 0 bytes_written 40
+    region @f2 over i < n {
+      %0 = load @1[0] at (0) broadcast  ; ()
+      store @0[i] = %0 at (i) vector  ; (i)
+    }
+    mapping pointwise space [i] row [] vector_width 4 vector_tail
+    sweep [%0, %1]
+  }
   allocate @y
   launch @softmax(@x, @y, @t) symbols [s0] grid [-floordiv(-s0, 4), 1] from "model.py":12 "h" "aten._softmax"
   @e = extern "aten::f"($0, $1) with (view @t: f32[10] strides [1] offset (s1), expr(s0)) from "m.py":2 "" ""
@@ -51,6 +61,10 @@ inline const char* const every_plan_kind =
   reuse @g as @h
   launch @copy(@t, @h) symbols [] grid [40, 1]
   free @h
+  batch @fill {
+    (@t, @r) symbols [1000] grid [1, 1] from "model.py":12 "h" "aten._softmax"
+    (@u, @r) symbols [10] grid [1, 1]
+  }
   return @y, view @y: bf16[1000] strides [1] offset (1000), expr(s0 + 1), none
 }
 )";

@@ -14,7 +14,16 @@ namespace {
 Kernel& kernel(Plan& p, size_t k) { return p.kernels[KernelId(k)]; }
 loops::Stmt& stmt(Plan& p, size_t k, size_t s) { return kernel(p, k).region.body[StmtId(s)]; }
 Launch& launch(Plan& p, size_t step) { return std::get<Launch>(p.steps[step]); }
+Batch& batch(Plan& p, size_t step) { return std::get<Batch>(p.steps[step]); }
 CallExtern& call(Plan& p, size_t step) { return std::get<CallExtern>(p.steps[step]); }
+void insert_step(Plan& p, size_t at, const Step& step) {
+  std::vector<Step> steps;
+  for (size_t s = 0; s < p.steps.size(); ++s) {
+    if (s == at) steps.push_back(step);
+    steps.push_back(p.steps[s]);
+  }
+  p.steps = std::move(steps);
+}
 Buffer& buffer(Plan& p, std::string_view name) {
   for (Buffer& b : p.buffers)
     if (b.name == name) return b;
@@ -92,13 +101,13 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P9", [](Plan& p) { buffer(p, "x").device = {}; });
   breaks("P9", [](Plan& p) { launch(p, 1).args[0] = launch(p, 1).args[1]; });
   breaks("P10", [](Plan& p) { p.steps.erase(p.steps.begin()); });
-  breaks("P10", [](Plan& p) { p.steps.insert(p.steps.begin(), p.steps[0]); });
+  breaks("P10", [](Plan& p) { insert_step(p, 0, p.steps[0]); });
   breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "e")}); });
   breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "y")}); });  // an output
   breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "t")}); });
   breaks("P10", [](Plan& p) { p.steps.push_back(Allocate{id_of(p, "t")}); });
   breaks("P10", [](Plan& p) { std::swap(p.steps[2], p.steps[3]); });
-  breaks("P10", [](Plan& p) { p.steps.insert(p.steps.begin() + 3, p.steps[2]); });
+  breaks("P10", [](Plan& p) { insert_step(p, 3, p.steps[2]); });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = 97; });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = -1; });
   breaks("P11", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
@@ -113,8 +122,8 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
     p.steps.erase(p.steps.begin());
   });
   const size_t reuse = 6;
-  breaks("P10", [&](Plan& p) { p.steps.insert(p.steps.begin() + reuse, p.steps[reuse]); });
-  breaks("P10", [&](Plan& p) { p.steps.insert(p.steps.begin() + reuse, Step(Allocate{id_of(p, "h")})); });
+  breaks("P10", [&](Plan& p) { insert_step(p, reuse, p.steps[reuse]); });
+  breaks("P10", [&](Plan& p) { insert_step(p, reuse, Allocate{id_of(p, "h")}); });
   breaks("P10", [&](Plan& p) { std::get<Launch>(p.steps[reuse + 1]).args[0] = id_of(p, "g"); });
   breaks("P15", [](Plan& p) { p.inputs[4].given_up = false; });
   breaks("P15", [](Plan& p) { buffer(p, "h").dtype = DType::I32; });
@@ -135,6 +144,17 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P13", [](Plan& p) { call(p, 2).alias_of = {1}; });
   breaks("P13", [](Plan& p) { call(p, 4).mutated_operands = {3}; });
   breaks("P13", [](Plan& p) { call(p, 2).planned_out = true; });
+  breaks("P7", [](Plan& p) { kernel(p, 1).params[1].by_value = true; });
+  breaks("P7", [](Plan& p) { kernel(p, 1).params[0].by_value = true; });
+  breaks("P9", [](Plan& p) { kernel(p, 2).params[1].by_value = false; });
+  breaks("P4", [](Plan& p) { kernel(p, 2).batch = 0; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).batch = 1; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).batch = 400; });
+  breaks("P16", [](Plan& p) { kernel(p, 1).batch = 4; });
+  breaks("P16", [](Plan& p) { batch(p, 9).launches.clear(); });
+  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].kernel = KernelId(1); });
+  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].grid_y = 2; });
+  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args = batch(p, 9).launches[0].args; });
 }
 
 TEST_CASE("updates need memory that is read, and turns that one thread takes", "[ir][plan]") {

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "ir/loops/loops.h"
 #include "ir/loops/text.h"
 #include "ir/plan/plan.h"
 #include "schedule/schedule.h"
+#include "support/error.h"
 
 namespace cxxinductor::schedule::test {
 
@@ -23,6 +25,37 @@ inline loops::Program parse_for(std::string text, const Target& target) {
 
 inline plan::Plan plan_for(const std::string& text, const Target& target) {
   return make_plan(parse_for(text, target), target, Options());
+}
+
+// For each size an update in place with a scale that a region of its own computes: p -= (2 * s + 1) * g.
+// The scales' inputs lie where `scales_on` says: "", or " on cpu".
+inline std::string updates(const std::vector<int64_t>& sizes, const std::string& scales_on = "") {
+  std::string inputs, buffers, regions, outputs;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    inputs += fmt::format("{0}@p{1}: f32[{2}], @g{1}: f32[{2}], @s{1}: f32[]{3}", i ? ", " : "", i, sizes[i],
+                          scales_on);
+    buffers += fmt::format("  temporary @t{}: f32[]\n", i);
+    regions += fmt::format(R"(  region @scale{0} {{
+    %0 = load @s{0}[]
+    %1 = constant f32(2.0)
+    %2 = mul(%0, %1)
+    %3 = constant f32(1.0)
+    %4 = add(%2, %3)
+    store @t{0}[] = %4
+  }}
+  region @update{0} over i < {1} {{
+    %0 = load @p{0}[i]
+    %1 = load @g{0}[i]
+    %2 = load @t{0}[]
+    %3 = mul(%1, %2)
+    %4 = sub(%0, %3)
+    store @p{0}[i] = %4
+  }}
+)",
+                           i, sizes[i]);
+    outputs += fmt::format("{}@p{}", i ? ", " : "", i);
+  }
+  return fmt::format("program @updates on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs);
 }
 
 inline constexpr const char* gelu_bias = R"(
