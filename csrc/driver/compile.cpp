@@ -105,11 +105,12 @@ plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, 
 // more is taken, else the one that holds least.
 plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
   constexpr size_t reaches[] = {64, 8, 0};
+  constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones
   plan::Plan best = plan_with_reach(request, {}, eager_peak, report, watch);
   int64_t least = plan::profile_memory(best).peak;
   if (!request.options.fusion) return best;
   for (size_t reach : reaches) {
-    if (least <= eager_peak) break;
+    if (least <= eager_peak + rounding) break;
     Report again;
     plan::Plan plan = plan_with_reach(request, reach, eager_peak, again, watch);
     const int64_t peak = plan::profile_memory(plan).peak;

@@ -109,11 +109,9 @@ def _free_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
 
 
 def _given_up_inputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
-    """Positions of a backward graph's inputs that nobody else holds while it runs: all but what the user passed (primals)."""
-    if kind != "backward":
-        return set()
+    """Positions of a backward graph's inputs that nobody else holds while it runs, unless the user asks for a second run."""
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
-    return {i for i, node in enumerate(placeholders) if "primals" not in str(node.target)}
+    return {i for i, node in enumerate(placeholders) if not node.meta.get(partition.HELD, True)} if kind == "backward" else set()
 
 
 def _is_static(node: Any) -> bool:

@@ -15,10 +15,12 @@ from typing import Any, Callable, Sequence
 import torch
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
+from torch.multiprocessing.reductions import StorageWeakRef
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
 _SAME_VALUE = {aten.detach.default, aten.alias.default, aten.lift_fresh_copy.default}
+HELD = "cxxinductor_held"  # in the meta of a backward graph's placeholders: see _mark_held
 _KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
 
 
@@ -42,7 +44,25 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
             _compress_pool_indices(node)
     joint.graph.lint()
     joint.recompile()
-    return min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
+    forward, backward = min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
+    _mark_held(forward, backward, kwargs["num_fwd_outputs"])
+    return forward, backward
+
+
+def _storage(node: Any) -> StorageWeakRef | None:
+    value = node.meta.get("val") if isinstance(node, Node) else None
+    return StorageWeakRef(value.untyped_storage()) if isinstance(value, torch.Tensor) else None
+
+
+def _mark_held(forward: GraphModule, backward: GraphModule, num_fwd_outputs: int) -> None:
+    """Marks the backward graph's inputs that others hold while it runs: the user's tensors, and gradients that come in."""
+    inputs = [node for node in forward.graph.nodes if node.op == "placeholder"]
+    outputs = forward.graph.output_node().args[0]
+    held = {_storage(node) for node in (*inputs, *outputs[:num_fwd_outputs])}
+    saved = {node.name: _storage(node) for node in outputs[num_fwd_outputs:] if isinstance(node, Node)}
+    for node in backward.graph.nodes:
+        if node.op == "placeholder":
+            node.meta[HELD] = node.name not in saved or saved[node.name] in held
 
 
 class _Inserter:

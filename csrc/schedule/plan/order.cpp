@@ -1,6 +1,6 @@
 // Two greedy orders, from the front and from the back, compete with the one that fusion left. Each takes the step that
 // changes what is alive for the better, among the few that are next in the old order: neighbours stay neighbours, since
-// what was just written is still in the cache.
+// what was just written is still in the cache. Then single steps move across the fullest one while that lowers the peak.
 #include "schedule/plan/order.h"
 
 #include <algorithm>
@@ -15,7 +15,9 @@ namespace {
 using loops::BufferId;
 
 constexpr size_t window = 64;        // steps considered at a time
-constexpr double clearly = 0.98;  // of the old order's peak
+constexpr double clearly = 0.98;     // of the old order's peak, for another order of all steps
+constexpr double slightly = 0.9995;  // for the move of one
+constexpr size_t most_work = 4'000'000;  // blocks and steps looked at for moves
 
 // What is allocated and freed as one.
 struct Block {
@@ -41,12 +43,13 @@ class Ordering {
   std::vector<size_t> best() const {
     std::vector<size_t> best(count_);
     std::iota(best.begin(), best.end(), size_t{0});
-    auto least = static_cast<int64_t>(clearly * static_cast<double>(peak(best)));
+    auto least = static_cast<int64_t>(clearly * static_cast<double>(peak(best).bytes));
     for (std::vector<size_t> order : {from_front(), from_back()})
-      if (const int64_t found = peak(order); found < least) {
+      if (const int64_t found = peak(order).bytes; found < least) {
         least = found;
         best = std::move(order);
       }
+    move_steps(best);
     return best;
   }
 
@@ -100,7 +103,7 @@ class Ordering {
     return ids;
   }
 
-  int64_t peak(const std::vector<size_t>& order) const {
+  MemoryPeak peak(const std::vector<size_t>& order) const {
     std::vector<int> place(count_);
     for (size_t t = 0; t < count_; ++t) place[order[t]] = static_cast<int>(t);
     std::vector<LiveRange> ranges;
@@ -115,7 +118,48 @@ class Ordering {
       if (block.to_end) range.last = static_cast<int>(count_);
       ranges.push_back(range);
     }
-    return find_peak(ranges).bytes;
+    return find_peak(ranges);
+  }
+
+  // Whether the step at `from` may stand at `to`, those between moved by one.
+  bool may_move(const std::vector<size_t>& order, size_t from, size_t to) const {
+    const std::vector<size_t>& others = to < from ? before_[order[from]] : after_[order[from]];
+    const size_t low = std::min(from, to), high = std::max(from, to);
+    for (size_t t = low; t <= high; ++t)
+      if (t != from && std::find(others.begin(), others.end(), order[t]) != others.end()) return false;
+    return true;
+  }
+
+  static void move(std::vector<size_t>& order, size_t from, size_t to) {
+    const auto at = [&](size_t t) { return order.begin() + static_cast<std::ptrdiff_t>(t); };
+    if (to < from)
+      std::rotate(at(to), at(from), at(from) + 1);
+    else
+      std::rotate(at(from), at(from) + 1, at(to) + 1);
+  }
+
+  // A later step that frees more than it makes goes before the fullest step, an earlier one whose result waits behind it.
+  void move_steps(std::vector<size_t>& order) const {
+    size_t work = 0;
+    MemoryPeak now = peak(order);
+    for (bool moved = true; moved && work < most_work;) {
+      moved = false;
+      const auto fullest = static_cast<size_t>(now.step);
+      if (fullest >= count_) return;
+      const size_t first = fullest > window ? fullest - window : 0, last = std::min(fullest + window, count_ - 1);
+      for (size_t t = first; t <= last && !moved && work < most_work; ++t) {
+        work += window;
+        if (t == fullest || !may_move(order, t, fullest)) continue;
+        std::vector<size_t> other = order;
+        move(other, t, fullest);
+        work += blocks_.size() + count_;
+        const MemoryPeak then = peak(other);
+        if (static_cast<double>(then.bytes) >= slightly * static_cast<double>(now.bytes)) continue;
+        order = std::move(other);
+        now = then;
+        moved = true;
+      }
+    }
   }
 
   // What is alive after the step beyond what is alive before it, given the uses of each block that are still to come.

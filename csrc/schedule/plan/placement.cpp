@@ -6,7 +6,7 @@ namespace cxxinductor::schedule {
 namespace {
 
 // What the peak may exceed the best by: an allocation of its own costs the host more than so little is worth.
-constexpr int64_t tolerated_bytes = 1024 * 1024, tolerated_share = 128;
+constexpr int64_t tolerated_bytes = 1024 * 1024, tolerated_share = 1024;
 
 class Timeline {
  public:

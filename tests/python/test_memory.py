@@ -1,0 +1,163 @@
+"""Memory: plans hold no more than eager, results take the place of what dies, saved tensors are reused when nobody holds them."""
+
+import gc
+import re
+
+import pytest
+import test_models
+import torch
+import torch.nn.functional as F
+from test_training import loss_of
+from torch import nn
+
+import cxxinductor
+
+
+ROUNDING = 4096  # allocators round blocks up, and ours may be more and smaller ones than eager's
+
+
+def assert_within_eager(reports):
+    for graph in reports:
+        memory = graph.details["memory"]
+        assert memory["lower_bound"] <= memory["peak"] <= memory["eager_peak"] + ROUNDING, (graph.kind, memory)
+
+
+@pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
+def test_training_graphs_hold_no_more_than_eager(make, device):
+    model, inputs = make(device)
+    model = model.to(device).train()
+    with cxxinductor.reports.collect() as reports:
+        loss_of(torch.compile(model, backend="cxxinductor"), inputs).backward()
+    assert {g.kind for g in reports} >= {"forward", "backward"}
+    assert_within_eager(reports)
+
+
+@pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
+def test_inference_graphs_hold_no_more_than_eager(make, device):
+    model, inputs = make(device)
+    model = model.to(device).eval().requires_grad_(False)
+    with cxxinductor.reports.collect() as reports:
+        test_models.first(torch.compile(model, backend="cxxinductor")(**inputs))
+    assert_within_eager(reports)
+
+
+def compiled_with_plan(fn, tmp_path):
+    return torch.compile(fn, backend="cxxinductor", options={"dump": "plan", "dump_dir": str(tmp_path)})
+
+
+def plans(tmp_path):
+    return [path.read_text() for path in tmp_path.glob("**/plan.txt")]
+
+
+class Chain(nn.Module):
+    """Its backward makes a gradient of the size of each thing that it saves."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(width, width) for _ in range(2))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = F.gelu(layer(x))
+        return x.square().sum()
+
+
+def chain(device):
+    return Chain(64).to(device), torch.randn(512, 64, device=device, requires_grad=True)
+
+
+def gradients(model, x):
+    return [x.grad.clone(), *(p.grad.clone() for p in model.parameters())]
+
+
+def test_a_second_backward_finds_what_the_first_one_read(device, tmp_path):
+    model, x = chain(device)
+    loss = compiled_with_plan(model, tmp_path)(x)
+    loss.backward(retain_graph=True)
+    first = gradients(model, x)
+    model.zero_grad(), x.grad.zero_()
+    loss.backward(retain_graph=True)
+    second = gradients(model, x)
+    model.zero_grad(), x.grad.zero_()
+    loss.backward()
+    third = gradients(model, x)
+    for a, b, c in zip(first, second, third):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+        torch.testing.assert_close(a, c, rtol=0, atol=0)
+    assert any(" given_up" in text and "reuse " in text for text in plans(tmp_path))
+
+
+
+@pytest.mark.parametrize("retain", [False, True])
+def test_saved_tensors_become_gradients(retain, device, tmp_path):
+    def fn(x, y, w):
+        return (x @ w) * (y @ w)
+
+    leaves = [torch.randn(n, 128, device=device, requires_grad=n == 256) for n in (256, 256, 128)]
+    wanted = [leaf.detach().clone().requires_grad_(leaf.requires_grad) for leaf in leaves]
+    compiled = compiled_with_plan(fn, tmp_path)
+    for _ in range(3):
+        for run, tensors in ((compiled, leaves), (fn, wanted)):
+            loss = run(*tensors).square().sum()
+            if retain:
+                loss.backward(retain_graph=True)
+            loss.backward()
+    for leaf, want in zip(leaves[:2], wanted):
+        torch.testing.assert_close(leaf.grad, want.grad, rtol=1e-4, atol=1e-2)
+    backward = next(text for text in plans(tmp_path) if " given_up" in text)
+    reused = set(re.findall(r"reuse @(\S+) as", backward))
+    assert reused & set(re.findall(r"@(\S+): [^@]*? given_up", backward))
+
+
+def test_what_the_user_holds_is_left_alone(device):
+    def fn(x):
+        hidden = torch.sigmoid(x * 2)
+        return hidden, hidden.exp().sum()
+
+    x = torch.randn(64, 128, device=device, requires_grad=True)
+    hidden, loss = torch.compile(fn, backend="cxxinductor")(x)
+    kept = hidden.detach().clone()
+    loss.backward()
+    assert torch.equal(hidden, kept)
+    want = x.detach().clone().requires_grad_()
+    fn(want)[1].backward()
+    torch.testing.assert_close(x.grad, want.grad)
+
+
+def test_results_are_written_over_what_dies(device, tmp_path):
+    def fn(x, w):
+        y = torch.mm(x, w)
+        return F.gelu(y + 1), x
+
+    x, w = torch.randn(64, 96, device=device), torch.randn(96, 96, device=device)
+    kept = x.clone()
+    found, same = compiled_with_plan(fn, tmp_path)(x, w)
+    torch.testing.assert_close(found, fn(x, w)[0])
+    assert same is x and torch.equal(x, kept)
+    assert "reuse " in plans(tmp_path)[0]
+
+
+def test_reports_say_what_a_call_holds(device):
+    with cxxinductor.reports.collect() as reports:
+        torch.compile(lambda x: torch.softmax(x @ x, -1), backend="cxxinductor")(torch.randn(32, 32, device=device))
+    (graph,) = reports
+    assert any("call by call" in line and "holds at most" in line for line in cxxinductor.reports.describe(graph))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
+def test_measured_peaks_are_no_higher_than_eagers(make):
+    model, inputs = make("cuda")
+    model = model.to("cuda").train()
+    compiled = torch.compile(model, backend="cxxinductor")
+
+    def peak(run):
+        for _ in range(2):
+            gc.collect()
+            torch.cuda.synchronize()
+            model.zero_grad(set_to_none=True)
+            torch.cuda.reset_peak_memory_stats()
+            loss_of(run, inputs).backward()
+        return torch.cuda.max_memory_allocated()
+
+    assert peak(compiled) <= 1.01 * peak(model) + (1 << 20)
