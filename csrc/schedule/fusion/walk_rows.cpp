@@ -141,7 +141,7 @@ class RowWalker {
     const StepId first = dependencies_.before(along, across) ? along : across, second = first == along ? across : along;
     std::vector<StepId> between;
     if (dependencies_.path_between(first, second, &between) != Dependencies::Path::None) return false;
-    if (depends(first, second)) return false;
+    if (depends(first, second) || depends(second, first)) return false;
     // The columns' region keeps its variables' names in what is joined.
     FusedBody joined = join_siblings(program(), rows, columns);
     if (!joined.region) return false;
