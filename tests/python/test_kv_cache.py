@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from compare import assert_as_good_as_eager
 
 import cxxinductor
 from cxxinductor import reports
@@ -135,3 +136,24 @@ def test_transformers_static_cache(device):
 
     assert torch.equal(run(True), run(False))
     assert cxxinductor.counters()["graph_fallback"] == 0
+
+
+@pytest.mark.parametrize("fusion", ["always", "never"])
+def test_products_written_into_a_cache(fusion, device):
+    """Projections whose results go straight to places of a cache, and products that read it back."""
+
+    def step(x, wk, wq, cache, place):
+        k = (x @ wk).view(256, 4, 64).transpose(0, 1)
+        cache.index_copy_(1, place, k)
+        cache[:, :64] *= 0.5
+        return torch.bmm((x @ wq).view(256, 4, 64).transpose(0, 1), cache.transpose(1, 2)).relu()
+
+    def run(f, dtype):
+        torch.manual_seed(5)
+        x, wk, wq = (torch.randn(256, 256).bfloat16().to(device, dtype) / 16 for _ in range(3))
+        cache = torch.zeros(4, 512, 64, device=device, dtype=dtype)
+        return f(x, wk, wq, cache, torch.randperm(512)[:256].to(device)), cache
+
+    dtype = torch.bfloat16
+    ours = run(torch.compile(step, backend="cxxinductor", options={"epilogue_fusion": fusion}), dtype)
+    assert_as_good_as_eager(ours, run(step, dtype), run(step, torch.float64))

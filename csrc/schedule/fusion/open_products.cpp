@@ -166,6 +166,14 @@ bool has_known_sizes(const loops::Region& region) {
   return std::all_of(region.vars.begin(), region.vars.end(), [](const loops::Var& var) { return var.extent.is_constant(); });
 }
 
+// Stores where points may meet wait for memory, not for the product, and would keep its tile's memory from the next one.
+bool scatters(const loops::Region& region) {
+  return std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) {
+    const auto* store = stmt.as<loops::Store>();
+    return store && store->each;
+  });
+}
+
 class ProductOpener {
  public:
   ProductOpener(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options)
@@ -202,7 +210,7 @@ class ProductOpener {
     for (StepId reader : readers) {
       const loops::Region* consumer = dependencies_.region(reader);
       std::vector<StepId> between;
-      if (!consumer || dependencies_.path_between(step, reader, &between) != Dependencies::Path::None) continue;
+      if (!consumer || scatters(*consumer) || dependencies_.path_between(step, reader, &between) != Dependencies::Path::None) continue;
       auto needed = [&](BufferId buffer) { return dependencies_.needed_beyond(buffer, step, reader); };
       FusedBody body = substitute_producer(program(), region, *consumer, needed);
       if (!body.region || !body.aligned || refuse_region(program(), *body.region, costs_, options_)) continue;

@@ -48,7 +48,7 @@ std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
     const auto* store = kernel.region.body[StmtId(i)].as<loops::Store>();
     if (!store || store->buffer.index() != param) continue;
-    if (found || store->mask.valid()) return std::nullopt;
+    if (found || store->mask.valid() || store->update) return std::nullopt;
     found = StmtId(i);
   }
   return found;
@@ -59,8 +59,9 @@ std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
 bool may_share(const Kernel& kernel, size_t read, size_t written) {
   const plan::Param& from = kernel.params[read];
   const plan::Param& to = kernel.params[written];
-  // The threads of tiles read for one another.
-  if (kernel.mapping.kind == plan::MappingKind::Tiles || from.dtype != to.dtype || from.written || to.read) return false;
+  // The threads of tiles and products read for one another.
+  const bool shared = kernel.mapping.kind == plan::MappingKind::Tiles || kernel.mapping.kind == plan::MappingKind::Matmul;
+  if (shared || from.dtype != to.dtype || from.written || to.read) return false;
   const std::optional<StmtId> store = only_store(kernel, written);
   // What varies over less than the whole space is stored by one of several threads that read for it.
   if (!store || kernel.region.body[*store].vars != all_variables(kernel.mapping)) return false;
