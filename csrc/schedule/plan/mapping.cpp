@@ -37,6 +37,14 @@ int count_loads(const FlatRegion& flat, VarId v) {
                     [v](const Stmt& stmt) { return stmt.as<loops::Load>() && v.valid() && stmt.vars.contains(v); }));
 }
 
+// Random words keep the arithmetic units as busy as memory: shorter threads, more of them, overlap the two better.
+bool draws(const FlatRegion& flat) {
+  return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
+    const auto* apply = stmt.as<loops::Apply>();
+    return apply && apply->op == ScalarOp::Philox;
+  });
+}
+
 // ---- Kind -------------------------------------------------------------------------------------------------------
 
 // Does the contiguous variable of most bytes of the widest-ranging loads lie across the row?
@@ -119,6 +127,7 @@ bool try_resident_rows(const FlatRegion& flat, const Target& target, Mapping& ma
   if (resident.resident_bytes == 0 || !length.is_constant() || !groups_expr.is_constant()) return false;
   int64_t groups = groups_expr.constant();
   int64_t threads = std::min(threads_for_row(length.constant()), power_of_two_up(groups));
+  if (threads > target.warp && draws(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
   threads = widen_for_few_rows(flat, target, threads, groups);
   for (; threads <= target.max_threads_per_block; threads *= 2) {
     int64_t items = ceil_of(groups, threads);
@@ -188,14 +197,9 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   while (mapping.vector_width > 1 && count.constant() / mapping.vector_width < few) mapping.vector_width /= 2;
   int64_t groups = ceil_of(count.constant(), mapping.vector_width);
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
-  // Random words keep the arithmetic units as busy as memory: shorter threads overlap the two better.
-  const bool draws = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
-    const auto* apply = stmt.as<loops::Apply>();
-    return apply && apply->op == ScalarOp::Philox;
-  });
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, draws ? 2 : 4);
+  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, draws(flat) ? 2 : 4);
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 
