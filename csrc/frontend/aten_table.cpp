@@ -1,5 +1,7 @@
 #include "frontend/aten_table.h"
 
+#include <algorithm>
+
 #include "frontend/foreach.h"
 #include "frontend/import.h"
 
@@ -31,6 +33,7 @@ std::vector<std::string> overloads_imported_whole() {
   std::vector<std::string> names;
   for (const auto& [name, row] : aten_table()) names.push_back(name);
   for (std::string_view name : foreach_overloads()) names.emplace_back(name);
+  std::sort(names.begin(), names.end());
   return names;
 }
 

@@ -73,6 +73,7 @@ inline const char* const every_plan_kind =
 inline const char* const product_plan =
     R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 64] bytes (128*s0), @w: bf16[96, 64] bytes (12288), @b: bf16[96] bytes (192), sym s0) where 1 <= s0 <= 65536 {
   symbol s0 = input 3
+  ; holds at most 12288 bytes, 12288 at least
   buffer @y: bf16[s0, 96] bytes (192*s0) own
   kernel @k0_addmm on cuda:0 (bf16 read aligned, bf16 read aligned, bf16 read aligned, bf16 written aligned) symbols [s0] where 1 <= s0 <= 65536 {
     index_limit (96*s0) always_index32 order_changed bytes_read 12480 bytes_written 12288
