@@ -62,9 +62,16 @@ std::optional<ValueId> on_device_of_result(CallContext& context, ValueId id) {
   const graph::Value value = context.value(id);
   if (value.device == context.result().device) return id;
   if (!value.producer.valid()) return std::nullopt;
-  const graph::Node& node = context.build.graph().nodes[value.producer];
-  if (!node.as<graph::Full>()) return std::nullopt;
-  return context.build.full(node.operands[0], value.dtype, context.result().device, value.sizes);
+  const graph::Node* node = &context.build.graph().nodes[value.producer];
+  // A copy of a constant, as tracing makes of torch.tensor(number), is the constant.
+  for (const auto* copy = node->as<graph::Elementwise>(); copy && copy->op == ScalarOp::Identity;
+       copy = node->as<graph::Elementwise>()) {
+    const ValueId* copied = std::get_if<ValueId>(&node->operands[0]);
+    if (!copied || !context.value(*copied).producer.valid()) return std::nullopt;
+    node = &context.build.graph().nodes[context.value(*copied).producer];
+  }
+  if (!node->as<graph::Full>()) return std::nullopt;
+  return context.build.full(node->operands[0], value.dtype, context.result().device, value.sizes);
 }
 
 std::optional<ValueId> number_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {

@@ -69,48 +69,7 @@ CXXI_FN T cxxi_shift_right(T a, T b) {
   return T(a >> int(b));
 }
 
-// One instruction where high and low halves would be two; the compiler does not always find it.
-CXXI_FN unsigned long long cxxi_whole_product(unsigned int a, unsigned int b) {
-#ifdef __CUDA_ARCH__
-  unsigned long long product;
-  asm("mul.wide.u32 %0, %1, %2;" : "=l"(product) : "r"(a), "r"(b));
-  return product;
-#else
-  return (unsigned long long)(a) * b;
-#endif
-}
-// Philox4x32-10 (Salmon et al., SC 2011), see philox in ops.def: what neighbours four * 4 .. four * 4 + 3 draw.
-struct cxxi_philox_words {
-  unsigned int x, y, z, w;
-};
-CXXI_FN cxxi_philox_words cxxi_philox_draw(long long seed, long long call, unsigned int four, unsigned int fours,
-                                           unsigned int threads) {
-  // Sums, not choices: the compiler would make a second copy of what follows.
-  const unsigned int width = fours + (fours == 0u), all = threads + (threads == 0u), turn = four / width;
-  const unsigned long long number = (unsigned long long)(call) + (unsigned long long)(turn / all) * width + four % width;
-  unsigned int x = (unsigned int)(number), y = (unsigned int)(number >> 32), z = turn % all, w = 0;
-  unsigned int low = (unsigned int)(seed), high = (unsigned int)((unsigned long long)(seed) >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const unsigned long long first = cxxi_whole_product(x, 0xD2511F53u), third = cxxi_whole_product(z, 0xCD9E8D57u);
-    x = (unsigned int)(third >> 32) ^ y ^ low;
-    z = (unsigned int)(first >> 32) ^ w ^ high;
-    y = (unsigned int)(third);
-    w = (unsigned int)(first);
-    low += 0x9E3779B9u;
-    high += 0xBB67AE85u;
-  }
-  return {x, y, z, w};
-}
-CXXI_FN long long cxxi_philox_word(const cxxi_philox_words& words, int number) {
-  return number == 0 ? words.x : number == 1 ? words.y : number == 2 ? words.z : words.w;
-}
-template <CXXI_NUMBER T>
-CXXI_FN T cxxi_philox(T seed, T call, T position, T fours, T threads) {
-  const unsigned int four = (unsigned int)((unsigned long long)(position) >> 2);
-  return T(cxxi_philox_word(cxxi_philox_draw(seed, call, four, (unsigned int)(fours), (unsigned int)(threads)),
-                            int(position) & 3));
-}
-
+#include "shared/philox.h"
 // ---- Division with a rounding mode; ATen's div_floor_floating (c10/util/generic_math.h), re-expressed -----------------
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_real_floor_div(T a, T b) {

@@ -434,7 +434,7 @@ def test_updates_of_a_temporary_copy_it_once(device):
 
 def test_sums_into_zeros_write_them_once(device):
     def fn(i, s):
-        return torch.zeros(ROWS, WIDTH, device=s.device).index_add(0, i, s)
+        return torch.zeros(ROWS, WIDTH, device=s.device, dtype=s.dtype).index_add(0, i, s)
 
     i, s = torch.randint(0, ROWS, (32,)).to(device), torch.randn(32, WIDTH, device=device)
     assert bytes_moved(fn, i, s) <= (ROWS + 4 * 32) * ROW_BYTES
