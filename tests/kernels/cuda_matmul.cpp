@@ -1,5 +1,6 @@
-// The template of products on tensor cores: its text, run under emulation with fragments exchanged lane by lane, against
-// the CPU target's loops of the same program; compiled by NVRTC with every tile; and on a GPU, where there is one.
+// The template of products on tensor cores: its text, run under emulation with fragments exchanged lane by lane,
+// against the CPU target's loops of the same program; compiled by NVRTC with every tile; and on a GPU, where there is
+// one.
 #include <bit>
 
 #include "codegen/templates.h"
@@ -63,7 +64,9 @@ TEST_CASE("products: every tile, with an epilogue of two outputs", "[cuda][matmu
   // More than one tile of each kind along m, fewer steps along k than stages for some tiles.
   for (const MatmulTile& tile : matmul_tiles) {
     const bool odd = (&tile - matmul_tiles.data()) % 2;
-    compare(with_epilogue({.m = tile.m + 8, .n = tile.n / 2 + 8, .k = 72, .dtype = odd ? "f16" : "bf16", .right = {!odd}}), &tile);
+    compare(
+        with_epilogue({.m = tile.m + 8, .n = tile.n / 2 + 8, .k = 72, .dtype = odd ? "f16" : "bf16", .right = {!odd}}),
+        &tile);
   }
 }
 
@@ -81,12 +84,13 @@ TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
 
 TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][matmul]") {
   const auto kind = [](const ProductProgram& product) {
-    const plan::Plan plan = schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
+    const plan::Plan plan =
+        schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
     return plan.kernels[plan::KernelId(0)].mapping.kind;
   };
-  CHECK(kind({.m = 64, .n = 64, .k = 60}) != plan::MappingKind::Matmul);               // rows of 120 bytes
+  CHECK(kind({.m = 64, .n = 64, .k = 60}) != plan::MappingKind::Matmul);  // rows of 120 bytes
   CHECK(kind({.m = 64, .n = 64, .k = 64, .left = {true, 4}}) != plan::MappingKind::Matmul);
-  CHECK(kind({.m = 64, .n = 8, .k = 64}) != plan::MappingKind::Matmul);                // tiles would be mostly empty
+  CHECK(kind({.m = 64, .n = 8, .k = 64}) != plan::MappingKind::Matmul);  // tiles would be mostly empty
   CHECK(kind({.m = 64, .n = 64, .k = 64, .dtype = "f32"}) != plan::MappingKind::Matmul);
 }
 
@@ -102,7 +106,8 @@ TEST_CASE("NVRTC compiles the product template with every tile, without a warnin
   };
   // The template as it stands, its holes holding their examples.
   std::string example;
-  for (const char* part : {"cuda/prelude.cuh", "cuda/group.cuh", "cuda/tensor_core.cuh", "cuda/matmul.cuh", "cuda/matmul_kernel.cuh"})
+  for (const char* part :
+       {"cuda/prelude.cuh", "cuda/group.cuh", "cuda/tensor_core.cuh", "cuda/matmul.cuh", "cuda/matmul_kernel.cuh"})
     example += codegen::template_text(part);
   CHECK(nvrtc->compile_to_cubin(example, "sm_80", "example").log == "");
   for (const char* arch : {"sm_80", "sm_90a"}) {
@@ -128,7 +133,8 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
     GpuProgram gpu(tile ? with_tile(std::move(plan), *tile) : std::move(plan), machine);
     const std::vector<Input> inputs = make_inputs(gpu.plan, {});
     std::vector<runtime::TensorRef> tensors;
-    for (const Input& input : inputs) tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
+    for (const Input& input : inputs)
+      tensors.push_back(gpu.host.upload(input.dtype, input.sizes, input.strides, input.values));
     check_equal(run_on(cpu, inputs), gpu.run(std::move(tensors)), tolerance);
   };
   for (const MatmulTile& tile : matmul_tiles)
@@ -142,7 +148,8 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
   on_gpu(with_prologue({.m = 65, .n = 136, .k = 264, .left = {true, 8}, .right = {false}}), nullptr);
 }
 
-// What matmul_cost.cpp is fitted to: each tile's time beside its estimate. The library's times: benchmarks/matmul_template.py.
+// What matmul_cost.cpp is fitted to: each tile's time beside its estimate. The library's times:
+// benchmarks/matmul_template.py.
 TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
   std::string why;
   const std::shared_ptr<GpuMachine> machine = find_gpu(&why);
@@ -163,7 +170,8 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
       args.push_back(machine->allocate(bytes));
       const Numbers values = some_values(static_cast<size_t>(bytes) / 2, static_cast<uint32_t>(id.index()));
       std::vector<uint16_t> words;
-      for (double v : values) words.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(v)) >> 16));
+      for (double v : values)
+        words.push_back(static_cast<uint16_t>(std::bit_cast<uint32_t>(static_cast<float>(v)) >> 16));
       machine->to_device(args.back(), words.data(), bytes);
     }
     const int64_t grid = sym::evaluate(launch->grid_x, no_symbols);
@@ -184,9 +192,10 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     fmt::print("{}: library estimated {:.1f} us\n", size, 1e6 * schedule::library_time(product, machine->target));
     for (const MatmulTile& tile : matmul_tiles) {
       const ProductProgram plain{.m = size, .n = size, .k = size};
-      fmt::print("  {:>3} x {:>3} x {}, {} x {} warps: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n", tile.m,
-                 tile.n, tile.k, tile.warps_m, tile.warps_n, time(plain, tile), time(with_epilogue(plain), tile),
-                 1e6 * schedule::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
+      fmt::print("  {:>3} x {:>3} x {}, {} x {} warps: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n",
+                 tile.m, tile.n, tile.k, tile.warps_m, tile.warps_n, time(plain, tile),
+                 time(with_epilogue(plain), tile), 1e6 * schedule::template_time(product, tile, machine->target),
+                 &tile == &chosen ? "  chosen" : "");
       std::fflush(stdout);
     }
   }

@@ -33,9 +33,9 @@ void CudaKernelEmitter::emit_matmul() {
   holes["symbols"] = text_of({}, 1, [](CudaKernelEmitter& part) { part.declare_symbols(); });
   holes["factor"] = cuda_type(stmt(parts.left).dtype);
   holes["kept"] = cuda_type(stmt(parts.kept).dtype);
-  holes["tile"] = fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}, {}, {}, {}, {}>", mapping.tile_m, mapping.tile_n,
-                              mapping.tile_k, mapping.warps_m, mapping.warps_n, mapping.stages, mapping.left_along_k,
-                              mapping.right_along_k);
+  holes["tile"] =
+      fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}, {}, {}, {}, {}>", mapping.tile_m, mapping.tile_n, mapping.tile_k,
+                  mapping.warps_m, mapping.warps_n, mapping.stages, mapping.left_along_k, mapping.right_along_k);
   holes["padding"] = std::to_string(plan::matmul_row_padding);
   holes["width"] = std::to_string(mapping.vector_width);
   holes["unroll"] = std::to_string(mapping.unroll);
@@ -71,8 +71,9 @@ std::string CudaKernelEmitter::factor(StmtId value, VarId across, bool along_k) 
                        expression(stride, false), extents);
   }
   TextWriter text;
-  text.line("cxxi_compute_factor<Factor, cxxi_index>([&](const cxxi_index {}, const cxxi_index {}, const int cxxi_lanes) {{",
-            variable(outer), variable(inner));
+  text.line(
+      "cxxi_compute_factor<Factor, cxxi_index>([&](const cxxi_index {}, const cxxi_index {}, const int cxxi_lanes) {{",
+      variable(outer), variable(inner));
   text.raw_line(text_of(inner, kChunk, [&](CudaKernelEmitter& part) {
     part.out_.indent();
     part.emit_computed_group(value, inner);

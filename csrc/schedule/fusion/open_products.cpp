@@ -66,7 +66,8 @@ std::optional<ProductCall> product_call(const loops::Program& program, const loo
   for (const View* view : {product.left, product.right, product.added}) {
     if (!view) continue;
     const loops::Buffer& buffer = program.buffers[view->buffer];
-    if (view->dtype != result.dtype || buffer.dtype != result.dtype || buffer.device != result.device) return std::nullopt;
+    if (view->dtype != result.dtype || buffer.dtype != result.dtype || buffer.device != result.device)
+      return std::nullopt;
   }
   if (product.left->sizes.size() != result.sizes.size() || product.right->sizes.size() != result.sizes.size())
     return std::nullopt;
@@ -90,7 +91,8 @@ std::optional<std::vector<Expr>> coords_in_buffer(const loops::Program& program,
   std::vector<Expr> coords(buffer.sizes.size(), 0);
   for (size_t i = 0; i < dims.size(); ++i) {
     const Expr stride = buffer.strides[dims[i]];
-    if (i + 1 < dims.size() && !space.at_least(stride, loops::expand(buffer.strides[dims[i + 1]] * buffer.sizes[dims[i + 1]])))
+    if (i + 1 < dims.size() &&
+        !space.at_least(stride, loops::expand(buffer.strides[dims[i + 1]] * buffer.sizes[dims[i + 1]])))
       return std::nullopt;
     coords[dims[i]] = space.simplify(sym::floor_div(offset, stride));
     offset = space.simplify(sym::mod(offset, stride));
@@ -163,10 +165,12 @@ class ProductWriter {
 
 // The library chooses anew for every size; a kernel of ours has one tile for all of them.
 bool has_known_sizes(const loops::Region& region) {
-  return std::all_of(region.vars.begin(), region.vars.end(), [](const loops::Var& var) { return var.extent.is_constant(); });
+  return std::all_of(region.vars.begin(), region.vars.end(),
+                     [](const loops::Var& var) { return var.extent.is_constant(); });
 }
 
-// Stores where points may meet wait for memory, not for the product, and would keep its tile's memory from the next one.
+// Stores where points may meet wait for memory, not for the product, and would keep its tile's memory from the next
+// one.
 bool scatters(const loops::Region& region) {
   return std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
@@ -196,7 +200,9 @@ class ProductOpener {
 
  private:
   const loops::Program& program() const { return dependencies_.program(); }
-  double elements(BufferId buffer) const { return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype); }
+  double elements(BufferId buffer) const {
+    return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
+  }
   double seconds_of(double instructions) const {
     return instructions / (target_.multiprocessors * lanes_of_multiprocessor * clock);
   }
@@ -210,15 +216,16 @@ class ProductOpener {
     for (StepId reader : readers) {
       const loops::Region* consumer = dependencies_.region(reader);
       std::vector<StepId> between;
-      if (!consumer || scatters(*consumer) || dependencies_.path_between(step, reader, &between) != Dependencies::Path::None) continue;
+      if (!consumer || scatters(*consumer) ||
+          dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
+        continue;
       auto needed = [&](BufferId buffer) { return dependencies_.needed_beyond(buffer, step, reader); };
       FusedBody body = substitute_producer(program(), region, *consumer, needed);
       if (!body.region || !body.aligned || refuse_region(program(), *body.region, costs_, options_)) continue;
       const auto fused = estimate_product(program(), *body.region, target_);
       if (!fused) continue;
-      const double apart =
-          library_time(alone.size, target_) +
-          (costs_.launch_cost() + costs_.region_cost(*consumer)) / target_.bytes_per_second;
+      const double apart = library_time(alone.size, target_) +
+                           (costs_.launch_cost() + costs_.region_cost(*consumer)) / target_.bytes_per_second;
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
       body.region->name.clear();  // named with the others
       dependencies_.merge(step, reader, between, std::move(*body.region));
@@ -229,12 +236,13 @@ class ProductOpener {
 
   // The template's own time counts one result; the consumer's traffic is that of its kernel without the result's way
   // through memory.
-  double time_with_epilogue(const ProductEstimate& fused, const loops::Region& consumer, BufferId result, bool stored) const {
+  double time_with_epilogue(const ProductEstimate& fused, const loops::Region& consumer, BufferId result,
+                            bool stored) const {
     const double passed = costs_.buffer_bytes(result);
     const double moved = std::max(0.0, costs_.region_cost(consumer) - 2 * passed) + (stored ? passed : 0);
     const RegionFacts facts = facts_of(consumer);
-    const double instructions = passing_instructions + step_instructions * facts.applies +
-                                transcendental_instructions * facts.transcendental;
+    const double instructions =
+        passing_instructions + step_instructions * facts.applies + transcendental_instructions * facts.transcendental;
     return fused.seconds + moved / target_.bytes_per_second + seconds_of(elements(result) * instructions);
   }
 

@@ -19,7 +19,7 @@ using loops::VarSet;
 using plan::AccessKind;
 using sym::Expr;
 
-constexpr int chunk = 8;             // elements of a factor that move together: 16 bytes
+constexpr int chunk = 8;              // elements of a factor that move together: 16 bytes
 constexpr int64_t least_extent = 16;  // of m, n and k, as estimated; below, a tile is mostly empty
 
 // ---- Factors ----------------------------------------------------------------------------------------------------
@@ -67,7 +67,8 @@ std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k,
 // What both factors need comes in chunks along one variable.
 bool share_chunks(const FlatRegion& flat, const plan::MatmulParts& parts, bool left_along_k, bool right_along_k) {
   if (left_along_k && right_along_k) return true;
-  const std::vector<bool> left = plan::cone_of(flat.region, parts.left), right = plan::cone_of(flat.region, parts.right);
+  const std::vector<bool> left = plan::cone_of(flat.region, parts.left),
+                          right = plan::cone_of(flat.region, parts.right);
   for (size_t s = 0; s < left.size(); ++s)
     if (left[s] && right[s] && flat.region.body[StmtId(s)].vars.contains(parts.k)) return false;
   return true;
@@ -180,7 +181,9 @@ ProductSize size_of(const FlatRegion& flat, VarId k) {
   return {batch, extent(flat.space[flat.space.size() - 2]), extent(flat.space.back()), extent(k)};
 }
 
-int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) { return byte_size(flat.region.body[parts.kept].dtype); }
+int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
+  return byte_size(flat.region.body[parts.kept].dtype);
+}
 
 }  // namespace
 
@@ -220,9 +223,13 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
 
 std::optional<ProductEstimate> estimate_product(const loops::Program& program, const loops::Region& region,
                                                 const Target& target) {
+  // Most regions are none, which is seen before they are arranged.
   const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
-  if (target.template_flops == 0 || std::count_if(region.body.begin(), region.body.end(), reduces) != 1)
+  const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
+  if (target.template_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
     return std::nullopt;
+  const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
+  if (!product || product->op != ScalarOp::Mul) return std::nullopt;
   FlatRegion flat = flatten(program, region);
   order_variables(flat, target);
   merge_variables(flat);
@@ -283,7 +290,8 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   const plan::MatmulParts parts = plan::matmul_parts(kernel);
   const plan::Mapping& mapping = kernel.mapping;
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
-  const std::vector<bool> left = plan::cone_of(kernel.region, parts.left), right = plan::cone_of(kernel.region, parts.right);
+  const std::vector<bool> left = plan::cone_of(kernel.region, parts.left),
+                          right = plan::cone_of(kernel.region, parts.right);
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {

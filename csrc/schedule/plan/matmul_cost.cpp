@@ -13,13 +13,13 @@ namespace {
 // Time from one kernel of a stream to the next, with what the first blocks wait for and the last ones leave idle.
 constexpr double library_overhead = 2.5e-6, template_overhead = 3.5e-6;
 
-// What the library does, as far as its times show: large tiles at full rate, small ones below, one a multiprocessor; the
-// depth is split between blocks where there are too few of them and what is left is deep enough.
+// What the library does, as far as its times show: large tiles at full rate, small ones below, one a multiprocessor;
+// the depth is split between blocks where there are too few of them and what is left is deep enough.
 struct LibraryTile {
   double m, n, efficiency;
 };
-constexpr std::array library_tiles = {LibraryTile{128, 256, 1.0}, LibraryTile{128, 128, 0.95}, LibraryTile{64, 128, 0.55},
-                                      LibraryTile{64, 64, 0.5}};
+constexpr std::array library_tiles = {LibraryTile{128, 256, 1.0}, LibraryTile{128, 128, 0.95},
+                                      LibraryTile{64, 128, 0.55}, LibraryTile{64, 64, 0.5}};
 constexpr double least_split_depth = 1024, split_overhead = 0.8e-6;
 
 constexpr double registers_of_multiprocessor = 65536;

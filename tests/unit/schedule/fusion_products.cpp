@@ -55,7 +55,8 @@ std::vector<interp::Tensor> product(const std::string& name, const std::string&,
 
 double difference(const Fused& fused) {
   const interp::Arguments arguments = arguments_for(fused.graph, {});
-  const auto expected = interp::run(fused.graph, arguments, product), found = interp::run(fused.fused, arguments, product);
+  const auto expected = interp::run(fused.graph, arguments, product),
+             found = interp::run(fused.fused, arguments, product);
   const plan::Plan plan = schedule::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
   const auto planned = interp::run(plan, arguments, product);
   double worst = 0;
@@ -68,7 +69,8 @@ double difference(const Fused& fused) {
   return worst;
 }
 
-const char* const mlp = R"(graph @mlp on cuda:0 (%x: bf16[4, 8, 32], %w: bf16[48, 32], %b: bf16[48], %r: bf16[4, 8, 48]) {
+const char* const mlp =
+    R"(graph @mlp on cuda:0 (%x: bf16[4, 8, 32], %w: bf16[48, 32], %b: bf16[48], %r: bf16[4, 8, 48]) {
   %flat: bf16[32, 32] = reshape(%x)
   %wt = permute<dims=[1, 0]>(%w)
   %0: bf16[32, 48] = extern "aten::addmm"($0, $1, $2) with (%b, %flat, %wt) planned_out
@@ -147,17 +149,19 @@ TEST_CASE("factors may be slices, turned, batched", "[schedule][products]") {
 
 TEST_CASE("calls that the template cannot do stay calls", "[schedule][products]") {
   const auto stays = [](const std::string& inputs, const std::string& result, const std::string& call) {
-    const std::string text = fmt::format("graph @f on cuda:0 ({}) {{\n  %0: {} = extern {} planned_out\n  %1 = relu(%0)\n  return %1\n}}", inputs, result, call);
+    const std::string text =
+        fmt::format("graph @f on cuda:0 ({}) {{\n  %0: {} = extern {} planned_out\n  %1 = relu(%0)\n  return %1\n}}",
+                    inputs, result, call);
     INFO(text);
     CHECK(count_calls(fuse_products(text).fused) == 1);
   };
   const std::string plain = "\"aten::mm\"($0, $1) with (%a, %b)";
   stays("%a: f32[32, 64], %b: f32[64, 16]", "f32[32, 16]", plain);
-  stays("%a: bf16[32, 63], %b: bf16[63, 16]", "bf16[32, 16]", plain);                          // unaligned rows
-  stays("%a: bf16[32, 64] strides [64, 2], %b: bf16[64, 16]", "bf16[32, 16]", plain);          // no unit stride
-  stays("%a: bf16[8, 64], %b: bf16[64, 16]", "bf16[8, 16]", plain);                            // too small
+  stays("%a: bf16[32, 63], %b: bf16[63, 16]", "bf16[32, 16]", plain);                  // unaligned rows
+  stays("%a: bf16[32, 64] strides [64, 2], %b: bf16[64, 16]", "bf16[32, 16]", plain);  // no unit stride
+  stays("%a: bf16[8, 64], %b: bf16[64, 16]", "bf16[8, 16]", plain);                    // too small
   stays("%a: bf16[32, 64], %b: bf16[64, 16], %c: bf16[16]", "bf16[32, 16]",
-        "\"aten::addmm\"($0, $1, $2, beta = 0.5) with (%c, %a, %b)");                          // scaled
+        "\"aten::addmm\"($0, $1, $2, beta = 0.5) with (%c, %a, %b)");  // scaled
   stays("%a: bf16[32, 64], %b: bf16[64, 16]", "bf16[32, 16]", "\"test::mm\"($0, $1) with (%a, %b)");
 }
 
@@ -196,7 +200,9 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
 
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
   const Target gpu = cuda_target("sm_90a", 132), old = cuda_target("sm_80", 108);
-  const auto tile_of = [](double size, const Target& target) { return schedule::best_tile({1, size, size, size}, 2, target); };
+  const auto tile_of = [](double size, const Target& target) {
+    return schedule::best_tile({1, size, size, size}, 2, target);
+  };
   CHECK(tile_of(8192, gpu).m * tile_of(8192, gpu).n > tile_of(512, gpu).m * tile_of(512, gpu).n);
   for (const double size : {512., 1024., 2048., 4096.}) {
     const schedule::ProductSize product{1, size, size, size};
