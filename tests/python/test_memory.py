@@ -32,7 +32,7 @@ def test_training_graphs_hold_no_more_than_eager(make, device):
     assert_within_eager(reports)
 
 
-@pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
+@pytest.mark.parametrize("make", [test_models.bart, test_models.vit, test_models.convnext], ids=lambda make: make.__name__)
 def test_inference_graphs_hold_no_more_than_eager(make, device):
     model, inputs = make(device)
     model = model.to(device).eval().requires_grad_(False)
