@@ -88,11 +88,10 @@ class Padder {
     const double high = shape.along_rows ? slowdown(bytes(shape.rows)) : 1;
     const double factor = std::max({slowdown(bytes(shape.depth)), slowdown(bytes(shape.columns)), high});
     if (factor == 1) return false;
-    // Sizes that vary count as their least: small products would lose.
-    const auto least = [&](Expr e) { return static_cast<double>(sym::bounds(e, graph_.facts).low); };
-    const double m = least(shape.rows), k = least(shape.depth), n = least(shape.columns);
+    const auto typical = [&](Expr e) { return static_cast<double>(sym::estimate(e, graph_.facts)); };
+    const double m = typical(shape.rows), k = typical(shape.depth), n = typical(shape.columns);
     double batch = 1;
-    for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= least(result.sizes[d]);
+    for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= typical(result.sizes[d]);
     const double saved = 2 * batch * m * k * n * (factor - 1) / operations_per_byte;
     const bool left = bytes(shape.depth) % row_bytes != 0 || high > 1;
     const double copied = 2 * element * batch * (k * n + m * n + (left ? m * k : 0));

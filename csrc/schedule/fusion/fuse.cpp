@@ -259,7 +259,7 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   inline_producers(dependencies, costs, options, lifespans, Inlining::Early);
   fuser.merge_pairs();
   if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late)) fuser.merge_pairs();
-  walk_rows(dependencies, costs, target);
+  walk_rows(dependencies, costs, target, options);
   open_products(dependencies, costs, target, options);
   split_reductions(dependencies, costs, target);
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
 #include "schedule/plan/walk.h"
@@ -98,12 +99,12 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
 
 class RowWalker {
  public:
-  RowWalker(Dependencies& dependencies, const FusionCosts& costs, const Target& target)
-      : dependencies_(dependencies), costs_(costs), target_(target) {}
+  RowWalker(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options)
+      : dependencies_(dependencies), costs_(costs), target_(target), options_(options) {}
 
   void run() {
     for (StepId step : dependencies_.order())
-      if (dependencies_.alive(step) && reduces_across(step)) join_with_rows(step);
+      if (dependencies_.alive(step) && reduces_across(step)) join_with_rows(gather_across(step));
   }
 
  private:
@@ -121,6 +122,31 @@ class RowWalker {
     return region && !dependencies_.facts(step).reduced.empty() && dependencies_.facts(step).checks == 0 &&
            reduces_over(*region, dependencies_.facts(step).reduced) && !reduces_across_columns(program(), *region) &&
            !stores_in_place(dependencies_.facts(step));
+  }
+
+  // The region with others that reduce across the same rows and read what it reads, wherever they stand.
+  StepId gather_across(StepId step) {
+    for (bool joined = true; joined;) {
+      joined = false;
+      for (loops::BufferId buffer : std::vector(dependencies_.facts(step).reads)) {
+        if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
+        for (StepId other : dependencies_.readers(buffer)) {
+          if (other == step || !reduces_across(other)) continue;
+          const StepId first = dependencies_.before(step, other) ? step : other, second = first == step ? other : step;
+          std::vector<StepId> between;
+          if (dependencies_.path_between(first, second, &between) != Dependencies::Path::None) continue;
+          if (depends(first, second) || depends(second, first)) continue;
+          FusedBody body = join_siblings(program(), *dependencies_.region(first), *dependencies_.region(second));
+          if (!body.region || refuse_region(program(), *body.region, costs_, options_)) continue;
+          body.region->name.clear();
+          step = dependencies_.merge(first, second, between, std::move(*body.region));
+          joined = true;
+          break;
+        }
+        if (joined) break;
+      }
+    }
+    return step;
   }
 
   void join_with_rows(StepId across) {
@@ -230,12 +256,13 @@ class RowWalker {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Target& target_;
+  const Options& options_;
 };
 
 }  // namespace
 
-void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Target& target) {
-  if (target.device == DeviceType::Cuda) RowWalker(dependencies, costs, target).run();
+void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options) {
+  if (target.device == DeviceType::Cuda) RowWalker(dependencies, costs, target, options).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -5,9 +5,10 @@
 
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/score_fusion.h"
+#include "support/options.h"
 
 namespace cxxinductor::schedule {
 
-void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Target& target);
+void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options);
 
 }  // namespace cxxinductor::schedule

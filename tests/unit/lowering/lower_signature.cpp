@@ -101,7 +101,7 @@ TEST_CASE("an extern cannot write into a view that strides do not express", "[lo
 }
 
 TEST_CASE("what kernels cannot express is unsupported", "[lowering]") {
-  CHECK_THROWS_AS(lower_text(R"(graph @f on cuda:0 (%x: f32[8], %k: f32[] on cpu) {
+  CHECK_THROWS_AS(lower_text(R"(graph @f on cuda:0 (%x: f32[8], %k: f32[8] on cpu) {
     %0 = mul(%x, %k)
     return %0
   })"),
