@@ -11,7 +11,7 @@ namespace cxxinductor::schedule {
 namespace {
 
 // Time from one kernel of a stream to the next, with what the first blocks wait for and the last ones leave idle.
-constexpr double library_overhead = 2.5e-6, template_overhead = 3.5e-6;
+constexpr double library_overhead = 2.5e-6, template_overhead = 2.8e-6;
 
 // What the library does, as far as its times show: large tiles at full rate, small ones below, one a multiprocessor;
 // the depth is split between blocks where there are too few of them and what is left is deep enough.
