@@ -64,6 +64,27 @@ def optimizers(results):
                f"{r['of_fused']:.2f}x | {r['percent_of_copy']['cxxinductor']:.0f} | {r['launches']} |")
 
 
+def training_kernels(results):
+    yield "| kernel, bf16 | cxxinductor, % of copy | Inductor | eager |"
+    yield "|---|---|---|---|"
+    for row in results["rows"]:
+        p = row["percent_of_copy"]
+        yield f"| {row['case']} | {p['cxxinductor']:.0f} | {p['inductor']:.0f} | {p['eager']:.0f} |"
+    dropout = results["rows"][0]["milliseconds"]["cxxinductor"] / results["copy_of_elements_milliseconds"]
+    yield f"\nDropout takes {dropout:.2f} times as long as torch's copy of the same elements."
+
+
+def dynamic(results):
+    yield "| batch x length | cxxinductor, dynamic=True (ms) | compiled for the size alone | Inductor, dynamic=True | compiled for the size alone |"
+    yield "|---|---|---|---|---|"
+    ours, theirs = (results["backends"][b]["rows"] for b in ("cxxinductor", "inductor"))
+    for a, b in zip(ours, theirs):
+        yield (f"| {a['size'][0]} x {a['size'][1]} | {a['milliseconds']['dynamic']:.2f} | {a['milliseconds']['static']:.2f} | "
+               f"{b['milliseconds']['dynamic']:.2f} | {b['milliseconds']['static']:.2f} |")
+    graphs = {name: found["graphs_after_all"] for name, found in results["backends"].items()}
+    yield f"\nGraphs compiled for all {len(results['sizes'])} sizes: {graphs['cxxinductor']} (Inductor: {graphs['inductor']})."
+
+
 def host(results):
     yield "| case | own kernels | cuLaunchKernel alone (us) | callable alone | bound | through torch.compile | Inductor | eager |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -92,7 +113,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
     folder = Path(parser.parse_args().results)
-    for name, table in {"models": models, "training": training, "optimizers": optimizers, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template}.items():
+    for name, table in {"models": models, "training": training, "optimizers": optimizers, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template, "training_kernels": training_kernels, "dynamic": dynamic}.items():
         path = folder / f"{name}.json"
         if path.exists():
             print("\n".join(table(json.loads(path.read_text()))), end="\n\n")
