@@ -2,6 +2,7 @@
 
 #include "frontend/importer.h"
 #include "support/error.h"
+#include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
 
@@ -34,6 +35,14 @@ std::string describe(const CallGraph& graph, const Call& call) {
   const Origin& origin = graph.origins[call.origin];
   if (!origin.file.empty()) text += fmt::format(" ({}:{})", origin.file, origin.line);
   return text;
+}
+
+bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const {
+  const Sizes expected = graph::contiguous_strides(sizes);
+  for (size_t d = 0; d < expected.size(); ++d) {
+    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], facts())) return false;
+  }
+  return true;
 }
 
 std::string CallContext::description() const { return describe(graph_, call_); }

@@ -52,6 +52,8 @@ class CallContext {
   const graph::Value& value(ValueId id) const { return build.graph().value(id); }
   DType dtype(ValueId id) const { return value(id).dtype; }
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
+  // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
+  bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
 
   // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
   // which the importer states where it asks.

@@ -66,14 +66,6 @@ int64_t words_below(float p) {
   return low;
 }
 
-bool is_contiguous(const CallContext& context, const Sizes& sizes, const Sizes& strides) {
-  const Sizes expected = graph::contiguous_strides(sizes);
-  for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], context.facts())) return false;
-  }
-  return true;
-}
-
 // Neighbours that a thread of ATen's dropout takes at once: what 16 bytes hold, less where elements would remain.
 int64_t vector_width(const CallContext& context, DType dtype, sym::Expr count) {
   int64_t width = dtype == DType::F32 ? 4 : dtype == DType::F16 || dtype == DType::BF16 ? 8 : 1;
@@ -95,8 +87,8 @@ Results import_dropout(CallContext& context) {
   const sym::Expr count = graph::element_count(sizes);
   const int64_t width = vector_width(context, dtype, count);
   if (width < 4 || sym::bounds(count, context.facts()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
-  if (!is_contiguous(context, sizes, context.value(x).layout.strides) ||
-      !is_contiguous(context, sizes, context.result().strides)) {
+  if (!context.is_contiguous(sizes, context.value(x).layout.strides) ||
+      !context.is_contiguous(sizes, context.result().strides)) {
     return std::nullopt;
   }
   const auto keep = static_cast<float>(keep_exactly);

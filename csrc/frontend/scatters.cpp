@@ -418,13 +418,6 @@ bool are_distinct(const Sizes& sizes, const Sizes& strides) {
   return true;
 }
 
-bool is_contiguous(const CallContext& context, const Sizes& sizes, const Sizes& strides) {
-  const Sizes wanted = graph::contiguous_strides(sizes);
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (!sizes[d].is_constant(1) && !sym::prove_equal(strides[d], wanted[d], context.facts())) return false;
-  return true;
-}
-
 // The number of each element of a window of these strides, from `offset` on.
 ValueId positions(CallContext& context, const Sizes& sizes, const Sizes& strides, sym::Expr offset) {
   graph::Builder& build = context.build;
@@ -457,10 +450,10 @@ Results import_as_strided_scatter(CallContext& context) {
   const graph::Value value = context.value(x);
   const Sizes sizes = context.exprs(2, "size"), strides = context.exprs(3, "stride");
   const bool elsewhere = context.has(4, "storage_offset") && !begins_storage(context.build.graph(), x);
-  if (elsewhere || sizes.size() != strides.size() || !is_contiguous(context, value.sizes, value.layout.strides))
+  if (elsewhere || sizes.size() != strides.size() || !context.is_contiguous(value.sizes, value.layout.strides))
     return std::nullopt;
   const sym::Expr offset = context.expr(4, "storage_offset", 0), count = graph::element_count(value.sizes);
-  const bool range = is_contiguous(context, sizes, strides);
+  const bool range = context.is_contiguous(sizes, strides);
   sym::Expr end = offset + 1;
   for (size_t d = 0; d < sizes.size(); ++d) end = end + strides[d] * (sizes[d] - 1);
   if (sym::bounds(count - end, context.facts()).low < 0) return std::nullopt;

@@ -41,7 +41,6 @@ bool only_sums(const Region& region) {
 
 struct Shared {
   double bytes = 0;
-  int element_bytes = 0;  // of one element of all shared operands
   int widest = 1;
 };
 
@@ -51,9 +50,7 @@ Shared shared_operands(const Dependencies& dependencies, const FusionCosts& cost
   for (loops::BufferId buffer : first) {
     if (!std::binary_search(second.begin(), second.end(), buffer) || costs.buffer_bytes(buffer) < row_bytes) continue;
     shared.bytes += costs.buffer_bytes(buffer);
-    const int size = byte_size(dependencies.program().buffers[buffer].dtype);
-    shared.element_bytes += size;
-    shared.widest = std::max(shared.widest, size);
+    shared.widest = std::max(shared.widest, byte_size(dependencies.program().buffers[buffer].dtype));
   }
   return shared;
 }

@@ -1,8 +1,9 @@
 // A region in the form that mapping works on: accesses are element offsets, variables are split into space and row.
 //
 // Invariants: Loads and Stores have one coordinate, the offset from the buffer's base in elements. Every Reduce runs
-// over exactly the variables of `row`, or over `walk`, and is read by stores alone then. No statement is dead, no two pure statements are equal. `vars` of statements is
-// tight: a variable is in it only if an offset, an index expression or an operand mentions it.
+// over exactly the variables of `row`, or over `walk`, and is read by stores alone then. No statement is dead, no two
+// pure statements are equal. `vars` of statements is tight: a variable is in it only if an offset, an index expression
+// or an operand mentions it.
 #pragma once
 
 #include <optional>

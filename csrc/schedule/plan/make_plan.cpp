@@ -1,4 +1,5 @@
-// Regions become kernels, equal ones once; buffers get their places; steps keep the program's order.
+// Regions become kernels, equal ones once; buffers get their places; steps stand in the order for
+// memory that order.h chooses.
 #include <algorithm>
 #include <limits>
 #include <map>
