@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, fx_reader, partition, progress, reports
+from . import _C, attention, check, config, decompositions, float_guards, fx_reader, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -43,6 +43,7 @@ def cxxinductor(
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
     attention.make_masks_contiguous(gm)
+    float_guards.compare_floats_themselves()
     # Built afresh for every graph: calling the result changes its keyword arguments.
     with functorch_config.patch(unlift_effect_tokens=True, donated_buffer=False):
         return aot_autograd(

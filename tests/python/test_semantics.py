@@ -124,6 +124,29 @@ def test_changing_sizes(device):
     assert cxxinductor.counters()["graphs"] <= 2
 
 
+def test_guards_of_dynamic_models_make_no_tensors(device, monkeypatch):
+    """Dynamo's own guards make a tensor of each float of the model at every call."""
+    made = []
+    as_tensor = torch._as_tensor_fullprec
+    monkeypatch.setattr(torch, "_as_tensor_fullprec", lambda x: made.append(x) or as_tensor(x))
+    norm = torch.nn.LayerNorm(16).to(device)
+    norm.scale = 0.5
+
+    def fn(x, factor):
+        return norm(x) * norm.scale + factor
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True)
+    x = torch.randn(3, 16, device=device)
+    compiled(x, 1.5)
+    made.clear()
+    torch.testing.assert_close(compiled(x[:2], 1.5), fn(x[:2], 1.5))
+    assert 1e-05 not in made  # eps, which the graph does not ask for; the factors are inputs of the graph
+    for factor in (2.5, float("nan"), -0.0):
+        torch.testing.assert_close(compiled(x, factor), fn(x, factor), equal_nan=True)
+    norm.eps, norm.scale = 0.1, 3.0
+    torch.testing.assert_close(compiled(x, 1.5), fn(x, 1.5))
+
+
 def test_empty_and_scalar_tensors(device):
     check(lambda x: (x * 2, x.sum(0)), torch.randn(0, 3, device=device))
     check(lambda x: x.exp() + 1, torch.randn((), device=device))
