@@ -8,10 +8,21 @@
 namespace cxxinductor::driver {
 namespace {
 
-const plan::Step& first_launch(const plan::Plan& plan, plan::KernelId kernel) {
+struct Found {
+  plan::Step step;
+  sym::Facts facts;  // of the plan, and those that a specialization needs
+};
+
+Found first_launch(const plan::Plan& plan, plan::KernelId kernel) {
   for (const plan::Step& step : plan.steps) {
     const auto launches = plan::launches_of(step);
-    if (!launches.empty() && launches[0].kernel == kernel) return step;
+    if (launches.empty()) continue;
+    for (const plan::Specialization& special : launches[0].specializations)
+      if (special.kernel == kernel) return {plan::specialized(launches[0], special), joined(plan.facts, special.when)};
+    if (launches[0].kernel != kernel) continue;
+    Found found{step, plan.facts};
+    if (auto* launch = std::get_if<plan::Launch>(&found.step)) launch->specializations.clear();
+    return found;
   }
   throw_internal("no step launches kernel {}", plan.kernels[kernel].name);
 }
@@ -20,7 +31,7 @@ const plan::Step& first_launch(const plan::Plan& plan, plan::KernelId kernel) {
 
 plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
   plan::Plan single;
-  plan::Step step = first_launch(plan, kernel);
+  auto [step, facts] = first_launch(plan, kernel);
   const plan::KernelId copy = single.kernels.push_back(plan.kernels[kernel]);
   single.name = plan.kernels[kernel].name;
   single.target = plan.target;
@@ -68,8 +79,8 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     input.kind = plan::Input::Kind::Symbol;
     input.symbol = input.source = symbol;
     single.inputs.push_back(std::move(input));
-    single.facts.set_range(symbol, plan.facts.range(symbol));
-    if (plan.facts.divisor(symbol) != 1) single.facts.set_divisor(symbol, plan.facts.divisor(symbol));
+    single.facts.set_range(symbol, facts.range(symbol));
+    if (facts.divisor(symbol) != 1) single.facts.set_divisor(symbol, facts.divisor(symbol));
   }
   single.steps.push_back(std::move(step));
   return single;

@@ -1,6 +1,8 @@
 // Plans: buffers in the arena and allocations that the plan says, kernels by their segments and element offsets. So a
 // wrong stride, an arena slot that is used twice, a value read in a segment that does not have it, a grid too small or a
 // buffer freed too early give wrong values or an error here.
+#include <algorithm>
+
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
 
@@ -118,7 +120,18 @@ class PlanRun {
     });
   }
 
+  bool holds(const sym::Facts& facts) const {
+    const auto value = [&](const std::string& symbol) { return evaluate(sym::Expr::symbol(symbol), symbols_); };
+    return std::all_of(facts.ranges().begin(), facts.ranges().end(), [&](const auto& entry) {
+      return entry.second.low <= value(entry.first) && value(entry.first) <= entry.second.high;
+    }) && std::all_of(facts.divisors().begin(), facts.divisors().end(), [&](const auto& entry) {
+      return value(entry.first) % entry.second == 0;
+    });
+  }
+
   void execute(const plan::Launch& launch) {
+    for (const plan::Specialization& special : launch.specializations)
+      if (holds(special.when)) return execute(plan::specialized(launch, special));
     const plan::Kernel& kernel = plan_.kernels[launch.kernel];
     CXXI_CHECK(launch.args.size() == kernel.params.size() && launch.symbol_args.size() == kernel.symbols.size(),
                "launch of {} with {} buffers and {} symbols", kernel.name, launch.args.size(), launch.symbol_args.size());

@@ -14,6 +14,7 @@ struct CompilePool::Batch {
 
 CompilePool::CompilePool(int threads) {
   const int wanted = threads > 0 ? threads : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  threads_for_run_all_ = wanted;
   for (int i = 1; i < wanted; ++i) threads_.emplace_back([this] { work_loop(); });
 }
 
@@ -21,6 +22,7 @@ CompilePool::~CompilePool() {
   {
     std::lock_guard lock(mutex_);
     stopping_ = true;
+    later_.clear();
   }
   wake_.notify_all();
   for (std::thread& thread : threads_) thread.join();
@@ -47,14 +49,51 @@ CompilePool::Progress CompilePool::progress() const {
 void CompilePool::work_loop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
-    if (queue_.empty()) return;
+    wake_.wait(lock, [this] { return stopping_ || !queue_.empty() || !later_.empty(); });
+    if (queue_.empty() && later_.empty()) return;
+    if (queue_.empty()) {
+      run_next_later(lock);
+      continue;
+    }
     const Entry entry = queue_.top();
     queue_.pop();
     lock.unlock();
     run_entry(entry);
     lock.lock();
   }
+}
+
+void CompilePool::run_next_later(std::unique_lock<std::mutex>& lock) {
+  Later next = std::move(later_.front());
+  later_.pop_front();
+  running_.push_back(next.owner);
+  lock.unlock();
+  next.task.work();
+  next.task.work = nullptr;
+  lock.lock();
+  running_.erase(std::find(running_.begin(), running_.end(), next.owner));
+  ++done_;
+  idle_.notify_all();
+}
+
+void CompilePool::run_later(const void* owner, CompileTask task) {
+  const std::lock_guard lock(mutex_);
+  if (threads_.empty()) threads_.emplace_back([this] { work_loop(); });
+  later_.push_back({owner, std::move(task)});
+  ++next_order_;
+  wake_.notify_one();
+}
+
+void CompilePool::cancel(const void* owner) {
+  std::unique_lock lock(mutex_);
+  done_ += std::erase_if(later_, [owner](const Later& later) { return later.owner == owner; });
+  idle_.notify_all();
+  idle_.wait(lock, [&] { return std::find(running_.begin(), running_.end(), owner) == running_.end(); });
+}
+
+void CompilePool::finish() {
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return later_.empty() && running_.empty(); });
 }
 
 std::vector<CompileFailure> CompilePool::run_all(std::vector<CompileTask> tasks) {

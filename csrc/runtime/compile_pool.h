@@ -1,12 +1,14 @@
 // Threads of this process that compile kernels: longest task first, every task is run, errors are collected.
 //
 // A pool lives as long as its owner; with no thread at all (threads == 1) the caller does the work itself. run_all may
-// be called from several threads at once: each call waits for its own tasks only, and helps while it waits. Not for:
+// be called from several threads at once: each call waits for its own tasks only, and helps while it waits. What nobody waits
+// for (run_later) has a thread even then, made when it is first needed. Not for:
 // work on the hot path of a call (that is Host::parallel_for).
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -39,7 +41,16 @@ class CompilePool {
 
   // Returns when every task has run.
   std::vector<CompileFailure> run_all(std::vector<CompileTask> tasks);
-  int thread_count() const { return static_cast<int>(threads_.size()) + 1; }
+
+  // Runs the task on a thread of the pool when nothing is left that a run_all waits for, and returns at once. The task deals
+  // with its own errors. `owner` stands for whoever needs the task.
+  void run_later(const void* owner, CompileTask task);
+  // Drops the owner's tasks of run_later that have not begun and waits for one that has.
+  void cancel(const void* owner);
+  // Waits for all tasks of run_later.
+  void finish();
+
+  int thread_count() const { return threads_for_run_all_; }
 
   // Tasks given and tasks run since the pool was made, by all callers.
   struct Progress {
@@ -56,14 +67,23 @@ class CompilePool {
     size_t index;
     bool operator<(const Entry& other) const { return cost != other.cost ? cost < other.cost : order > other.order; }
   };
+  struct Later {
+    const void* owner;
+    CompileTask task;
+  };
   void work_loop();
   void run_entry(const Entry& entry);
+  void run_next_later(std::unique_lock<std::mutex>& lock);
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::priority_queue<Entry> queue_;
+  std::deque<Later> later_;
+  std::vector<const void*> running_;  // owners of the tasks of run_later that have begun
+  std::condition_variable idle_;      // one of them has ended
   uint64_t next_order_ = 0, done_ = 0;
   bool stopping_ = false;
+  int threads_for_run_all_ = 1;  // with the caller's
   std::vector<std::thread> threads_;
 };
 

@@ -51,6 +51,7 @@ struct Executable::Impl {
               CallMemory::bytes_for<int64_t>(tables.most_symbols) +
               2 * CallMemory::bytes_for<BatchItem>(tables.most_launches) +
               CallMemory::bytes_for<plan::Variant>(tables.most_launches) +
+              CallMemory::bytes_for<bool>(tables.conditions.size()) +
               CallMemory::bytes_for<Operand>(tables.most_operands) +
               CallMemory::bytes_for<TensorView>(tables.most_results) +
               CallMemory::bytes_for<int64_t>(tables.most_dims) + 2 * CallMemory::bytes_for<int64_t>(most_rank);
@@ -64,15 +65,32 @@ struct Executable::Impl {
     entry.store(&found, std::memory_order_release);
     return found;
   }
+
+  // Null where another thread is still to compile it.
+  const LoadedKernel* find_kernel(uint32_t index, plan::Variant variant) const {
+    std::atomic<const LoadedKernel*>& entry = loaded[index * kVariants + static_cast<size_t>(variant_number(variant))];
+    if (const LoadedKernel* found = entry.load(std::memory_order_acquire)) [[likely]]
+      return found;
+    const LoadedKernel* found = kernels->find(plan::KernelId(index), variant);
+    if (found) entry.store(found, std::memory_order_release);
+    return found;
+  }
 };
 
 namespace {
 
-// The state of one call.
+// The state of one call. Kernels: get(kernel, variant) and find(kernel, variant) as KernelProvider has them.
+template <class Kernels>
 class Call {
  public:
-  Call(const plan::Plan& plan, const Tables& tables, Host& host, size_t scratch_bytes, size_t most_rank)
-      : plan_(plan), tables_(tables), host_(host), memory_(scratch_bytes), tensors_(tables.buffers.size()) {
+  Call(const plan::Plan& plan, const Tables& tables, const Kernels& kernels, Host& host, size_t scratch_bytes,
+       size_t most_rank)
+      : plan_(plan),
+        tables_(tables),
+        kernels_(kernels),
+        host_(host),
+        memory_(scratch_bytes),
+        tensors_(tables.buffers.size()) {
     values_ = memory_.take<int64_t>(tables.program.workspace_size());
     addresses_ = memory_.take<void*>(tables.buffers.size());
     args_ = memory_.take<void*>(tables.most_args);
@@ -80,6 +98,7 @@ class Call {
     items_ = memory_.take<BatchItem>(tables.most_launches);
     alike_ = memory_.take<BatchItem>(tables.most_launches);
     variants_ = memory_.take<plan::Variant>(tables.most_launches);
+    holds_ = memory_.take<bool>(tables.conditions.size());
     operands_ = memory_.take<Operand>(tables.most_operands);
     destinations_ = memory_.take<TensorView>(tables.most_results);
     dims_ = memory_.take<int64_t>(tables.most_dims);
@@ -101,6 +120,13 @@ class Call {
     }
     if (options.check_inputs) check_symbols(plan_, tables_, inputs, values_);
     tables_.program.run(values_);
+    for (size_t i = 0; i < holds_.size(); ++i) {
+      const std::vector<Property>& condition = tables_.conditions[i];
+      holds_[i] = std::all_of(condition.begin(), condition.end(), [&](const Property& property) {
+        const int64_t value = values_[property.symbol];
+        return property.range.low <= value && value <= property.range.high && value % property.divisor == 0;
+      });
+    }
     if (options.check_inputs) check_geometry(plan_, tables_, inputs, values_);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (tables_.input_buffers[i] < 0) continue;
@@ -124,16 +150,14 @@ class Call {
     }
   }
 
-  template <class KernelOf>
-  void walk(size_t& step_number, const KernelOf& kernel_of) {
+  void walk(size_t& step_number) {
     for (; step_number < tables_.steps.size(); ++step_number) {
-      execute(tables_.steps[step_number], kernel_of);
+      execute(tables_.steps[step_number]);
       release(tables_.steps[step_number]);
     }
   }
 
-  template <class KernelOf>
-  void walk(size_t& step_number, const KernelOf& kernel_of, StepObserver& observer) {
+  void walk(size_t& step_number, StepObserver& observer) {
     std::vector<int64_t> symbols;
     for (const SymbolBinding& b : tables_.bindings) symbols.push_back(values_[b.slot]);
     for (size_t i = 0; i < tables_.buffers.size(); ++i) {
@@ -143,7 +167,7 @@ class Call {
     const CallView view{plan_, host_, symbols, addresses_};
     for (; step_number < tables_.steps.size(); ++step_number) {
       observer.before_step(view, step_number);
-      execute(tables_.steps[step_number], kernel_of);
+      execute(tables_.steps[step_number]);
       observer.after_step(view, step_number);
       release(tables_.steps[step_number]);
     }
@@ -174,8 +198,7 @@ class Call {
   }
 
  private:
-  template <class KernelOf>
-  void execute(const StepTable& step, const KernelOf& kernel_of) {
+  void execute(const StepTable& step) {
     switch (step.kind) {
       case StepTable::Kind::Allocate:
         allocate(step.index);
@@ -187,10 +210,10 @@ class Call {
         reuse(tables_.reuses[step.index]);
         break;
       case StepTable::Kind::Launch:
-        launch(tables_.launches[step.index], kernel_of);
+        launch(tables_.launches[step.index]);
         break;
       case StepTable::Kind::Batch:
-        launch_batch(tables_.batches[step.index], kernel_of);
+        launch_batch(tables_.batches[step.index]);
         break;
       case StepTable::Kind::Extern:
         call_extern(tables_.externs[step.index]);
@@ -263,6 +286,9 @@ class Call {
   plan::Variant gather(const LaunchTable& table, std::span<void*> args, std::span<int64_t> symbols) const {
     for (size_t i = 0; i < table.args.size(); ++i) args[i] = addresses_[table.args[i]];
     for (size_t i = 0; i < table.symbols.size(); ++i) symbols[i] = values_[table.symbols[i]];
+    return variant_for(table, args);
+  }
+  plan::Variant variant_for(const LaunchTable& table, std::span<void* const> args) const {
     plan::Variant variant;
     for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
     variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
@@ -270,8 +296,7 @@ class Call {
   }
 
   // The launches that need the same variant together.
-  template <class KernelOf>
-  void launch_batch(const BatchTable& batch, const KernelOf& kernel_of) {
+  void launch_batch(const BatchTable& batch) {
     std::span<void*> args = args_;
     std::span<int64_t> symbols = symbols_;
     size_t count = 0;
@@ -291,18 +316,50 @@ class Call {
         if (variant_number(variants_[i]) == number) alike_[alike++] = items_[i];
       if (alike == 0) continue;
       const plan::Variant variant{(number & 1) != 0, (number & 2) != 0};
-      kernel_of(any.kernel, variant).launch_batch(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
+      kernels_.get(any.kernel, variant).launch_batch(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
     }
   }
 
-  template <class KernelOf>
-  void launch(const LaunchTable& table, const KernelOf& kernel_of) {
-    const int64_t grid_x = values_[table.grid_x], grid_y = values_[table.grid_y];
-    if (grid_x <= 0 || grid_y <= 0) return;
+  void launch(const LaunchTable& table) {
+    if (values_[table.grid_x] <= 0 || values_[table.grid_y] <= 0) return;
     const plan::Variant variant = gather(table, args_, symbols_);
-    kernel_of(table.kernel, variant)
-        .launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), grid_x, grid_y,
-                table.on_cuda ? stream_ : nullptr);
+    for (const SpecialLaunch& special : table.specializations) {
+      if (!holds_[special.condition]) continue;
+      const LaunchTable& launch = tables_.launches[special.launch];
+      if (variant_for(launch, args_) != plan::Variant()) continue;
+      const LoadedKernel* kernel = kernels_.find(launch.kernel, plan::Variant());
+      if (kernel) return start(*kernel, launch);
+    }
+    if (variant.vectorized || variant.index64) [[likely]]
+      return start(kernels_.get(table.kernel, variant), table);
+    launch_misaligned(table, variant);
+  }
+
+  void start(const LoadedKernel& kernel, const LaunchTable& table) {
+    kernel.launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), values_[table.grid_x],
+                  values_[table.grid_y], table.on_cuda ? stream_ : nullptr);
+  }
+
+  // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
+  void launch_misaligned(const LaunchTable& table, plan::Variant variant) {
+    const LoadedKernel* kernel = kernels_.find(table.kernel, variant);
+    if (kernel) return start(*kernel, table);
+    const auto misaligned = [&](uint32_t i) { return !aligned16(args_[i]); };
+    if (!std::all_of(table.aligned_args.begin(), table.aligned_args.end(),
+                     [&](uint32_t i) { return !misaligned(i) || !table.written[i]; }))
+      return start(kernels_.get(table.kernel, variant), table);
+    std::vector<Owner> copies;
+    for (const uint32_t i : table.aligned_args) {
+      if (!misaligned(i)) continue;
+      const BufferTable& buffer = tables_.buffers[table.args[i]];
+      const int64_t bytes = values_[buffer.bytes], count = bytes / byte_size(buffer.dtype), stride = 1;
+      const TensorView from{args_[i], buffer.dtype, buffer.device, {&count, 1}, {&stride, 1}, nullptr, false};
+      TensorView to = from;
+      copies.push_back(host_.allocate(buffer.device, bytes, &to.data));
+      host_.copy_strided(to, from);
+      args_[i] = to.data;
+    }
+    start(kernels_.get(table.kernel, plan::Variant()), table);
   }
 
   void call_extern(const ExternTable& table) {
@@ -388,6 +445,7 @@ class Call {
 
   const plan::Plan& plan_;
   const Tables& tables_;
+  const Kernels& kernels_;
   Host& host_;
   CallMemory memory_;
   Owner arena_;
@@ -398,6 +456,7 @@ class Call {
   std::span<int64_t> symbols_;
   std::span<BatchItem> items_, alike_;
   std::span<plan::Variant> variants_;
+  std::span<bool> holds_;  // Tables::conditions
   std::span<Operand> operands_;
   std::span<TensorView> destinations_;
   std::span<int64_t> dims_, sizes_, strides_;
@@ -413,19 +472,22 @@ Executable::~Executable() = default;
 const plan::Plan& Executable::plan() const { return impl_->plan; }
 
 std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const CallOptions& options) const {
-  Call call(impl_->plan, impl_->tables, host, impl_->scratch, impl_->most_rank);
+  struct Kernels {
+    const Impl& impl;
+    const LoadedKernel& get(uint32_t kernel, plan::Variant variant) const { return impl.kernel(kernel, variant); }
+    const LoadedKernel* find(uint32_t kernel, plan::Variant variant) const { return impl.find_kernel(kernel, variant); }
+  };
+  const Kernels kernels{*impl_};
+  Call<Kernels> call(impl_->plan, impl_->tables, kernels, host, impl_->scratch, impl_->most_rank);
   call.bind(inputs, options);
   inputs.clear();
   call.take_arena();
   size_t step = 0;
-  const auto kernel_of = [this](uint32_t kernel, plan::Variant variant) -> const LoadedKernel& {
-    return impl_->kernel(kernel, variant);
-  };
   try {
     if (options.observer) [[unlikely]] {
-      call.walk(step, kernel_of, *options.observer);
+      call.walk(step, *options.observer);
     } else {
-      call.walk(step, kernel_of);
+      call.walk(step);
     }
   } catch (const Error& error) {
     rethrow_with(error, describe_failed_step(impl_->plan, step));

@@ -40,10 +40,13 @@ class LoadedKernel {
 class KernelProvider {
  public:
   virtual ~KernelProvider() = default;
-  // Compiles (in parallel) the variants that a first call will need; throws Error naming the kernel and the log.
+  // Compiles (in parallel) the variants that a first call will need, of the launches' own kernels; throws Error naming the kernel and the log.
   virtual void prepare(const plan::Plan& plan) = 0;
   // The reference stays valid as long as the provider; Executable asks once for each kernel and variant.
   virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
+  // The kernel if it is there. If not, sees to it that another thread compiles it, and returns null at once: for launches that
+  // something else serves meanwhile. What cannot be compiled is never there.
+  virtual const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) { return &get(kernel, variant); }
 };
 
 struct CallOptions {

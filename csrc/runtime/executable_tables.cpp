@@ -69,10 +69,8 @@ class TableBuilder {
   void add_buffers() {
     for (const plan::Buffer& buffer : plan_.buffers) {
       BufferTable table{buffer.kind, buffer.dtype, buffer.device, geometry(buffer.sizes, buffer.strides)};
-      if (buffer.kind == plan::Buffer::Kind::Arena) {
-        table.arena_offset = slot(buffer.arena_offset);
-        table.bytes = slot(buffer.bytes);
-      }
+      table.bytes = slot(buffer.bytes);
+      if (buffer.kind == plan::Buffer::Kind::Arena) table.arena_offset = slot(buffer.arena_offset);
       tables_.buffers.push_back(table);
     }
   }
@@ -141,6 +139,22 @@ class TableBuilder {
     tables_.batches.push_back(batch);
   }
 
+  uint32_t add_condition(const sym::Facts& when) {
+    std::map<std::string, Property> properties;
+    for (const auto& [symbol, range] : when.ranges()) properties[symbol].range = range;
+    for (const auto& [symbol, divisor] : when.divisors()) properties[symbol].divisor = divisor;
+    std::string key;
+    std::vector<Property> condition;
+    for (auto& [symbol, property] : properties) {
+      property.symbol = slot(sym::Expr::symbol(symbol));
+      key += fmt::format("{} in {} to {} by {};", symbol, property.range.low, property.range.high, property.divisor);
+      condition.push_back(property);
+    }
+    const auto [found, fresh] = conditions_.try_emplace(key, static_cast<uint32_t>(tables_.conditions.size()));
+    if (fresh) tables_.conditions.push_back(std::move(condition));
+    return found->second;
+  }
+
   uint32_t add_launch(const plan::Launch& step) {
     const plan::Kernel& kernel = plan_.kernels[step.kernel];
     CXXI_CHECK(step.args.size() == kernel.params.size(), "kernel {} takes {} buffers, the launch has {}", kernel.name,
@@ -158,6 +172,7 @@ class TableBuilder {
       table.args.push_back(step.args[i].index());
       use_buffer(step.args[i]);
       // Element-aligned addresses are enough for the vector loads of the CPU.
+      table.written.push_back(kernel.params[i].written);
       if (kernel.params[i].aligned && table.on_cuda) table.aligned_args.push_back(static_cast<uint32_t>(i));
     }
     sym::Substitution actual;
@@ -169,6 +184,8 @@ class TableBuilder {
     table.grid_y = slot(step.grid_y);
     table.checks_index_limit = table.on_cuda && !kernel.always_index32;
     table.index_limit = slot(table.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
+    for (const plan::Specialization& special : step.specializations)
+      table.specializations.push_back({add_condition(special.when), add_launch(plan::specialized(step, special))});
     tables_.launches.push_back(std::move(table));
     return static_cast<uint32_t>(tables_.launches.size() - 1);
   }
@@ -276,6 +293,7 @@ class TableBuilder {
   Host& host_;
   std::vector<std::string> names_;
   std::map<uint32_t, size_t> last_use_;
+  std::map<std::string, uint32_t> conditions_;  // by what they ask
   std::set<uint32_t> handed_out_;
   Tables tables_;
 };

@@ -40,14 +40,29 @@ struct BufferTable {
   Slot bytes = 0;
 };
 
+// A launch with the kernel of a specialization, for calls in which Tables::conditions[condition] holds.
+struct SpecialLaunch {
+  uint32_t condition;
+  uint32_t launch;  // in Tables::launches
+};
+
 struct LaunchTable {
   uint32_t kernel;
   std::vector<uint32_t> args;  // buffers
   std::vector<Slot> symbols;
   std::vector<uint32_t> aligned_args;  // positions whose address decides whether the vectorised variant may run
+  std::vector<bool> written;           // by position
   Slot grid_x, grid_y, index_limit;
   bool checks_index_limit;
   bool on_cuda;
+  std::vector<SpecialLaunch> specializations;
+};
+
+// A symbol's value is in the range and a multiple of the divisor.
+struct Property {
+  Slot symbol;
+  sym::Interval range;
+  int64_t divisor = 1;
 };
 
 // Launches [first, first + count) of Tables::launches, all of one kernel.
@@ -110,6 +125,7 @@ struct Tables {
   std::vector<StepTable> steps;
   std::vector<ReuseTable> reuses;
   std::vector<LaunchTable> launches;
+  std::vector<std::vector<Property>> conditions;  // asked once a call
   std::vector<BatchTable> batches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;

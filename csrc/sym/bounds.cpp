@@ -112,6 +112,17 @@ int64_t Facts::divisor(std::string_view symbol) const {
   return found == divisors_.end() ? 1 : found->second;
 }
 
+Facts joined(const Facts& a, const Facts& b) {
+  Facts both = a;
+  for (const auto& [symbol, range] : b.ranges()) {
+    const Interval other = a.range(symbol);
+    const int64_t low = std::max(range.low, other.low);
+    both.set_range(symbol, {low, std::max(low, std::min(range.high, other.high))});
+  }
+  for (const auto& [symbol, divisor] : b.divisors()) both.set_divisor(symbol, std::lcm(divisor, a.divisor(symbol)));
+  return both;
+}
+
 Interval bounds(Expr e, const Facts& facts) { return narrow(wide_bounds(e, facts)); }
 
 int64_t known_divisor(Expr e, const Facts& facts) {

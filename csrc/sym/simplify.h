@@ -35,6 +35,8 @@ class Facts {
   std::map<std::string, int64_t, std::less<>> divisors_;
 };
 
+Facts joined(const Facts& a, const Facts& b);  // what holds where both do; an empty range becomes its lower end
+
 Interval bounds(Expr e, const Facts& facts);           // saturating interval arithmetic
 int64_t known_divisor(Expr e, const Facts& facts);     // largest d found such that d divides e always (0 for e == 0)
 Expr simplify(Expr e, const Facts& facts);

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
@@ -66,7 +67,8 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
     driver::write_dump(compilation.report, target, name, folder, options.dump);
   }
   counters().graphs += 1;
-  counters().kernels += static_cast<int64_t>(compilation.executable->plan().kernels.size());
+  const std::vector<bool> own = plan::own_kernels(compilation.executable->plan());
+  counters().kernels += std::count(own.begin(), own.end(), true);
   counters().externs += static_cast<int64_t>(compilation.report.externs.size());
   return compilation;
 }

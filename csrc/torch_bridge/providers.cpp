@@ -142,6 +142,11 @@ runtime::CompilePool::Progress compile_progress() {
   return services ? services->pool.progress() : runtime::CompilePool::Progress();
 }
 
+void finish_compiles() {
+  Services* services = made_services;
+  if (services) services->pool.finish();
+}
+
 Target target_for(Device device) {
   if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
   return cpu_target(cpu_arch(), at::get_num_threads());

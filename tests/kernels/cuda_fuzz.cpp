@@ -24,7 +24,9 @@ fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
               program = schedule::fuse(std::move(program), gpu_target(), options, nullptr);
               passes::run_loops_pipeline(program, options);
             }
-            CudaProgram compiled(program, variant, gpu_target(), call_twice);
+            plan::Plan plan = schedule::make_plan(std::move(program), gpu_target(), options);
+            if (variant.index64) plan = without_specializations(std::move(plan));
+            CudaProgram compiled(std::move(plan), variant, call_twice);
             return run_compiled(compiled, arguments);
           }};
 }

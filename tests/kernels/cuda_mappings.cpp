@@ -71,8 +71,16 @@ TEST_CASE("pointwise: every length around groups and blocks", "[cuda]") {
 
 TEST_CASE("rows of a length known only at run time", "[cuda]") {
   std::vector<std::map<std::string, int64_t>> calls;
-  for (int64_t n : {1, 3, 31, 32, 33, 127, 128, 129, 500, 1000, 2049}) calls.push_back({{"s0", 3}, {"s1", n}});
-  compare(programs::softmax_dynamic_row, calls, {kVector32}, 1e-5);
+  for (int64_t n : {1, 3, 31, 32, 33, 64, 65, 127, 128, 129, 256, 500, 1000, 1024, 1025, 2049, 4096})
+    calls.push_back({{"s0", 3}, {"s1", n}});
+  compare(programs::softmax_dynamic_row, calls, {kVector32}, 1e-5);  // by specializations
+  CpuProgram cpu(on_device(programs::softmax_dynamic_row, "cpu"));
+  const loops::Program program = loops::parse(on_device(programs::softmax_dynamic_row, "cuda:0"));
+  CudaProgram general(without_specializations(schedule::make_plan(program, gpu_target(), Options())), kVector32);
+  for (const auto& symbols : calls) {
+    const std::vector<Input> inputs = make_inputs(general.executable->plan(), symbols);
+    check_equal(run_on(cpu, inputs), run_on(general, inputs), 1e-5);
+  }
 }
 
 TEST_CASE("rows of every constant length, all reductions", "[cuda]") {

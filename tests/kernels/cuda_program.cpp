@@ -31,6 +31,12 @@ plan::Plan on_the_host(plan::Plan plan) {
 
 }  // namespace
 
+plan::Plan without_specializations(plan::Plan plan) {
+  for (plan::Step& step : plan.steps)
+    if (auto* launch = std::get_if<plan::Launch>(&step)) launch->specializations.clear();
+  return plan;
+}
+
 EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                            const OriginTable& origins, const std::string& name)
     : source_(codegen::emit_cuda(kernels, variant, gpu_target(), origins)) {

@@ -61,6 +61,9 @@ class EmulatedKernels : public runtime::KernelProvider {
   std::vector<std::unique_ptr<runtime::LoadedKernel>> kernels_;
 };
 
+// Every launch with its own kernel, whatever the sizes.
+plan::Plan without_specializations(plan::Plan plan);
+
 // As CpuProgram (cpu_program.h), so that the two can be compared.
 class CudaProgram {
  public:

@@ -162,3 +162,43 @@ def test_memory_does_not_grow(device):
         compiled(x)
     torch.cuda.synchronize()
     assert torch.cuda.memory_allocated() == before
+
+
+def kernels_of(run):
+    """Names of our kernels that a call launches."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+        run()
+        torch.cuda.synchronize()
+    return [event.name for event in profile.events() if event.name.startswith("k") and event.device_type == torch.autograd.DeviceType.CUDA]
+
+
+def test_kernels_for_the_sizes_at_hand_come_beside_running_calls():
+    def softmax(x):
+        return torch.softmax(x.float() * 2, -1).to(x.dtype)
+
+    x = torch.randn(64, 1000, device="cuda", dtype=torch.bfloat16)
+    with cxxinductor.reports.collect() as reports:
+        compiled = torch.compile(softmax, backend="cxxinductor", dynamic=True)
+        torch.testing.assert_close(compiled(x), softmax(x))
+    (kernel,) = reports[-1].details["kernels"]
+    special = dict(kernel["specializations"])
+    assert any("8 | " in sizes for sizes in special.values())
+    cxxinductor.finish_compiles()
+    found = {}
+    for columns in (1000, 1001, 8000, 40000, 40001, 30, 3):
+        y = torch.randn(33, columns, device="cuda", dtype=torch.bfloat16)
+        compiled(y)
+        cxxinductor.finish_compiles()
+        torch.testing.assert_close(compiled(y), softmax(y))
+        (found[columns],) = set(kernels_of(lambda y=y: compiled(y)))
+    assert found[40001] == kernel["name"] and len(set(found.values())) >= 6
+    assert set(found.values()) <= {kernel["name"], *special}
+
+
+def test_misaligned_inputs_are_read_from_copies_until_their_kernel_is_there():
+    whole = torch.randn(4097, device="cuda")
+    compiled = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor", dynamic=False)
+    compiled(whole[:4096].clone())
+    for _ in range(3):
+        assert torch.equal(compiled(whole[1:]), whole[1:].sin() + 1)
+        cxxinductor.finish_compiles()

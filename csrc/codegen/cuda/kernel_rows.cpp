@@ -24,6 +24,9 @@ void CudaKernelEmitter::emit_rows() {
     return;
   }
   emit_row_start();
+  // A resident row whose length sizes decide.
+  if (kernel_.mapping.resident && !groups_of_row().is_constant())
+    out_.line("const cxxi_uint cxxi_groups = {};", count_text(kernel_.mapping.row, width_));
   declare_residents();
   emit_row_segments();
 }
@@ -160,14 +163,14 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
 
 void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const sym::Expr groups = groups_of_row();
-  CXXI_CHECK(groups.is_constant(), "{}: a resident row has no constant length", kernel_.name);
+  const sym::Interval groups = sym::bounds(groups_of_row(), kernel_.facts);
   const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
-  CXXI_CHECK(int64_t{items} * threads >= groups.constant(), "{}: {} threads with {} items cannot hold {} groups",
-             kernel_.name, threads, items, groups.constant());
+  CXXI_CHECK(int64_t{items} * threads >= groups.high, "{}: {} threads with {} items cannot hold {} groups",
+             kernel_.name, threads, items, groups.high);
   std::string guard = dead_rows_ ? "cxxi_live" : "";
-  if (int64_t{items} * threads != groups.constant())
-    guard += fmt::format("{}cxxi_number < {}u", guard.empty() ? "" : " && ", groups.constant());
+  if (int64_t{items} * threads != groups.low)  // not all are there, or perhaps not
+    guard += fmt::format("{}cxxi_number < {}", guard.empty() ? "" : " && ",
+                         groups.low == groups.high ? fmt::format("{}u", groups.low) : "cxxi_groups");
 
   std::vector<StmtId> early = early_loads(segment.stmts);
   std::erase_if(early, [&](StmtId id) { return ahead_.count(id.index()) != 0; });

@@ -314,6 +314,17 @@ class Parser {
     if (grid.size() != 2) grid_start.fail("a grid of two numbers");
     launch.grid_x = grid[0];
     launch.grid_y = grid[1];
+    while (cursor_.accept("or")) {
+      if (launch.specializations.size() >= max_text_items) cursor_.fail("fewer specializations");
+      Specialization& special = launch.specializations.emplace_back();
+      special.kernel = parse_kernel_name();
+      cursor_.expect("grid");
+      TextCursor special_start = cursor_;
+      const std::vector<sym::Expr> blocks = parse_expr_list(cursor_);
+      if (blocks.size() != 1) special_start.fail("a grid of one number");
+      special.grid_x = blocks[0];
+      parse_where(cursor_, special.when);
+    }
     launch.origin = origins_.parse(cursor_);
     return launch;
   }

@@ -50,7 +50,7 @@ enum class MappingKind : uint8_t {
   // A row is a point of `space` (row-major number); its elements are the points of `row` (row-major). resident: values
   // with Home::Resident survive from sweep to sweep; other values are computed again by each sweep that lists them.
   //   throughput device: row = b * rows_per_block + t / threads_per_row; lane = t % threads_per_row takes the groups
-  //     lane + k * threads_per_row of the row (resident: k < items_per_thread, constant row length). Rows past the end
+  //     lane + k * threads_per_row of the row (resident: k < items_per_thread, which holds the longest row). Rows past the end
   //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
   //   CPU: unit = a row, grid_x = rows; Resident values lie in a per-thread array of the row's (constant) length.
   //   walk, resident rows on throughput devices only: a block stays with one point of `space` and takes the points of the
@@ -217,11 +217,20 @@ struct Free {
 struct Reuse {
   BufferId from, to;
 };
+// A kernel that does the work of a launch better while the plan's symbols have the properties of `when`, besides those that
+// they always have. Its parameters and symbols are those of the launch's own kernel, which is right for all values: nobody
+// waits for a specialization.
+struct Specialization {
+  KernelId kernel;
+  sym::Expr grid_x = 1;
+  sym::Facts when;
+};
 struct Launch {
   KernelId kernel;
   std::vector<BufferId> args;
   std::vector<sym::Expr> symbol_args;
   sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see MappingKind; 0: nothing to do
+  std::vector<Specialization> specializations;  // the first whose properties hold is the best
   OriginId origin;
 };
 // Launches of one kernel with Kernel::batch > 1 that do not depend on one another: they run at once, as one launch (or
@@ -255,6 +264,14 @@ inline std::span<const Launch> launches_of(const Step& step) {
   if (const auto* launch = std::get_if<Launch>(&step)) return {launch, 1};
   if (const auto* batch = std::get_if<Batch>(&step)) return batch->launches;
   return {};
+}
+
+// The launch with a specialization's kernel in place of its own.
+inline Launch specialized(Launch launch, const Specialization& special) {
+  launch.kernel = special.kernel;
+  launch.grid_x = special.grid_x;
+  launch.specializations.clear();
+  return launch;
 }
 
 struct Input {
@@ -301,5 +318,16 @@ struct Plan {
   OriginTable origins;
   std::vector<Refusal> refusals;  // not part of the text form
 };
+
+// By kernel: false for those that are specializations of others only, needed when sizes ask for them.
+inline std::vector<bool> own_kernels(const Plan& plan) {
+  std::vector<bool> own(plan.kernels.size(), true);
+  for (const Step& step : plan.steps)
+    for (const Launch& launch : launches_of(step))
+      for (const Specialization& special : launch.specializations) own[special.kernel.index()] = false;
+  for (const Step& step : plan.steps)
+    for (const Launch& launch : launches_of(step)) own[launch.kernel.index()] = true;
+  return own;
+}
 
 }  // namespace cxxinductor::plan

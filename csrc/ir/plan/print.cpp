@@ -147,8 +147,12 @@ class Printer {
   std::string arguments_text(const Launch& launch) const {
     std::vector<std::string> args;
     for (BufferId arg : launch.args) args.push_back(name(arg));
-    return fmt::format("({}) symbols {} grid {}{}", fmt::join(args, ", "), print_expr_list(launch.symbol_args),
-                       print_expr_list({launch.grid_x, launch.grid_y}), print_origin(plan_.origins, launch.origin));
+    std::string text = fmt::format("({}) symbols {} grid {}", fmt::join(args, ", "), print_expr_list(launch.symbol_args),
+                                   print_expr_list({launch.grid_x, launch.grid_y}));
+    for (const Specialization& special : launch.specializations)
+      text += fmt::format(" or @{} grid {}{}", kernel_name(special.kernel), print_expr_list({special.grid_x}),
+                          print_where(special.when));
+    return text + print_origin(plan_.origins, launch.origin);
   }
   std::string step_text(const Launch& launch) const {
     return fmt::format("launch @{}{}", kernel_name(launch.kernel), arguments_text(launch));

@@ -33,6 +33,8 @@
 //      together; inputs must have been given up.
 //  P16 A batch has launches, all of one kernel and over blocks in one direction; the kernel takes batches and its table
 //      fits; what one of the launches writes, no other uses. A kernel that takes batches is launched by them alone.
+//  P17 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
+//      properties and the plan's facts say; these are of the plan's symbols. Batches have none, grids of one direction.
 #include "ir/plan/verify.h"
 
 #include <algorithm>
@@ -134,6 +136,8 @@ class Verifier {
       }
       for (const Launch& launch : launches_of(step)) {
         if (!plan_.kernels.contains(launch.kernel)) report("P8", "a launch", "names no kernel");
+        for (const Specialization& special : launch.specializations)
+          if (!plan_.kernels.contains(special.kernel)) report("P8", "a specialization", "names no kernel");
         for (BufferId id : launch.args) check_buffer(id, "a launch");
       }
       if (const auto* call = std::get_if<CallExtern>(&step)) {
@@ -206,6 +210,35 @@ class Verifier {
       for (size_t j = 0; j < i; ++j)
         if (launch.args[i] == launch.args[j] && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
+    }
+    if (!launch.specializations.empty() && (in_batch || !launch.grid_y.is_constant(1)))
+      report("P17", place, "has specializations and is in a batch, or its grid has two directions");
+    for (const Specialization& special : launch.specializations) check_specialization(launch, special, place);
+  }
+
+  void check_specialization(const Launch& launch, const Specialization& special, const std::string& place) {
+    const Kernel &own = plan_.kernels[launch.kernel], &kernel = plan_.kernels[special.kernel];
+    check_exprs({special.grid_x}, place);
+    const auto same_use = [](const Param& a, const Param& b) {
+      return a.dtype == b.dtype && a.read == b.read && a.written == b.written && a.by_value == b.by_value;
+    };
+    if (kernel.device != own.device || kernel.symbols != own.symbols || kernel.batch != 1 ||
+        !std::equal(kernel.params.begin(), kernel.params.end(), own.params.begin(), own.params.end(), same_use)) {
+      report("P17", place, "has the specialization @{}, which takes other arguments", kernel.name);
+      return;
+    }
+    const auto known = [&](const std::string& symbol) {
+      if (!symbols_.contains(symbol)) report("P17", place, "asks for properties of {}, no symbol of the plan", symbol);
+    };
+    for (const auto& [symbol, range] : special.when.ranges()) known(symbol);
+    for (const auto& [symbol, divisor] : special.when.divisors()) known(symbol);
+    const sym::Facts facts = joined(plan_.facts, special.when);
+    for (size_t i = 0; i < kernel.symbols.size(); ++i) {
+      const std::string& symbol = kernel.symbols[i];
+      const sym::Interval needed = kernel.facts.range(symbol), given = bounds(launch.symbol_args[i], facts);
+      if (given.low < needed.low || given.high > needed.high ||
+          !prove_divides(kernel.facts.divisor(symbol), launch.symbol_args[i], facts))
+        report("P17", place, "has the specialization @{} for more than is known of {}", kernel.name, symbol);
     }
   }
 

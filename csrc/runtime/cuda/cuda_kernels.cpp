@@ -132,9 +132,11 @@ CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter em
       pool_(pool),
       cache_(cache),
       context_(driver, device) {}
-CudaKernelProvider::~CudaKernelProvider() = default;
+CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
 
-CudaKernelProvider::Counters CudaKernelProvider::counters() const { return {compiled_.load(), from_cache_.load()}; }
+CudaKernelProvider::Counters CudaKernelProvider::counters() const {
+  return {compiled_.load(), from_cache_.load(), late_.load(), failed_.load()};
+}
 
 void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
@@ -166,12 +168,14 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   plan_kernels_ = plan.kernels;
   origins_ = plan.origins;
   loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * kVariants]());
+  asked_.reset(new std::atomic<bool>[plan.kernels.size() * kVariants]());
+  const std::vector<bool> own = plan::own_kernels(plan);
   std::vector<Unit> units;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device.type != DeviceType::Cuda) continue;
     const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= kIndexLimit32;
-    units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
+    if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));
@@ -195,13 +199,30 @@ const LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
   std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
-  const std::lock_guard lock(mutex_);
-  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   Unit unit{kernel, variant, {}, {}, false};
   compile_unit(unit, false);
+  const std::lock_guard lock(mutex_);
+  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   kernels_.push_back(make_kernel(unit));
   entry.store(kernels_.back().get(), std::memory_order_release);
   return *kernels_.back();
+}
+
+const LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Variant variant) {
+  CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
+  const size_t number = kernel.index() * kVariants + variant_number(variant);
+  if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
+  if (asked_[number].exchange(true)) return nullptr;
+  pool_.run_later(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), [this, kernel, variant] {
+                           // What else serves goes on serving.
+                           try {
+                             get(kernel, variant);
+                             ++late_;
+                           } catch (const std::exception&) {
+                             ++failed_;
+                           }
+                         }});
+  return nullptr;
 }
 
 void CudaKernelProvider::raise_failed_checks() const {

@@ -46,15 +46,17 @@ class CudaKernelProvider : public KernelProvider {
                      CompilePool& pool, DiskCache* cache);
   ~CudaKernelProvider() override;
 
-  // Compiles and loads the variants that aligned inputs of ordinary size need. Called once, before get. The plan may go
-  // away afterwards.
+  // Compiles and loads the variants that aligned inputs of ordinary size need, but no specializations. Called once, before
+  // get. The plan may go away afterwards.
   void prepare(const plan::Plan& plan) override;
   // Compiles a variant that prepare did not foresee, on the calling thread.
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
+  const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override;
   void raise_failed_checks() const;
 
   struct Counters {
     int compiled = 0, from_cache = 0;
+    int late = 0, failed = 0;  // of those that find asked for: loaded, and given up
   };
   Counters counters() const;
 
@@ -78,8 +80,9 @@ class CudaKernelProvider : public KernelProvider {
   std::vector<uint32_t> checking_;                        // kernels with records
   std::mutex mutex_;                                      // for kernels that are compiled late
   std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
+  std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has seen to it
   std::vector<std::unique_ptr<Kernel>> kernels_;
-  std::atomic<int> compiled_ = 0, from_cache_ = 0;
+  std::atomic<int> compiled_ = 0, from_cache_ = 0, late_ = 0, failed_ = 0;
 };
 
 }  // namespace cxxinductor::runtime

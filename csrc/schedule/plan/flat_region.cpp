@@ -152,10 +152,10 @@ void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::
   infer_vars(flat, across);
 }
 
-FlatRegion flatten(const loops::Program& program, const loops::Region& region) {
+FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Facts& facts) {
   FlatRegion flat;
   flat.region = region;
-  flat.program_facts = program.facts;
+  flat.program_facts = facts;
   flat.walk = loops::walked_var(region);
   VarSet walk = flat.walk.valid() ? VarSet::of(flat.walk) : VarSet();
   VarSet row = reduced_vars(region) - walk;
@@ -163,7 +163,7 @@ FlatRegion flatten(const loops::Program& program, const loops::Region& region) {
     if (const auto* reduce = stmt.as<loops::Reduce>())
       CXXI_CHECK(reduce->over == row || reduce->over == walk, "region {} reduces over different variables", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) {
-    flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, program.facts)};
+    flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, facts)};
     if (VarId(v) == flat.walk) continue;
     (row.contains(VarId(v)) ? flat.row : flat.space).push_back(VarId(v));
   }

@@ -30,7 +30,8 @@ struct FlatRegion {
 };
 
 // Flattens accesses, drops dead and repeated statements and variables of extent 1.
-FlatRegion flatten(const loops::Program& program, const loops::Region& region);
+// facts: what is known of the program's symbols, its own facts or more.
+FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Facts& facts);
 
 // Replaces the variables; `replacements` gives the old ones in terms of the new. Facts and `vars` follow.
 void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space,

@@ -33,6 +33,7 @@ VarSet all_variables(const plan::Mapping& mapping) {
   VarSet all;
   for (loops::VarId v : mapping.space) all |= VarSet::of(v);
   for (loops::VarId v : mapping.row) all |= VarSet::of(v);
+  if (mapping.walk.valid()) all |= VarSet::of(mapping.walk);
   return all;
 }
 
@@ -80,15 +81,12 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
   return true;
 }
 
-void merge_parameters(MappedKernel& mapped, size_t read, size_t written) {
-  Kernel& kernel = mapped.kernel;
-  CXXI_CHECK(read != written && read < mapped.args.size() && written < mapped.args.size(), "parameters {} and {} of {}",
-             read, written, mapped.args.size());
+namespace {
+
+void merge_in_kernel(Kernel& kernel, size_t read, size_t written) {
   kernel.params[read].written = true;
   kernel.params[read].aligned |= kernel.params[written].aligned;
-  mapped.args[read] = mapped.args[written];
   kernel.params.erase(kernel.params.begin() + static_cast<std::ptrdiff_t>(written));
-  mapped.args.erase(mapped.args.begin() + static_cast<std::ptrdiff_t>(written));
   const auto renumber = [&](loops::BufferId& id) {
     if (id.index() == written) id = loops::BufferId(read);
     if (id.index() > written) id = loops::BufferId(id.index() - 1);
@@ -97,6 +95,17 @@ void merge_parameters(MappedKernel& mapped, size_t read, size_t written) {
     if (auto* load = stmt.as<loops::Load>()) renumber(load->buffer);
     if (auto* store = stmt.as<loops::Store>()) renumber(store->buffer);
   }
+}
+
+}  // namespace
+
+void merge_parameters(MappedKernel& mapped, size_t read, size_t written) {
+  CXXI_CHECK(read != written && read < mapped.args.size() && written < mapped.args.size(), "parameters {} and {} of {}",
+             read, written, mapped.args.size());
+  mapped.args[read] = mapped.args[written];
+  mapped.args.erase(mapped.args.begin() + static_cast<std::ptrdiff_t>(written));
+  merge_in_kernel(mapped.kernel, read, written);
+  for (SpecialKernel& special : mapped.specializations) merge_in_kernel(special.kernel, read, written);
 }
 
 namespace {
@@ -176,7 +185,9 @@ class Sharing {
       if (!mapped.kernel.params[w].written || mapped.kernel.params[w].read || !is_new(mapped.args[w], step)) continue;
       for (size_t r = 0; r < mapped.args.size(); ++r) {
         if (taken.contains(r) || !mapped.kernel.params[r].read || !dies(mapped.args[r], step, donated) ||
-            !alike(mapped.args[r], mapped.args[w]) || !may_share(mapped.kernel, r, w))
+            !alike(mapped.args[r], mapped.args[w]) || !may_share(mapped.kernel, r, w) ||
+            !std::all_of(mapped.specializations.begin(), mapped.specializations.end(),
+                         [&](const SpecialKernel& special) { return may_share(special.kernel, r, w); }))
           continue;
         taken.insert(r);
         found.push_back({step, mapped.args[r], mapped.args[w]});

@@ -147,10 +147,11 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
   return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), facts);
 }
 
-FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target) {
+FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
+                          const sym::Facts& facts) {
   if (region.device.type != target.device)
     throw_unsupported("region {} runs on {}, the target is {}", region.name, to_string(region.device), target.name);
-  FlatRegion flat = flatten(program, region);
+  FlatRegion flat = flatten(program, region, facts);
   order_variables(flat, target);
   merge_variables(flat);
   const bool matmul = arrange_matmul(flat, target);

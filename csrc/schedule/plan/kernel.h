@@ -11,6 +11,13 @@
 
 namespace cxxinductor::schedule {
 
+// The region as a kernel for sizes with more properties (plan::Specialization), with the same parameters and symbols.
+struct SpecialKernel {
+  plan::Kernel kernel;
+  sym::Expr grid_x;
+  sym::Facts when;
+};
+
 struct MappedKernel {
   plan::Kernel kernel;                // without a name
   std::vector<loops::BufferId> args;  // the program's buffers, one a parameter
@@ -18,10 +25,13 @@ struct MappedKernel {
   sym::Expr grid_x;
   OriginId origin;   // of the statement that says most about the kernel
   std::string hint;  // C identifier made from what the kernel computes: "layer_norm_gelu"
+  std::vector<SpecialKernel> specializations;  // best first
 };
 
 // A region in the form that kernels are made of. Unsupported if it is not on the target's kind of device.
-FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target);
+// facts: as flatten takes them.
+FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
+                          const sym::Facts& facts);
 
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target);
 

@@ -16,6 +16,7 @@
 #include "schedule/plan/lifetimes.h"
 #include "schedule/plan/order.h"
 #include "schedule/plan/placement.h"
+#include "schedule/plan/specializations.h"
 #include "schedule/plan/symbol_sources.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -87,7 +88,7 @@ class PlanBuilder {
       const auto* region = std::get_if<loops::Region>(&program_.steps[s]);
       if (!region) continue;
       StepKernel& step = kernels[s];
-      step.flat = prepare_region(program_, *region, target_);
+      step.flat = prepare_region(program_, *region, target_, program_.facts);
       if (candidates[s]) step.sized = build_sized_kernel(program_, step.flat, target_);
       if (!step.sized) step.exact = build_kernel(program_, step.flat, target_);
       if (candidates[s]) keys[s] = batch_key(step.for_batches().kernel);
@@ -102,6 +103,7 @@ class PlanBuilder {
         for (size_t s : groups_[t]) batches_[t].push_back(std::move(kernels[s].for_batches()));
       } else if (std::holds_alternative<loops::Region>(program_.steps[groups_[t].front()])) {
         mapped_[t] = first.exact ? std::move(*first.exact) : build_kernel(program_, std::move(first.flat), target_);
+        add_specializations(program_, std::get<loops::Region>(program_.steps[groups_[t].front()]), target_, *mapped_[t]);
       }
     }
   }
@@ -269,7 +271,12 @@ class PlanBuilder {
 
   void add_launch(MappedKernel mapped) {
     plan::Launch launch = launch_of(mapped);
-    launch.kernel = intern_kernel(std::move(mapped));
+    const std::string hint = mapped.hint;
+    std::vector<SpecialKernel> specializations = std::move(mapped.specializations);
+    launch.kernel = intern_kernel(std::move(mapped.kernel), hint);
+    for (SpecialKernel& special : specializations)
+      launch.specializations.push_back(
+          {intern_kernel(std::move(special.kernel), hint), std::move(special.grid_x), std::move(special.when)});
     plan_.steps.emplace_back(std::move(launch));
   }
 
@@ -288,7 +295,7 @@ class PlanBuilder {
     mapped.kernel.batch = static_cast<int>((kernels.size() + tables - 1) / tables);
     mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
     mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
-    const plan::KernelId kernel = intern_kernel(std::move(mapped));
+    const plan::KernelId kernel = intern_kernel(std::move(mapped.kernel), mapped.hint);
     for (plan::Launch& launch : batch.launches) launch.kernel = kernel;
     plan_.steps.emplace_back(std::move(batch));
   }
@@ -302,12 +309,11 @@ class PlanBuilder {
     return launch;
   }
 
-  plan::KernelId intern_kernel(MappedKernel mapped) {
-    plan::Kernel& kernel = mapped.kernel;
+  plan::KernelId intern_kernel(plan::Kernel kernel, std::string_view hint) {
     kernel.name = kernel.region.name = "k";
     auto [found, is_new] = kernels_.try_emplace(plan::print(kernel), plan::KernelId(plan_.kernels.size()));
     if (is_new) {
-      kernel.name = kernel.region.name = fmt::format("k{}_{}", plan_.kernels.size(), mapped.hint);
+      kernel.name = kernel.region.name = fmt::format("k{}_{}", plan_.kernels.size(), hint);
       plan_.kernels.push_back(std::move(kernel));
     }
     return found->second;

@@ -100,6 +100,8 @@ int64_t threads_for_row(int64_t n) {
 }
 
 constexpr int64_t registers_of_multiprocessor = 65536;
+constexpr int64_t longest_resident_row = int64_t{1} << 20, shortest_resident_row = 16;
+constexpr int64_t idle_items = 4;  // of as many, one may be used
 constexpr int64_t registers_for_addresses = 28;
 
 int64_t resident_register_limit(int64_t block_threads) {
@@ -123,10 +125,13 @@ void set_row_threads(Mapping& mapping, int64_t threads) {
 
 // Keeps the row in registers when it fits, and says whether it does.
 bool try_resident_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& resident) {
-  Expr length = points(flat, flat.row), groups_expr = group_count(flat, flat.row, mapping.vector_width);
-  if (resident.resident_bytes == 0 || !length.is_constant() || !groups_expr.is_constant()) return false;
-  int64_t groups = groups_expr.constant();
-  int64_t threads = std::min(threads_for_row(length.constant()), power_of_two_up(groups));
+  // Of a length that sizes decide: the longest that they allow, unless most rows would leave most items idle.
+  const sym::Interval lengths = bounds(points(flat, flat.row), flat.facts);
+  const int64_t length = lengths.high;
+  const int64_t groups = bounds(group_count(flat, flat.row, mapping.vector_width), flat.facts).high;
+  const bool spread = lengths.low != length && length / idle_items > std::max(lengths.low, shortest_resident_row);
+  if (resident.resident_bytes == 0 || groups > longest_resident_row || spread) return false;
+  int64_t threads = std::min(threads_for_row(length), power_of_two_up(groups));
   if (threads > target.warp && draws(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
   threads = widen_for_few_rows(flat, target, threads, groups);
   for (; threads <= target.max_threads_per_block; threads *= 2) {

@@ -230,7 +230,7 @@ std::optional<ProductEstimate> estimate_product(const loops::Program& program, c
     return std::nullopt;
   const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
   if (!product || product->op != ScalarOp::Mul) return std::nullopt;
-  FlatRegion flat = flatten(program, region);
+  FlatRegion flat = flatten(program, region, program.facts);
   order_variables(flat, target);
   merge_variables(flat);
   if (!arrange_matmul(flat, target)) return std::nullopt;

@@ -37,6 +37,11 @@ class SymbolCollector {
       add(launch.symbol_args);
       add(launch.grid_x);
       add(launch.grid_y);
+      for (const plan::Specialization& special : launch.specializations) {
+        add(special.grid_x);
+        for (const auto& [symbol, range] : special.when.ranges()) names_.insert(symbol);
+        for (const auto& [symbol, divisor] : special.when.divisors()) names_.insert(symbol);
+      }
     }
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
       for (const auto& operand : call->operands) std::visit([&](const auto& o) { add(o); }, operand);

@@ -10,6 +10,7 @@
 
 #include "driver/contract.h"
 #include "ir/plan/memory.h"
+#include "ir/text_parts.h"
 #include "support/error.h"
 
 namespace cxxinductor::bindings {
@@ -119,15 +120,22 @@ py::list refusals_of(const plan::Plan& plan) {
 
 py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   std::map<uint32_t, int64_t> launches;
+  std::map<uint32_t, py::list> specializations;  // a kernel's: (name, for which sizes)
   for (const plan::Step& step : plan.steps) {
-    if (const auto run = plan::launches_of(step); !run.empty()) {
-      const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].batch);
-      launches[run[0].kernel.index()] += static_cast<int64_t>((run.size() + most - 1) / most);
-    }
+    const auto run = plan::launches_of(step);
+    if (run.empty()) continue;
+    const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].batch);
+    const bool seen = launches.contains(run[0].kernel.index());
+    launches[run[0].kernel.index()] += static_cast<int64_t>((run.size() + most - 1) / most);
+    if (seen) continue;
+    for (const plan::Specialization& special : run[0].specializations)
+      specializations[run[0].kernel.index()].append(
+          py::make_tuple(plan.kernels[special.kernel].name, print_where(special.when)));
   }
   py::list rows;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
+    if (!launches.contains(static_cast<uint32_t>(k))) continue;
     py::dict row;
     row["name"] = kernel.name;
     row["launches"] = launches[static_cast<uint32_t>(k)];
@@ -137,6 +145,7 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
     row["contract"] = std::string(to_string(contract.grade));
     row["contract_facts"] = contract.facts;
     row["calls"] = calls_of(plan, kernel);
+    row["specializations"] = specializations[static_cast<uint32_t>(k)];
     rows.append(std::move(row));
   }
   return rows;

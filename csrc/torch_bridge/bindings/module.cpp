@@ -76,6 +76,7 @@ PYBIND11_MODULE(_C, module) {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
   });
+  module.def("finish_compiles", &torch_bridge::finish_compiles, py::call_guard<py::gil_scoped_release>());
   module.def("cache_status", &torch_bridge::cache_status, py::arg("options"));
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);

@@ -53,7 +53,7 @@ inline const char* const every_plan_kind =
     sweep [%0, %1]
   }
   allocate @y
-  launch @softmax(@x, @y, @t) symbols [s0] grid [-floordiv(-s0, 4), 1] from "model.py":12 "h" "aten._softmax"
+  launch @softmax(@x, @y, @t) symbols [s0] grid [-floordiv(-s0, 4), 1] or @softmax grid [-floordiv(-s0, 4)] where s0 <= 100, 16 | s0 from "model.py":12 "h" "aten._softmax"
   @e = extern "aten::f"($0, $1) with (view @t: f32[10] strides [1] offset (s1), expr(s0)) from "m.py":2 "" ""
   launch @copy(@e, @t) symbols [] grid [40, 1]
   extern "aten::g.out"($0) with (@t) mutates [0]

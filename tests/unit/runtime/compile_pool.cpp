@@ -1,6 +1,7 @@
 #include "runtime/compile_pool.h"
 
 #include <atomic>
+#include <mutex>
 #include <stdexcept>
 
 #include "unit/catch.h"
@@ -70,4 +71,32 @@ TEST_CASE("several callers share a pool") {
   }
   for (std::thread& caller : callers) caller.join();
   CHECK(done == 1000);
+}
+
+TEST_CASE("what nobody waits for runs beside, has a thread in any pool, and can be dropped") {
+  for (const int threads : {1, 3}) {
+    CompilePool pool(threads);
+    const int owner = 0, other = 0;
+    std::atomic<int> done = 0;
+    std::mutex gate;
+    gate.lock();
+    pool.run_later(&owner, {"first", 1, [&] {
+                              const std::lock_guard wait(gate);
+                              ++done;
+                            }});
+    for (int i = 0; i < 20; ++i) pool.run_later(&other, {"later", 1, [&] { ++done; }});
+    if (threads == 1) {
+      // The one thread is busy, so that these are still to begin.
+      pool.cancel(&other);
+      CHECK(done == 0);
+    }
+    gate.unlock();
+    pool.finish();
+    CHECK(done == (threads == 1 ? 1 : 21));
+    CHECK(pool.progress().done == 21);
+    std::vector<CompileTask> tasks;
+    tasks.push_back({"waited for", 1, [&] { done = 100; }});
+    CHECK(pool.run_all(std::move(tasks)).empty());
+    CHECK(done == 100);
+  }
 }

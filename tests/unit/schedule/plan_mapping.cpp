@@ -2,6 +2,7 @@
 
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
+#include "ir/text_parts.h"
 #include "unit/catch.h"
 #include "unit/schedule/plan_programs.h"
 
@@ -14,8 +15,10 @@ using plan::Kernel;
 using plan::MappingKind;
 using plan::Segment;
 
+// Specializations apart.
 const Kernel& only_kernel(const plan::Plan& plan) {
-  REQUIRE(plan.kernels.size() == 1);
+  const std::vector<bool> own = plan::own_kernels(plan);
+  REQUIRE(std::count(own.begin(), own.end(), true) == 1);
   return plan.kernels[plan::KernelId(0)];
 }
 
@@ -98,6 +101,24 @@ TEST_CASE("a row of dynamic length is swept again") {
   for (const Segment& segment : kernel.segments)
     if (segment.kind == Segment::Kind::Sweep)
       CHECK(std::count(segment.stmts.begin(), segment.stmts.end(), loops::StmtId(0)) == 1);
+}
+
+TEST_CASE("a row of dynamic length has kernels for multiples and for lengths that registers hold") {
+  const plan::Plan plan = plan_for(softmax_dynamic_row, gpu());
+  std::vector<std::string> found;
+  for (const plan::Specialization& special : first_launch(plan).specializations) {
+    const plan::Mapping& mapping = plan.kernels[special.kernel].mapping;
+    found.push_back(fmt::format("{} width {}{}", print_where(special.when), mapping.vector_width,
+                                mapping.resident ? " resident" : ""));
+  }
+  CHECK(found == std::vector<std::string>{
+                     " where 1 <= s1 <= 64, 4 | s1 width 4 resident", " where 1 <= s1 <= 64 width 1 resident",
+                     " where 65 <= s1 <= 256, 4 | s1 width 4 resident", " where 65 <= s1 <= 256 width 1 resident",
+                     " where 257 <= s1 <= 1024, 4 | s1 width 4 resident", " where 257 <= s1 <= 1024 width 1 resident",
+                     " where 1025 <= s1 <= 4096, 4 | s1 width 4 resident", " where 1025 <= s1 <= 4096 width 1 resident"});
+  // Nothing to gain: the number of elements is a multiple of a vector's already.
+  CHECK(first_launch(plan_for(flat_add, gpu())).specializations.empty());
+  CHECK(first_launch(plan_for(softmax_dynamic_row, cpu())).specializations.empty());
 }
 
 TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last sweep alone") {
