@@ -365,6 +365,33 @@ CXXI_FN void cxxi_join_slots(State (&states)[Items][W], void* shared_bytes, unsi
     }
   }
 }
+// States of Groups groups of W elements in shared memory: chunks of at most 16 bytes, those of consecutive groups side by
+// side, so that no two lanes of a wide access meet in a bank. Threads keep to groups of their own.
+template <class State, int W, int Groups>
+struct cxxi_shared_states {
+  static constexpr int size = int(sizeof(State)), count = W * size < 16 ? W : 16 / size;
+  struct alignas(count * size) chunk {
+    State states[count];
+  };
+  chunk* chunks;
+  CXXI_FN void load(State (&states)[W], unsigned int group) const {
+#pragma unroll
+    for (int c = 0; c < W / count; ++c) {
+      const chunk from = chunks[c * Groups + group];
+#pragma unroll
+      for (int i = 0; i < count; ++i) states[c * count + i] = from.states[i];
+    }
+  }
+  CXXI_FN void store(const State (&states)[W], unsigned int group) const {
+#pragma unroll
+    for (int c = 0; c < W / count; ++c) {
+      chunk to;
+#pragma unroll
+      for (int i = 0; i < count; ++i) to.states[i] = states[c * count + i];
+      chunks[c * Groups + group] = to;
+    }
+  }
+};
 // A strip of Groups groups of W columns, Threads threads a column. Every thread of the block takes part; `shared` may be in
 // use by an earlier call.
 template <int Threads, int Groups, int W, class State>

@@ -4,8 +4,6 @@
 // 2 * (l % 4) + {0, 1, 8, 9}; of the 16 x 8 right factor, column l / 4, rows as those columns; of the 16 x 8 sums, rows
 // l / 4 and l / 4 + 8, columns 2 * (l % 4) + {0, 1}.
 #ifndef CXXI_HOST_EMULATION
-#define CXXI_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
-
 CXXI_FN unsigned int cxxi_shared_address(const void* p) { return (unsigned int)(__cvta_generic_to_shared(p)); }
 // 16 bytes to shared memory: the first `bytes` from `from`, zeros behind them. They are there after the wait.
 CXXI_FN void cxxi_copy_async(void* to, const void* from, int bytes) {

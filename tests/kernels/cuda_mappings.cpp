@@ -8,6 +8,7 @@
 #include "kernels/compare.h"
 #include "kernels/cpu_program.h"
 #include "kernels/cuda_program.h"
+#include "kernels/walk_programs.h"
 #include "unit/catch.h"
 #include "unit/schedule/plan_programs.h"
 
@@ -302,59 +303,57 @@ TEST_CASE("a maximum and its sum of exponentials in one sweep over a row that fi
 }
 
 TEST_CASE("rows that are walked: values of each row, and sums across the rows of a part", "[cuda]") {
-  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step.
-  struct Shape {
-    int parts, rows, columns;
-    const char* dtype;
+  struct Case {
+    WalkedRows rows;
+    int shared;  // sums in shared memory
   };
-  for (const Shape& shape : {Shape{3, 20, 1024, "bf16"}, Shape{2, 17, 768, "bf16"}, Shape{2, 5, 4096, "bf16"},
-                             Shape{1, 40, 72, "bf16"}, Shape{2, 16, 520, "f32"}}) {
-    const auto text = [&](bool walked) {
-      const std::string sizes = fmt::format("{}, {}, {}", shape.parts, shape.rows, shape.columns);
-      const std::string head = fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]) {{
-        output @y: {0}[{1}]
-        output @t: f32[{3}, {4}]
-        output @a: f32[{3}, {2}]
-        output @b: f32[{3}, {2}])", shape.dtype, sizes, shape.columns, shape.parts, shape.rows);
-      const std::string space = fmt::format("b < {}, {}j < {}, c < {}", shape.parts, walked ? "walked " : "", shape.rows, shape.columns);
-      const std::string loads = R"(
-          %x0 = load @x[b, j, c]
-          %x = cast<f32>(%x0)
-          %g0 = load @g[b, j, c]
-          %g = cast<f32>(%g0)
-          %m = load @m[b, j]
-          %h = sub(%x, %m))";
-      const std::string along = fmt::format(R"(
-          %w0 = load @w[c]
-          %w = cast<f32>(%w0)
-          %p = mul(%g, %w)
-          %s = reduce<sum>(%p) over c
-          %q = mul(%p, %h)
-          %z = reduce<sum>(%q) over c
-          %d = sub(%p, %s)
-          %e = mul(%d, %z)
-          %y = cast<{}>(%e)
-          store @t[b, j] = %z
-          store @y[b, j, c] = %y)", shape.dtype);
-      const std::string across = R"(
-          %u = mul(%g, %h)
-          %a = reduce<sum>(%u) over j
-          %b = reduce<sum>(%g) over j
-          store @a[b, c] = %a
-          store @b[b, c] = %b)";
-      const std::string body = walked ? fmt::format("region @n over {} {{{}{}{}\n}}", space, loads, along, across)
-                                      : fmt::format("region @n over {0} {{{1}{2}\n}}\nregion @k over {0} {{{1}{3}\n}}", space, loads, along, across);
-      return head + "\n" + body + "\nreturn @y, @t, @a, @b\n}";
-    };
-    CpuProgram cpu(on_device(text(false), "cpu"));
+  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave registers,
+  // of rows that are no multiple of the block's threads.
+  for (const auto& [shape, shared] :
+       {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0}, Case{{1, 40, 72, "bf16"}, 0},
+        Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1}, Case{{1, 3, 16384, "bf16"}, 2},
+        Case{{1, 3, 15000, "bf16", false}, 1}}) {
+    CpuProgram cpu(on_device(norm_backward(shape, false), "cpu"));
     for (const Variant variant : {kVector32, kScalar32}) {
-      CudaProgram cuda(on_device(text(true), "cuda:0"), variant);
-      REQUIRE(cuda.kernel().mapping.walk.valid());
+      CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);
+      const plan::Kernel& kernel = cuda.kernel();
+      REQUIRE(kernel.mapping.walk.valid());
+      CHECK(std::count(kernel.homes.begin(), kernel.homes.end(), plan::Home::Shared) == shared);
+      CHECK((codegen::cuda_launch_shape(kernel, variant).dynamic_shared_bytes > 0) == (shared > 0));
       INFO(cuda.source().substr(cuda.source().find("typedef")));
       const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
       check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 2e-2);
     }
   }
+}
+
+TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
+  const auto text = [](bool walked) {
+    return fmt::format(R"(program @p on DEVICE (@x: bf16[2, 32, 512]) {{
+    output @y: f32[2, 32]
+    output @m: bf16[2, 512]
+    region @n over b < 2, {}j < 32, c < 512 {{
+      %x = load @x[b, j, c]
+      %f = cast<f32>(%x)
+      %s = reduce<sum>(%f) over c
+      store @y[b, j] = %s
+      {}
+      %m = reduce<max>(%x) over j
+      store @m[b, c] = %m
+    }}
+    return @y, @m
+  }})", walked ? "walked " : "", walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
+  };
+  CpuProgram cpu(on_device(text(false), "cpu"));
+  CudaProgram cuda(on_device(text(true), "cuda:0"));
+  REQUIRE(cuda.kernel().mapping.rows_per_block > 1);
+  INFO(cuda.source().substr(cuda.source().find("typedef")));
+  const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
+  check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
+  // 32-bit states of a part's elements.
+  const plan::Mapping& mapping = cuda.kernel().mapping;
+  const int states = mapping.items_per_thread * mapping.threads_per_row * mapping.vector_width;
+  CHECK_THAT(cuda.source(), Contains(fmt::format("cxxi_shared[{}]", states * 4 / 16)));
 }
 
 TEST_CASE("an index out of bounds is reported and nothing is touched", "[cuda]") {

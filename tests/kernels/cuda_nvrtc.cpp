@@ -3,7 +3,9 @@
 #include <chrono>
 
 #include "codegen/cuda/emit.h"
+#include "kernels/compare.h"
 #include "kernels/cuda_program.h"
+#include "kernels/walk_programs.h"
 #include "runtime/compile_pool.h"
 #include "runtime/cuda/cuda_kernels.h"
 #include "runtime/cuda/dynamic_library.h"
@@ -52,6 +54,25 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
   for (const Job& job : jobs) {
     INFO(job.name << " for " << job.arch);
     CHECK(job.log == "");
+  }
+}
+
+TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  if (!nvrtc) return;
+  for (const WalkedRows& shape : {WalkedRows{128, 32, 8192, "bf16"}, WalkedRows{128, 32, 12288, "bf16"},
+                                  WalkedRows{128, 32, 16384, "bf16"}, WalkedRows{128, 32, 16384, "bf16", false},
+                                  WalkedRows{128, 32, 8192, "f32"}}) {
+    for (const char* arch : {"sm_80", "sm_90a"}) {
+      const Target target = cuda_target(arch, 132);
+      const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);
+      const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
+      REQUIRE(kernel.mapping.walk.valid());
+      INFO(shape.columns << " of " << shape.dtype << " for " << arch);
+      CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.shared_bytes_per_block);
+      CHECK(nvrtc->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, target, plan.origins), arch, kernel.name,
+                                    {"--ptxas-options=--warn-on-spills"}).log == "");
+    }
   }
 }
 

@@ -236,7 +236,7 @@ def test_a_hundred_steps_hold_no_more_memory(device):
 
 
 @pytest.mark.gpu
-@pytest.mark.parametrize("shape", [(16, 512, 768), (64, 197, 768), (8192, 1024), (2048, 4096)], ids=str)
+@pytest.mark.parametrize("shape", [(16, 512, 768), (64, 197, 768), (8192, 1024), (2048, 4096), (2048, 12288), (2048, 16384)], ids=str)
 @pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
 def test_norm_backward_reads_its_operands_once(norm, shape):
     device = "cuda"

@@ -207,6 +207,7 @@ bool CpuKernelEmitter::kept(StmtId id) const {
     case plan::Home::Row:
       return true;
     case plan::Home::Resident:
+    case plan::Home::Shared:
       return resident_.count(id.index()) != 0;
   }
   return false;

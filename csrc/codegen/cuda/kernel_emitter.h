@@ -3,7 +3,8 @@
 //
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
-// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, d<statement> a
+// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
+// states in shared memory, d<statement> a
 // row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
 // z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
 //
@@ -65,6 +66,8 @@ class CudaKernelEmitter {
   void emit_row_segments();
   void emit_walk();
   void declare_sums();
+  void declare_shared_sums();
+  std::vector<StmtId> shared_sums(const std::vector<StmtId>& stmts) const;  // that the statements update or read
   void emit_walked_loads(const std::vector<StmtId>& ahead);
   void emit_finish(const plan::Segment& segment);
   std::vector<StmtId> loads_ahead() const;
@@ -135,6 +138,7 @@ class CudaKernelEmitter {
   bool is_wide(StmtId id) const { return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector; }
   bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
   bool resident(StmtId id) const { return kernel_.homes[id] == plan::Home::Resident; }
+  bool shared(StmtId id) const { return kernel_.homes[id] == plan::Home::Shared; }
   bool walks() const { return kernel_.mapping.walk.valid(); }
   // A reduction over the walk: a state for each element of the thread's items.
   bool is_across(StmtId id) const {

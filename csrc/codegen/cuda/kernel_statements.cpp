@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/walk.h"
 #include "support/error.h"
 #include "sym/print_c.h"
 
@@ -185,8 +186,8 @@ void CudaKernelEmitter::bring_values(const std::vector<StmtId>& stmts, const Bod
     if (has_lanes(stmt(id)) != of_lanes) continue;
     const std::string_view type = cuda_type(stmt(id).dtype);
     if (is_across(id)) {
-      out_.line("const {} v{} = cxxi_cast<{}>(r{}{}[{}].result<0>());", type, index, type, index, body.item,
-                of_lanes ? "e" : "0");
+      out_.line("const {} v{} = cxxi_cast<{}>(r{}{}[{}].result<0>());", type, index, type, index,
+                shared(id) ? "" : body.item, of_lanes ? "e" : "0");
     } else if (resident(id)) {
       out_.line("const {} v{} = w{}{}{};", type, index, index, body.item, of_lanes ? ".get(e)" : "");
     } else if (of_lanes && kept_.count(index)) {
@@ -200,6 +201,12 @@ void CudaKernelEmitter::bring_values(const std::vector<StmtId>& stmts, const Bod
 void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& body) {
   here_.clear();
   for (StmtId id : stmts) here_.insert(id.index());
+  const std::vector<StmtId> sums = shared_sums(stmts);
+  for (StmtId id : sums) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    out_.line("{} r{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(), width_);
+    out_.line("s{0}.load(r{0}, cxxi_number);", id.index());
+  }
   bring_values(stmts, body, false);
   emit_ahead_of_lanes(stmts, body);
   const bool any_lanes = body.lanes && std::any_of(stmts.begin(), stmts.end(), [&](StmtId id) {
@@ -210,6 +217,8 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
   if (any_lanes) emit_lanes(stmts, body);
   emit_after_lanes(stmts, body);
   unmark_origin();
+  for (StmtId id : sums)
+    if (here_.count(id.index())) out_.line("s{0}.store(r{0}, cxxi_number);", id.index());
 }
 
 // Wide loads, and statements with one value a group.
@@ -517,8 +526,7 @@ void CudaKernelEmitter::emit_check(StmtId id, const loops::Check& check, const B
 
 // Reductions take compute types, any and all take truth values.
 DType CudaKernelEmitter::reduced_dtype(const loops::Reduce& reduce) const {
-  const bool truth = reduce.reduction == Reduction::Any || reduce.reduction == Reduction::All;
-  return truth ? DType::Bool : compute_type(stmt(reduce.operand).dtype);
+  return plan::state_dtype(kernel_.region, reduce);
 }
 
 std::string CudaKernelEmitter::reduced_value(const loops::Reduce& reduce) const {
@@ -537,7 +545,7 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
   const std::string value = reduced_value(reduce);
   std::string call;
   if (is_across(id)) {
-    out_.line("r{}{}[{}].update({}, 0);", id.index(), body.item, has_lanes(stmt(reduce.operand)) ? "e" : "0", value);
+    out_.line("r{}{}[{}].update({}, 0);", id.index(), shared(id) ? "" : body.item, has_lanes(stmt(reduce.operand)) ? "e" : "0", value);
     return;
   }
   if (columns_) {

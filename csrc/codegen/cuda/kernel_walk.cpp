@@ -1,8 +1,10 @@
-// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way and sums
-// across rows in registers, which the threads of a block join when the walk has ended.
+// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way. Sums
+// across rows are in registers, which the threads of a block join when the walk has ended, or in shared memory, where each
+// element has one thread.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/walk.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -20,6 +22,7 @@ void CudaKernelEmitter::emit_walk() {
   decode("cxxi_part", mapping.space, 1);
   declare_residents();
   declare_sums();
+  declare_shared_sums();
   const std::vector<StmtId> ahead = loads_ahead(), of_row = row_loads_ahead();
   for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
   for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
@@ -69,7 +72,7 @@ void CudaKernelEmitter::emit_walk() {
 
 void CudaKernelEmitter::declare_sums() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
-    if (!is_across(StmtId(i))) continue;
+    if (!is_across(StmtId(i)) || shared(StmtId(i))) continue;
     const auto& reduce = *stmt(StmtId(i)).as<loops::Reduce>();
     const std::string state = cuda_state(reduce.reduction, stmt(reduce.operand).dtype);
     const int items = kernel_.mapping.items_per_thread;
@@ -80,6 +83,42 @@ void CudaKernelEmitter::declare_sums() {
     out_.line("  for (int e = 0; e < {}; ++e) r{}[k][e] = {}::start();", width_, i, state);
     out_.line("}}");
   }
+}
+
+void CudaKernelEmitter::declare_shared_sums() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  std::vector<StmtId> sums;
+  for (size_t i = 0; i < kernel_.region.body.size(); ++i)
+    if (shared(StmtId(i))) sums.push_back(StmtId(i));
+  if (sums.empty()) return;
+  CXXI_CHECK(mapping.rows_per_block == 1, "{}: {} rows at a time share sums", kernel_.name, mapping.rows_per_block);
+  const int64_t groups = plan::groups_of_row(kernel_);
+  out_.line("CXXI_DYNAMIC_SHARED(cxxi_shared);");
+  int64_t offset = 0;
+  for (StmtId id : sums) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    const std::string state = cuda_state(reduce.reduction, stmt(reduce.operand).dtype);
+    const std::string type = fmt::format("cxxi_shared_states<{}, {}, {}>", state, width_, groups);
+    out_.line("const {0} s{1} = {{reinterpret_cast<{0}::chunk*>(cxxi_shared + {2})}};", type, id.index(), offset);
+    offset += plan::shared_states_bytes(groups, kernel_.mapping.vector_width, reduced_dtype(reduce));
+    open("{");
+    out_.line("{} r{}[{}];", state, id.index(), width_);
+    out_.line("#pragma unroll");
+    out_.line("for (int e = 0; e < {}; ++e) r{}[e] = {}::start();", width_, id.index(), state);
+    out_.line("for (cxxi_uint i = cxxi_lane; i < {}u; i += {}) s{}.store(r{}, i);", groups, mapping.threads_per_row, id.index(), id.index());
+    close();
+  }
+}
+
+// Statements in the order of the body.
+std::vector<plan::StmtId> CudaKernelEmitter::shared_sums(const std::vector<StmtId>& stmts) const {
+  std::set<StmtId> found;
+  for (StmtId id : stmts) {
+    if (shared(id)) found.insert(id);
+    for (StmtId operand : loops::operands(stmt(id)))
+      if (shared(operand)) found.insert(operand);
+  }
+  return {found.begin(), found.end()};
 }
 
 // Resident loads of the row itself that need nothing but the row's number.
@@ -141,11 +180,12 @@ void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead) {
 void CudaKernelEmitter::emit_finish(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int threads = mapping.threads_per_row, rows = mapping.rows_per_block, items = mapping.items_per_thread;
-  int64_t shared = 0;
+  int64_t bytes = 0;
   for (size_t i = 0; i < kernel_.region.body.size(); ++i)
-    if (is_across(StmtId(i))) shared = std::max<int64_t>(shared, byte_size(stmt(StmtId(i)).dtype));
+    if (is_across(StmtId(i)))
+      bytes = std::max<int64_t>(bytes, byte_size(reduced_dtype(*stmt(StmtId(i)).as<loops::Reduce>())));
   if (rows > 1) {
-    out_.line("__shared__ uint4 cxxi_shared[{}];", (shared * items * threads * width_ + 15) / 16);
+    out_.line("__shared__ uint4 cxxi_shared[{}];", (bytes * items * threads * width_ + 15) / 16);
     for (size_t i = 0; i < kernel_.region.body.size(); ++i)
       if (is_across(StmtId(i)))
         out_.line("cxxi_join_slots<{}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, i);

@@ -126,6 +126,8 @@ enum class Home : uint8_t {
   Row,       // one value a row, in a register of every thread of the row: results of reduce and of Once statements
   Resident,  // an array over the thread's items in the dtype of the statement (narrow types packed), across sweeps;
              // reductions over the walk too
+  Shared,    // reductions over the walk, where a row has the whole block: states in its shared memory, each element's
+             // touched by the one thread that takes its group (walk.h)
 };
 
 struct Segment {
@@ -135,7 +137,7 @@ struct Segment {
   // of the row, when the sweep ends. A Reduce is always in a sweep, its Projects in later segments.
   // A Pointwise or Tiles kernel has exactly one segment, a Sweep over the points of space. Stores, checks, reduces and
   // Resident statements are listed once; other statements again in each sweep that needs them. A segment's list is in
-  // body order; every operand is listed earlier in the segment, or has Home::Row or Home::Resident in an earlier one.
+  // body order; every operand is listed earlier in the segment, or has a home other than Local in an earlier one.
   // Finish, last and only with a walk: stores of the reductions over the walk, for each point of `row`, when the walk has
   // ended. The other segments run for each point of the walk.
   enum class Kind : uint8_t { Once, Sweep, Finish };

@@ -51,7 +51,8 @@ inline constexpr std::array access_words = {std::pair{std::string_view("vector")
 
 inline constexpr std::array home_words = {std::pair{std::string_view("local"), Home::Local},
                                           std::pair{std::string_view("row"), Home::Row},
-                                          std::pair{std::string_view("resident"), Home::Resident}};
+                                          std::pair{std::string_view("resident"), Home::Resident},
+                                          std::pair{std::string_view("shared"), Home::Shared}};
 
 inline constexpr std::array buffer_words = {std::pair{std::string_view("input"), Buffer::Kind::Input},
                                             std::pair{std::string_view("arena"), Buffer::Kind::Arena},

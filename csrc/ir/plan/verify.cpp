@@ -12,8 +12,7 @@
 //      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are
 //      computed by one segment. A reduction over the walk is read by stores alone, and those make up the finish segment.
 //  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident
-//  mappings
-//      have resident values.
+//      mappings have resident values, only walks of one row at a time shared ones, and these are reductions over the walk.
 //  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
 //      Parameters by value are CUDA kernels', and these load nothing but their first element.
 //  P8  Ids of buffers, kernels and inputs are in range; what is given up is a tensor input.

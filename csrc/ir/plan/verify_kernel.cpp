@@ -225,8 +225,11 @@ class KernelVerifier {
       StmtId id(s);
       if (computed[s] < 0) report("P5", "no segment computes %{}", s);
       Home home = kernel_.homes[id];
-      if (region_.body[id].as<loops::Reduce>() && home != (is_across(id) ? Home::Resident : Home::Row))
+      const bool settled = is_across(id) ? home == Home::Resident || home == Home::Shared : home == Home::Row;
+      if (region_.body[id].as<loops::Reduce>() && !settled)
         report("P6", "the reduction %{} does not live in a row, or over the walk, with the thread's items", s);
+      if (home == Home::Shared && (!is_across(id) || kernel_.mapping.rows_per_block != 1))
+        report("P6", "%{} is shared and no reduction over a walk of one row at a time", s);
       if (home == Home::Row && !region_.body[id].vars.subset_of(space_))
         report("P6", "%{} lives in a row and varies over it", s);
       if (home == Home::Resident && !kernel_.mapping.resident)

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <optional>
 
+#include "ir/plan/walk.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
@@ -236,18 +237,20 @@ class RowWalker {
       if (over_rows.contains(VarId(v))) all *= static_cast<double>(region.vars[VarId(v)].extent.constant());
     const Shared shared = shared_operands(dependencies_, costs_, along, across, all);
     if (shared.bytes < min_shared_bytes) return false;
-    int accumulators = 0, bytes = 0, widest = shared.widest;
+    WalkNeeds needs;
+    int widest = shared.widest;
     for (const Stmt& stmt : region.body) {
       if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && reduce->over == over_rows)
-        accumulators += (byte_size(stmt.dtype) + 3) / 4;
+        needs.states.push_back(plan::state_dtype(region, *reduce));
       const auto* load = stmt.as<loops::Load>();
       if (!load || (stmt.vars & over_rows).empty() || (stmt.vars - over_rows).empty()) continue;
-      bytes += byte_size(stmt.dtype);
+      needs.resident_bytes += byte_size(stmt.dtype);
       widest = std::max(widest, byte_size(stmt.dtype));
     }
-    const int width = std::max(1, target_.vector_bytes / widest);
-    if (static_cast<int64_t>(length) % width != 0) return false;
-    return walk_shape(static_cast<int64_t>(length) / width, width, accumulators, bytes).has_value();
+    needs.vector_width = std::max(1, target_.vector_bytes / widest);
+    if (static_cast<int64_t>(length) % needs.vector_width != 0) return false;
+    needs.groups = static_cast<int64_t>(length) / needs.vector_width;
+    return walk_shape(needs, target_).has_value();
   }
 
   Dependencies& dependencies_;

@@ -82,7 +82,8 @@ bool is_expensive(const Stmt& stmt) {
 
 // Operands that all rows share stay in near caches: only what differs from row to row is worth registers.
 bool must_be_kept(const FlatRegion& flat, const Stmt& stmt, Keeping keeping) {
-  bool differs = !(stmt.vars - flat.row_set()).empty() || flat.space.empty();
+  bool one_row = flat.space.empty() && !flat.walk.valid();
+  bool differs = !(stmt.vars - flat.row_set()).empty() || one_row;
   return (keeping.loads && stmt.as<loops::Load>() && differs) || (keeping.expensive && is_expensive(stmt));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/plan/walk.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -10,39 +11,64 @@ namespace {
 // One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks, as
 // what a thread holds of a row and of its sums is what keeps memory busy.
 constexpr int block_threads = 512;
-constexpr int registers_of_thread = 128, registers_for_the_rest = 44;
-// Elements of a row that a thread holds.
-constexpr int64_t most_elements = 24;
+constexpr int registers_of_thread = 65536 / block_threads, registers_for_the_rest = 44;
+// Elements of a row that a thread holds; without sums in registers there is room for more.
+constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
+// Of the block's shared memory: what joins the reductions along rows.
+constexpr int64_t shared_bytes_for_the_rest = 2048;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-}  // namespace
-
-std::optional<WalkShape> walk_shape(int64_t groups, int vector_width, int accumulators, int resident_bytes) {
+// The shape with the first `shared` of the reductions in shared memory.
+std::optional<WalkShape> shape_with(const WalkNeeds& needs, size_t shared, const Target& target) {
+  int64_t registers_of_element = 0, shared_bytes = shared_bytes_for_the_rest;
+  for (size_t i = 0; i < needs.states.size(); ++i) {
+    if (i < shared)
+      shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
+    else
+      registers_of_element += ceil_of(byte_size(needs.states[i]), 4);
+  }
+  if (shared_bytes > target.shared_bytes_per_block) return std::nullopt;
   std::optional<WalkShape> best;
-  for (int threads = 32; threads <= block_threads; threads *= 2) {
-    const int64_t items = ceil_of(groups, threads), elements = items * vector_width;
+  // Shared states belong to one thread each: the whole block takes one row.
+  for (int threads = shared ? block_threads : 32; threads <= block_threads; threads *= 2) {
+    const int64_t items = ceil_of(needs.groups, threads), elements = items * needs.vector_width;
     // Sums, the row, and the next row on its way.
-    const int64_t registers = elements * accumulators + 2 * ceil_of(elements * resident_bytes, 4);
-    if (elements > most_elements || registers + registers_for_the_rest > registers_of_thread) continue;
-    const WalkShape shape{threads, block_threads / threads, static_cast<int>(items)};
+    const int64_t registers = elements * registers_of_element + 2 * ceil_of(elements * needs.resident_bytes, 4);
+    if (elements > (shared ? most_elements_with_shared_states : most_elements)) continue;
+    if (registers + registers_for_the_rest > registers_of_thread) continue;
+    const WalkShape shape{threads, block_threads / threads, static_cast<int>(items), static_cast<int>(shared)};
     // More threads only where fewer of them would be idle.
     if (!best || items * threads < int64_t{best->items_per_thread} * best->threads_per_row) best = shape;
   }
   return best;
 }
 
+}  // namespace
+
+std::optional<WalkShape> walk_shape(const WalkNeeds& needs, const Target& target) {
+  for (size_t shared = 0; shared <= needs.states.size(); ++shared)
+    if (const auto shape = shape_with(needs, shared, target)) return shape;
+  return std::nullopt;
+}
+
 MappedRegion map_walk(const FlatRegion& flat, const Target& target, plan::Mapping mapping) {
   Schedule schedule = schedule_resident(flat, {.loads = true, .expensive = true});
-  int accumulators = 0;
-  for (size_t s = 0; s < flat.region.body.size(); ++s)
-    if (flat.is_across(loops::StmtId(s))) accumulators += ceil_of(byte_size(flat.region.body[loops::StmtId(s)].dtype), 4);
   const sym::Expr groups = group_count(flat, flat.row, mapping.vector_width);
   CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads,
              "region {} walks rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
              target.max_threads_per_block);
-  const auto shape = walk_shape(groups.constant(), mapping.vector_width, accumulators, schedule.resident_bytes);
-  if (!shape) throw_unsupported("region {} walks rows that do not fit into registers", flat.region.name);
+  WalkNeeds needs{groups.constant(), mapping.vector_width, schedule.resident_bytes, {}};
+  std::vector<loops::StmtId> across;
+  for (size_t s = 0; s < flat.region.body.size(); ++s) {
+    if (!flat.is_across(loops::StmtId(s))) continue;
+    across.push_back(loops::StmtId(s));
+    needs.states.push_back(plan::state_dtype(flat.region, *flat.region.body[across.back()].as<loops::Reduce>()));
+  }
+  const auto shape = walk_shape(needs, target);
+  if (!shape) throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums", flat.region.name, needs.groups,
+                                needs.resident_bytes, needs.states.size());
+  for (int i = 0; i < shape->shared_states; ++i) schedule.homes[across[static_cast<size_t>(i)]] = plan::Home::Shared;
   mapping.threads_per_row = shape->threads_per_row;
   mapping.rows_per_block = shape->rows_per_block;
   mapping.items_per_thread = shape->items_per_thread;

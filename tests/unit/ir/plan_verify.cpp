@@ -43,7 +43,52 @@ std::string report_after(Edit edit, const char* text = every_plan_kind) {
   return all;
 }
 
+constexpr const char* walked_rows =
+    R"(plan @f for cuda on cuda:0 (@x: f32[4, 8, 1000] bytes (128000)) {
+  ; holds at most 16896 bytes, 16128 at least
+  buffer @y: f32[4, 8] bytes (128) own
+  buffer @s: f32[4, 1000] bytes (16000) own
+  kernel @sums on cuda:0 (f32 read, f32 written, f32 written) symbols [] {
+    index_limit (32000) always_index32 bytes_read 0 bytes_written 0
+    region @sums over i0 < 4, w0 < 8, r0 < 1000 {
+      %0 = load @0[8000*i0 + r0 + 1000*w0] at (8000*i0 + r0 + 1000*w0) vector home resident  ; (i0 w0 r0)
+      %1 = reduce<sum>(%0) over r0 home row  ; (i0 w0)
+      store @1[8*i0 + w0] = %1 at (8*i0 + w0) broadcast  ; (i0 w0)
+      %3 = reduce<sum>(%0) over w0 home shared  ; (i0 r0)
+      store @2[1000*i0 + r0] = %3 at (1000*i0 + r0) vector  ; (i0 r0)
+    }
+    mapping rows space [i0] row [r0] walk w0 vector_width 4 block_threads 512 threads_per_row 512 resident
+    sweep [%0, %1, %3]
+    once [%2]
+    finish [%4]
+  }
+  allocate @y
+  allocate @s
+  launch @sums(@x, @y, @s) symbols [] grid [4, 1]
+  return @y, @s
+}
+)";
+
 }  // namespace
+
+TEST_CASE("walks have counterexamples too", "[ir][plan]") {
+  CHECK(print(parse(walked_rows)) == walked_rows);
+  auto breaks = [](const char* what, auto edit) {
+    INFO(what);
+    check_contains(report_after(edit, walked_rows), what);
+  };
+  CHECK(report_after([](Plan& p) { kernel(p, 0).homes[StmtId(3)] = Home::Resident; }, walked_rows) == "");
+  breaks("P4: kernel @sums: only resident rows", [](Plan& p) { kernel(p, 0).mapping.resident = false; });
+  breaks("P5: kernel @sums: %4 is a store of", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::Sweep; });
+  breaks("P6: kernel @sums: the reduction %3", [](Plan& p) { kernel(p, 0).homes[StmtId(3)] = Home::Row; });
+  breaks("P6: kernel @sums: the reduction %1", [](Plan& p) { kernel(p, 0).homes[StmtId(1)] = Home::Shared; });
+  breaks("P6: kernel @sums: %1 is shared", [](Plan& p) { kernel(p, 0).homes[StmtId(1)] = Home::Shared; });
+  breaks("P6: kernel @sums: %0 is shared", [](Plan& p) { kernel(p, 0).homes[StmtId(0)] = Home::Shared; });
+  breaks("P6: kernel @sums: %3 is shared", [](Plan& p) {
+    kernel(p, 0).mapping.threads_per_row = 256;
+    kernel(p, 0).mapping.rows_per_block = 2;
+  });
+}
 
 TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   auto breaks = [](const char* invariant, auto edit) {
