@@ -1,6 +1,6 @@
-// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way. Sums
-// across rows are in registers, which the threads of a block join when the walk has ended, or in shared memory, where each
-// element has one thread.
+// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way.
+// Sums across rows are in registers, which the threads of a block join when the walk has ended, or in shared memory,
+// where each element has one thread.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
@@ -105,7 +105,8 @@ void CudaKernelEmitter::declare_shared_sums() {
     out_.line("{} r{}[{}];", state, id.index(), width_);
     out_.line("#pragma unroll");
     out_.line("for (int e = 0; e < {}; ++e) r{}[e] = {}::start();", width_, id.index(), state);
-    out_.line("for (cxxi_uint i = cxxi_lane; i < {}u; i += {}) s{}.store(r{}, i);", groups, mapping.threads_per_row, id.index(), id.index());
+    out_.line("for (cxxi_uint i = cxxi_lane; i < {}u; i += {}) s{}.store(r{}, i);", groups, mapping.threads_per_row,
+              id.index(), id.index());
     close();
   }
 }

@@ -1,5 +1,5 @@
-// Sums of a walk that lie in the block's shared memory (Home::Shared): what of it they take, said once for the scheduler that
-// chooses, the emitter that addresses and the launch that asks for it.
+// Sums of a walk that lie in the block's shared memory (Home::Shared): what of it they take, said once for the
+// scheduler that chooses, the emitter that addresses and the launch that asks for it.
 #pragma once
 
 #include "ir/plan/plan.h"

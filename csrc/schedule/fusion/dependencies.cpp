@@ -51,6 +51,10 @@ RegionFacts facts_of(const loops::Region& region) {
   return facts;
 }
 
+bool intersect(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
+  return std::any_of(a.begin(), a.end(), [&](BufferId id) { return std::binary_search(b.begin(), b.end(), id); });
+}
+
 Dependencies::Dependencies(loops::Program program) : program_(std::move(program)) {
   readers_.resize(program_.buffers.size());
   writers_.resize(program_.buffers.size());

@@ -26,6 +26,7 @@ struct RegionFacts {
   bool pointwise() const { return reduced.empty() && checks == 0; }
 };
 RegionFacts facts_of(const loops::Region& region);
+bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b);  // as reads and writes are
 
 class Dependencies {
  public:

@@ -34,11 +34,6 @@ struct Candidate {
   }
 };
 
-bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b) {
-  return std::any_of(a.begin(), a.end(),
-                     [&](loops::BufferId id) { return std::binary_search(b.begin(), b.end(), id); });
-}
-
 class Fuser {
  public:
   Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const Lifespans& lifespans)

@@ -45,21 +45,17 @@ struct Shared {
   int widest = 1;
 };
 
-Shared shared_operands(const Dependencies& dependencies, const FusionCosts& costs, StepId a, StepId b, double row_bytes) {
+// Buffers of `least_bytes` and more that both steps read.
+Shared shared_operands(const Dependencies& dependencies, const FusionCosts& costs, StepId a, StepId b,
+                       double least_bytes) {
   Shared shared;
   const auto &first = dependencies.facts(a).reads, &second = dependencies.facts(b).reads;
   for (loops::BufferId buffer : first) {
-    if (!std::binary_search(second.begin(), second.end(), buffer) || costs.buffer_bytes(buffer) < row_bytes) continue;
+    if (!std::binary_search(second.begin(), second.end(), buffer) || costs.buffer_bytes(buffer) < least_bytes) continue;
     shared.bytes += costs.buffer_bytes(buffer);
     shared.widest = std::max(shared.widest, byte_size(dependencies.program().buffers[buffer].dtype));
   }
   return shared;
-}
-
-bool stores_in_place(const RegionFacts& facts) {
-  return std::any_of(facts.reads.begin(), facts.reads.end(), [&](loops::BufferId buffer) {
-    return std::binary_search(facts.writes.begin(), facts.writes.end(), buffer);
-  });
 }
 
 // Which variable of the rows to cut, and into how many parts.
@@ -108,18 +104,39 @@ class RowWalker {
  private:
   const loops::Program& program() const { return dependencies_.program(); }
 
-  bool reduces_across(StepId step) const {
+  // The region of a step that reduces, always over the same variables, and checks nothing.
+  const Region* reducing(StepId step) const {
     const Region* region = dependencies_.region(step);
-    return region && !dependencies_.facts(step).reduced.empty() && dependencies_.facts(step).checks == 0 &&
-           reduces_over(*region, dependencies_.facts(step).reduced) && only_sums(*region) &&
-           reductions_come_last(*region) && reduces_across_columns(program(), *region);
+    if (!region) return nullptr;
+    const RegionFacts& facts = dependencies_.facts(step);
+    const bool plain = !facts.reduced.empty() && facts.checks == 0 && reduces_over(*region, facts.reduced);
+    return plain ? region : nullptr;
+  }
+
+  bool reduces_across(StepId step) const {
+    const Region* region = reducing(step);
+    return region && only_sums(*region) && reductions_come_last(*region) && reduces_across_columns(program(), *region);
   }
 
   bool reduces_along(StepId step) const {
-    const Region* region = dependencies_.region(step);
-    return region && !dependencies_.facts(step).reduced.empty() && dependencies_.facts(step).checks == 0 &&
-           reduces_over(*region, dependencies_.facts(step).reduced) && !reduces_across_columns(program(), *region) &&
-           !stores_in_place(dependencies_.facts(step));
+    const Region* region = reducing(step);
+    const RegionFacts& facts = dependencies_.facts(step);
+    return region && !reduces_across_columns(program(), *region) && !intersect(facts.reads, facts.writes);
+  }
+
+  // Two steps in order, where neither needs the other; `between` is what a merge wants to know.
+  struct Pair {
+    StepId first, second;
+    std::vector<StepId> between;
+  };
+  std::optional<Pair> independent(StepId a, StepId b) const {
+    Pair pair{a, b, {}};
+    if (!dependencies_.before(a, b)) std::swap(pair.first, pair.second);
+    if (dependencies_.path_between(pair.first, pair.second, &pair.between) != Dependencies::Path::None)
+      return std::nullopt;
+    const RegionFacts &first = dependencies_.facts(pair.first), &second = dependencies_.facts(pair.second);
+    if (intersect(first.writes, second.reads) || intersect(second.writes, first.reads)) return std::nullopt;
+    return pair;
   }
 
   // The region with others that reduce across the same rows and read what it reads, wherever they stand.
@@ -130,14 +147,13 @@ class RowWalker {
         if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
         for (StepId other : dependencies_.readers(buffer)) {
           if (other == step || !reduces_across(other)) continue;
-          const StepId first = dependencies_.before(step, other) ? step : other, second = first == step ? other : step;
-          std::vector<StepId> between;
-          if (dependencies_.path_between(first, second, &between) != Dependencies::Path::None) continue;
-          if (depends(first, second) || depends(second, first)) continue;
-          FusedBody body = join_siblings(program(), *dependencies_.region(first), *dependencies_.region(second));
+          const auto pair = independent(step, other);
+          if (!pair) continue;
+          FusedBody body =
+              join_siblings(program(), *dependencies_.region(pair->first), *dependencies_.region(pair->second));
           if (!body.region || refuse_region(program(), *body.region, costs_, options_)) continue;
           body.region->name.clear();
-          step = dependencies_.merge(first, second, between, std::move(*body.region));
+          step = dependencies_.merge(pair->first, pair->second, pair->between, std::move(*body.region));
           joined = true;
           break;
         }
@@ -162,40 +178,27 @@ class RowWalker {
   bool join(StepId along, StepId across) {
     const Region &rows = *dependencies_.region(along), &columns = *dependencies_.region(across);
     if (rows.device != columns.device) return false;
-    const StepId first = dependencies_.before(along, across) ? along : across, second = first == along ? across : along;
-    std::vector<StepId> between;
-    if (dependencies_.path_between(first, second, &between) != Dependencies::Path::None) return false;
-    if (depends(first, second) || depends(second, first)) return false;
-    // The columns' region keeps its variables' names in what is joined.
+    const auto pair = independent(along, across);
+    if (!pair) return false;
     FusedBody joined = join_siblings(program(), rows, columns);
     if (!joined.region) return false;
-    const VarSet over_rows = over_of_columns(*joined.region, columns);
+    const VarSet over_rows = over_of_columns(*joined.region);
     if (over_rows.empty() || !is_complementary(*joined.region, over_rows)) return false;
     const auto cut = choose_cut(*joined.region, over_rows, target_);
     if (!cut || !fits(*joined.region, over_rows, along, across)) return false;
     joined.region->name.clear();
-    const StepId merged = dependencies_.merge(first, second, between, std::move(*joined.region));
+    const StepId merged = dependencies_.merge(pair->first, pair->second, pair->between, std::move(*joined.region));
     split_walk(dependencies_, merged, over_rows, cut->var, cut->parts);
     return true;
   }
 
-  bool depends(StepId first, StepId second) const {
-    const auto &writes = dependencies_.facts(first).writes, &reads = dependencies_.facts(second).reads;
-    return std::any_of(writes.begin(), writes.end(), [&](loops::BufferId buffer) {
-      return std::binary_search(reads.begin(), reads.end(), buffer);
-    });
-  }
-
-  // What the columns' reductions run over in the joined region: its variables are the columns', perhaps split further.
-  VarSet over_of_columns(const Region& joined, const Region& columns) const {
+  // What reductions of the joined region that read across contiguous elements run over.
+  VarSet over_of_columns(const Region& joined) const {
     VarSet over;
-    for (const Stmt& stmt : joined.body) {
-      const auto* reduce = stmt.as<loops::Reduce>();
-      if (!reduce) continue;
-      const bool splittable_rows = !reads_contiguously(joined, reduce->over);
-      if (splittable_rows) over |= reduce->over;
-    }
-    return columns.vars.size() <= joined.vars.size() ? over : VarSet();
+    for (const Stmt& stmt : joined.body)
+      if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && !reads_contiguously(joined, reduce->over))
+        over |= reduce->over;
+    return over;
   }
 
   bool reads_contiguously(const Region& region, VarSet over) const {

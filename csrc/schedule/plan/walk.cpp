@@ -8,8 +8,8 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks, as
-// what a thread holds of a row and of its sums is what keeps memory busy.
+// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks,
+// as what a thread holds of a row and of its sums is what keeps memory busy.
 constexpr int block_threads = 512;
 constexpr int registers_of_thread = 65536 / block_threads, registers_for_the_rest = 44;
 // Elements of a row that a thread holds; without sums in registers there is room for more.
@@ -66,8 +66,9 @@ MappedRegion map_walk(const FlatRegion& flat, const Target& target, plan::Mappin
     needs.states.push_back(plan::state_dtype(flat.region, *flat.region.body[across.back()].as<loops::Reduce>()));
   }
   const auto shape = walk_shape(needs, target);
-  if (!shape) throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums", flat.region.name, needs.groups,
-                                needs.resident_bytes, needs.states.size());
+  if (!shape)
+    throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums",
+                      flat.region.name, needs.groups, needs.resident_bytes, needs.states.size());
   for (int i = 0; i < shape->shared_states; ++i) schedule.homes[across[static_cast<size_t>(i)]] = plan::Home::Shared;
   mapping.threads_per_row = shape->threads_per_row;
   mapping.rows_per_block = shape->rows_per_block;

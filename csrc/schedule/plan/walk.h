@@ -1,5 +1,5 @@
-// Rows that a block takes in turn, so that what is reduced across rows stays near until the end: backwards of norms read
-// their operands once, for the gradient of the input and for those of the weights.
+// Rows that a block takes in turn, so that what is reduced across rows stays near until the end: backwards of norms
+// read their operands once, for the gradient of the input and for those of the weights.
 #pragma once
 
 #include <optional>

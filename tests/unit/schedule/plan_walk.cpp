@@ -1,5 +1,4 @@
 #include "schedule/plan/walk.h"
-
 #include "unit/catch.h"
 
 using namespace cxxinductor;
