@@ -327,6 +327,18 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
   }
 }
 
+TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cuda]") {
+  const std::string text = norm_backward_in_regions(2048, 512);
+  CpuProgram cpu(on_device(text, "cpu"));
+  CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {}, gpu_target());
+  const plan::Plan& plan = cuda.executable->plan();
+  REQUIRE(cuda.kernel().mapping.walk.valid());
+  CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
+  CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(), [](const plan::Param& param) { return param.read; }) == 3);
+  const std::vector<Input> inputs = make_inputs(plan, {});
+  check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
+}
+
 TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
   const auto text = [](bool walked) {
     return fmt::format(R"(program @p on DEVICE (@x: bf16[2, 32, 512]) {{

@@ -62,4 +62,46 @@ inline std::string norm_backward(const WalkedRows& shape, bool walked) {
   return text + (shape.centred ? "\nreturn @y, @t, @a, @b\n}" : "\nreturn @y, @t, @a\n}");
 }
 
+// As graphs bring it: values along rows, of which one is only there to be summed up across rows and one is an output,
+// and three sums, a region each.
+inline std::string norm_backward_in_regions(int rows, int columns) {
+  return fmt::format(R"(program @p on DEVICE (@x: f32[{0}, {1}], @g: f32[{0}, {1}], @w: f32[{1}]) {{
+    temporary @u: f32[{0}, {1}]
+    output @y: f32[{0}, {1}]
+    output @a: f32[{1}]
+    output @b: f32[{1}]
+    output @d: f32[{1}]
+    region @rows over i < {0}, j < {1} {{
+      %x = load @x[i, j]
+      %g = load @g[i, j]
+      %w = load @w[j]
+      %p = mul(%g, %w)
+      %q = mul(%p, %x)
+      %z = reduce<sum>(%q) over j
+      %e = mul(%x, %z)
+      %y = sub(%p, %e)
+      store @y[i, j] = %y
+      %u = mul(%g, %x)
+      store @u[i, j] = %u
+    }}
+    region @a over i < {0}, j < {1} {{
+      %u = load @u[i, j]
+      %a = reduce<sum>(%u) over i
+      store @a[j] = %a
+    }}
+    region @b over i < {0}, j < {1} {{
+      %g = load @g[i, j]
+      %b = reduce<sum>(%g) over i
+      store @b[j] = %b
+    }}
+    region @d over i < {0}, j < {1} {{
+      %y = load @y[i, j]
+      %d = reduce<sum>(%y) over i
+      store @d[j] = %d
+    }}
+    return @y, @a, @b, @d
+  }})",
+                     rows, columns);
+}
+
 }  // namespace cxxinductor::tests

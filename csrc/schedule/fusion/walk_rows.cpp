@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 
 #include "ir/plan/walk.h"
 #include "schedule/fusion/can_fuse.h"
@@ -45,15 +46,18 @@ struct Shared {
   int widest = 1;
 };
 
-// Buffers of `least_bytes` and more that both steps read.
+// Buffers of `least_bytes` and more that step a reads or makes and step b reads.
 Shared shared_operands(const Dependencies& dependencies, const FusionCosts& costs, StepId a, StepId b,
                        double least_bytes) {
   Shared shared;
-  const auto &first = dependencies.facts(a).reads, &second = dependencies.facts(b).reads;
-  for (loops::BufferId buffer : first) {
-    if (!std::binary_search(second.begin(), second.end(), buffer) || costs.buffer_bytes(buffer) < least_bytes) continue;
-    shared.bytes += costs.buffer_bytes(buffer);
-    shared.widest = std::max(shared.widest, byte_size(dependencies.program().buffers[buffer].dtype));
+  const auto& second = dependencies.facts(b).reads;
+  for (const auto* first : {&dependencies.facts(a).reads, &dependencies.facts(a).writes}) {
+    for (loops::BufferId buffer : *first) {
+      const bool both = std::binary_search(second.begin(), second.end(), buffer);
+      if (!both || costs.buffer_bytes(buffer) < least_bytes) continue;
+      shared.bytes += costs.buffer_bytes(buffer);
+      shared.widest = std::max(shared.widest, byte_size(dependencies.program().buffers[buffer].dtype));
+    }
   }
   return shared;
 }
@@ -98,7 +102,7 @@ class RowWalker {
 
   void run() {
     for (StepId step : dependencies_.order())
-      if (dependencies_.alive(step) && reduces_across(step)) join_with_rows(gather_across(step));
+      if (dependencies_.alive(step) && reduces_across(step)) walk(gather_across(step));
   }
 
  private:
@@ -124,19 +128,20 @@ class RowWalker {
     return region && !reduces_across_columns(program(), *region) && !intersect(facts.reads, facts.writes);
   }
 
-  // Two steps in order, where neither needs the other; `between` is what a merge wants to know.
+  // Two steps in order with no path through another one; `between` is what a merge wants to know.
   struct Pair {
     StepId first, second;
     std::vector<StepId> between;
   };
-  std::optional<Pair> independent(StepId a, StepId b) const {
+  std::optional<Pair> neighbours(StepId a, StepId b) const {
     Pair pair{a, b, {}};
     if (!dependencies_.before(a, b)) std::swap(pair.first, pair.second);
     if (dependencies_.path_between(pair.first, pair.second, &pair.between) != Dependencies::Path::None)
       return std::nullopt;
-    const RegionFacts &first = dependencies_.facts(pair.first), &second = dependencies_.facts(pair.second);
-    if (intersect(first.writes, second.reads) || intersect(second.writes, first.reads)) return std::nullopt;
     return pair;
+  }
+  bool needs(StepId second, StepId first) const {
+    return intersect(dependencies_.facts(first).writes, dependencies_.facts(second).reads);
   }
 
   // The region with others that reduce across the same rows and read what it reads, wherever they stand.
@@ -147,8 +152,8 @@ class RowWalker {
         if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
         for (StepId other : dependencies_.readers(buffer)) {
           if (other == step || !reduces_across(other)) continue;
-          const auto pair = independent(step, other);
-          if (!pair) continue;
+          const auto pair = neighbours(step, other);
+          if (!pair || needs(step, other) || needs(other, step)) continue;
           FusedBody body =
               join_siblings(program(), *dependencies_.region(pair->first), *dependencies_.region(pair->second));
           if (!body.region || refuse_region(program(), *body.region, costs_, options_)) continue;
@@ -163,33 +168,75 @@ class RowWalker {
     return step;
   }
 
-  void join_with_rows(StepId across) {
-    std::vector<StepId> tried;
-    for (loops::BufferId buffer : dependencies_.facts(across).reads) {
-      if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
-      for (StepId along : dependencies_.readers(buffer)) {
-        if (along == across || std::find(tried.begin(), tried.end(), along) != tried.end()) continue;
-        tried.push_back(along);
-        if (reduces_along(along) && join(along, across)) return;
-      }
+  // What a step that reduces along rows and one that reduces across them become.
+  struct Joined {
+    Pair pair;
+    Region region;
+    VarSet over_rows;
+    Cut cut;
+  };
+
+  // Joins the step with one that reduces along its rows, then with others that reduce across them, and cuts the rows.
+  void walk(StepId across) {
+    std::optional<Joined> joined = join_with_rows(across), last;
+    StepId step;
+    while (joined) {
+      joined->region.name.clear();
+      step =
+          dependencies_.merge(joined->pair.first, joined->pair.second, joined->pair.between, std::move(joined->region));
+      last = std::move(joined);
+      joined = join_with_columns(step);
     }
+    if (last) split_walk(dependencies_, step, last->over_rows, last->cut.var, last->cut.parts);
   }
 
-  bool join(StepId along, StepId across) {
+  std::optional<Joined> join_with_rows(StepId across) const {
+    std::vector<StepId> candidates;
+    for (loops::BufferId buffer : dependencies_.facts(across).reads) {
+      if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
+      if (const auto producer = dependencies_.producer(buffer)) candidates.push_back(*producer);
+      for (StepId reader : dependencies_.readers(buffer)) candidates.push_back(reader);
+    }
+    return first_of(candidates, [&](StepId along) -> std::optional<Joined> {
+      if (along == across || !reduces_along(along)) return std::nullopt;
+      return join(along, across);
+    });
+  }
+
+  std::optional<Joined> join_with_columns(StepId rows) const {
+    std::vector<StepId> candidates;
+    for (const auto* buffers : {&dependencies_.facts(rows).reads, &dependencies_.facts(rows).writes})
+      for (loops::BufferId buffer : *buffers)
+        if (costs_.buffer_bytes(buffer) >= min_shared_bytes)
+          for (StepId reader : dependencies_.readers(buffer)) candidates.push_back(reader);
+    return first_of(candidates, [&](StepId across) -> std::optional<Joined> {
+      if (across == rows || !reduces_across(across)) return std::nullopt;
+      return join(rows, across);
+    });
+  }
+
+  template <class Try>
+  std::optional<Joined> first_of(const std::vector<StepId>& candidates, Try attempt) const {
+    std::set<StepId> tried;
+    for (StepId candidate : candidates)
+      if (tried.insert(candidate).second)
+        if (auto joined = attempt(candidate)) return joined;
+    return std::nullopt;
+  }
+
+  std::optional<Joined> join(StepId along, StepId across) const {
     const Region &rows = *dependencies_.region(along), &columns = *dependencies_.region(across);
-    if (rows.device != columns.device) return false;
-    const auto pair = independent(along, across);
-    if (!pair) return false;
-    FusedBody joined = join_siblings(program(), rows, columns);
-    if (!joined.region) return false;
-    const VarSet over_rows = over_of_columns(*joined.region);
-    if (over_rows.empty() || !is_complementary(*joined.region, over_rows)) return false;
-    const auto cut = choose_cut(*joined.region, over_rows, target_);
-    if (!cut || !fits(*joined.region, over_rows, along, across)) return false;
-    joined.region->name.clear();
-    const StepId merged = dependencies_.merge(pair->first, pair->second, pair->between, std::move(*joined.region));
-    split_walk(dependencies_, merged, over_rows, cut->var, cut->parts);
-    return true;
+    auto pair = neighbours(along, across);
+    if (rows.device != columns.device || !pair || needs(along, across)) return std::nullopt;
+    const auto needed = [&](loops::BufferId buffer) { return dependencies_.needed_beyond(buffer, along, across); };
+    FusedBody body = needs(across, along) ? substitute_producer(program(), rows, columns, needed)
+                                          : join_siblings(program(), rows, columns);
+    if (!body.region || !body.aligned) return std::nullopt;
+    const VarSet over_rows = over_of_columns(*body.region);
+    if (over_rows.empty() || !is_complementary(*body.region, over_rows)) return std::nullopt;
+    const auto cut = choose_cut(*body.region, over_rows, target_);
+    if (!cut || !fits(*body.region, over_rows, along, across)) return std::nullopt;
+    return Joined{std::move(*pair), std::move(*body.region), over_rows, *cut};
   }
 
   // What reductions of the joined region that read across contiguous elements run over.

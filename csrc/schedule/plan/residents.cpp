@@ -29,25 +29,30 @@ class FlowNetwork {
   }
 
   // Nodes from which the sink can still be reached: the far side of the cut that lies nearest to the sink.
-  std::vector<bool> reaching(size_t sink) const {
-    std::vector<bool> seen(edges_of_.size());
-    std::vector<size_t> queue{sink};
-    seen[sink] = true;
-    for (size_t head = 0; head < queue.size(); ++head)
-      for (size_t e : edges_of_[queue[head]]) {
-        size_t from = edges_[e].to;
-        if (edges_[e ^ 1].capacity == 0 || seen[from]) continue;
-        seen[from] = true;
-        queue.push_back(from);
-      }
-    return seen;
-  }
+  std::vector<bool> reaching(size_t sink) const { return connected(sink, 1); }
+  // Nodes that the source still reaches: the near side of the cut that lies nearest to the source.
+  std::vector<bool> reached(size_t source) const { return connected(source, 0); }
 
  private:
   struct Edge {
     size_t to;
     int capacity;
   };
+
+  // Along edges (reversed: 1) that have capacity left.
+  std::vector<bool> connected(size_t start, size_t reversed) const {
+    std::vector<bool> seen(edges_of_.size());
+    std::vector<size_t> queue{start};
+    seen[start] = true;
+    for (size_t head = 0; head < queue.size(); ++head)
+      for (size_t e : edges_of_[queue[head]]) {
+        size_t next = edges_[e].to;
+        if (edges_[e ^ reversed].capacity == 0 || seen[next]) continue;
+        seen[next] = true;
+        queue.push_back(next);
+      }
+    return seen;
+  }
 
   bool augment(size_t source, size_t sink) {
     constexpr size_t none = std::numeric_limits<size_t>::max();
@@ -113,7 +118,8 @@ std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int
     }
   }
   network.saturate(source, sink);
-  std::vector<bool> after = network.reaching(sink);
+  std::vector<bool> after = keeping.early ? network.reached(source) : network.reaching(sink);
+  if (keeping.early) after.flip();
   std::vector<bool> marked(count);
   for (size_t s = 0; s < count; ++s) marked[s] = after[out(s)] && !after[in(s)];
   return marked;

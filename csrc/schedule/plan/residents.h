@@ -11,11 +11,12 @@ namespace cxxinductor::schedule {
 struct Keeping {
   bool loads = false;      // memory is far: loads that vary over space are not repeated
   bool expensive = false;  // nor are expensive operations
+  bool early = false;      // among choices of equally many bytes, values that are computed the earliest: loads, mostly
 };
 
 // first: the sweep in which a row-varying statement is first needed. The result marks statements; each statement that a
 // later sweep needs is marked or can be computed from marked ones without what `keeping` says must not be repeated. The
-// marked statements have the fewest bytes, and among such choices are computed the latest.
+// marked statements have the fewest bytes, and among such choices are computed the latest, or the earliest.
 std::vector<bool> choose_residents(const FlatRegion& flat, const std::vector<int>& first, Keeping keeping);
 
 }  // namespace cxxinductor::schedule

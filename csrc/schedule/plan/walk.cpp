@@ -53,19 +53,27 @@ std::optional<WalkShape> walk_shape(const WalkNeeds& needs, const Target& target
 }
 
 MappedRegion map_walk(const FlatRegion& flat, const Target& target, plan::Mapping mapping) {
-  Schedule schedule = schedule_resident(flat, {.loads = true, .expensive = true});
   const sym::Expr groups = group_count(flat, flat.row, mapping.vector_width);
   CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads,
              "region {} walks rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
              target.max_threads_per_block);
-  WalkNeeds needs{groups.constant(), mapping.vector_width, schedule.resident_bytes, {}};
+  WalkNeeds needs{groups.constant(), mapping.vector_width, 0, {}};
   std::vector<loops::StmtId> across;
   for (size_t s = 0; s < flat.region.body.size(); ++s) {
     if (!flat.is_across(loops::StmtId(s))) continue;
     across.push_back(loops::StmtId(s));
     needs.states.push_back(plan::state_dtype(flat.region, *flat.region.body[across.back()].as<loops::Reduce>()));
   }
-  const auto shape = walk_shape(needs, target);
+  // Loads rather than what is made of them: only these can be under way before their row's turn. Where registers are too
+  // few for expensive values, computing those again is cheaper than a second kernel.
+  Schedule schedule;
+  std::optional<WalkShape> shape;
+  for (bool expensive : {true, false}) {
+    if (shape) break;
+    schedule = schedule_resident(flat, {.loads = true, .expensive = expensive, .early = true});
+    needs.resident_bytes = schedule.resident_bytes;
+    shape = walk_shape(needs, target);
+  }
   if (!shape)
     throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums",
                       flat.region.name, needs.groups, needs.resident_bytes, needs.states.size());
