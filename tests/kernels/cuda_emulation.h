@@ -23,7 +23,7 @@
 #define __global__
 #define __shared__ static
 #define __grid_constant__
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct uint2 {
   unsigned int x, y;

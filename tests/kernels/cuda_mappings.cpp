@@ -312,7 +312,7 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
   for (const auto& [shape, shared] :
        {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0}, Case{{1, 40, 72, "bf16"}, 0},
         Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1}, Case{{1, 3, 16384, "bf16"}, 2},
-        Case{{1, 3, 15000, "bf16", false}, 1}}) {
+        Case{{1, 3, 15000, "bf16", false}, 1}, Case{{2, 19, 1032, "bf16", true, true}, 0}}) {
     CpuProgram cpu(on_device(norm_backward(shape, false), "cpu"));
     for (const Variant variant : {kVector32, kScalar32}) {
       CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);

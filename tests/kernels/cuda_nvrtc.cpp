@@ -62,7 +62,8 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
   if (!nvrtc) return;
   for (const WalkedRows& shape : {WalkedRows{128, 32, 8192, "bf16"}, WalkedRows{128, 32, 12288, "bf16"},
                                   WalkedRows{128, 32, 16384, "bf16"}, WalkedRows{128, 32, 16384, "bf16", false},
-                                  WalkedRows{128, 32, 8192, "f32"}}) {
+                                  WalkedRows{128, 32, 8192, "f32"}, WalkedRows{128, 32, 4096, "bf16", true, true},
+                                  WalkedRows{128, 32, 12288, "bf16", true, true}}) {
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const Target target = cuda_target(arch, 132);
       const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);

@@ -12,17 +12,19 @@ struct WalkedRows {
   int parts, rows, columns;
   const char* dtype;
   bool centred = true;  // a second reduction across rows, and a second one along them
+  bool late = false;    // an operand that only the result wants
 };
 
 inline std::string norm_backward(const WalkedRows& shape, bool walked) {
   const std::string sizes = fmt::format("{}, {}, {}", shape.parts, shape.rows, shape.columns);
   std::string text =
-      fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]) {{
+      fmt::format(R"(program @p on DEVICE (@x: {0}[{1}], @g: {0}[{1}], @w: {0}[{2}], @m: f32[{3}, {4}]{5}) {{
     output @y: {0}[{1}]
     output @t: f32[{3}, {4}]
     output @a: f32[{3}, {2}]
 )",
-                  shape.dtype, sizes, shape.columns, shape.parts, shape.rows);
+                  shape.dtype, sizes, shape.columns, shape.parts, shape.rows,
+                  shape.late ? fmt::format(", @l: {}[{}]", shape.dtype, sizes) : "");
   if (shape.centred) text += fmt::format("    output @b: f32[{}, {}]\n", shape.parts, shape.columns);
   const std::string space =
       fmt::format("b < {}, {}j < {}, c < {}", shape.parts, walked ? "walked " : "", shape.rows, shape.columns);
@@ -34,7 +36,8 @@ inline std::string norm_backward(const WalkedRows& shape, bool walked) {
       %m = load @m[b, j]
       %h = sub(%x, %m)
 )";
-  const std::string along = fmt::format(R"(
+  const std::string along = fmt::format(
+      R"(
       %w0 = load @w[c]
       %w = cast<f32>(%w0)
       %p = mul(%g, %w)
@@ -43,13 +46,15 @@ inline std::string norm_backward(const WalkedRows& shape, bool walked) {
       {}
       %f = mul(%h, %z)
       %e = sub(%d, %f)
-      %y = cast<{}>(%e)
+      {}
+      %y = cast<{}>(%r)
       store @t[b, j] = %z
       store @y[b, j, c] = %y
 )",
-                                        shape.centred ? "%s = reduce<sum>(%p) over c\n      %d = sub(%p, %s)"
-                                                      : "%two = constant f32(2.0)\n      %d = mul(%p, %two)",
-                                        shape.dtype);
+      shape.centred ? "%s = reduce<sum>(%p) over c\n      %d = sub(%p, %s)"
+                    : "%two = constant f32(2.0)\n      %d = mul(%p, %two)",
+      shape.late ? "%l0 = load @l[b, j, c]\n      %l = cast<f32>(%l0)\n      %r = add(%e, %l)" : "%r = mul(%e, %z)",
+      shape.dtype);
   std::string across = R"(
       %u = mul(%g, %h)
       %a = reduce<sum>(%u) over j

@@ -237,11 +237,15 @@ def test_a_hundred_steps_hold_no_more_memory(device):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(16, 512, 768), (64, 197, 768), (8192, 1024), (2048, 4096), (2048, 12288), (2048, 16384)], ids=str)
-@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm"])
+@pytest.mark.parametrize("norm", ["layer_norm", "rms_norm", "of_a_bias"])
 def test_norm_backward_reads_its_operands_once(norm, shape):
     device = "cuda"
     width = shape[-1:]
-    fn = {"layer_norm": lambda x, w, b: F.layer_norm(x, width, w, b), "rms_norm": lambda x, w, b: F.rms_norm(x, width, w) + b}[norm]
+    fn = {
+        "layer_norm": lambda x, w, b: F.layer_norm(x, width, w, b),
+        "rms_norm": lambda x, w, b: F.rms_norm(x, width, w) + b,
+        "of_a_bias": lambda x, w, b: F.layer_norm(x + b, width, w),  # the input's gradient is summed up across rows
+    }[norm]
     leaves = [torch.randn(s, device=device, dtype=torch.bfloat16, requires_grad=True) for s in (shape, width, width)]
     gradient = torch.randn(shape, device=device, dtype=torch.bfloat16)
     wide = [x.detach().double().requires_grad_() for x in leaves]

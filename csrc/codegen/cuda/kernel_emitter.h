@@ -54,6 +54,7 @@ class CudaKernelEmitter {
 
   // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_walk.cpp, kernel_columns.cpp, kernel_matmul.cpp).
   std::vector<std::string> parameters() const;
+  std::string launch_bounds() const;
   void emit_signature();
   void emit_uniform_loads();
   void declare_symbols();  // and parameters by value

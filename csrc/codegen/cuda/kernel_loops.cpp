@@ -72,10 +72,15 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
   return arguments;
 }
 
+// A walk's shape counts on all registers that one block a multiprocessor leaves each thread.
+std::string CudaKernelEmitter::launch_bounds() const {
+  return fmt::format("{}{}", kernel_.mapping.block_threads, walks() ? ", 1" : "");
+}
+
 void CudaKernelEmitter::emit_signature() {
   if (kernel_.batch > 1) return emit_batch_signature();
   const std::vector<std::string> arguments = parameters();
-  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
+  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", launch_bounds(), kernel_.name);
   for (size_t i = 0; i < arguments.size(); ++i)
     out_.line("    {}{}", arguments[i], i + 1 < arguments.size() ? "," : ") {");
   if (arguments.empty()) out_.line("    ) {{");
@@ -121,7 +126,7 @@ void CudaKernelEmitter::emit_batch_signature() {
   out_.line("unsigned int first[{}];", entries);
   close("};");
   out_.line("static_assert(sizeof(cxxi_table_{}) == {});", kernel_.name, plan::BatchLayout(kernel_).bytes());
-  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", kernel_.mapping.block_threads, kernel_.name);
+  out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", launch_bounds(), kernel_.name);
   out_.line("    const __grid_constant__ cxxi_table_{} cxxi_table{}", kernel_.name,
             has_checks(kernel_) ? ", int* cxxi_record) {" : ") {");
   out_.indent();

@@ -44,6 +44,39 @@ std::optional<WalkShape> shape_with(const WalkNeeds& needs, size_t shared, const
   return best;
 }
 
+// A load of each element of each row that waits for nothing, of what the region does not store.
+bool can_be_ahead(const FlatRegion& flat, loops::StmtId id) {
+  const loops::Stmt& stmt = flat.region.body[id];
+  const auto* load = stmt.as<loops::Load>();
+  if (!load || load->mask.valid() || !stmt.vars.contains(flat.walk) || (stmt.vars & flat.row_set()).empty())
+    return false;
+  for (sym::Expr symbol : offset_of(stmt).free_symbols())
+    if (loops::statement_of_symbol(symbol.name()).valid()) return false;
+  return std::none_of(flat.region.body.begin(), flat.region.body.end(), [&](const loops::Stmt& other) {
+    const auto* store = other.as<loops::Store>();
+    return store && store->buffer == load->buffer;
+  });
+}
+
+// Loads that only later sweeps want move to the first one and stay: so they too are under way before their row's turn.
+void load_in_first_sweep(const FlatRegion& flat, Schedule& schedule) {
+  plan::Segment* first = nullptr;
+  for (plan::Segment& segment : schedule.segments) {
+    if (segment.kind != plan::Segment::Kind::Sweep) continue;
+    if (!first) {
+      first = &segment;
+      continue;
+    }
+    std::erase_if(segment.stmts, [&](loops::StmtId id) {
+      if (schedule.homes[id] != plan::Home::Local || !can_be_ahead(flat, id)) return false;
+      schedule.homes[id] = plan::Home::Resident;
+      schedule.resident_bytes += byte_size(flat.region.body[id].dtype);
+      first->stmts.insert(std::lower_bound(first->stmts.begin(), first->stmts.end(), id), id);
+      return true;
+    });
+  }
+}
+
 }  // namespace
 
 std::optional<WalkShape> walk_shape(const WalkNeeds& needs, const Target& target) {
@@ -64,13 +97,14 @@ MappedRegion map_walk(const FlatRegion& flat, const Target& target, plan::Mappin
     across.push_back(loops::StmtId(s));
     needs.states.push_back(plan::state_dtype(flat.region, *flat.region.body[across.back()].as<loops::Reduce>()));
   }
-  // Loads rather than what is made of them: only these can be under way before their row's turn. Where registers are too
-  // few for expensive values, computing those again is cheaper than a second kernel.
+  // Loads rather than what is made of them: only these can be under way before their row's turn. Where registers are
+  // too few for expensive values, computing those again is cheaper than a second kernel.
   Schedule schedule;
   std::optional<WalkShape> shape;
-  for (bool expensive : {true, false}) {
+  for (const auto& [expensive, all_ahead] : {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
     if (shape) break;
     schedule = schedule_resident(flat, {.loads = true, .expensive = expensive, .early = true});
+    if (all_ahead) load_in_first_sweep(flat, schedule);
     needs.resident_bytes = schedule.resident_bytes;
     shape = walk_shape(needs, target);
   }
