@@ -213,8 +213,11 @@ class ReductionSplitter {
       buffer.sizes.push_back(size);
     };
     if (columns_) add_dim(piece_symbol_, pieces_.outer);
-    for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (is_kept(VarId(v))) add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
+    // Rows that a walk leaves apart lie outside of what is contiguous.
+    for (const bool rows : {true, false})
+      for (size_t v = 0; v < region_.vars.size(); ++v)
+        if (is_kept(VarId(v)) && over_.contains(VarId(v)) == rows)
+          add_dim(region_.symbol(VarId(v)), region_.vars[VarId(v)].extent);
     if (!columns_) add_dim(piece_symbol_, pieces_.outer);
     buffer.strides.assign(buffer.sizes.size(), 1);
     for (size_t d = buffer.sizes.size() - 1; d-- > 0;) buffer.strides[d] = buffer.strides[d + 1] * buffer.sizes[d + 1];
