@@ -125,12 +125,9 @@ int64_t shift_left(int64_t a, int64_t b, DType dtype) {
   if (b < 0 || b >= bit_width(dtype)) return 0;
   return static_cast<int64_t>(static_cast<uint64_t>(a) << b);
 }
-// Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011).
-int64_t philox_word(int64_t seed, int64_t call, int64_t position, int64_t fours, int64_t threads) {
-  const auto four = static_cast<uint32_t>(static_cast<uint64_t>(position) >> 2);
-  const uint32_t width = std::max(1u, static_cast<uint32_t>(fours)), all = std::max(1u, static_cast<uint32_t>(threads));
-  const uint64_t number = static_cast<uint64_t>(call) + static_cast<uint64_t>(four / width / all) * width + four % width;
-  std::array<uint32_t, 4> c{static_cast<uint32_t>(number), static_cast<uint32_t>(number >> 32), four / width % all, 0};
+// Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011). The words of one call of a sequence.
+std::array<uint32_t, 4> philox_words(int64_t seed, uint64_t call, uint32_t sequence) {
+  std::array<uint32_t, 4> c{static_cast<uint32_t>(call), static_cast<uint32_t>(call >> 32), sequence, 0};
   auto low = static_cast<uint32_t>(seed), high = static_cast<uint32_t>(static_cast<uint64_t>(seed) >> 32);
   for (int round = 0; round < 10; ++round) {
     const uint64_t a = uint64_t{0xD2511F53} * c[0], b = uint64_t{0xCD9E8D57} * c[2];
@@ -139,7 +136,18 @@ int64_t philox_word(int64_t seed, int64_t call, int64_t position, int64_t fours,
     low += 0x9E3779B9;
     high += 0xBB67AE85;
   }
-  return c[static_cast<uint64_t>(position) & 3];
+  return c;
+}
+int64_t philox_word(int64_t seed, int64_t call, int64_t position, int64_t fours, int64_t threads) {
+  const auto four = static_cast<uint32_t>(static_cast<uint64_t>(position) >> 2);
+  const uint32_t width = std::max(1u, static_cast<uint32_t>(fours)), all = std::max(1u, static_cast<uint32_t>(threads));
+  const uint64_t number = static_cast<uint64_t>(call) + static_cast<uint64_t>(four / width / all) * width + four % width;
+  return philox_words(seed, number, four / width % all)[static_cast<uint64_t>(position) & 3];
+}
+int64_t philox_pair(int64_t seed, int64_t call, int64_t sequence, int64_t pair) {
+  const auto words = philox_words(seed, static_cast<uint64_t>(call), static_cast<uint32_t>(sequence));
+  const size_t first = 2 * (static_cast<uint64_t>(pair) & 1);
+  return static_cast<int64_t>(uint64_t{words[first]} << 32 | words[first + 1]);
 }
 int64_t shift_right(int64_t a, int64_t b, DType dtype) {
   if (!is_signed(dtype)) return b < 0 || b >= bit_width(dtype) ? 0 : static_cast<int64_t>(static_cast<uint64_t>(a) >> b);

@@ -1,6 +1,8 @@
-// cxxinductor::philox_state(int count, Device device) -> Tensor: what a fused random op needs of torch's generator.
+// cxxinductor::philox_state(int count, int numbers, Device device) -> Tensor: what a fused random op needs of torch's
+// generator.
 //
-// The generator advances as ATen's own kernel for `count` elements would advance it: four numbers a call of each thread.
+// The generator advances as ATen's own kernel for `count` elements would advance it: by four words a call of each thread,
+// where a call gives `numbers` elements theirs (calc_execution_policy in ATen/native/cuda/DistributionTemplates.h, torch 2.11).
 #include <ATen/Context.h>
 #include <ATen/Tensor.h>
 #include <ATen/core/Generator.h>
@@ -16,13 +18,14 @@
 namespace cxxinductor::torch_bridge {
 namespace {
 
-constexpr int64_t numbers_of_call = 4;
+constexpr int64_t words_of_call = 4;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // i64[3] on the device: seed, number of the next call, threads.
-at::Tensor philox_state(int64_t count, at::Device device) {
+at::Tensor philox_state(int64_t count, int64_t numbers, at::Device device) {
   if (!device.is_cuda()) throw_user_error("philox_state is for CUDA devices, found {}", device.str());
+  if (numbers <= 0) throw_user_error("philox_state draws at least one number a call, found {}", numbers);
   const Target target = target_for({DeviceType::Cuda, device.has_index() ? device.index() : 0});
   const int64_t threads = random_threads(count, target);
   at::Generator generator = at::globalContext().defaultGenerator(device);
@@ -31,13 +34,13 @@ at::Tensor philox_state(int64_t count, at::Device device) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     seed = static_cast<int64_t>(generator.current_seed());
     offset = static_cast<int64_t>(generator.get_offset());
-    if (count > 0) generator.set_offset(static_cast<uint64_t>(offset + ceil_div(count, threads * numbers_of_call) * numbers_of_call));
+    if (count > 0) generator.set_offset(static_cast<uint64_t>(offset + ceil_div(count, threads * numbers) * words_of_call));
   }
-  return at::tensor({seed, offset / numbers_of_call, threads}, at::kLong).to(device, /*non_blocking=*/true);
+  return at::tensor({seed, offset / words_of_call, threads}, at::kLong).to(device, /*non_blocking=*/true);
 }
 
 TORCH_LIBRARY(cxxinductor, library) {
-  library.def("philox_state(int count, Device device) -> Tensor", {at::Tag::nondeterministic_seeded});
+  library.def("philox_state(int count, int numbers, Device device) -> Tensor", {at::Tag::nondeterministic_seeded});
   library.impl("philox_state", c10::DispatchKey::CompositeExplicitAutograd, philox_state);
 }
 

@@ -48,6 +48,10 @@ CXXI_PRIMITIVE(atan2, atan2)
 CXXI_PRIMITIVE(hypot, hypot)
 #undef CXXI_PRIMITIVE
 
+CXXI_FN float cxxi_sinpi(float a) { return __builtin_sinf(3.14159265358979323846f * a); }
+CXXI_FN double cxxi_sinpi(double a) { return __builtin_sin(3.14159265358979323846 * a); }
+CXXI_FN float cxxi_cospi(float a) { return __builtin_cosf(3.14159265358979323846f * a); }
+CXXI_FN double cxxi_cospi(double a) { return __builtin_cos(3.14159265358979323846 * a); }
 CXXI_FN float cxxi_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 CXXI_FN double cxxi_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
 CXXI_FN float cxxi_infinity(float) { return __builtin_inff(); }

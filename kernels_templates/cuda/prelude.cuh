@@ -203,6 +203,11 @@ CXXI_PRIMITIVE(atanh, atanhf, atanh)
 CXXI_PRIMITIVE(erf, erff, erf)
 CXXI_PRIMITIVE(erfc, erfcf, erfc)
 CXXI_PRIMITIVE(lgamma, lgammaf, lgamma)
+CXXI_PRIMITIVE(sin_approx, __sinf, sin)
+CXXI_PRIMITIVE(cos_approx, __cosf, cos)
+CXXI_PRIMITIVE(tan_approx, __tanf, tan)
+CXXI_PRIMITIVE(exp_approx, __expf, exp)
+CXXI_PRIMITIVE(log_approx, __logf, log)
 #undef CXXI_PRIMITIVE
 
 #define CXXI_PRIMITIVE(name, single, real)                                   \
@@ -218,6 +223,18 @@ CXXI_PRIMITIVE(atan2, atan2f, atan2)
 CXXI_PRIMITIVE(hypot, hypotf, hypot)
 CXXI_PRIMITIVE(larger, fmaxf, fmax)
 CXXI_PRIMITIVE(smaller, fminf, fmin)
+#undef CXXI_PRIMITIVE
+
+#define CXXI_PRIMITIVE(name, type, both, result) \
+  CXXI_FN type cxxi_##name(type a) {             \
+    type sine, cosine;                           \
+    both(a, &sine, &cosine);                     \
+    return result;                               \
+  }
+CXXI_PRIMITIVE(sinpi, float, sincospif, sine)
+CXXI_PRIMITIVE(sinpi, double, sincospi, sine)
+CXXI_PRIMITIVE(cospi, float, sincospif, cosine)
+CXXI_PRIMITIVE(cospi, double, sincospi, cosine)
 #undef CXXI_PRIMITIVE
 
 CXXI_FN float cxxi_fma(float a, float b, float c) { return fmaf(a, b, c); }

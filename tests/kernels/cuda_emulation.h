@@ -218,6 +218,24 @@ inline double __dsub_rn(double a, double b) { return a - b; }
 inline double __dmul_rn(double a, double b) { return a * b; }
 inline float rsqrtf(float a) { return 1.0f / std::sqrt(a); }
 inline double rsqrt(double a) { return 1.0 / std::sqrt(a); }
+// Names that the host's math.h has too, for functions of its own.
+#define __sinf cxxi_host_sin
+#define __cosf cxxi_host_cos
+#define __tanf cxxi_host_tan
+#define __expf cxxi_host_exp
+#define __logf cxxi_host_log
+inline float cxxi_host_sin(float a) { return std::sin(a); }
+inline float cxxi_host_cos(float a) { return std::cos(a); }
+inline float cxxi_host_tan(float a) { return std::tan(a); }
+inline float cxxi_host_exp(float a) { return std::exp(a); }
+inline float cxxi_host_log(float a) { return std::log(a); }
+template <class T>
+void cxxi_host_sincospi(T a, T* sine, T* cosine) {
+  *sine = std::sin(T(3.14159265358979323846) * a);
+  *cosine = std::cos(T(3.14159265358979323846) * a);
+}
+inline void sincospif(float a, float* sine, float* cosine) { cxxi_host_sincospi(a, sine, cosine); }
+inline void sincospi(double a, double* sine, double* cosine) { cxxi_host_sincospi(a, sine, cosine); }
 
 // ---- Twins of the prelude's inline PTX
 // -------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ void CudaKernelEmitter::declare_symbols() {
 void CudaKernelEmitter::emit_uniform_loads() {
   for (const Stmt& s : kernel_.region.body) {
     const auto* draw = s.as<loops::Apply>();
-    if (!draw || draw->op != ScalarOp::Philox) continue;
+    if (!draw || !info(draw->op).traits.draws) continue;
     for (StmtId operand : draw->operands) {
       const auto* load = stmt(operand).as<loops::Load>();
       const bool same = load && !load->mask.valid() && stmt(operand).vars.empty() && kernel_.offsets[operand].is_constant();
@@ -210,7 +210,7 @@ void CudaKernelEmitter::emit_pointwise() {
   // Where there is nothing to share, it would only keep more in registers at once: gelu lost a seventh of its speed.
   const bool draws = std::any_of(kernel_.region.body.begin(), kernel_.region.body.end(), [](const Stmt& s) {
     const auto* apply = s.as<loops::Apply>();
-    return apply && apply->op == ScalarOp::Philox;
+    return apply && info(apply->op).traits.draws;
   });
   const bool even = draws && proven_multiple(group_count(mapping.space, width_), int64_t{mapping.block_threads} * unroll);
   if (!even) out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));

@@ -41,7 +41,7 @@ int count_loads(const FlatRegion& flat, VarId v) {
 bool draws(const FlatRegion& flat) {
   return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* apply = stmt.as<loops::Apply>();
-    return apply && apply->op == ScalarOp::Philox;
+    return apply && info(apply->op).traits.draws;
   });
 }
 

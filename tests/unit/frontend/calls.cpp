@@ -37,7 +37,9 @@ TableSchemas::TableSchemas() {
   }
   Schema rand = schema({argument("self")});
   rand.nondeterministic_seeded = true;
-  schemas_["aten::rand_like"] = rand;
+  for (const char* name : {"rand", "rand_like", "uniform", "normal_functional", "bernoulli.p", "exponential", "randint",
+                           "randint.low"})
+    schemas_["aten::" + std::string(name)] = rand;
   Schema put = schema({argument("self", "a", true), argument("indices"), argument("values")});
   put.returns[0].alias = "a";
   schemas_["aten::index_put_"] = put;

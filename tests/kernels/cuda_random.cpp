@@ -1,0 +1,125 @@
+// Random ops as kernels: imported for a GPU, fused with what reads them, compiled by NVRTC without a word, and run
+// under emulation with the bits of the interpreter.
+#include "codegen/cuda/emit.h"
+#include "interp/interp.h"
+#include "ir/random_threads.h"
+#include "kernels/cuda_program.h"
+#include "lowering/lower.h"
+#include "passes/pass_manager.h"
+#include "runtime/cuda/nvrtc.h"
+#include "unit/catch.h"
+#include "unit/frontend/calls.h"
+#include "unit/runtime/find_nvrtc.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::tests;
+using frontend::TensorType;
+
+namespace {
+
+constexpr int64_t seed = 0x123456789abcdef, call_number = 5, elements = 3001;  // odd, and several turns
+
+Target small_target() {
+  Target target = cuda_target("sm_90a", 1);
+  target.threads_per_multiprocessor = 512;
+  return target;
+}
+
+struct Case {
+  std::string name;
+  std::vector<Arg> args;
+  DType dtype;
+};
+std::vector<Case> cases() {
+  const ArgList size{elements};
+  std::vector<Case> all;
+  for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16}) {
+    all.push_back({"aten::rand", {size}, dtype});
+    all.push_back({"aten::randn", {size}, dtype});
+    all.push_back({"aten::uniform", {Arg(), -1.3, 2.7}, dtype});
+    all.push_back({"aten::exponential", {Arg(), 2.5}, dtype});
+  }
+  all.push_back({"aten::log_normal", {Arg(), 0.5, 1.5}, DType::F32});
+  all.push_back({"aten::cauchy", {Arg(), 0.5, 1.5}, DType::F32});
+  all.push_back({"aten::bernoulli.p", {Arg(), 0.3}, DType::F32});
+  all.push_back({"aten::bernoulli.p", {Arg(), 0.3}, DType::F64});
+  all.push_back({"aten::randint.low", {int64_t{-3}, int64_t{9}, size}, DType::I64});
+  all.push_back({"aten::randint.low", {int64_t{-3}, int64_t{9}, size}, DType::BF16});
+  all.push_back({"aten::randint", {int64_t{1} << 40, size}, DType::I64});
+  all.push_back({"aten::randint_like", {Arg(), int64_t{200}}, DType::U8});
+  return all;
+}
+
+// The ops, and of each an op that reads its result.
+graph::Graph imported(const std::vector<Case>& ops) {
+  frontend::Calls calls;
+  calls.graph.cuda = small_target();
+  for (const Case& c : ops) {
+    const TensorType type{c.dtype, {elements}, {}};
+    const Arg drawn = calls.call(c.name, c.args, type);
+    calls.output(calls.call("aten::maximum", {drawn, drawn}, type));
+  }
+  return calls.import();
+}
+
+std::vector<int64_t> state_for(int64_t count) { return {seed, call_number, random_threads(count, small_target())}; }
+
+plan::Plan planned(graph::Graph graph) {
+  const Options options;
+  passes::run_graph_pipeline(graph, options);
+  loops::Program program = schedule::fuse(lowering::lower(graph), small_target(), options, nullptr);
+  passes::run_loops_pipeline(program, options);
+  return schedule::make_plan(program, small_target(), options);
+}
+
+std::vector<interp::Tensor> interpreted(const graph::Graph& graph) {
+  const auto state = [](const std::string&, const std::string&, const std::vector<Arg>& args,
+                        const std::vector<interp::Tensor>&) {
+    interp::Tensor tensor{DType::I64, {3}, {}};
+    for (int64_t value : state_for(*args.at(0).as<int64_t>()))
+      tensor.elements.push_back(Scalar::from_integer(DType::I64, value));
+    return std::vector{tensor};
+  };
+  return interp::run(graph, {}, state);
+}
+
+std::vector<std::vector<double>> emulated(plan::Plan plan) {
+  const auto state = [](runtime::PlainHost& host, const plan::CallExtern&, std::span<const runtime::Operand>,
+                        std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
+    const std::vector<int64_t> sizes{3}, strides{1};
+    results[0] = host.empty_strided(DType::I64, {}, sizes, strides);
+    std::vector<Scalar> values;
+    for (int64_t value : state_for(elements)) values.push_back(Scalar::from_integer(DType::I64, value));
+    runtime::write_elements(runtime::view_of(results[0]), values);
+  };
+  return CudaProgram(std::move(plan), {}, state).run({});
+}
+
+}  // namespace
+
+TEST_CASE("random ops are part of their readers' kernels, which NVRTC compiles without a word", "[cuda][random]") {
+  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  for (const Case& c : cases()) {
+    INFO(c.name << " of " << to_string(c.dtype));
+    const plan::Plan plan = planned(imported({c}));
+    REQUIRE(plan.kernels.size() == 1);
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
+    const std::string source = codegen::emit_cuda({&kernel}, {true, false}, small_target(), plan.origins);
+    if (!nvrtc) continue;
+    for (const char* arch : {"sm_80", "sm_90a"}) CHECK(nvrtc->compile_to_cubin(source, arch, kernel.name).log == "");
+  }
+}
+
+TEST_CASE("random ops in CUDA text have the bits of the interpreter", "[cuda][random]") {
+  const graph::Graph graph = imported(cases());
+  const std::vector<interp::Tensor> expected = interpreted(graph);
+  const std::vector<std::vector<double>> found = emulated(planned(graph));
+  REQUIRE(found.size() == cases().size());
+  for (size_t k = 0; k < found.size(); ++k) {
+    INFO(cases()[k].name << " of " << to_string(cases()[k].dtype));
+    REQUIRE(found[k].size() == expected[k].elements.size());
+    size_t equal = 0;
+    while (equal < found[k].size() && found[k][equal] == expected[k].elements[equal].as_real()) ++equal;
+    CHECK(equal == found[k].size());
+  }
+}
