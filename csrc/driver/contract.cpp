@@ -48,6 +48,9 @@ class ContractReader {
       contract.facts.push_back(fmt::format("rounds to {}{}: {}", to_string(dtype),
                                            eager_numerics_ ? " where eager does" : "", calls.text()));
     }
+    if (!draws_.empty())
+      contract.facts.push_back(fmt::format(
+          "a call of Philox an element, also where eager's threads take several numbers of one: {}", draws_.text()));
     if (checks_ > 0) contract.facts.push_back(fmt::format("{} indices checked while it runs", checks_));
     return contract;
   }
@@ -66,6 +69,7 @@ class ContractReader {
       if (rounds(operand, stmt.dtype)) roundings_[stmt.dtype].add(call_of(stmt));
       return;
     }
+    if (apply.op == ScalarOp::PhiloxPair) draws_.add(call_of(stmt));
     const ScalarOpInfo& row = info(apply.op);
     if (is_float(stmt.dtype) && row.rule == TypeRule::Same) computes_ = true;
     if (row.traits.transcendental && is_float(operand)) functions_.add(std::string(row.name));
@@ -111,7 +115,7 @@ class ContractReader {
   const OriginTable& origins_;
   const bool eager_numerics_;
   std::vector<std::string> sums_;
-  Tally functions_;
+  Tally functions_, draws_;
   std::map<DType, Tally> roundings_;
   bool computes_ = false;
   int checks_ = 0;

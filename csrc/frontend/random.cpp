@@ -19,20 +19,26 @@
 namespace cxxinductor::frontend {
 namespace {
 
-// How many words there are whose number in (0, 1], word * 2^-32 + 2^-33 in f32 as curand has it, is below p. The number
-// grows with the word, so that comparing words is comparing numbers.
-int64_t words_below(float p) {
+// The number in (0, 1] that curand_uniform4 makes of a word.
+float unit_number(int64_t word) { return std::fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f); }
+
+// The first word whose number has a property that all larger numbers share; 2^32 where none has. Numbers grow with
+// words, so that comparing words is comparing numbers.
+template <class Property>
+int64_t first_word(const Property& property) {
   int64_t low = 0, high = int64_t{1} << 32;
   while (low < high) {
     const int64_t middle = low + (high - low) / 2;
-    const float number = std::fmaf(static_cast<float>(middle), 0x1p-32f, 0x1p-33f);
-    if (number < p) {
-      low = middle + 1;
-    } else {
+    if (property(unit_number(middle))) {
       high = middle;
+    } else {
+      low = middle + 1;
     }
   }
   return low;
+}
+int64_t words_below(float p) {
+  return first_word([p](float number) { return number >= p; });
 }
 
 // ---- Dropout -----------------------------------------------------------------------------------------------------
@@ -132,12 +138,15 @@ ValueId long_fraction(CallContext& context, ValueId pair) {
   return build.cast(build.elementwise(ScalarOp::BitXor, {first, shifted}), DType::F64);
 }
 
+ValueId unit_number(CallContext& context, ValueId word) {
+  return multiply_add(context, context.build.cast(word, DType::F32), 0x1p-32, 0x1p-33);
+}
+
 // In (0, 1]: curand_uniform4, curand_uniform2_double.
 ValueId uniform_number(CallContext& context, const std::vector<int>& order, DType compute) {
   if (compute == DType::F64)
     return multiply_add(context, long_fraction(context, StridedDraw(context, order, 2).pair()), 0x1p-53, 0x1p-54);
-  const ValueId word = StridedDraw(context, order, 4).word();
-  return multiply_add(context, context.build.cast(word, DType::F32), 0x1p-32, 0x1p-33);
+  return unit_number(context, StridedDraw(context, order, 4).word());
 }
 
 // Box and Muller: of two uniform numbers, a normal one by the sine for even places and one by the cosine for odd ones.
@@ -170,7 +179,32 @@ ValueId normal_number(CallContext& context, const Real& result) {
 
 // ---- Distributions -------------------------------------------------------------------------------------------------
 
-// uniform(self, from, to): of [from, to), by turning the ends around: what rounds to `to` becomes `from`.
+// A number times `range` plus `low` in the dtype, and `low` where that is `high`: the ends of (0, 1] turned around. For
+// f32 and narrower dtypes the words that come to `high` are counted beforehand, so that it holds however the value is
+// kept.
+ValueId scaled(CallContext& context, const Real& result, double low, double high, double range) {
+  graph::Builder& build = context.build;
+  if (result.compute == DType::F64) {
+    const ValueId value = multiply_add(context, uniform_number(context, result.order, DType::F64), range, low);
+    const ValueId at_end = build.elementwise(ScalarOp::Eq, {value, real_of(DType::F64, high)});
+    return build.elementwise(ScalarOp::Where, {at_end, real_of(DType::F64, low), value});
+  }
+  const auto value_of = [&](float number) {
+    return rounded(result.dtype, std::fmaf(number, static_cast<float>(range), static_cast<float>(low)));
+  };
+  const int64_t first = first_word([&](float number) { return value_of(number) >= high; });
+  const int64_t past = first_word([&](float number) { return value_of(number) > high; });
+  const auto count = [](int64_t words) { return Operand(Scalar::from_integer(DType::U32, words)); };
+  const ValueId word = StridedDraw(context, result.order, 4).word();
+  const ValueId value = multiply_add(context, unit_number(context, word), range, low);
+  if (first == past || past - first > std::numeric_limits<uint32_t>::max()) return build.cast(value, result.dtype);
+  const ValueId after = build.elementwise(ScalarOp::Sub, {word, count(first)});
+  const ValueId at_end = build.elementwise(ScalarOp::Lt, {after, count(past - first)});
+  const ValueId chosen = build.elementwise(ScalarOp::Where, {at_end, real_of(DType::F32, low), value});
+  return build.cast(chosen, result.dtype);
+}
+
+// uniform(self, from, to)
 Results import_uniform(CallContext& context, std::optional<double> from, std::optional<double> to) {
   const auto result = drawn_real(context);
   if (!result || !from || !to || !(*from <= *to)) return std::nullopt;
@@ -179,11 +213,7 @@ Results import_uniform(CallContext& context, std::optional<double> from, std::op
                                                     : 0x1.fep127;  // of bf16; eager rejects what does not fit
   if (std::fabs(*from) > most || std::fabs(*to) > most || *to - *from > most) return std::nullopt;
   const double low = rounded(result->dtype, *from), high = rounded(result->dtype, *to);
-  const double range = rounded(result->dtype, high - low);
-  const ValueId number = uniform_number(context, result->order, result->compute);
-  const ValueId value = context.build.cast(multiply_add(context, number, range, low), result->dtype);
-  const ValueId at_end = context.build.elementwise(ScalarOp::Eq, {value, real_of(result->compute, high)});
-  return std::vector{context.build.elementwise(ScalarOp::Where, {at_end, real_of(result->compute, low), value})};
+  return std::vector{scaled(context, *result, low, high, rounded(result->dtype, high - low))};
 }
 
 // A normal number times std plus mean, in the compute type; eager rejects a negative std.

@@ -64,6 +64,16 @@ TEST_CASE("functions are eager's own on the GPU, and anything goes when numerics
   CHECK(contract_of(body, "cuda:0", false).grade == Grade::Fast);
 }
 
+TEST_CASE("random words that kernels draw with more calls than eager are named", "[driver][contract]") {
+  const driver::Contract contract = contract_of(
+      "  %0: i64[4, 8] = full(7)\n  %1 = cast<i64>(%y)\n"
+      "  %2 = philox_pair(%0, %1, %1, 0) from \"m.py\":3 \"\" \"aten.randint.default\"\n  return %2",
+      "cuda:0");
+  REQUIRE(!contract.facts.empty());
+  CHECK(contract.facts.back() ==
+        "a call of Philox an element, also where eager's threads take several numbers of one: aten.randint.default");
+}
+
 TEST_CASE("a plan of a single launch stands alone", "[driver][dump]") {
   const plan::Plan plan = plan_of(R"(graph @f(sym s0, %x: f32[s0, 8], %w: f32[8, 8]) where 2 <= s0 <= 100 {
   %0 = add(%x, 1.0)
