@@ -1,6 +1,8 @@
 // check=interp on kernels given as functions: right ones pass, a wrong one is named with what it computes and where.
 #include "driver/interp_check.h"
 
+#include <cmath>
+
 #include "driver/compile.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
@@ -81,6 +83,13 @@ TEST_CASE("check=interp names the first wrong kernel", "[driver][check]") {
   CHECK_THAT(text, mentions("at step"));  // the executable says which
   const std::string both = Checked(two_kernels, {pointwise([](float x, int) { return x; }), triple_wrong_at(6)}).run();
   CHECK_THAT(both, mentions("kernel k0_add"));
+}
+
+TEST_CASE("check=interp does not know how the machine approximates", "[driver][check]") {
+  const char* const text = "graph @f(%x: f32[8, 4]) {\n  %0 = log_approx(%x)\n  return %0\n}\n";
+  const auto logarithm = [](float error) { return pointwise([error](float x, int) { return std::log(x) + error; }); };
+  CHECK(Checked(text, {logarithm(0.125f)}).run({}, {{8, 4}}) == "");
+  CHECK(Checked(text, {logarithm(std::nanf(""))}).run({}, {{8, 4}}) != "");
 }
 
 TEST_CASE("check=interp sees what a kernel reads before it is written over in the arena", "[driver][check]") {
