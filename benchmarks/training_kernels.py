@@ -36,6 +36,8 @@ def cases():
     """(name, candidates, bytes moved at least)."""
     x = randn(ELEMENTS)
     yield "dropout", forwards(torch.no_grad()(lambda x: F.dropout(x, 0.1, True)), x), 2 * 2 * ELEMENTS
+    for name, noise in (("uniform", torch.rand_like), ("normal", torch.randn_like)):
+        yield f"{name} noise", forwards(torch.no_grad()(lambda x, noise=noise: x + noise(x)), x), 2 * 2 * ELEMENTS
     for n in (1024, 4096):
         a, b, w, c = randn(ELEMENTS // n, n), randn(ELEMENTS // n, n), randn(n), randn(n)
         fn = torch.no_grad()(lambda a, b, w, c: F.layer_norm(F.dropout(a, 0.1, True) + b, (a.shape[-1],), w, c))
