@@ -21,7 +21,7 @@ class OperandCollector {
       for (const Arg& item : *list) items.push_back(translate(item));
       return Arg(std::move(items));
     }
-    if (const auto* e = arg.as<sym::Expr>(); e != nullptr && e->is_constant()) return Arg(e->constant());
+    if (const auto* e = arg.as<sym::Expr>()) return e->is_constant() ? Arg(e->constant()) : hole_for(*e);
     if (arg.as<Handle>() != nullptr) cacheable_ = false;
     return arg;
   }
@@ -50,10 +50,14 @@ class OperandCollector {
     if (info.kind == CallValueInfo::Kind::None) return Arg(None{});
     auto value = context_.as_tensor(Arg(hole));
     if (!value) context_.reject(fmt::format("argument %{} is neither a tensor nor an integer", info.name));
-    value = as_recorded(*value, info);
-    const auto found = std::find(operands_.begin(), operands_.end(), Operand(*value));
+    return hole_for(as_recorded(*value, info));
+  }
+
+  // What is known at run time alone is an operand.
+  Arg hole_for(const Operand& operand) {
+    const auto found = std::find(operands_.begin(), operands_.end(), operand);
     const auto index = static_cast<uint32_t>(found - operands_.begin());
-    if (found == operands_.end()) operands_.emplace_back(*value);
+    if (found == operands_.end()) operands_.push_back(operand);
     return Arg(Hole{index});
   }
 

@@ -297,9 +297,9 @@ class Import {
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.
   ValueId with_strides(ValueId id, const Sizes& strides) {
     graph::Value& value = graph_.values[id];
-    const bool same =
-        std::equal(value.layout.strides.begin(), value.layout.strides.end(), strides.begin(), strides.end(),
-                   [this](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, graph_.facts); });
+    bool same = true;
+    for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
+      same = same && (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.facts));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {

@@ -129,6 +129,19 @@ Expr rewrite_sum(Expr e) {
   return e;
 }
 
+// c*d * (a // d) -> c*a   d divides a
+Expr rewrite_exact_quotients(Expr e, const Facts& facts) {
+  Expr out = e;
+  for (const Term& term : linear_terms(e)) {
+    if (term.monomial.kind() != Kind::FloorDiv) continue;
+    const Expr a = term.monomial.operands()[0], d = term.monomial.operands()[1];
+    if (!d.is_constant() || d.constant() <= 0 || term.coefficient % d.constant() != 0) continue;
+    if (prove_divides(d.constant(), a, facts))
+      out = out - scaled(term.coefficient, term.monomial) + Expr(term.coefficient / d.constant()) * a;
+  }
+  return out;
+}
+
 // One pass of the rules, operands first.
 Expr simplify_once(Expr e, const Facts& facts) {
   if (e.is_constant()) return e;
@@ -141,7 +154,7 @@ Expr simplify_once(Expr e, const Facts& facts) {
   const Expr out = rebuild(e.kind(), operands);
   switch (out.kind()) {
     case Kind::Add:
-      return rewrite_sum(out);
+      return rewrite_exact_quotients(rewrite_sum(out), facts);
     case Kind::FloorDiv:
     case Kind::Mod:
       return rewrite_quotient(out, facts);
@@ -150,8 +163,9 @@ Expr simplify_once(Expr e, const Facts& facts) {
       return rewrite_extremum(out, facts);
     case Kind::Constant:
     case Kind::Symbol:
-    case Kind::Mul:
       return out;
+    case Kind::Mul:
+      return rewrite_exact_quotients(out, facts);
   }
   return out;
 }

@@ -3,8 +3,9 @@
 No FakeTensor and no sympy object crosses. What is called on the C++ side:
 
 ``_C.CallGraphBuilder(name)``
-``.symbol(name, low, high)``
-    range of a symbol that occurs in some size; int64 limits stand for "unbounded".
+``.symbol(name, low, high, divisor)``
+    what is known of a symbol that occurs in some size: its range, where int64 limits stand for "unbounded", and a number that it is
+    a multiple of.
 ``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source) -> ValueRef``
     dtype: number of c10::ScalarType; sizes, strides, storage_offset: int or Sym; storage: equal where shared.
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
@@ -22,6 +23,7 @@ Inputs are the placeholders in order, then the tensors that the graph held as at
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from typing import Any, Sequence
@@ -29,7 +31,9 @@ from typing import Any, Sequence
 import sympy
 import torch
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._sympy.functions import FloorDiv, Mod
 
 from . import _C
 from .errors import Unsupported
@@ -59,6 +63,20 @@ _SCALAR_TYPES = {
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)')
 _MODULE_ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
+
+
+# How symbolic floats are computed: as tensors of one f64.
+_REAL_CALLS = {
+    operator.add: ("aten::add", "Tensor"),
+    operator.sub: ("aten::sub", "Tensor"),
+    operator.mul: ("aten::mul", "Tensor"),
+    operator.truediv: ("aten::div", "Tensor"),
+    operator.pow: ("aten::pow", "Tensor_Tensor"),
+    operator.neg: ("aten::neg", ""),
+    torch.sym_float: ("", ""),
+    torch.sym_sqrt: ("aten::sqrt", ""),
+    math.sqrt: ("aten::sqrt", ""),
+}
 
 
 class _Unreadable:
@@ -91,6 +109,7 @@ class _Reader:
         self._values: dict[Node, Any] = {}
         self._constants: list[torch.Tensor] = []
         self._symbolic: dict[sympy.Expr, Any] = {}
+        self._sizes: list[torch.SymInt] = []  # one of each size that is no number
         self._ranged: set[sympy.Symbol] = set()
         self._storages: dict[int, int] = {}
 
@@ -203,6 +222,8 @@ class _Reader:
     def _argument(self, node: Node, value: Any) -> Any:
         if isinstance(value, Node):
             found = self._values[value]
+            if isinstance(value.meta.get("val"), torch.SymFloat):
+                return self._real_argument(node, value)
             if isinstance(found, _Unreadable):
                 raise Unsupported(f"{_where(node)}: takes {found.what}")
             return found
@@ -214,6 +235,35 @@ class _Reader:
         if value is None or isinstance(value, plain):
             return value
         raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
+
+    # A float made of sizes stands in a call as a tensor of one element: of f64 with f64, else of f32, as numbers enter kernels.
+    # It promotes as a number does beside a tensor of some rank, or of its own dtype.
+    def _real_argument(self, node: Node, value: Node) -> Any:
+        result = node.meta.get("val")
+        narrow = isinstance(result, torch.Tensor) and result.dim() == 0 and result.dtype not in (torch.float32, torch.float64)
+        if narrow or not isinstance(result, torch.Tensor) or not result.is_floating_point():
+            raise Unsupported(f"{_where(node)}: takes {value.target} of type SymFloat")
+        exact = self._real(node, value, result.device)
+        if result.dtype == torch.float64:
+            return exact
+        return self._one_element(node, "aten::_to_copy", "", [exact], torch.float32, result.device, {"dtype": torch.float32})
+
+    def _real(self, node: Node, value: Any, device: torch.device) -> Any:
+        options = {"dtype": torch.float64, "device": device}
+        if isinstance(value, Node) and value.target in _REAL_CALLS and isinstance(value.meta.get("val"), torch.SymFloat):
+            operands = [self._real(node, item, device) for item in value.args]
+            name, overload = _REAL_CALLS[value.target]
+            return self._one_element(node, name, overload, operands, torch.float64, device) if name else operands[0]
+        number = self._values[value] if isinstance(value, Node) else value
+        if isinstance(number, _Unreadable):
+            raise Unsupported(f"{_where(node)}: takes {number.what}")
+        return self._one_element(node, "aten::full", "", [[], number], torch.float64, device, options)
+
+    def _one_element(
+        self, node: Node, name: str, overload: str, args: list[Any], dtype: torch.dtype, device: torch.device, options: Any = None
+    ) -> Any:
+        result = (f"{node.name}_number", _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0)
+        return self._builder.call(name, overload, args, options or {}, [result], False, _origin(node))[0]
 
     # ---- metadata ------------------------------------------------------------------------------------------------
 
@@ -240,10 +290,20 @@ class _Reader:
             return value
         expression = value.node.expr
         if expression not in self._symbolic:
-            self._symbolic[expression] = int(expression) if expression.is_Integer else _C.Sym(sympy.srepr(expression))
-            for symbol in sorted(expression.free_symbols, key=str):
-                self._range(symbol, value.node.shape_env)
+            self._symbolic[expression] = self._new_size(value, expression)
         return self._symbolic[expression]
+
+    def _new_size(self, value: torch.SymInt, expression: sympy.Expr) -> Any:
+        if expression.is_Integer:
+            return int(expression)
+        # Guards may say that two sizes are equal, which their expressions alone do not show.
+        for other in self._sizes:
+            if other.node.hint == value.node.hint and statically_known_true(other == value):
+                return self._symbolic[other.node.expr]
+        self._sizes.append(value)
+        for symbol in sorted(expression.free_symbols, key=str):
+            self._range(symbol, value.node.shape_env)
+        return _C.Sym(sympy.srepr(expression))
 
     def _range(self, symbol: sympy.Symbol, shape_env: Any) -> None:
         if symbol in self._ranged:
@@ -251,13 +311,33 @@ class _Reader:
         self._ranged.add(symbol)
         known = shape_env.var_to_range.get(symbol)
         if known is not None:
-            self._builder.symbol(str(symbol), _bound(known.lower, _INT64[0]), _bound(known.upper, _INT64[1]))
+            low, high = _bound(known.lower, _INT64[0]), _bound(known.upper, _INT64[1])
+            self._builder.symbol(str(symbol), low, high, _divisor(symbol, shape_env))
 
 
 def _bound(value: Any, otherwise: int) -> int:
     if not value.is_Integer:
         return otherwise
     return max(_INT64[0], min(_INT64[1], int(value)))
+
+
+def _divisor(symbol: sympy.Symbol, shape_env: Any) -> int:
+    """What guards say that the symbol is a multiple of: all of its other residues contradict one of them."""
+    found = 1
+    for guard in shape_env.guards:
+        if isinstance(guard.expr, sympy.Eq) and guard.expr.free_symbols == {symbol}:
+            difference = guard.expr.lhs - guard.expr.rhs
+            for divisor in sorted({atom.args[1] for atom in difference.atoms(FloorDiv, Mod)}, key=str):
+                if divisor.is_Integer and 2 <= divisor <= 64 and _needs_multiple(difference, symbol, int(divisor)):
+                    found = math.lcm(found, int(divisor))
+    return found
+
+
+def _needs_multiple(difference: sympy.Expr, symbol: sympy.Symbol, divisor: int) -> bool:
+    difference = difference.replace(Mod, lambda base, modulus: base - modulus * FloorDiv(base, modulus))
+    multiple = divisor * sympy.Symbol("multiple", integer=True, nonnegative=True)
+    rest = (sympy.expand(difference.xreplace({symbol: multiple + residue})) for residue in range(1, divisor))
+    return all(value.is_Integer and value != 0 for value in rest)
 
 
 def _srepr(value: int | torch.SymInt) -> str:

@@ -103,6 +103,14 @@ def test_outputs_alias_as_in_eager(device):
     assert t.stride() == x.t().stride()
 
 
+def test_parts_of_one_result_alias_as_in_eager(device):
+    def fn(x):
+        return torch.logsumexp(x, -2, keepdim=True).unflatten(-1, (2, -1)).unbind(-2)
+
+    a, b = torch.compile(fn, backend="cxxinductor")(torch.randn(2, 2, device=device))
+    assert b.data_ptr() - a.data_ptr() == 4
+
+
 def test_output_survives_the_next_call(device):
     fn = torch.compile(lambda x: torch.softmax(x, -1) @ x, backend="cxxinductor")
     x = torch.randn(8, 8, device=device)

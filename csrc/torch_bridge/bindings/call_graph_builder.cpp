@@ -69,8 +69,9 @@ CallValue CallGraphBuilder::add(CallValueInfo info) {
   return static_cast<CallValue>(graph_.values.size() - 1);
 }
 
-void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high) {
+void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor) {
   graph_.facts.set_range(name, {low, high});
+  if (divisor > 1) graph_.facts.set_divisor(name, divisor);
 }
 
 ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
@@ -166,7 +167,7 @@ void bind_call_graph_builder(py::module_& module) {
   py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
   py::class_<CallGraphBuilder>(module, "CallGraphBuilder", "Receives a graph one call at a time; see fx_reader.py.")
       .def(py::init<std::string>(), py::arg("name"))
-      .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"))
+      .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"), py::arg("divisor"))
       .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
            py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
            py::arg("source"))

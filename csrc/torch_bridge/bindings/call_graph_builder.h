@@ -28,7 +28,7 @@ class CallGraphBuilder {
  public:
   explicit CallGraphBuilder(std::string name) { graph_.name = std::move(name); }
 
-  void symbol(const std::string& name, int64_t low, int64_t high);
+  void symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor);
   ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index,
                         const py::sequence& sizes, const py::sequence& strides, const py::object& storage_offset,
                         uint32_t storage, const std::string& source);

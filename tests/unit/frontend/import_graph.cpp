@@ -117,6 +117,23 @@ TEST_CASE("copy_ to an input is its last version") {
   CHECK(count_externs(graph) == 0);
 }
 
+TEST_CASE("sizes among an extern's arguments are operands") {
+  Calls calls;
+  const sym::Expr s0 = sym::Expr::symbol("s0");
+  calls.graph.facts.set_range("s0", {2, 100});
+  const Arg x = calls.input("x", {D::F32, {s0, 4}});
+  calls.output(calls.call("aten::as_strided", {x, ArgList{s0, int64_t{2}}, ArgList{int64_t{4}, int64_t{2}}, s0 - 1},
+                          {D::F32, {s0, 2}, {4, 2}}));
+  const graph::Graph graph = calls.import();
+  const graph::Node& node = *graph.nodes.begin();
+  const auto* callee = node.as<graph::Extern>();
+  REQUIRE(callee != nullptr);
+  REQUIRE(node.operands.size() == 3);
+  CHECK(node.operands[1] == graph::Operand(s0));
+  CHECK(node.operands[2] == graph::Operand(s0 - 1));
+  CHECK(to_string(callee->args[3]) == "$2");
+}
+
 TEST_CASE("symbols") {
   Calls calls;
   const sym::Expr s0 = sym::Expr::symbol("s0");

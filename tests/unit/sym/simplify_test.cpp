@@ -122,3 +122,10 @@ TEST_CASE("GiNaC: equality and linear equations") {
   REQUIRE(solve_linear(s, i, n) == std::nullopt);
   REQUIRE(solve_linear(n + floor_div(n, 2), 5, n) == std::nullopt);
 }
+
+TEST_CASE("quotients that are exact multiply back") {
+  CHECK(simplify(2 * floor_div(s, 2), facts) == s);
+  CHECK(simplify(8 * floor_div(s + 3, 4), facts) == 2 * s);
+  CHECK(prove_equal(s - floor_div(s + 1, 2), floor_div(s + 1, 2), facts));
+  CHECK_FALSE(prove_equal(2 * floor_div(i, 2), i, facts));
+}
