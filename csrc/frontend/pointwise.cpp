@@ -293,6 +293,18 @@ Results import_plain(CallContext& context, ScalarOp op) {
 
 bool is_structural(ScalarOp op) { return op == ScalarOp::Identity || op == ScalarOp::Cast || op == ScalarOp::Where; }
 
+// ATen's CUDA kernels multiply by the f32 nearest to 1/6, in f64 too; those of the CPU divide by 6.
+Results import_over_six(CallContext& context, ScalarOp op) {
+  const ValueId x = context.tensor(0, "self");
+  if (context.dtype(x) != DType::F64 || context.on_cuda()) return import_plain(context, op);
+  graph::Builder& build = context.build;
+  const auto number = [](double value) { return immediate_real(DType::F64, value); };
+  const ValueId raised = build.elementwise(ScalarOp::Add, {x, number(3)});
+  const ValueId limited = build.elementwise(ScalarOp::Clamp, {raised, number(0), number(6)});
+  const ValueId share = op == ScalarOp::Hardswish ? build.elementwise(ScalarOp::Mul, {x, limited}) : limited;
+  return std::vector{build.elementwise(ScalarOp::Div, {share, number(6)})};
+}
+
 }  // namespace
 
 void add_pointwise_rows(ImportTable& table) {
@@ -318,6 +330,8 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::addcmul", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcmul); }});
   table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); }});
   table.emplace("aten::lerp.Scalar", ImportRow{import_lerp_scalar});
+  table.emplace("aten::hardswish", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardswish); }});
+  table.emplace("aten::hardsigmoid", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
   const std::pair<const char*, ScalarOp> roundings[] = {{"aten::floor", ScalarOp::Floor},
                                                         {"aten::ceil", ScalarOp::Ceil},
                                                         {"aten::round", ScalarOp::Round},

@@ -16,6 +16,7 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
+from torch._prims_common import suggest_memory_format
 
 from . import _C
 
@@ -88,10 +89,10 @@ KEPT_AS_CALLS: dict[str, tuple[str, ...]] = {
 }
 
 # Beyond the core table: training forms of batch norm, so that only their reductions and pointwise parts arrive.
-_ALSO_DECOMPOSED = (
+_BATCH_NORMS = (
     aten._native_batch_norm_legit.no_stats,
-    aten._native_batch_norm_legit_functional,
-    aten._batch_norm_with_update_functional,
+    aten._native_batch_norm_legit_functional.default,
+    aten._batch_norm_with_update_functional.default,
 )
 
 
@@ -103,7 +104,7 @@ def table() -> dict[Any, Callable[..., Any]]:
 @functools.cache
 def _table() -> dict[Any, Callable[..., Any]]:
     decompositions = dict(core_aten_decompositions())
-    decompositions.update(get_decompositions(_ALSO_DECOMPOSED))
+    decompositions.update(get_decompositions(_BATCH_NORMS))
     whole = set(_C.overloads_imported_whole())
     kept = {name for names in KEPT_AS_CALLS.values() for name in names}
     for op in list(decompositions):
@@ -113,7 +114,22 @@ def _table() -> dict[Any, Callable[..., Any]]:
         if schema.name + overload in whole or (namespace == "aten" and name in kept):
             del decompositions[op]
     decompositions[aten.nll_loss_backward.default] = nll_loss_backward
+    for op in _BATCH_NORMS:
+        decompositions[op] = _laid_out_as_in_eager(decompositions[op])
     return decompositions
+
+
+def _laid_out_as_in_eager(decomposition: Callable[..., Any]) -> Callable[..., Any]:
+    """Batch norm on the CPU gives dense rows or channels last, whatever the strides of its input."""
+
+    @functools.wraps(decomposition)
+    def laid_out(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        output, *rest = decomposition(input, *args, **kwargs)
+        if input.device.type == "cpu":
+            output = output.contiguous(memory_format=suggest_memory_format(input))
+        return (output, *rest)
+
+    return laid_out
 
 
 def nll_loss_backward(

@@ -137,6 +137,19 @@ def test_results_are_written_over_what_dies(device, tmp_path):
     assert "reuse " in plans(tmp_path)[0]
 
 
+def test_what_dies_is_not_written_over_before_it_is_read(device):
+    """The softmax could take the place of the squares, but stands before their sum."""
+
+    def fn(x):
+        variance = x.var(-3)
+        return variance, torch.softmax(variance, -1), variance / (variance.norm(dim=1, keepdim=True) + 1)
+
+    x = torch.randn(3, 4, 5, device=device)
+    for found, expected in zip(torch.compile(fn, backend="cxxinductor")(x), fn(x)):
+        torch.testing.assert_close(found, expected)
+    assert cxxinductor.counters()["graph_fallback"] == 0
+
+
 def test_reports_say_what_a_call_holds(device):
     with cxxinductor.reports.collect() as reports:
         torch.compile(lambda x: torch.softmax(x @ x, -1), backend="cxxinductor")(torch.randn(32, 32, device=device))

@@ -111,6 +111,18 @@ def test_parts_of_one_result_alias_as_in_eager(device):
     assert b.data_ptr() - a.data_ptr() == 4
 
 
+def test_batch_norm_lays_its_result_out_as_eager_does(device):
+    x = torch.randn(8, 31, device=device).t()
+    check(lambda x: torch.nn.functional.batch_norm(x, None, None, training=True) + 1, x)
+
+
+@pytest.mark.parametrize("name", ["hardswish", "hardsigmoid"])
+def test_sixths_in_double_precision(name, device):
+    x = torch.linspace(-5, 5, 1001, dtype=torch.float64, device=device)
+    function = getattr(torch.nn.functional, name)
+    torch.testing.assert_close(torch.compile(function, backend="cxxinductor")(x), function(x), rtol=1e-15, atol=1e-15)
+
+
 def test_output_survives_the_next_call(device):
     fn = torch.compile(lambda x: torch.softmax(x, -1) @ x, backend="cxxinductor")
     x = torch.randn(8, 8, device=device)

@@ -75,6 +75,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
     const auto* load = stmt.as<loops::Load>();
     if (!load || load->buffer.index() != read) continue;
     const std::optional<Place> place = last_place(kernel, id);
+    if (id > *store) return false;  // the region reads in its own order, whatever sweeps make of it
     if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end)
       return false;
   }
