@@ -96,7 +96,7 @@ plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, 
 
   plan::Plan plan = watch.stage(
       "plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
-  plan.refusals = std::move(refusals);
+  plan.refusals.insert(plan.refusals.begin(), refusals.begin(), refusals.end());
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
 }

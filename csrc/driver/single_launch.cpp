@@ -49,7 +49,7 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     if (fresh) {
       plan::Buffer buffer = plan.buffers[arg];
       buffer.kind = plan::Buffer::Kind::Input;
-      buffer.arena_offset = 0;
+      buffer.arena_offset = buffer.base_offset = 0;
       for (sym::Expr e : buffer.sizes) need(e);
       for (sym::Expr e : buffer.strides) need(e);
       need(buffer.bytes);

@@ -2,6 +2,7 @@
 // wrong stride, an arena slot that is used twice, a value read in a segment that does not have it, a grid too small or a
 // buffer freed too early give wrong values or an error here.
 #include <algorithm>
+#include <map>
 
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
@@ -65,6 +66,15 @@ class PlanRun {
       }
       buffers_.push_back(std::move(window));
     }
+    for (size_t b = 0; b < plan.buffers.size(); ++b) {
+      plan::BufferId root(b);
+      plan::for_each_base(plan, root, [&](plan::BufferId base) {
+        buffers_[b].byte_offset += evaluate(plan.buffers[root].base_offset, symbols_) * byte_size(buffers_[b].dtype);
+        root = base;
+      });
+      if (root.index() != b) parts_[root].push_back(b);
+    }
+    place_parts_of_arena();
     bind_inputs(plan, arguments, buffers_);
   }
 
@@ -97,8 +107,27 @@ class PlanRun {
 
   Window& buffer(plan::BufferId id) { return buffers_[id.index()]; }
 
-  void execute(const plan::Allocate& step) { allocate(buffer(step.buffer), plan_.buffers[step.buffer].name); }
-  void execute(const plan::Free& step) { buffer(step.buffer).storage = nullptr; }
+  // byte_offset of a part: in the root's memory, to which the root's own place is added once it is known.
+  void place_parts_of_arena() {
+    for (const auto& [root, parts] : parts_)
+      for (size_t part : parts) {
+        buffers_[part].storage = buffer(root).storage;
+        buffers_[part].byte_offset += buffer(root).byte_offset;
+      }
+  }
+
+  void execute(const plan::Allocate& step) {
+    allocate(buffer(step.buffer), plan_.buffers[step.buffer].name);
+    share_with_parts(step.buffer);
+  }
+  void execute(const plan::Free& step) {
+    buffer(step.buffer).storage = nullptr;
+    share_with_parts(step.buffer);
+  }
+  void share_with_parts(plan::BufferId id) {
+    if (const auto found = parts_.find(id); found != parts_.end())
+      for (size_t part : found->second) buffers_[part].storage = buffer(id).storage;
+  }
 
   void execute(const plan::Reuse& step) {
     Window &from = buffer(step.from), &to = buffer(step.to);
@@ -161,6 +190,7 @@ class PlanRun {
   const Symbols& symbols_;
   const ExternHandler& externs_;
   std::vector<Window> buffers_;
+  std::map<plan::BufferId, std::vector<size_t>> parts_;  // by the buffer whose memory they lie in
   std::vector<bool> written_;
 };
 

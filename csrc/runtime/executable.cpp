@@ -146,6 +146,7 @@ class Call {
       const BufferTable& buffer = tables_.buffers[i];
       if (buffer.kind == plan::Buffer::Kind::Arena) {
         addresses_[i] = static_cast<std::byte*>(base) + values_[buffer.arena_offset];
+        place_parts(buffer, addresses_[i]);
       }
     }
   }
@@ -260,6 +261,14 @@ class Call {
     }
     tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
     addresses_[buffer] = tensors_[buffer].data;
+    place_parts(table, addresses_[buffer]);
+  }
+
+  void place_parts(const BufferTable& root, void* address) {
+    for (uint32_t p = root.parts_first; p < root.parts_first + root.parts_count; ++p) {
+      const PartTable& part = tables_.parts[p];
+      addresses_[part.buffer] = static_cast<std::byte*>(address) + values_[part.offset] * byte_size(root.dtype);
+    }
   }
 
   void reuse(const ReuseTable& table) {

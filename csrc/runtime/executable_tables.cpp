@@ -73,6 +73,25 @@ class TableBuilder {
       if (buffer.kind == plan::Buffer::Kind::Arena) table.arena_offset = slot(buffer.arena_offset);
       tables_.buffers.push_back(table);
     }
+    add_parts();
+  }
+
+  void add_parts() {
+    std::map<uint32_t, std::vector<PartTable>> parts;
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      plan::BufferId root(b);
+      sym::Expr offset = 0;
+      plan::for_each_base(plan_, root, [&](plan::BufferId base) {
+        offset = offset + plan_.buffers[root].base_offset;
+        root = base;
+      });
+      if (root.index() != b) parts[root.index()].push_back({static_cast<uint32_t>(b), slot(offset)});
+    }
+    for (const auto& [root, inside] : parts) {
+      tables_.buffers[root].parts_first = static_cast<uint32_t>(tables_.parts.size());
+      tables_.buffers[root].parts_count = static_cast<uint32_t>(inside.size());
+      tables_.parts.insert(tables_.parts.end(), inside.begin(), inside.end());
+    }
   }
 
   void add_inputs() {

@@ -38,6 +38,12 @@ struct BufferTable {
   Geometry geometry;
   Slot arena_offset = 0;
   Slot bytes = 0;
+  uint32_t parts_first = 0, parts_count = 0;  // of an Arena or Own buffer: what lies in it, in Tables::parts
+};
+
+struct PartTable {
+  uint32_t buffer;
+  Slot offset;  // in elements, from the first of the Arena or Own buffer that it lies in
 };
 
 // A launch with the kernel of a specialization, for calls in which Tables::conditions[condition] holds.
@@ -119,6 +125,7 @@ struct Tables {
   std::vector<SymbolBinding> bindings;
   std::vector<Slot> dims;
   std::vector<BufferTable> buffers;
+  std::vector<PartTable> parts;
   std::vector<int64_t> input_buffers;   // for each plan input: buffer, or -1
   std::vector<uint32_t> unused_inputs;  // buffers released before the first step
   std::vector<uint32_t> releases;

@@ -53,9 +53,10 @@ std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step&
 }
 
 // Null where the step is an extern call.
-const plan::Launch* launch_that_uses(const plan::Step& step, plan::BufferId buffer) {
+const plan::Launch* launch_that_uses(const plan::Plan& plan, const plan::Step& step, plan::BufferId buffer) {
   for (const plan::Launch& launch : plan::launches_of(step))
-    if (std::find(launch.args.begin(), launch.args.end(), buffer) != launch.args.end()) return &launch;
+    for (plan::BufferId arg : launch.args)
+      if (plan::share_elements(plan, arg, buffer)) return &launch;
   return nullptr;
 }
 
@@ -145,7 +146,10 @@ void EagerReference::Facts::find_values(const std::vector<frontend::ImportedName
 void EagerReference::Facts::find_writers(const plan::Plan& plan) {
   last_writer.assign(plan.buffers.size(), kNever);
   for (size_t s = 0; s < plan.steps.size(); ++s)
-    for (plan::BufferId id : written_by(plan, plan.steps[s])) last_writer[id.index()] = s;
+    for (plan::BufferId id : written_by(plan, plan.steps[s])) {
+      last_writer[id.index()] = s;
+      plan::for_each_base(plan, id, [&](plan::BufferId base) { last_writer[base.index()] = s; });
+    }
   complete.resize(plan.steps.size());
   for (size_t b = 0; b < last_writer.size(); ++b)
     if (last_writer[b] != kNever) complete[last_writer[b]].push_back(plan::BufferId(b));
@@ -284,7 +288,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   void compare(const runtime::CallView& call, size_t step, plan::BufferId buffer, const at::Tensor& expected,
                const at::Tensor& actual) const {
     const DType dtype = from_torch(actual.scalar_type());
-    const plan::Launch* launch = launch_that_uses(call.plan.steps[step], buffer);
+    const plan::Launch* launch = launch_that_uses(call.plan, call.plan.steps[step], buffer);
     interp::Tolerance tolerance;
     if (launch) {
       const plan::Kernel& kernel = call.plan.kernels[launch->kernel];

@@ -30,6 +30,10 @@ class Walk {
 
  private:
   void touch(BufferId id) {
+    touch_one(id);
+    for_each_base(plan_, id, [this](BufferId base) { touch_one(base); });
+  }
+  void touch_one(BufferId id) {
     Span& span = spans_[id];
     if (span.first < 0) span.first = step_;
     span.last = step_;
@@ -75,7 +79,8 @@ MemoryProfile profile_memory(const Plan& plan) {
     const Buffer& buffer = plan.buffers[BufferId(b)];
     const Span& span = walk.span(BufferId(b));
     const bool input = buffer.kind == Buffer::Kind::Input;
-    if (span.last < 0 || span.alias || buffer.device.type != plan.arena_device.type || (input && !given_up[b])) continue;
+    if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Part) continue;
+    if (buffer.device.type != plan.arena_device.type || (input && !given_up[b])) continue;
     const int64_t bytes = input ? typical_share(buffer.dtype, buffer.sizes, buffer.strides, plan.facts)
                                 : typical_bytes(buffer.bytes, plan.facts);
     const LiveRange range{bytes, input ? 0 : span.first, span.last};

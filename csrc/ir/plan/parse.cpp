@@ -198,6 +198,7 @@ class Parser {
     if (cursor_.accept("arena")) plan_.arena_bytes = parse_parenthesized_expr(cursor_);
     if (cursor_.accept("eager_peak")) plan_.eager_peak = cursor_.integer("a number of bytes");
     while (cursor_.accept("buffer")) parse_buffer(false);
+    for (auto& [part, base] : bases_) plan_.buffers[part].base = parse_buffer_name(base);
     while (cursor_.accept("kernel")) {
       Kernel kernel = KernelParser(cursor_, origins_).parse();
       KernelId id(plan_.kernels.size());
@@ -240,6 +241,13 @@ class Parser {
     if (buffer.kind == Buffer::Kind::Arena) {
       cursor_.expect("at");
       buffer.arena_offset = parse_parenthesized_expr(cursor_);
+    }
+    if (buffer.kind == Buffer::Kind::Part) {
+      cursor_.expect("of");
+      bases_.emplace_back(BufferId(plan_.buffers.size()), cursor_);  // may be declared further down
+      cursor_.sigil_name('@', "a buffer");
+      cursor_.expect("at");
+      buffer.base_offset = parse_parenthesized_expr(cursor_);
     }
     if (plan_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");
     BufferId id(plan_.buffers.size());
@@ -333,6 +341,7 @@ class Parser {
   Plan plan_;
   OriginReader origins_;
   std::unordered_map<std::string, BufferId> known_;
+  std::vector<std::pair<BufferId, TextCursor>> bases_;  // parts, and where the text names their bases
   std::unordered_map<std::string, KernelId> kernels_;
 };
 

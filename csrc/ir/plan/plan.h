@@ -195,6 +195,9 @@ struct Buffer {
     Arena,        // bytes [arena_offset, arena_offset + bytes) of the call's arena on its device
     Own,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
+    // Elements of another buffer, its base: this one's strides from an offset in the base's memory. Steps write and read
+    // parts as any buffer; a base of which parts are declared consists of them, and each of its elements is in one.
+    Part,
   };
   std::string name;
   DType dtype = DType::F32;
@@ -204,6 +207,8 @@ struct Buffer {
   sym::Expr bytes;
   Kind kind = Kind::Arena;
   sym::Expr arena_offset;
+  BufferId base;          // of a Part: an Arena or Own buffer, or a Part of one
+  sym::Expr base_offset;  // in elements
 };
 
 struct Allocate {
@@ -330,6 +335,25 @@ inline std::vector<bool> own_kernels(const Plan& plan) {
   for (const Step& step : plan.steps)
     for (const Launch& launch : launches_of(step)) own[launch.kernel.index()] = true;
   return own;
+}
+
+// Calls visit with each buffer that the buffer lies in: the base of a part, that one's base, and so on.
+template <class Visit>
+void for_each_base(const Plan& plan, BufferId id, Visit visit) {
+  // A plan that is not verified yet may have circles.
+  for (size_t depth = 0; depth < plan.buffers.size(); ++depth) {
+    if (!plan.buffers.contains(id) || plan.buffers[id].kind != Buffer::Kind::Part) return;
+    id = plan.buffers[id].base;
+    if (!plan.buffers.contains(id)) return;
+    visit(id);
+  }
+}
+// Whether one of them lies in the other.
+inline bool share_elements(const Plan& plan, BufferId a, BufferId b) {
+  bool found = a == b;
+  for_each_base(plan, a, [&](BufferId base) { found |= base == b; });
+  for_each_base(plan, b, [&](BufferId base) { found |= base == a; });
+  return found;
 }
 
 }  // namespace cxxinductor::plan

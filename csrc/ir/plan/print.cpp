@@ -130,6 +130,8 @@ class Printer {
     text += fmt::format(" bytes ({})", sym::to_string(buffer.bytes));
     if (buffer.kind != Buffer::Kind::Input) text += fmt::format(" {}", word_of(buffer_words, buffer.kind));
     if (buffer.kind == Buffer::Kind::Arena) text += fmt::format(" at ({})", sym::to_string(buffer.arena_offset));
+    if (buffer.kind == Buffer::Kind::Part)
+      text += fmt::format(" of {} at ({})", name(buffer.base), sym::to_string(buffer.base_offset));
     return text;
   }
 

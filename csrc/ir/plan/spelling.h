@@ -57,7 +57,8 @@ inline constexpr std::array home_words = {std::pair{std::string_view("local"), H
 inline constexpr std::array buffer_words = {std::pair{std::string_view("input"), Buffer::Kind::Input},
                                             std::pair{std::string_view("arena"), Buffer::Kind::Arena},
                                             std::pair{std::string_view("own"), Buffer::Kind::Own},
-                                            std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned}};
+                                            std::pair{std::string_view("extern_owned"), Buffer::Kind::ExternOwned},
+                                            std::pair{std::string_view("part"), Buffer::Kind::Part}};
 
 template <class Table, class Value>
 std::string_view word_of(const Table& table, Value value) {

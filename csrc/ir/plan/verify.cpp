@@ -32,7 +32,9 @@
 //      together; inputs must have been given up.
 //  P16 A batch has launches, all of one kernel and over blocks in one direction; the kernel takes batches and its table
 //      fits; what one of the launches writes, no other uses. A kernel that takes batches is launched by them alone.
-//  P17 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
+//  P17 A part lies in its base, which is an arena or own buffer or a part of one, of the part's dtype and device. The
+//      parts of a base have as many elements as it has, and it is read once all of them are written.
+//  P18 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
 //      properties and the plan's facts say; these are of the plan's symbols. Batches have none, grids of one direction.
 #include "ir/plan/verify.h"
 
@@ -70,6 +72,7 @@ class Verifier {
       if (const auto* batch = std::get_if<Batch>(&step)) check_batch(*batch);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
     }
+    check_parts();
     check_lifetimes();
     check_arena();
     return std::move(messages_);
@@ -119,9 +122,17 @@ class Verifier {
         report("P8", where(input.buffer), "is an input and of another kind");
       if (!inputs.insert(input.buffer).second) report("P8", "an input", "is two inputs");
     }
-    for (size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const Buffer& buffer = plan_.buffers[BufferId(b)];
+      if (buffer.kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
         report("P8", where(BufferId(b)), "is of the kind of inputs and none");
+      if (buffer.kind != Buffer::Kind::Part) continue;
+      BufferId root(b);
+      for_each_base(plan_, BufferId(b), [&](BufferId base) { root = base; });
+      const Buffer::Kind kind = plan_.buffers[root].kind;
+      if (kind != Buffer::Kind::Arena && kind != Buffer::Kind::Own)
+        report("P17", where(BufferId(b)), "lies in no buffer that is there to hold it");
+    }
     for (const Output& output : plan_.outputs) {
       if (output.kind == Output::Kind::Tensor) check_buffer(output.buffer, "an output");
       if (output.kind == Output::Kind::View) check_view(output.view, "an output");
@@ -177,7 +188,7 @@ class Verifier {
     for (const Buffer& buffer : plan_.buffers) {
       check_exprs(buffer.sizes, "@" + buffer.name);
       check_exprs(buffer.strides, "@" + buffer.name);
-      check_exprs({buffer.bytes, buffer.arena_offset}, "@" + buffer.name);
+      check_exprs({buffer.bytes, buffer.arena_offset, buffer.base_offset}, "@" + buffer.name);
     }
     check_exprs({plan_.arena_bytes}, "the arena");
     for (const Output& output : plan_.outputs) {
@@ -207,11 +218,11 @@ class Verifier {
                to_string(buffer.dtype), to_string(buffer.device), i, to_string(kernel.params[i].dtype),
                to_string(device));
       for (size_t j = 0; j < i; ++j)
-        if (launch.args[i] == launch.args[j] && (kernel.params[i].written || kernel.params[j].written))
+        if (share_elements(plan_, launch.args[i], launch.args[j]) && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
     }
     if (!launch.specializations.empty() && (in_batch || !launch.grid_y.is_constant(1)))
-      report("P17", place, "has specializations and is in a batch, or its grid has two directions");
+      report("P18", place, "has specializations and is in a batch, or its grid has two directions");
     for (const Specialization& special : launch.specializations) check_specialization(launch, special, place);
   }
 
@@ -223,11 +234,11 @@ class Verifier {
     };
     if (kernel.device != own.device || kernel.symbols != own.symbols || kernel.batch != 1 ||
         !std::equal(kernel.params.begin(), kernel.params.end(), own.params.begin(), own.params.end(), same_use)) {
-      report("P17", place, "has the specialization @{}, which takes other arguments", kernel.name);
+      report("P18", place, "has the specialization @{}, which takes other arguments", kernel.name);
       return;
     }
     const auto known = [&](const std::string& symbol) {
-      if (!symbols_.contains(symbol)) report("P17", place, "asks for properties of {}, no symbol of the plan", symbol);
+      if (!symbols_.contains(symbol)) report("P18", place, "asks for properties of {}, no symbol of the plan", symbol);
     };
     for (const auto& [symbol, range] : special.when.ranges()) known(symbol);
     for (const auto& [symbol, divisor] : special.when.divisors()) known(symbol);
@@ -237,7 +248,7 @@ class Verifier {
       const sym::Interval needed = kernel.facts.range(symbol), given = bounds(launch.symbol_args[i], facts);
       if (given.low < needed.low || given.high > needed.high ||
           !prove_divides(kernel.facts.divisor(symbol), launch.symbol_args[i], facts))
-        report("P17", place, "has the specialization @{} for more than is known of {}", kernel.name, symbol);
+        report("P18", place, "has the specialization @{} for more than is known of {}", kernel.name, symbol);
     }
   }
 
@@ -258,6 +269,8 @@ class Verifier {
       case Buffer::Kind::ExternOwned:
         sound = to.kind == Buffer::Kind::Own;
         break;
+      case Buffer::Kind::Part:
+        break;
       case Buffer::Kind::Input:
         sound = to.kind == Buffer::Kind::Own && std::any_of(plan_.inputs.begin(), plan_.inputs.end(), given_up);
         break;
@@ -276,6 +289,11 @@ class Verifier {
     if (static_cast<size_t>(kernel.batch) > batch_capacity(kernel))
       report("P16", place, "has a table for {} launches, {} fit", kernel.batch, batch_capacity(kernel));
     std::map<BufferId, std::pair<size_t, bool>> users;  // the first launch that uses it; whether one writes it
+    const auto meet = [&](BufferId id, size_t launch, bool writes) {
+      auto found = users.find(id);
+      if (found != users.end() && found->second.first != launch && (writes || found->second.second))
+        report("P16", place, "has launches that share {}, which one writes", where(id));
+    };
     for (size_t i = 0; i < batch.launches.size(); ++i) {
       const Launch& launch = batch.launches[i];
       if (launch.kernel != batch.launches[0].kernel) report("P16", place, "launches another kernel, too");
@@ -283,10 +301,13 @@ class Verifier {
         report("P16", place, "has a launch over {} rows of blocks", to_string(launch.grid_y));
       for (size_t a = 0; a < std::min(launch.args.size(), kernel.params.size()); ++a) {
         const bool writes = kernel.params[a].written;
-        auto [found, fresh] = users.try_emplace(launch.args[a], i, writes);
-        if (!fresh && found->second.first != i && (writes || found->second.second))
-          report("P16", place, "has launches that share {}, which one writes", where(launch.args[a]));
-        found->second.second |= writes;
+        meet(launch.args[a], i, writes);
+        for_each_base(plan_, launch.args[a], [&](BufferId base) { meet(base, i, writes); });
+        for (const auto& [id, user] : users)
+          for_each_base(plan_, id, [&](BufferId base) {
+            if (base == launch.args[a]) meet(id, i, writes);
+          });
+        users.try_emplace(launch.args[a], i, writes).first->second.second |= writes;
       }
     }
   }
@@ -302,7 +323,8 @@ class Verifier {
     }
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;
-      bool planned = kind == Buffer::Kind::Own || kind == Buffer::Kind::Arena;
+      bool planned =
+          kind == Buffer::Kind::Own || kind == Buffer::Kind::Arena || kind == Buffer::Kind::Part;
       if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned)
         report("P13", place, "returns {}, which is of the wrong kind", where(id));
     }
@@ -339,15 +361,25 @@ class Verifier {
   };
 
   void use(BufferId id, size_t step, bool reads, bool writes, const std::string& place) {
-    Life& life = lives_[id.index()];
-    Buffer::Kind kind = plan_.buffers[id].kind;
-    if (kind == Buffer::Kind::Own && !life.allocated) report("P10", place, "uses {} before it is allocated", where(id));
-    if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
-    if (reads && !life.written && kind != Buffer::Kind::Input)
+    if (reads && !is_written(id) && plan_.buffers[id].kind != Buffer::Kind::Input)
       report("P10", place, "reads {} before it is written", where(id));
-    life.written |= writes;
+    lives_[id.index()].written |= writes;
+    hold(id, step, place);
+    for_each_base(plan_, id, [&](BufferId base) { hold(base, step, place); });
+  }
+  void hold(BufferId id, size_t step, const std::string& place) {
+    Life& life = lives_[id.index()];
+    if (plan_.buffers[id].kind == Buffer::Kind::Own && !life.allocated)
+      report("P10", place, "uses {} before it is allocated", where(id));
+    if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
     if (life.first == never) life.first = step;
     life.last = step;
+  }
+  bool is_written(BufferId id) const {
+    if (lives_[id.index()].written) return true;
+    const auto parts = parts_.find(id);
+    return parts != parts_.end() && std::all_of(parts->second.begin(), parts->second.end(),
+                                                [this](BufferId part) { return is_written(part); });
   }
 
   void visit(const Allocate& allocate, size_t) {
@@ -404,8 +436,35 @@ class Verifier {
       BufferId id = output.kind == Output::Kind::Tensor ? output.buffer : output.view.buffer;
       use(id, plan_.steps.size(), true, false, "return");
       if (plan_.buffers[id].kind == Buffer::Kind::Arena) report("P11", where(id), "is an output and in the arena");
+      if (plan_.buffers[id].kind == Buffer::Kind::Part) report("P11", where(id), "is an output and a part");
     }
   }
+
+  // ---- P17 ---------------------------------------------------------------------------------------------------------
+
+  void check_parts() {
+    for (size_t b = 0; b < plan_.buffers.size(); ++b)
+      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Part)
+        parts_[plan_.buffers[BufferId(b)].base].push_back(BufferId(b));
+    const auto elements = [](const Buffer& buffer) { return sym::product(buffer.sizes); };
+    for (const auto& [base, parts] : parts_) {
+      const Buffer& whole = plan_.buffers[base];
+      sym::Expr sum = 0;
+      for (BufferId id : parts) {
+        const Buffer& part = plan_.buffers[id];
+        sum = sum + elements(part);
+        if (part.dtype != whole.dtype || part.device != whole.device)
+          report("P17", where(id), "is of another dtype or device than {}", where(base));
+        const sym::Expr end = part.base_offset * byte_size(part.dtype) + part.bytes;
+        if (is_negative(part.base_offset) || is_negative(whole.bytes - end))
+          report("P17", where(id), "does not lie in {}", where(base));
+      }
+      const sym::Expr rest = sym::simplify(elements(whole) - sum, plan_.facts);
+      if (rest.is_constant() && !rest.is_constant(0))
+        report("P17", where(base), "has {} elements more than its parts", to_string(rest));
+    }
+  }
+  bool is_negative(sym::Expr e) const { return sym::prove_less(e, 0, plan_.facts).value_or(false); }
 
   // ---- P11 ---------------------------------------------------------------------------------------------------------
 
@@ -443,6 +502,7 @@ class Verifier {
   const Plan& plan_;
   std::unordered_set<std::string> symbols_;
   std::vector<Life> lives_;
+  std::map<BufferId, std::vector<BufferId>> parts_;  // by base
   std::vector<std::string> messages_;
 };
 

@@ -46,8 +46,8 @@ int64_t bytes_of(const loops::Program& program, const loops::Buffer& buffer) {
 
 class Grouping {
  public:
-  Grouping(const loops::Program& program, const std::vector<std::string>& keys, int64_t most_bytes)
-      : program_(program), most_bytes_(most_bytes), memory_of_(program.buffers.size()), memories_(program.buffers.size()) {
+  Grouping(const loops::Program& program, const std::vector<std::string>& keys, const Parts& parts, int64_t most_bytes)
+      : program_(program), parts_(parts), most_bytes_(most_bytes), memory_of_(program.buffers.size()), memories_(program.buffers.size()) {
     for (size_t b = 0; b < program.buffers.size(); ++b) memory_of_[BufferId(b)] = b;
     for (const loops::Step& step : program.steps)
       if (const auto* call = std::get_if<loops::ExternCall>(&step)) join_aliases(*call);
@@ -78,8 +78,9 @@ class Grouping {
   Memory& memory(BufferId buffer) { return memories_[memory_of_[buffer]]; }
 
   void place(size_t step, const std::string& key) {
-    const StepAccesses accesses =
-        std::visit([](const auto& kind) { return accesses_of(kind); }, program_.steps[step]);
+    StepAccesses accesses = std::visit([](const auto& kind) { return accesses_of(kind); }, program_.steps[step]);
+    add_parts(accesses.reads);
+    add_parts(accesses.writes);
     int earliest = 0;
     for (BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
     for (BufferId buffer : accesses.writes)
@@ -87,6 +88,12 @@ class Grouping {
     const int time = key.empty() ? append(step) : join(step, key, earliest, early_bytes(accesses));
     for (BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
     for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
+  }
+
+  // What uses a buffer uses its parts; what uses a part leaves the others alone.
+  void add_parts(std::set<BufferId>& buffers) const {
+    for (const auto& [id, part] : parts_)
+      if (is_inside(parts_, id, buffers)) buffers.insert(id);
   }
 
   int append(size_t step) {
@@ -125,6 +132,7 @@ class Grouping {
   };
 
   const loops::Program& program_;
+  const Parts& parts_;
   int64_t most_bytes_;
   IdVector<BufferId, size_t> memory_of_;
   std::vector<Memory> memories_;
@@ -144,8 +152,8 @@ std::string outline(const loops::Region& region) {
 }
 
 std::vector<std::vector<size_t>> group_within(const loops::Program& program, const std::vector<std::string>& keys,
-                                              int64_t most_bytes) {
-  std::vector<std::vector<size_t>> groups = Grouping(program, keys, most_bytes).take();
+                                              const Parts& parts, int64_t most_bytes) {
+  std::vector<std::vector<size_t>> groups = Grouping(program, keys, parts, most_bytes).take();
   // What did not find company stays where the program has it.
   std::vector<std::string> worthwhile = keys;
   bool all = true;
@@ -156,25 +164,7 @@ std::vector<std::vector<size_t>> group_within(const loops::Program& program, con
       worthwhile[step].clear();
     }
   }
-  return all ? groups : Grouping(program, worthwhile, most_bytes).take();
-}
-
-// Bytes alive at once at most.
-int64_t peak(const loops::Program& program, const std::vector<std::vector<size_t>>& groups) {
-  const IdVector<BufferId, Lifetime> lifetimes = infer_lifetimes(program, times_of(program, groups));
-  IdVector<BufferId, char> kept(program.buffers.size(), 0);
-  for (const loops::ProgramInput& input : program.inputs)
-    if (input.kind == loops::ProgramInput::Kind::Tensor && !input.given_up) kept[input.buffer] = 1;
-  std::vector<LiveRange> ranges;
-  for (size_t b = 0; b < program.buffers.size(); ++b) {
-    const loops::Buffer& buffer = program.buffers[BufferId(b)];
-    const Lifetime& life = lifetimes[BufferId(b)];
-    if (life.last < 0 || life.is_alias || kept[BufferId(b)] != 0) continue;
-    const bool stays = life.is_output || life.aliased_output;
-    ranges.push_back({bytes_of(program, buffer), buffer.role == loops::Buffer::Role::Input ? 0 : life.first,
-                      stays ? static_cast<int>(groups.size()) : life.last});
-  }
-  return find_peak(ranges).bytes;
+  return all ? groups : Grouping(program, worthwhile, parts, most_bytes).take();
 }
 
 }  // namespace
@@ -200,13 +190,18 @@ std::vector<bool> may_be_together(const loops::Program& program) {
   return answers;
 }
 
-std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys) {
-  std::vector<std::vector<size_t>> groups = group_within(program, keys, INT64_MAX);
+std::vector<std::vector<size_t>> group_steps(const loops::Program& program, const std::vector<std::string>& keys,
+                                             const Parts& parts) {
+  std::vector<std::vector<size_t>> groups = group_within(program, keys, parts, INT64_MAX);
   if (groups.size() == program.steps.size()) return groups;
   std::vector<std::vector<size_t>> alone;
   for (size_t t = 0; t < program.steps.size(); ++t) alone.push_back({t});
-  if (peak(program, groups) <= peak(program, alone)) return groups;
-  return group_within(program, keys, most_early_bytes);
+  const auto peak = [&](const std::vector<std::vector<size_t>>& order) {
+    const auto lifetimes = infer_lifetimes(program, times_of(program, order), parts);
+    return peak_bytes(program, lifetimes, static_cast<int>(order.size()));
+  };
+  if (peak(groups) <= peak(alone)) return groups;
+  return group_within(program, keys, parts, most_early_bytes);
 }
 
 }  // namespace cxxinductor::schedule

@@ -115,9 +115,9 @@ using loops::BufferId;
 
 class Sharing {
  public:
-  Sharing(const loops::Program& program, const IdVector<BufferId, Lifetime>& lifetimes,
+  Sharing(const loops::Program& program, const Parts& parts, const IdVector<BufferId, Lifetime>& lifetimes,
           std::vector<std::optional<MappedKernel>>& mapped)
-      : program_(program), lifetimes_(lifetimes), mapped_(mapped), given_up_(program.buffers.size()) {
+      : program_(program), parts_(parts), lifetimes_(lifetimes), mapped_(mapped), given_up_(program.buffers.size()) {
     for (const loops::ProgramInput& input : program.inputs)
       if (input.given_up) given_up_[input.buffer] = 1;
   }
@@ -178,6 +178,12 @@ class Sharing {
                simplify(storage_extent(y.sizes, y.strides, program_.facts), program_.facts);
   }
 
+  bool is_read_in_parts(const MappedKernel& mapped, size_t read) const {
+    for (size_t i = 0; i < mapped.args.size(); ++i)
+      if (i != read && root_of(parts_, mapped.args[i]) == mapped.args[read]) return true;
+    return false;
+  }
+
   // At most one result for what dies and one of these for a result.
   void find(size_t step, bool donated, std::vector<Takeover>& found) const {
     const MappedKernel& mapped = *mapped_[step];
@@ -186,7 +192,7 @@ class Sharing {
       if (!mapped.kernel.params[w].written || mapped.kernel.params[w].read || !is_new(mapped.args[w], step)) continue;
       for (size_t r = 0; r < mapped.args.size(); ++r) {
         if (taken.contains(r) || !mapped.kernel.params[r].read || !dies(mapped.args[r], step, donated) ||
-            !alike(mapped.args[r], mapped.args[w]) || !may_share(mapped.kernel, r, w) ||
+            !alike(mapped.args[r], mapped.args[w]) || is_read_in_parts(mapped, r) || !may_share(mapped.kernel, r, w) ||
             !std::all_of(mapped.specializations.begin(), mapped.specializations.end(),
                          [&](const SpecialKernel& special) { return may_share(special.kernel, r, w); }))
           continue;
@@ -211,6 +217,7 @@ class Sharing {
   }
 
   const loops::Program& program_;
+  const Parts& parts_;
   const IdVector<BufferId, Lifetime>& lifetimes_;
   std::vector<std::optional<MappedKernel>>& mapped_;
   IdVector<BufferId, char> given_up_;
@@ -219,9 +226,10 @@ class Sharing {
 
 }  // namespace
 
-std::vector<Takeover> share_memory(const loops::Program& program, const IdVector<loops::BufferId, Lifetime>& lifetimes,
+std::vector<Takeover> share_memory(const loops::Program& program, const Parts& parts,
+                                   const IdVector<loops::BufferId, Lifetime>& lifetimes,
                                    std::vector<std::optional<MappedKernel>>& mapped) {
-  return Sharing(program, lifetimes, mapped).run();
+  return Sharing(program, parts, lifetimes, mapped).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -26,8 +26,9 @@ struct Takeover {
 };
 // mapped: by step, nothing for externs; the kernels' parameters are merged. Temporaries and results of externs that die are
 // always written in place, inputs that the caller gave up only where the peak needs it: their memory may turn out to be held
-// by somebody else.
-std::vector<Takeover> share_memory(const loops::Program& program, const IdVector<loops::BufferId, Lifetime>& lifetimes,
+// by somebody else. Nothing is written in place of a buffer while the kernel reads parts of it.
+std::vector<Takeover> share_memory(const loops::Program& program, const Parts& parts,
+                                   const IdVector<loops::BufferId, Lifetime>& lifetimes,
                                    std::vector<std::optional<MappedKernel>>& mapped);
 
 }  // namespace cxxinductor::schedule

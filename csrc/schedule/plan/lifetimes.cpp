@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/live_ranges.h"
+
 namespace cxxinductor::schedule {
 namespace {
 
@@ -10,7 +12,9 @@ using loops::BufferId;
 
 class Analysis {
  public:
-  Analysis(const loops::Program& program, const std::vector<int>& times) : lifetimes_(program.buffers.size()) {
+  Analysis(const loops::Program& program, const std::vector<int>& times, const Parts& parts)
+      : parts_(parts), lifetimes_(program.buffers.size()) {
+    for (const auto& [id, part] : parts) lifetimes_[id].is_alias = true;
     for (const loops::ProgramInput& input : program.inputs)
       if (input.kind == loops::ProgramInput::Kind::Tensor) lifetimes_[input.buffer].used = true;
     for (size_t t = 0; t < program.steps.size(); ++t) {
@@ -29,6 +33,7 @@ class Analysis {
     lifetime.used = true;
     if (lifetime.first < 0 || time_ < lifetime.first) lifetime.first = time_;
     lifetime.last = std::max(lifetime.last, time_);
+    if (const auto part = parts_.find(id); part != parts_.end()) touch(part->second.base);
   }
 
   void visit(const loops::Region& region) {
@@ -67,6 +72,7 @@ class Analysis {
     }
   }
 
+  const Parts& parts_;
   IdVector<BufferId, Lifetime> lifetimes_;
   std::vector<std::pair<BufferId, BufferId>> aliases_;  // alias, base; in program order
   int time_ = 0;
@@ -74,8 +80,25 @@ class Analysis {
 
 }  // namespace
 
-IdVector<BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times) {
-  return Analysis(program, times).take();
+IdVector<BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times,
+                                             const Parts& parts) {
+  return Analysis(program, times, parts).take();
+}
+
+int64_t peak_bytes(const loops::Program& program, const IdVector<BufferId, Lifetime>& lifetimes, int end) {
+  IdVector<BufferId, char> kept(program.buffers.size(), 0);
+  for (const loops::ProgramInput& input : program.inputs)
+    if (input.kind == loops::ProgramInput::Kind::Tensor && !input.given_up) kept[input.buffer] = 1;
+  std::vector<LiveRange> ranges;
+  for (size_t b = 0; b < program.buffers.size(); ++b) {
+    const loops::Buffer& buffer = program.buffers[BufferId(b)];
+    const Lifetime& life = lifetimes[BufferId(b)];
+    if (life.last < 0 || life.is_alias || kept[BufferId(b)] != 0) continue;
+    const bool stays = life.is_output || life.aliased_output;
+    ranges.push_back({typical_bytes(buffer.dtype, buffer.sizes, buffer.strides, program.facts),
+                      buffer.role == loops::Buffer::Role::Input ? 0 : life.first, stays ? end : life.last});
+  }
+  return find_peak(ranges).bytes;
 }
 
 }  // namespace cxxinductor::schedule

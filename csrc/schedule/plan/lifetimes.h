@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "schedule/plan/parts.h"
 
 namespace cxxinductor::schedule {
 
@@ -18,7 +19,12 @@ struct Lifetime {
   bool extern_owned = false;    // made by an extern call that allocates
 };
 
-// times: when each step of the program runs. Steps with the same time run at once.
-IdVector<loops::BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times);
+// times: when each step of the program runs. Steps with the same time run at once. A buffer is there from the first to the
+// last use of its parts, too; these are aliases of it.
+IdVector<loops::BufferId, Lifetime> infer_lifetimes(const loops::Program& program, const std::vector<int>& times,
+                                                    const Parts& parts);
+
+// Bytes alive at once at most, of what a call allocates and of the inputs that it is given up; `end`: the time after the last.
+int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, Lifetime>& lifetimes, int end);
 
 }  // namespace cxxinductor::schedule

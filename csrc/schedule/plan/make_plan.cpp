@@ -8,6 +8,7 @@
 
 #include "ir/live_ranges.h"
 #include "ir/plan/batch.h"
+#include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
 #include "schedule/plan/batches.h"
@@ -15,6 +16,7 @@
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/lifetimes.h"
 #include "schedule/plan/order.h"
+#include "schedule/plan/parts.h"
 #include "schedule/plan/placement.h"
 #include "schedule/plan/specializations.h"
 #include "schedule/plan/symbol_sources.h"
@@ -41,8 +43,9 @@ Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime, Devi
 
 class PlanBuilder {
  public:
-  PlanBuilder(const loops::Program& program, const Target& target, std::optional<int64_t> eager_peak)
-      : program_(program), target_(target), ids_(program.buffers.size()) {
+  PlanBuilder(const loops::Program& program, const Parts& parts, const Target& target,
+              std::optional<int64_t> eager_peak)
+      : program_(program), parts_(parts), target_(target), ids_(program.buffers.size()) {
     plan_.name = program.name;
     plan_.target = target.name;
     plan_.facts = program.facts;
@@ -53,7 +56,7 @@ class PlanBuilder {
   Plan build() {
     map_steps();
     declare_buffers();
-    takeovers_ = share_memory(program_, lifetimes_, mapped_);
+    takeovers_ = share_memory(program_, parts_, lifetimes_, mapped_);
     gather_blocks();
     place();
     add_steps();
@@ -93,8 +96,8 @@ class PlanBuilder {
       if (!step.sized) step.exact = build_kernel(program_, step.flat, target_);
       if (candidates[s]) keys[s] = batch_key(step.for_batches().kernel);
     }
-    groups_ = group_steps(program_, keys);
-    lifetimes_ = infer_lifetimes(program_, times_of(program_, groups_));
+    groups_ = group_steps(program_, keys, parts_);
+    lifetimes_ = infer_lifetimes(program_, times_of(program_, groups_), parts_);
     mapped_.resize(groups_.size());
     batches_.resize(groups_.size());
     for (size_t t = 0; t < groups_.size(); ++t) {
@@ -140,6 +143,13 @@ class PlanBuilder {
       buffer.kind = kind_of(from, lifetimes_[id], plan_.arena_device);
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
     }
+    for (const auto& [id, part] : parts_) {
+      if (!ids_[id].valid()) continue;
+      Buffer& buffer = plan_.buffers[ids_[id]];
+      buffer.kind = Buffer::Kind::Part;
+      buffer.base = ids_[part.base];
+      buffer.base_offset = part.offset;
+    }
   }
 
   void gather_blocks() {
@@ -152,7 +162,7 @@ class PlanBuilder {
     const int end = static_cast<int>(groups_.size());
     for (size_t b = 0; b < ids_.size(); ++b) {
       loops::BufferId id(b);
-      if (!ids_[id].valid() || takes_.contains(id)) continue;
+      if (!ids_[id].valid() || takes_.contains(id) || parts_.contains(id)) continue;
       Block block;
       for (; id.valid(); id = next[id]) block.buffers.push_back(id);
       const Lifetime &first = lifetimes_[block.buffers.front()], &last = lifetimes_[block.buffers.back()];
@@ -371,6 +381,7 @@ class PlanBuilder {
   };
 
   const loops::Program& program_;
+  const Parts& parts_;
   const Target& target_;
   // Steps of the program in the order in which they run. Times are positions in it: several steps at once are a batch.
   std::vector<std::vector<size_t>> groups_;
@@ -391,7 +402,23 @@ Plan make_plan(loops::Program program, const Target& target, const Options&, std
   std::vector<loops::Step> steps;
   for (size_t s : order_for_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
-  return PlanBuilder(program, target, eager_peak).build();
+
+  loops::Program placed = program;
+  std::vector<plan::Refusal> refusals;
+  const Parts parts = place_parts(placed, target, refusals);
+  Plan plan = PlanBuilder(placed, parts, target, eager_peak).build();
+  // What is written in place of something else counts only in finished plans.
+  if (!parts.empty()) {
+    Plan apart = PlanBuilder(program, Parts(), target, eager_peak).build();
+    if (plan::profile_memory(apart).peak < plan::profile_memory(plan).peak) {
+      plan = std::move(apart);
+      for (const auto& [id, part] : parts)
+        refusals.push_back({placed.buffers[id].name, placed.buffers[part.base].name,
+                            "as a part of that, more would be held at once than before"});
+    }
+  }
+  plan.refusals = std::move(refusals);
+  return plan;
 }
 
 }  // namespace cxxinductor::schedule

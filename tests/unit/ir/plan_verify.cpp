@@ -199,11 +199,11 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P16", [](Plan& p) { batch(p, 9).launches.clear(); });
   breaks("P16", [](Plan& p) { batch(p, 9).launches[1].kernel = KernelId(1); });
   breaks("P16", [](Plan& p) { batch(p, 9).launches[1].grid_y = 2; });
-  breaks("P17", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(1); });
-  breaks("P17", [](Plan& p) { launch(p, 1).specializations[0].when.set_range("q", {1, 2}); });
-  breaks("P17", [](Plan& p) { kernel(p, 0).facts.set_divisor("s0", 32); });
-  breaks("P17", [](Plan& p) { kernel(p, 0).facts.set_range("s0", {1, 99}); });
-  breaks("P17", [](Plan& p) { batch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
+  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(1); });
+  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].when.set_range("q", {1, 2}); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).facts.set_divisor("s0", 32); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).facts.set_range("s0", {1, 99}); });
+  breaks("P18", [](Plan& p) { batch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
   breaks("P8", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(99); });
   breaks("P12", [](Plan& p) { launch(p, 1).specializations[0].grid_x = sym::Expr::symbol("q"); });
   breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args = batch(p, 9).launches[0].args; });

@@ -1,0 +1,562 @@
+// Last results first: a result that is a part itself has its place before its own parts get theirs.
+#include "schedule/plan/parts.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "ir/loops/index_algebra.h"
+#include "ir/loops/region_rewrite.h"
+#include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/score_fusion.h"
+#include "schedule/fusion/substitute.h"
+#include "schedule/plan/cut_region.h"
+#include "schedule/plan/lifetimes.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::Buffer;
+using loops::BufferId;
+using loops::ExternCall;
+using loops::Region;
+using loops::Stmt;
+using loops::StmtId;
+using loops::VarId;
+using sym::Expr;
+
+constexpr int64_t access_bytes = 16;     // of a wide access, and what libraries align to
+constexpr double shortest_run = 32;      // bytes side by side; below, stores leave parts of sectors to others
+constexpr size_t most_pieces = 256;
+
+// A step's use of a buffer.
+struct Use {
+  enum class Kind : uint8_t { Load, Store, Update, Operand, Mutated, Result, Alias };
+  size_t step;
+  Kind kind;
+};
+
+// What is found on one interval of the choice: elements of `operand`, exactly once each; or something else (invalid).
+struct Piece {
+  Expr begin, extent;
+  BufferId operand;
+  std::vector<Expr> strides;  // of the operand in the result's memory
+  Expr offset;
+};
+
+// The choice of one region among sources for one of its results.
+struct Choice {
+  size_t step;
+  BufferId result;
+  Region region;  // what of the region makes the result
+  bool alone;     // that is all of it
+  VarId var;
+  std::vector<Piece> pieces;
+};
+
+double typical(Expr e, const sym::Facts& facts) { return std::max(0.0, typical_value(e, facts)); }
+
+bool is_library_product(const ExternCall& call) {
+  return call.overload.empty() && (call.callee == "aten::mm" || call.callee == "aten::bmm");
+}
+
+bool takes_pitched_operands(const ExternCall& call) {
+  return is_library_product(call) ||
+         (call.planned_out && (call.callee == "aten::addmm" || call.callee == "aten::baddbmm"));
+}
+
+class Placer {
+ public:
+  Placer(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals)
+      : program_(program), target_(target), refusals_(refusals), costs_(program, target), handed_out_(program.buffers.size()) {
+    for (const loops::ProgramOutput& output : program.outputs) {
+      if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = 1;
+      if (output.kind == loops::ProgramOutput::Kind::View) handed_out_[output.view.buffer] = 1;
+    }
+    find_uses();
+  }
+
+  Parts run() {
+    for (size_t step = program_.steps.size(); step-- > 0;) {
+      const auto* region = std::get_if<Region>(&program_.steps[step]);
+      if (!region) continue;
+      for (BufferId result : facts_of(*region).writes)
+        if (step < program_.steps.size() && consider(step, result)) break;
+    }
+    return std::move(parts_);
+  }
+
+ private:
+  const sym::Facts& facts() const { return program_.facts; }
+  const Buffer& buffer(BufferId id) const { return program_.buffers[id]; }
+  Expr simplified(Expr e) const { return sym::simplify(loops::expand(e), facts()); }
+
+  void find_uses() {
+    uses_ = IdVector<BufferId, std::vector<Use>>(program_.buffers.size());
+    for (size_t s = 0; s < program_.steps.size(); ++s) {
+      if (const auto* region = std::get_if<Region>(&program_.steps[s])) {
+        for (const Stmt& stmt : region->body) {
+          if (const auto* load = stmt.as<loops::Load>()) uses_[load->buffer].push_back({s, Use::Kind::Load});
+          if (const auto* store = stmt.as<loops::Store>())
+            uses_[store->buffer].push_back({s, store->update ? Use::Kind::Update : Use::Kind::Store});
+        }
+        continue;
+      }
+      const auto& call = std::get<ExternCall>(program_.steps[s]);
+      const auto note = [&](size_t operand, Use::Kind kind) {
+        if (const auto* view = std::get_if<loops::View>(&call.operands[operand])) uses_[view->buffer].push_back({s, kind});
+      };
+      for (size_t i = 0; i < call.operands.size(); ++i) note(i, Use::Kind::Operand);
+      for (uint32_t i : call.mutated_operands) note(i, Use::Kind::Mutated);
+      for (int i : call.alias_of)
+        if (i >= 0) note(static_cast<size_t>(i), Use::Kind::Alias);
+      for (BufferId result : call.results) uses_[result].push_back({s, Use::Kind::Result});
+    }
+  }
+
+  static bool writes(const Use& use) {
+    return use.kind == Use::Kind::Store || use.kind == Use::Kind::Update || use.kind == Use::Kind::Mutated ||
+           use.kind == Use::Kind::Result;
+  }
+
+  // The step that makes an operand of a choice in `step`; nothing where it has to lie by itself.
+  std::optional<size_t> maker_of(BufferId id, size_t step) const {
+    if (buffer(id).role != Buffer::Role::Temporary || handed_out_[id] || parts_.contains(id)) return std::nullopt;
+    std::optional<size_t> maker;
+    for (const Use& use : uses_[id]) {
+      if (use.kind == Use::Kind::Mutated || use.kind == Use::Kind::Alias) return std::nullopt;
+      if (!writes(use)) continue;
+      if (use.step >= step) return std::nullopt;
+      if (use.kind != Use::Kind::Update) maker = use.step;
+    }
+    if (!maker) return std::nullopt;
+    const auto* call = std::get_if<ExternCall>(&program_.steps[*maker]);
+    if (call && (!call->planned_out || call->results.size() != 1)) return std::nullopt;
+    if (!call && loops::walked_var(std::get<Region>(program_.steps[*maker])).valid()) return std::nullopt;
+    return maker;
+  }
+
+  bool consider(size_t step, BufferId result) {
+    std::optional<Choice> choice = find_choice(step, result);
+    return choice && settle(*choice) && place(*choice);
+  }
+
+  // ---- What the region chooses from --------------------------------------------------------------------------------
+
+  std::optional<Choice> find_choice(size_t step, BufferId result) const {
+    const Region& region = std::get<Region>(program_.steps[step]);
+    const RegionFacts facts_of_region = facts_of(region);
+    if (buffer(result).role == Buffer::Role::Input || loops::walked_var(region).valid() || facts_of_region.checks > 0 ||
+        std::binary_search(facts_of_region.reads.begin(), facts_of_region.reads.end(), result))
+      return std::nullopt;
+    const auto& reads = facts_of_region.reads;
+    if (std::none_of(reads.begin(), reads.end(), [&](BufferId id) { return maker_of(id, step).has_value(); }))
+      return std::nullopt;
+    const bool alone = facts_of_region.writes.size() == 1;
+    Choice choice{step, result, alone ? region : slice_for_store(program_, region, result), alone, {}, {}};
+    if (!reduced_vars(choice.region).empty() || !stores_all(choice.region, result)) return std::nullopt;
+    for (size_t v = 0; v < choice.region.vars.size(); ++v) {
+      const std::vector<Expr> boundaries = find_boundaries(choice.region, VarId(v), facts());
+      if (boundaries.size() < 3 || boundaries.size() > most_pieces) continue;
+      std::vector<Piece> pieces = pieces_between(choice, VarId(v), boundaries);
+      if (bytes_of(pieces) <= bytes_of(choice.pieces)) continue;
+      choice.var = VarId(v);
+      choice.pieces = std::move(pieces);
+    }
+    if (choice.pieces.empty()) return std::nullopt;
+    return choice;
+  }
+
+  bool stores_all(const Region& region, BufferId result) const {
+    const loops::Store* found = nullptr;
+    for (const Stmt& stmt : region.body)
+      if (const auto* store = stmt.as<loops::Store>()) {
+        if (found) return false;
+        found = store;
+      }
+    return found && !found->mask.valid() && !found->update &&
+           loops::Space(region, facts()).is_bijection(found->coords, buffer(result).sizes);
+  }
+
+  std::vector<Piece> pieces_between(const Choice& choice, VarId var, const std::vector<Expr>& boundaries) const {
+    std::vector<Piece> pieces;
+    std::set<BufferId> taken;
+    for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
+      Piece piece{boundaries[i], simplified(boundaries[i + 1] - boundaries[i]), {}, {}, {}};
+      match(choice, var, piece);
+      if (piece.operand.valid() && !taken.insert(piece.operand).second) piece.operand = {};
+      pieces.push_back(std::move(piece));
+    }
+    return pieces;
+  }
+
+  double bytes_of(const std::vector<Piece>& pieces) const {
+    double bytes = 0;
+    for (const Piece& piece : pieces)
+      if (piece.operand.valid()) bytes += costs_.buffer_bytes(piece.operand);
+    return bytes;
+  }
+
+  // Sets the operand and its place if the interval holds nothing but its elements.
+  void match(const Choice& choice, VarId var, Piece& piece) const {
+    const Region cut = cut_region(choice.region, var, piece.begin, piece.extent, facts());
+    if (cut.body.size() != 2) return;
+    const auto* load = cut.body[StmtId(0)].as<loops::Load>();
+    const auto* store = cut.body[StmtId(1)].as<loops::Store>();
+    if (!load || !store || load->mask.valid() || store->value != StmtId(0) || !maker_of(load->buffer, choice.step)) return;
+    const Buffer &from = buffer(load->buffer), &to = buffer(choice.result);
+    if (from.dtype != to.dtype || from.device != to.device ||
+        !loops::Space(cut, facts()).is_bijection(load->coords, from.sizes))
+      return;
+    Expr offset = 0;
+    for (size_t d = 0; d < store->coords.size(); ++d) offset = offset + store->coords[d] * to.strides[d];
+    offset = loops::expand(offset);
+    std::vector<Expr> strides = from.strides;
+    std::vector<bool> moved(strides.size(), false);
+    for (const loops::Var& v : cut.vars) {
+      const Expr symbol = Expr::symbol(v.name);
+      Expr step, rest;
+      if (!sym::split_linear(offset, symbol, &step, &rest)) return;
+      offset = rest;
+      const auto dim = only_coordinate(load->coords, symbol);
+      if (!dim) return;
+      Expr weight, others;
+      if (!sym::split_linear(load->coords[*dim], symbol, &weight, &others)) return;
+      const auto stride = loops::exact_quotient(step, weight);
+      if (!stride || (moved[*dim] && !sym::prove_equal(strides[*dim], *stride, facts()))) return;
+      if (!moved[*dim]) strides[*dim] = simplified(*stride);
+      moved[*dim] = true;
+    }
+    piece.operand = load->buffer;
+    piece.strides = std::move(strides);
+    piece.offset = simplified(offset);
+  }
+
+  static std::optional<size_t> only_coordinate(const std::vector<Expr>& coords, Expr symbol) {
+    std::optional<size_t> found;
+    for (size_t d = 0; d < coords.size(); ++d) {
+      if (!coords[d].depends_on(symbol)) continue;
+      if (found) return std::nullopt;
+      found = d;
+    }
+    return found;
+  }
+
+  // ---- Whether that is worth it ------------------------------------------------------------------------------------
+
+  // Takes the operand off pieces that better stay where they are; whether parts are left.
+  bool settle(Choice& choice) {
+    const double copied = choice.alone ? 2 : 1;  // times that an operand's bytes are moved only to be copied
+    for (Piece& piece : choice.pieces) {
+      if (!piece.operand.valid()) continue;
+      std::string reason = refuse(choice, piece);
+      if (reason.empty() && copied * costs_.buffer_bytes(piece.operand) <= lost_by_maker(choice, piece))
+        reason = "who makes it would be slower by more than the copy costs";
+      if (!reason.empty()) drop(choice, piece, reason);
+    }
+    keep_peak(choice);
+    double gain = 0;
+    for (const Piece& piece : choice.pieces)
+      if (piece.operand.valid()) gain += copied * costs_.buffer_bytes(piece.operand) - lost_by_maker(choice, piece);
+    const auto rests = static_cast<double>(rests_of(choice).size());
+    if (choice.alone) gain -= (rests - 1) * costs_.launch_cost();
+    if (rests > 0 && !choice.alone) drop_all(choice, "what copies it makes something else, too");
+    if (gain <= 0) drop_all(choice, "the rest would be more kernels, which cost more than the copy");
+    return std::any_of(choice.pieces.begin(), choice.pieces.end(), [](const Piece& p) { return p.operand.valid(); });
+  }
+
+  void drop(const Choice& choice, Piece& piece, const std::string& reason) {
+    const auto name = [&](size_t step) {
+      const auto* region = std::get_if<Region>(&program_.steps[step]);
+      return region ? region->name : std::get<ExternCall>(program_.steps[step]).callee;
+    };
+    refusals_.push_back({name(*maker_of(piece.operand, choice.step)), name(choice.step),
+                         fmt::format("@{} is copied into @{}: {}", buffer(piece.operand).name, buffer(choice.result).name, reason)});
+    piece.operand = {};
+  }
+  void drop_all(Choice& choice, const std::string& reason) {
+    for (Piece& piece : choice.pieces)
+      if (piece.operand.valid()) drop(choice, piece, reason);
+  }
+
+  bool is_same_layout(const Piece& piece) const {
+    const Buffer& from = buffer(piece.operand);
+    for (size_t d = 0; d < from.sizes.size(); ++d)
+      if (!from.sizes[d].is_constant(1) && !sym::prove_equal(from.strides[d], piece.strides[d], facts())) return false;
+    return true;
+  }
+
+  // Elements from the start of the innermost dimension, in units of the stride 1.
+  std::optional<size_t> inner_dimension(const Piece& piece) const {
+    for (size_t d = piece.strides.size(); d-- > 0;)
+      if (piece.strides[d].is_constant(1) && !buffer(piece.operand).sizes[d].is_constant(1)) return d;
+    return std::nullopt;
+  }
+
+  // Every row starts, and ends, where wide accesses do.
+  bool is_aligned(const Choice& choice, const Piece& piece) const {
+    const Buffer& from = buffer(piece.operand);
+    const int64_t elements = access_bytes / byte_size(from.dtype);
+    Expr offset = piece.offset;
+    for (BufferId id = choice.result; parts_.contains(id); id = parts_.at(id).base) offset = offset + parts_.at(id).offset;
+    if (!sym::prove_divides(elements, simplified(offset), facts())) return false;
+    if (is_same_layout(piece)) return true;
+    const auto inner = inner_dimension(piece);
+    if (!inner || !sym::prove_divides(elements, from.sizes[*inner], facts())) return false;
+    for (size_t d = 0; d < piece.strides.size(); ++d)
+      if (d != *inner && !from.sizes[d].is_constant(1) && !sym::prove_divides(elements, piece.strides[d], facts()))
+        return false;
+    return true;
+  }
+
+  std::string refuse(const Choice& choice, const Piece& piece) const {
+    const BufferId id = piece.operand;
+    const size_t maker = *maker_of(id, choice.step);
+    const bool same = is_same_layout(piece), aligned = is_aligned(choice, piece);
+    for (const Use& use : uses_[choice.result])
+      if (writes(use) && use.step != choice.step)
+        for (const Use& other : uses_[id])
+          if (other.step >= use.step) return "it is needed after the result changes";
+    if (const auto* call = std::get_if<ExternCall>(&program_.steps[maker])) {
+      if (!aligned) return "a library writes it, which wants it aligned";
+      if (!same && !is_library_product(*call)) return "a call writes it that may want it contiguous";
+    } else if (!aligned && target_.device == DeviceType::Cuda) {
+      if (!reduced_vars(std::get<Region>(program_.steps[maker])).empty()) return "its rows would not be aligned";
+    }
+    const auto inner = inner_dimension(piece);
+    if (!same && !inner) return "its elements would not lie side by side";
+    if (!same && typical(buffer(id).sizes[*inner], facts()) * byte_size(buffer(id).dtype) < shortest_run)
+      return "its rows are short";
+    for (const Use& use : uses_[id])
+      if (use.kind == Use::Kind::Operand && !can_read(std::get<ExternCall>(program_.steps[use.step]), piece, same, aligned))
+        return "a call reads it that may want it contiguous";
+    return "";
+  }
+
+  bool can_read(const ExternCall& call, const Piece& piece, bool same, bool aligned) const {
+    if (!aligned) return false;
+    if (same) return true;
+    if (!takes_pitched_operands(call)) return false;
+    for (const auto& operand : call.operands)
+      if (const auto* view = std::get_if<loops::View>(&operand); view && view->buffer == piece.operand)
+        if (!restrided(*view, piece)) return false;
+    return true;
+  }
+
+  // The window for the new strides, dimension by dimension of the buffer.
+  std::optional<std::vector<Expr>> restrided(const loops::View& view, const Piece& piece) const {
+    const Buffer& from = buffer(piece.operand);
+    if (!view.offset.is_constant(0) || view.dtype != from.dtype) return std::nullopt;
+    std::vector<Expr> strides;
+    std::vector<bool> used(from.sizes.size(), false);
+    for (size_t v = 0; v < view.sizes.size(); ++v) {
+      if (view.sizes[v].is_constant(1)) {
+        strides.push_back(view.strides[v]);
+        continue;
+      }
+      size_t d = 0;
+      while (d < used.size() && (used[d] || from.sizes[d] != view.sizes[v] || from.strides[d] != view.strides[v])) ++d;
+      if (d == used.size()) return std::nullopt;
+      used[d] = true;
+      strides.push_back(piece.strides[d]);
+    }
+    return strides;
+  }
+
+  // Bytes' worth of slower accesses of who makes it.
+  double lost_by_maker(const Choice& choice, const Piece& piece) {
+    const auto* region = std::get_if<Region>(&program_.steps[*maker_of(piece.operand, choice.step)]);
+    if (!region) return 0;
+    const double before = costs_.region_cost(*region);
+    std::vector<Expr> strides = piece.strides;
+    std::swap(program_.buffers[piece.operand].strides, strides);
+    const double after = costs_.region_cost(*region);
+    std::swap(program_.buffers[piece.operand].strides, strides);
+    const bool narrow = target_.device == DeviceType::Cuda && !is_aligned(choice, piece);
+    return after - before + (narrow ? before : 0);
+  }
+
+  int64_t peak(const Parts& parts) const {
+    std::vector<int> times(program_.steps.size());
+    std::iota(times.begin(), times.end(), 0);
+    return peak_bytes(program_, infer_lifetimes(program_, times, parts), static_cast<int>(times.size()));
+  }
+
+  // A result is there from its first part on: parts that are made too early stay apart.
+  void keep_peak(Choice& choice) {
+    const int64_t most = peak(parts_);
+    while (true) {
+      Parts parts = parts_;
+      Piece* earliest = nullptr;
+      for (Piece& piece : choice.pieces) {
+        if (!piece.operand.valid()) continue;
+        parts[piece.operand] = {choice.result, piece.offset};
+        if (!earliest || *maker_of(piece.operand, choice.step) < *maker_of(earliest->operand, choice.step)) earliest = &piece;
+      }
+      if (!earliest || peak(parts) <= most) return;
+      drop(choice, *earliest, "the result would be there too early");
+    }
+  }
+
+  // ---- Doing it ----------------------------------------------------------------------------------------------------
+
+  // Intervals between pieces that are parts.
+  static std::vector<std::pair<Expr, Expr>> rests_of(const Choice& choice) {
+    std::vector<std::pair<Expr, Expr>> rests;  // begin, extent
+    bool open = false;
+    for (const Piece& piece : choice.pieces) {
+      if (!piece.operand.valid() && open) rests.back().second = rests.back().second + piece.extent;
+      if (!piece.operand.valid() && !open) rests.emplace_back(piece.begin, piece.extent);
+      open = !piece.operand.valid();
+    }
+    return rests;
+  }
+
+  bool place(const Choice& choice) {
+    std::vector<loops::Step> rests;
+    std::vector<std::pair<Buffer, Expr>> buffers;
+    for (const auto& [begin, extent] : rests_of(choice)) {
+      auto rest = make_rest(choice, begin, simplified(extent), rests.size());
+      if (!rest) return false;
+      rests.emplace_back(std::move(rest->region));
+      buffers.emplace_back(std::move(rest->buffer), rest->offset);
+    }
+    for (size_t i = 0; i < buffers.size(); ++i) {
+      const BufferId id = program_.buffers.push_back(std::move(buffers[i].first));
+      handed_out_.push_back(0);
+      parts_[id] = {choice.result, buffers[i].second};
+      for (Stmt& stmt : std::get<Region>(rests[i]).body)
+        if (auto* store = stmt.as<loops::Store>()) store->buffer = id;
+    }
+    for (const Piece& piece : choice.pieces) {
+      if (!piece.operand.valid()) continue;
+      restride_readers(piece);
+      program_.buffers[piece.operand].strides = piece.strides;
+      parts_[piece.operand] = {choice.result, piece.offset};
+    }
+    const auto at = program_.steps.begin() + static_cast<std::ptrdiff_t>(choice.step);
+    if (choice.alone) {
+      program_.steps.erase(at);
+      program_.steps.insert(at, std::make_move_iterator(rests.begin()), std::make_move_iterator(rests.end()));
+    } else {
+      *at = reading(choice);
+    }
+    find_uses();
+    return true;
+  }
+
+  struct Rest {
+    Region region;  // stores what is the result's, at the buffer's coordinates
+    Buffer buffer;
+    Expr offset;
+  };
+
+  std::optional<Rest> make_rest(const Choice& choice, Expr begin, Expr extent, size_t number) const {
+    Rest rest{cut_region(choice.region, choice.var, begin, extent, facts()), buffer(choice.result), {}};
+    const loops::Space space(rest.region, facts());
+    const Expr symbol = choice.region.symbol(choice.var);
+    for (const Stmt& stmt : choice.region.body) {
+      const auto* whole = stmt.as<loops::Store>();
+      if (!whole) continue;
+      const auto dim = only_coordinate(whole->coords, symbol);
+      Expr weight, others;
+      if (!dim || !sym::split_linear(whole->coords[*dim], symbol, &weight, &others)) return std::nullopt;
+      rest.buffer.sizes[*dim] = simplified(weight * extent);
+      rest.offset = simplified(weight * begin * rest.buffer.strides[*dim]);
+      for (Stmt& cut : rest.region.body)
+        if (auto* store = cut.as<loops::Store>()) {
+          store->coords[*dim] = space.simplify(loops::expand(store->coords[*dim] - weight * begin));
+          if (!space.is_bijection(store->coords, rest.buffer.sizes)) return std::nullopt;
+        }
+    }
+    rest.buffer.role = Buffer::Role::Temporary;
+    rest.buffer.name = fresh_name(buffer(choice.result).name + ".rest" + (number ? std::to_string(number) : ""));
+    if (number) rest.region.name = fresh_region_name(rest.region.name + "_" + std::to_string(number));
+    return rest;
+  }
+
+  std::string fresh_name(std::string name) const {
+    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; }))
+      name += "_";
+    return name;
+  }
+  std::string fresh_region_name(std::string name) const {
+    const auto taken = [&](const loops::Step& step) {
+      const auto* region = std::get_if<Region>(&step);
+      return region && region->name == name;
+    };
+    while (std::any_of(program_.steps.begin(), program_.steps.end(), taken)) name += "_";
+    return name;
+  }
+
+  void restride_readers(const Piece& piece) {
+    if (is_same_layout(piece)) return;
+    for (const Use& use : uses_[piece.operand]) {
+      if (use.kind != Use::Kind::Operand) continue;
+      for (auto& operand : std::get<ExternCall>(program_.steps[use.step]).operands)
+        if (auto* view = std::get_if<loops::View>(&operand); view && view->buffer == piece.operand)
+          if (auto strides = restrided(*view, piece)) view->strides = std::move(*strides);
+    }
+  }
+
+  // The region without its store of the result, which is complete before: it reads that instead.
+  Region reading(const Choice& choice) const;
+
+  loops::Program& program_;
+  const Target& target_;
+  std::vector<plan::Refusal>& refusals_;
+  FusionCosts costs_;
+  IdVector<BufferId, char> handed_out_;
+  IdVector<BufferId, std::vector<Use>> uses_;
+  Parts parts_;
+};
+
+Region Placer::reading(const Choice& choice) const {
+  const Region& from = std::get<Region>(program_.steps[choice.step]);
+  const loops::Store* gone = nullptr;
+  for (const Stmt& stmt : from.body)
+    if (const auto* store = stmt.as<loops::Store>(); store && store->buffer == choice.result) gone = store;
+  StmtId chosen = gone->value;  // in the dtype in which the others use it
+  if (const auto* rounding = from.body[chosen].as<loops::Apply>(); rounding && rounding->op == ScalarOp::Cast)
+    if (compute_type(from.body[chosen].dtype) == from.body[rounding->operands[0]].dtype) chosen = rounding->operands[0];
+  Region result{from.name, from.device, from.vars, {}};
+  loops::BodyBuilder builder(result, facts());
+  loops::Renaming renaming{std::vector<StmtId>(from.body.size()), {}, {}};
+  for (size_t v = 0; v < from.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(VarId(v)));
+  for (size_t s = 0; s < from.body.size(); ++s) {
+    const Stmt& stmt = from.body[StmtId(s)];
+    if (stmt.as<loops::Store>() == gone) continue;
+    if (StmtId(s) != chosen) {
+      builder.emit_renamed(from, StmtId(s), renaming);
+      continue;
+    }
+    StmtId loaded = builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, buffer(choice.result).dtype, {}, stmt.origin});
+    if (stmt.dtype != buffer(choice.result).dtype)
+      loaded = builder.emit({loops::Apply{ScalarOp::Cast, {loaded}}, stmt.dtype, {}, stmt.origin});
+    builder.bind(StmtId(s), loaded, renaming);
+  }
+  loops::remove_dead_statements(result);
+  return result;
+}
+
+}  // namespace
+
+BufferId root_of(const Parts& parts, BufferId id) {
+  for (auto found = parts.find(id); found != parts.end(); found = parts.find(id)) id = found->second.base;
+  return id;
+}
+
+bool is_inside(const Parts& parts, BufferId id, const std::set<BufferId>& bases) {
+  for (auto found = parts.find(id); found != parts.end(); found = parts.find(id)) {
+    id = found->second.base;
+    if (bases.contains(id)) return true;
+  }
+  return false;
+}
+
+Parts place_parts(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals) {
+  return Placer(program, target, refusals).run();
+}
+
+}  // namespace cxxinductor::schedule
