@@ -63,6 +63,7 @@ class Cutter {
   Region run() {
     for (size_t s = 0; s < from_.body.size(); ++s)
       if (from_.body[StmtId(s)].as<loops::Store>()) value_of(StmtId(s));
+    loops::remove_dead_statements(result_);
     return std::move(result_);
   }
 
