@@ -327,6 +327,12 @@ void Dependencies::remove(StepId id) {
   node(id).facts = {};
 }
 
+loops::Program Dependencies::snapshot() const {
+  loops::Program now = program_;
+  for (StepId id : order()) now.steps.push_back(node(id).step);
+  return now;
+}
+
 loops::Program Dependencies::finish() && {
   for (StepId id : order()) program_.steps.push_back(std::move(node(id).step));
   return std::move(program_);

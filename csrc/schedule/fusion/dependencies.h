@@ -69,7 +69,8 @@ class Dependencies {
   void replace(StepId id, loops::Region region);
   void insert_before(StepId next, loops::Region region);  // its writes are read by `next` alone, its reads were next's
   void remove(StepId id);
-  loops::Program finish() &&;  // steps in order
+  loops::Program snapshot() const;  // steps in order
+  loops::Program finish() &&;       // the same, and nothing is left here
 
  private:
   struct Node {

@@ -16,6 +16,7 @@
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
 #include "schedule/fusion/walk_rows.h"
+#include "schedule/plan/parts.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
 
@@ -192,6 +193,24 @@ class Fuser {
   std::map<std::pair<StepId, StepId>, std::string> reasons_;
 };
 
+bool has_choices(const Dependencies& dependencies) {
+  for (StepId id : dependencies.order())
+    if (const loops::Region* region = dependencies.region(id))
+      for (const loops::Stmt& stmt : region->body)
+        if (const auto* load = stmt.as<loops::Load>(); load && load->mask.valid()) return true;
+  return false;
+}
+
+// As make_plan will decide if nothing changes.
+std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Target& target) {
+  std::set<loops::BufferId> found;
+  if (!has_choices(dependencies)) return found;
+  loops::Program program = dependencies.snapshot();
+  std::vector<plan::Refusal> refusals;
+  for (const auto& [id, part] : place_parts(program, target, refusals)) found.insert(id);
+  return found;
+}
+
 // Drops temporaries that nobody accesses any more.
 void compact_buffers(loops::Program& program) {
   IdVector<loops::BufferId, char> used(program.buffers.size(), 0);
@@ -253,7 +272,9 @@ loops::Program fuse(loops::Program program, const Target& target, const Options&
   Fuser fuser(dependencies, costs, options, lifespans);
   inline_producers(dependencies, costs, options, lifespans, Inlining::Early);
   fuser.merge_pairs();
-  if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late)) fuser.merge_pairs();
+  // What will be written where a concatenation has it is stored once anyway.
+  const std::set<loops::BufferId> parts = find_parts(dependencies, target);
+  if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late, parts)) fuser.merge_pairs();
   walk_rows(dependencies, costs, target, options);
   open_products(dependencies, costs, target, options);
   split_reductions(dependencies, costs, target);

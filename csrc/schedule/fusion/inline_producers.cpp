@@ -43,8 +43,8 @@ bool reads_by_data(const loops::Region& region) {
 class ProducerInliner {
  public:
   ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                  const Lifespans& lifespans, Inlining when)
-      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans), when_(when) {}
+                  const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept)
+      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans), when_(when), kept_(kept) {}
 
   bool run() {
     std::vector<StepId> order = dependencies_.order();
@@ -53,7 +53,7 @@ class ProducerInliner {
       if (!dependencies_.region(order[i])) continue;
       const std::vector<loops::BufferId> writes = dependencies_.facts(order[i]).writes;
       for (loops::BufferId buffer : writes)
-        if (dependencies_.producer(buffer) == order[i]) consider(order[i], buffer);
+        if (!kept_.contains(buffer) && dependencies_.producer(buffer) == order[i]) consider(order[i], buffer);
     }
     return changed_;
   }
@@ -192,14 +192,15 @@ class ProducerInliner {
   const Options& options_;
   const Lifespans& lifespans_;
   Inlining when_;
+  const std::set<loops::BufferId>& kept_;
   bool changed_ = false;
 };
 
 }  // namespace
 
 bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const Lifespans& lifespans, Inlining when) {
-  return ProducerInliner(dependencies, costs, options, lifespans, when).run();
+                      const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept) {
+  return ProducerInliner(dependencies, costs, options, lifespans, when, kept).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -4,6 +4,8 @@
 // merge later. Late: what a fused region stores but readers could compute from fewer bytes.
 #pragma once
 
+#include <set>
+
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/lifespans.h"
 #include "schedule/fusion/score_fusion.h"
@@ -12,7 +14,8 @@
 namespace cxxinductor::schedule {
 
 enum class Inlining : uint8_t { Early, Late };
+// kept: buffers that stay stored.
 bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const Lifespans& lifespans, Inlining when);
+                      const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept = {});
 
 }  // namespace cxxinductor::schedule

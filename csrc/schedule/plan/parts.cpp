@@ -294,8 +294,9 @@ class Placer {
     return std::nullopt;
   }
 
-  // Every row starts, and ends, where wide accesses do.
+  // Every row starts, and ends, where wide accesses do. Cores do not mind.
   bool is_aligned(const Choice& choice, const Piece& piece) const {
+    if (target_.device == DeviceType::Cpu) return true;
     const Buffer& from = buffer(piece.operand);
     const int64_t elements = access_bytes / byte_size(from.dtype);
     Expr offset = piece.offset;
@@ -321,7 +322,7 @@ class Placer {
     if (const auto* call = std::get_if<ExternCall>(&program_.steps[maker])) {
       if (!aligned) return "a library writes it, which wants it aligned";
       if (!same && !is_library_product(*call)) return "a call writes it that may want it contiguous";
-    } else if (!aligned && target_.device == DeviceType::Cuda) {
+    } else if (!aligned) {
       if (!reduced_vars(std::get<Region>(program_.steps[maker])).empty()) return "its rows would not be aligned";
     }
     const auto inner = inner_dimension(piece);
@@ -373,8 +374,7 @@ class Placer {
     std::swap(program_.buffers[piece.operand].strides, strides);
     const double after = costs_.region_cost(*region);
     std::swap(program_.buffers[piece.operand].strides, strides);
-    const bool narrow = target_.device == DeviceType::Cuda && !is_aligned(choice, piece);
-    return after - before + (narrow ? before : 0);
+    return after - before + (is_aligned(choice, piece) ? 0 : before);
   }
 
   int64_t peak(const Parts& parts) const {

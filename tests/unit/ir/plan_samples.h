@@ -13,6 +13,7 @@ inline const char* const every_plan_kind =
   buffer @u: f32[10] bytes (40) arena at (0)
   buffer @e: f32[10, 100] strides [1, 10] bytes (4000) extern_owned
   buffer @h: f32[1000] bytes (4000) own
+  buffer @v: f32[10, 100] bytes (4000) part of @t at (0)
   kernel @softmax on cuda:0 (bf16 read aligned, bf16 written aligned, f32 written) symbols [s0] where 0 <= i, 0 <= j <= 999 {
     index_limit (1000*s0) always_index32 order_changed bytes_read 100 bytes_written 200
     region @f0 over i < s0, j < 1000 {
@@ -55,7 +56,7 @@ inline const char* const every_plan_kind =
   allocate @y
   launch @softmax(@x, @y, @t) symbols [s0] grid [-floordiv(-s0, 4), 1] or @softmax grid [-floordiv(-s0, 4)] where s0 <= 100, 16 | s0 from "model.py":12 "h" "aten._softmax"
   @e = extern "aten::f"($0, $1) with (view @t: f32[10] strides [1] offset (s1), expr(s0)) from "m.py":2 "" ""
-  launch @copy(@e, @t) symbols [] grid [40, 1]
+  launch @copy(@e, @v) symbols [] grid [40, 1]
   extern "aten::g.out"($0) with (@t) mutates [0]
   free @e
   reuse @g as @h

@@ -207,6 +207,16 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P8", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(99); });
   breaks("P12", [](Plan& p) { launch(p, 1).specializations[0].grid_x = sym::Expr::symbol("q"); });
   breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args = batch(p, 9).launches[0].args; });
+  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args[0] = id_of(p, "v"); });
+  breaks("P9", [](Plan& p) { launch(p, 3).args[0] = id_of(p, "t"); });
+  breaks("P11", [](Plan& p) { p.outputs[0].buffer = id_of(p, "v"); });
+  breaks("P17", [](Plan& p) { buffer(p, "v").dtype = DType::I32; });
+  breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = -1; });
+  breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = 1; });
+  breaks("P17", [](Plan& p) { buffer(p, "v").sizes[0] = 9; });
+  breaks("P17", [](Plan& p) { buffer(p, "v").base = id_of(p, "e"); });
+  breaks("P17", [](Plan& p) { buffer(p, "v").base = id_of(p, "v"); });
+  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "v")}); });
 }
 
 TEST_CASE("updates need memory that is read, and turns that one thread takes", "[ir][plan]") {
