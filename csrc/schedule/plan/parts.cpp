@@ -211,7 +211,7 @@ class Placer {
       return;
     Expr offset = 0;
     for (size_t d = 0; d < store->coords.size(); ++d) offset = offset + store->coords[d] * to.strides[d];
-    offset = loops::expand(offset);
+    offset = loops::expand(loops::Space(cut, facts()).simplify(offset));
     std::vector<Expr> strides = from.strides;
     std::vector<bool> moved(strides.size(), false);
     for (const loops::Var& v : cut.vars) {
@@ -319,14 +319,14 @@ class Placer {
       if (writes(use) && use.step != choice.step)
         for (const Use& other : uses_[id])
           if (other.step >= use.step) return "it is needed after the result changes";
+    const auto inner = inner_dimension(piece);
+    if (!same && !inner) return "its elements would not lie side by side";
     if (const auto* call = std::get_if<ExternCall>(&program_.steps[maker])) {
       if (!aligned) return "a library writes it, which wants it aligned";
       if (!same && !is_library_product(*call)) return "a call writes it that may want it contiguous";
     } else if (!aligned) {
       if (!reduced_vars(std::get<Region>(program_.steps[maker])).empty()) return "its rows would not be aligned";
     }
-    const auto inner = inner_dimension(piece);
-    if (!same && !inner) return "its elements would not lie side by side";
     if (!same && typical(buffer(id).sizes[*inner], facts()) * byte_size(buffer(id).dtype) < shortest_run)
       return "its rows are short";
     for (const Use& use : uses_[id])

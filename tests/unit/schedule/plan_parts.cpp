@@ -122,16 +122,16 @@ TEST_CASE("products and rows are written into the halves of a concatenation", "[
 
 TEST_CASE("a product of every row of a batch lies in its columns", "[schedule][parts]") {
   for (const Target& target : {gpu, cpu}) {
-    const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[s0, 32], %w: f32[32, 64], %v: f32[32, 32]) where 2 <= s0 <= 64, 2 | s0 {
-  %0: f32[s0, 64] = mm(%x, %w)
-  %1: f32[s0, 32] = mm(%x, %v)
-  %2: f32[floordiv(s0, 2), 2, 64] = reshape(%0)
-  %3: f32[floordiv(s0, 2), 2, 32] = reshape(%1)
+    const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[s0*s1, 32], %w: f32[32, 64], %v: f32[32, 32], sym s0, sym s1) where 1 <= s0 <= 64, 1 <= s1 <= 64 {
+  %0: f32[s0*s1, 64] = mm(%x, %w)
+  %1: f32[s0*s1, 32] = mm(%x, %v)
+  %2: f32[s0, s1, 64] = reshape(%0)
+  %3: f32[s0, s1, 32] = reshape(%1)
   %4 = neg(%2)
   %5 = cat<dim=2>(%2, %3, %4)
   return %5
 })",
-                                    target, {{"s0", 6}});
+                                    target, {{"s0", 3}, {"s1", 2}});
     INFO(plan::print(planned.plan) << planned.refusals());
     CHECK(planned.launches() == 1);
     CHECK(planned.parts() == Names{"0>5", "1>5", "5.rest>5"});
@@ -218,6 +218,17 @@ TEST_CASE("what else a region computes from a concatenation reads the whole", "[
   }
 }
 
+TEST_CASE("a transposed product lies in columns", "[schedule][parts]") {
+  const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]) {
+  %0: f32[64, 64] = mm(%x, %w)
+  %1: f32[64, 64] = permute<dims=[1, 0]>(%0)
+  %2 = cat<dim=1>(%1, %x)
+  return %2
+})",
+                                  gpu);
+  CHECK(planned.parts() == Names{"0>2", "2.rest>2"});
+}
+
 TEST_CASE("padding is what is left to be written", "[schedule][parts]") {
   const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]) {
   %0: f32[64, 64] = mm(%x, %w)
@@ -248,8 +259,8 @@ TEST_CASE("operands that stay where they are", "[schedule][parts]") {
   refused(", %v: f32[64, 4]", "%0: f32[64, 4] = mm(%x, %v)\n%1 = cat<dim=1>(%0, %x)\nreturn %1\n", "rows are short");
   refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"test::keep\"($0) with (%0) alias [-1]\n%2 = cat<dim=1>(%0, %x)\nreturn %2, %1\n",
           "a call reads it");
-  // Transposed, as products are not.
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = permute<dims=[1, 0]>(%0)\n%2 = cat<dim=1>(%1, %x)\nreturn %2\n",
+  // Between the elements of another.
+  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64, 1] = reshape(%0)\n%2: f32[64, 64, 1] = reshape(%x)\n%3 = cat<dim=2>(%1, %2)\nreturn %3\n",
           "side by side");
 }
 
@@ -259,13 +270,14 @@ TEST_CASE("a result that would be there too early", "[schedule][parts]") {
   %1: f32[64, 8192] = mm(%0, %v)
   %2: f32[8192, 64] = permute<dims=[1, 0]>(%1)
   %3: f32[64, 64] = mm(%1, %2)
-  %4 = cat<dim=0>(%0, %3, %x, %w, %x, %w)
+  %5: f32[64, 64] = mm(%3, %w)
+  %4 = cat<dim=0>(%0, %x, %w, %x, %w, %5)
   return %4
 })",
                                   gpu);
   INFO(plan::print(planned.plan) << planned.refusals());
   CHECK(!planned.parts().contains("0>4"));
-  CHECK(planned.parts().contains("3>4"));
+  CHECK(planned.parts().contains("5>4"));
 }
 
 TEST_CASE("an operand that is read after the result changed", "[schedule][parts]") {
