@@ -12,6 +12,7 @@
 #include "schedule/fusion/inline_producers.h"
 #include "schedule/fusion/lifespans.h"
 #include "schedule/fusion/open_products.h"
+#include "schedule/fusion/row_ends.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
@@ -158,6 +159,11 @@ class Fuser {
       return "both write one buffer, one after the other";
     std::vector<StepId> between;
     *may_change = true;
+    const auto& written = dependencies_.facts(first).writes;
+    if (!siblings && std::any_of(written.begin(), written.end(), [&](loops::BufferId buffer) {
+          return ends_rows_of_choice(dependencies_, first, second, buffer);
+        }))
+      return "it belongs to the rows before it";
     switch (dependencies_.path_between(first, second, &between)) {
       case Dependencies::Path::Exists:
         return "another step needs the producer and is needed by the consumer";

@@ -4,6 +4,7 @@
 
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/can_fuse.h"
+#include "schedule/fusion/row_ends.h"
 #include "schedule/fusion/substitute.h"
 
 namespace cxxinductor::schedule {
@@ -141,7 +142,8 @@ class ProducerInliner {
     bool any_rearranged = false;
     for (StepId step : steps) {
       if (step == producer) return;
-      if (when_ == Inlining::Early && !cheap && !is_rearranged(step, buffer)) {
+      if (when_ == Inlining::Early && ((!cheap && !is_rearranged(step, buffer)) ||
+                                       ends_rows_of_choice(dependencies_, producer, step, buffer))) {
         readers.push_back({step, {}, 0, 1, false});
         continue;
       }
