@@ -157,7 +157,8 @@ std::vector<Expr> find_boundaries(const Region& region, VarId var, const sym::Fa
     size_t at = 0;
     while (at < boundaries.size() && space.at_least(position, boundaries[at])) ++at;
     if (at == 0 || at == boundaries.size() || space.equal(position, boundaries[at - 1])) return;
-    if (space.at_least(boundaries[at], position)) boundaries.insert(boundaries.begin() + static_cast<std::ptrdiff_t>(at), position);
+    if (space.at_least(boundaries[at], position))
+      boundaries.insert(boundaries.begin() + static_cast<std::ptrdiff_t>(at), position);
   };
   for (const Stmt& stmt : region.body) {
     const auto* apply = stmt.as<Apply>();

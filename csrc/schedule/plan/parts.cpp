@@ -26,9 +26,10 @@ using loops::StmtId;
 using loops::VarId;
 using sym::Expr;
 
-constexpr int64_t access_bytes = 16;     // of a wide access, and what libraries align to
-constexpr double shortest_run = 32;      // bytes side by side; below, stores leave parts of sectors to others
+constexpr int64_t access_bytes = 16;  // of a wide access, and what libraries align to
+constexpr double shortest_run = 32;   // bytes side by side; below, stores leave parts of sectors to others
 constexpr size_t most_pieces = 256;
+constexpr size_t most_work = 4'000'000;  // steps looked at for one result after the other
 
 // A step's use of a buffer.
 struct Use {
@@ -69,7 +70,11 @@ bool takes_pitched_operands(const ExternCall& call) {
 class Placer {
  public:
   Placer(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals)
-      : program_(program), target_(target), refusals_(refusals), costs_(program, target), handed_out_(program.buffers.size()) {
+      : program_(program),
+        target_(target),
+        refusals_(refusals),
+        costs_(program, target),
+        handed_out_(program.buffers.size()) {
     for (const loops::ProgramOutput& output : program.outputs) {
       if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = 1;
       if (output.kind == loops::ProgramOutput::Kind::View) handed_out_[output.view.buffer] = 1;
@@ -78,11 +83,15 @@ class Placer {
   }
 
   Parts run() {
-    for (size_t step = program_.steps.size(); step-- > 0;) {
+    size_t work = 0;
+    for (size_t step = program_.steps.size(); step-- > 0 && work < most_work;) {
       const auto* region = std::get_if<Region>(&program_.steps[step]);
       if (!region) continue;
       for (BufferId result : facts_of(*region).writes)
-        if (step < program_.steps.size() && consider(step, result)) break;
+        if (consider(step, result)) {
+          work += program_.steps.size();
+          break;
+        }
     }
     return std::move(parts_);
   }
@@ -105,7 +114,8 @@ class Placer {
       }
       const auto& call = std::get<ExternCall>(program_.steps[s]);
       const auto note = [&](size_t operand, Use::Kind kind) {
-        if (const auto* view = std::get_if<loops::View>(&call.operands[operand])) uses_[view->buffer].push_back({s, kind});
+        if (const auto* view = std::get_if<loops::View>(&call.operands[operand]))
+          uses_[view->buffer].push_back({s, kind});
       };
       for (size_t i = 0; i < call.operands.size(); ++i) note(i, Use::Kind::Operand);
       for (uint32_t i : call.mutated_operands) note(i, Use::Kind::Mutated);
@@ -204,7 +214,8 @@ class Placer {
     if (cut.body.size() != 2) return;
     const auto* load = cut.body[StmtId(0)].as<loops::Load>();
     const auto* store = cut.body[StmtId(1)].as<loops::Store>();
-    if (!load || !store || load->mask.valid() || store->value != StmtId(0) || !maker_of(load->buffer, choice.step)) return;
+    if (!load || !store || load->mask.valid() || store->value != StmtId(0) || !maker_of(load->buffer, choice.step))
+      return;
     const Buffer &from = buffer(load->buffer), &to = buffer(choice.result);
     if (from.dtype != to.dtype || from.device != to.device ||
         !loops::Space(cut, facts()).is_bijection(load->coords, from.sizes))
@@ -271,8 +282,9 @@ class Placer {
       const auto* region = std::get_if<Region>(&program_.steps[step]);
       return region ? region->name : std::get<ExternCall>(program_.steps[step]).callee;
     };
-    refusals_.push_back({name(*maker_of(piece.operand, choice.step)), name(choice.step),
-                         fmt::format("@{} is copied into @{}: {}", buffer(piece.operand).name, buffer(choice.result).name, reason)});
+    refusals_.push_back(
+        {name(*maker_of(piece.operand, choice.step)), name(choice.step),
+         fmt::format("@{} is copied into @{}: {}", buffer(piece.operand).name, buffer(choice.result).name, reason)});
     piece.operand = {};
   }
   void drop_all(Choice& choice, const std::string& reason) {
@@ -300,7 +312,8 @@ class Placer {
     const Buffer& from = buffer(piece.operand);
     const int64_t elements = access_bytes / byte_size(from.dtype);
     Expr offset = piece.offset;
-    for (BufferId id = choice.result; parts_.contains(id); id = parts_.at(id).base) offset = offset + parts_.at(id).offset;
+    for (BufferId id = choice.result; parts_.contains(id); id = parts_.at(id).base)
+      offset = offset + parts_.at(id).offset;
     if (!sym::prove_divides(elements, simplified(offset), facts())) return false;
     if (is_same_layout(piece)) return true;
     const auto inner = inner_dimension(piece);
@@ -330,7 +343,8 @@ class Placer {
     if (!same && typical(buffer(id).sizes[*inner], facts()) * byte_size(buffer(id).dtype) < shortest_run)
       return "its rows are short";
     for (const Use& use : uses_[id])
-      if (use.kind == Use::Kind::Operand && !can_read(std::get<ExternCall>(program_.steps[use.step]), piece, same, aligned))
+      if (use.kind == Use::Kind::Operand &&
+          !can_read(std::get<ExternCall>(program_.steps[use.step]), piece, same, aligned))
         return "a call reads it that may want it contiguous";
     return "";
   }
@@ -392,7 +406,8 @@ class Placer {
       for (Piece& piece : choice.pieces) {
         if (!piece.operand.valid()) continue;
         parts[piece.operand] = {choice.result, piece.offset};
-        if (!earliest || *maker_of(piece.operand, choice.step) < *maker_of(earliest->operand, choice.step)) earliest = &piece;
+        if (!earliest || *maker_of(piece.operand, choice.step) < *maker_of(earliest->operand, choice.step))
+          earliest = &piece;
       }
       if (!earliest || peak(parts) <= most) return;
       drop(choice, *earliest, "the result would be there too early");
@@ -477,7 +492,8 @@ class Placer {
   }
 
   std::string fresh_name(std::string name) const {
-    while (std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; }))
+    while (
+        std::any_of(program_.buffers.begin(), program_.buffers.end(), [&](const Buffer& b) { return b.name == name; }))
       name += "_";
     return name;
   }
@@ -531,7 +547,8 @@ Region Placer::reading(const Choice& choice) const {
       builder.emit_renamed(from, StmtId(s), renaming);
       continue;
     }
-    StmtId loaded = builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, buffer(choice.result).dtype, {}, stmt.origin});
+    StmtId loaded =
+        builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, buffer(choice.result).dtype, {}, stmt.origin});
     if (stmt.dtype != buffer(choice.result).dtype)
       loaded = builder.emit({loops::Apply{ScalarOp::Cast, {loaded}}, stmt.dtype, {}, stmt.origin});
     builder.bind(StmtId(s), loaded, renaming);

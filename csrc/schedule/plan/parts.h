@@ -1,9 +1,9 @@
-// Buffers that lie in others. What a concatenation joins is written where the result has it: an operand that a reduction,
-// a call or anything else makes which does not fuse with the choice among operands becomes a part of the result, and the
-// region that copied it there makes only the rest, as parts too, or is gone.
+// Buffers that lie in others. What a concatenation joins is written where the result has it: an operand that a
+// reduction, a call or anything else makes which does not fuse with the choice among operands becomes a part of the
+// result, and the region that copied it there makes only the rest, as parts too, or is gone.
 //
-// Decided on the loops IR, in its final order: what steps do stays as it is, only strides and the one region change. So an
-// equal kernel for each operand stays one kernel, launched at other addresses.
+// Decided on the loops IR, in its final order: what steps do stays as it is, only strides and the one region change. So
+// an equal kernel for each operand stays one kernel, launched at other addresses.
 #pragma once
 
 #include <map>

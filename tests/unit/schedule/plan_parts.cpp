@@ -110,10 +110,10 @@ TEST_CASE("products and rows are written into the halves of a concatenation", "[
   for (const Target& target : {gpu, cpu})
     for (const char* dim : {"0", "1"}) {
       const std::string sizes = *dim == '0' ? "[128, 64]" : "[64, 128]";
-      const Planned planned = checked(std::string("graph @f on DEVICE (%x: f32[64, 32], %w: f32[32, 64], %z: f32[64, 64]) {") +
-                                          rows + "  %3: f32[64, 64] = mm(%x, %w)\n  %4 = cat<dim=" + dim +
-                                          ">(%3, %2)\n  return %4, %2k\n}",
-                                      target);
+      const Planned planned =
+          checked(std::string("graph @f on DEVICE (%x: f32[64, 32], %w: f32[32, 64], %z: f32[64, 64]) {") + rows +
+                      "  %3: f32[64, 64] = mm(%x, %w)\n  %4 = cat<dim=" + dim + ">(%3, %2)\n  return %4, %2k\n}",
+                  target);
       // The call that keeps the rows may want them contiguous.
       INFO(plan::print(planned.plan) << planned.refusals());
       CHECK(planned.parts() == (*dim == '0' ? Names{"2>4", "3>4"} : Names{"3>4", "4.rest>4"}));
@@ -122,7 +122,8 @@ TEST_CASE("products and rows are written into the halves of a concatenation", "[
 
 TEST_CASE("a product of every row of a batch lies in its columns", "[schedule][parts]") {
   for (const Target& target : {gpu, cpu}) {
-    const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[s0*s1, 32], %w: f32[32, 64], %v: f32[32, 32], sym s0, sym s1) where 1 <= s0 <= 64, 1 <= s1 <= 64 {
+    const Planned planned = checked(
+        R"(graph @f on DEVICE (%x: f32[s0*s1, 32], %w: f32[32, 64], %v: f32[32, 32], sym s0, sym s1) where 1 <= s0 <= 64, 1 <= s1 <= 64 {
   %0: f32[s0*s1, 64] = mm(%x, %w)
   %1: f32[s0*s1, 32] = mm(%x, %v)
   %2: f32[s0, s1, 64] = reshape(%0)
@@ -131,7 +132,7 @@ TEST_CASE("a product of every row of a batch lies in its columns", "[schedule][p
   %5 = cat<dim=2>(%2, %3, %4)
   return %5
 })",
-                                    target, {{"s0", 3}, {"s1", 2}});
+        target, {{"s0", 3}, {"s1", 2}});
     INFO(plan::print(planned.plan) << planned.refusals());
     CHECK(planned.launches() == 1);
     CHECK(planned.parts() == Names{"0>5", "1>5", "5.rest>5"});
@@ -140,14 +141,15 @@ TEST_CASE("a product of every row of a batch lies in its columns", "[schedule][p
 
 TEST_CASE("sizes that are only known when it runs", "[schedule][parts]") {
   for (const Target& target : {gpu, cpu}) {
-    const Planned planned = checked(R"(graph @f on DEVICE (%x: f32[s0, 32], %y: f32[s1, 32], %w: f32[32, 64], %z: f32[s1, 64]) where 0 <= s0 <= 64, 0 <= s1 <= 64 {
+    const Planned planned = checked(
+        R"(graph @f on DEVICE (%x: f32[s0, 32], %y: f32[s1, 32], %w: f32[32, 64], %z: f32[s1, 64]) where 0 <= s0 <= 64, 0 <= s1 <= 64 {
   %0: f32[s0, 64] = mm(%x, %w)
   %1: f32[s1, 64] = mm(%y, %w)
   %2 = relu(%z)
   %3 = cat<dim=0>(%0, %2, %1)
   return %3
 })",
-                                    target, {{"s0", 3}, {"s1", 5}});
+        target, {{"s0", 3}, {"s1", 5}});
     CHECK(planned.parts() == Names{"0>3", "1>3", "3.rest>3"});
   }
 }
@@ -241,7 +243,8 @@ TEST_CASE("padding is what is left to be written", "[schedule][parts]") {
 
 TEST_CASE("operands that stay where they are", "[schedule][parts]") {
   const auto refused = [](const std::string& inputs, const std::string& body, const std::string& reason) {
-    const Planned planned = checked("graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]" + inputs + ") {\n" + body + "}", gpu);
+    const Planned planned =
+        checked("graph @f on DEVICE (%x: f32[64, 64], %w: f32[64, 64]" + inputs + ") {\n" + body + "}", gpu);
     INFO(plan::print(planned.plan) << planned.refusals());
     CHECK(planned.parts().empty());
     CHECK(planned.refusals().find(reason) != std::string::npos);
@@ -249,18 +252,28 @@ TEST_CASE("operands that stay where they are", "[schedule][parts]") {
   // The caller's own, and what is handed out: no tensor that eager makes by itself may share memory.
   refused("", "%0 = cat<dim=0>(%x, %w)\nreturn %0\n", "");
   refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %0\n", "");
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%2: f32[4096] = reshape(%0)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %2\n", "");
+  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%2: f32[4096] = reshape(%0)\n%1 = cat<dim=0>(%0, %x)\nreturn %1, %2\n",
+          "");
   // Rounded or converted on the way.
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1 = cast<bf16>(%0)\n%2 = cast<bf16>(%x)\n%3 = cat<dim=0>(%1, %2)\nreturn %3\n", "");
+  refused(
+      "",
+      "%0: f32[64, 64] = mm(%x, %w)\n%1 = cast<bf16>(%0)\n%2 = cast<bf16>(%x)\n%3 = cat<dim=0>(%1, %2)\nreturn %3\n",
+      "");
   // A call that makes its own memory.
-  refused("", "%0: f32[64, 64] = extern \"test::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n", "");
-  refused(", %v: f32[64, 6]", "%0: f32[64, 6] = mm(%x, %v)\n%1: f32[64, 64] = mm(%x, %w)\n%2 = cat<dim=1>(%0, %1)\nreturn %2\n",
+  refused("", "%0: f32[64, 64] = extern \"test::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n",
+          "");
+  refused(", %v: f32[64, 6]",
+          "%0: f32[64, 6] = mm(%x, %v)\n%1: f32[64, 64] = mm(%x, %w)\n%2 = cat<dim=1>(%0, %1)\nreturn %2\n",
           "which wants it aligned");
   refused(", %v: f32[64, 4]", "%0: f32[64, 4] = mm(%x, %v)\n%1 = cat<dim=1>(%0, %x)\nreturn %1\n", "rows are short");
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"test::keep\"($0) with (%0) alias [-1]\n%2 = cat<dim=1>(%0, %x)\nreturn %2, %1\n",
+  refused("",
+          "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"test::keep\"($0) with (%0) alias [-1]\n%2 = "
+          "cat<dim=1>(%0, %x)\nreturn %2, %1\n",
           "a call reads it");
   // Between the elements of another.
-  refused("", "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64, 1] = reshape(%0)\n%2: f32[64, 64, 1] = reshape(%x)\n%3 = cat<dim=2>(%1, %2)\nreturn %3\n",
+  refused("",
+          "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64, 1] = reshape(%0)\n%2: f32[64, 64, 1] = reshape(%x)\n%3 = "
+          "cat<dim=2>(%1, %2)\nreturn %3\n",
           "side by side");
 }
 
