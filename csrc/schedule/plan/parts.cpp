@@ -533,25 +533,26 @@ Region Placer::reading(const Choice& choice) const {
   const loops::Store* gone = nullptr;
   for (const Stmt& stmt : from.body)
     if (const auto* store = stmt.as<loops::Store>(); store && store->buffer == choice.result) gone = store;
-  StmtId chosen = gone->value;  // in the dtype in which the others use it
-  if (const auto* rounding = from.body[chosen].as<loops::Apply>(); rounding && rounding->op == ScalarOp::Cast)
-    if (compute_type(from.body[chosen].dtype) == from.body[rounding->operands[0]].dtype) chosen = rounding->operands[0];
+  // The value, and what it was rounded from: the others may use either, and elements of operands are both.
+  StmtId wide = gone->value;
+  if (const auto* rounding = from.body[wide].as<loops::Apply>(); rounding && rounding->op == ScalarOp::Cast)
+    if (compute_type(from.body[wide].dtype) == from.body[rounding->operands[0]].dtype) wide = rounding->operands[0];
   Region result{from.name, from.device, from.vars, {}};
   loops::BodyBuilder builder(result, facts());
   loops::Renaming renaming{std::vector<StmtId>(from.body.size()), {}, {}};
   for (size_t v = 0; v < from.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(VarId(v)));
+  const DType dtype = buffer(choice.result).dtype;
   for (size_t s = 0; s < from.body.size(); ++s) {
     const Stmt& stmt = from.body[StmtId(s)];
     if (stmt.as<loops::Store>() == gone) continue;
-    if (StmtId(s) != chosen) {
+    if (StmtId(s) != wide && StmtId(s) != gone->value) {
       builder.emit_renamed(from, StmtId(s), renaming);
       continue;
     }
-    StmtId loaded =
-        builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, buffer(choice.result).dtype, {}, stmt.origin});
-    if (stmt.dtype != buffer(choice.result).dtype)
-      loaded = builder.emit({loops::Apply{ScalarOp::Cast, {loaded}}, stmt.dtype, {}, stmt.origin});
-    builder.bind(StmtId(s), loaded, renaming);
+    StmtId value = builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, dtype, {}, stmt.origin});
+    if (stmt.dtype != dtype)
+      value = builder.emit({loops::Apply{ScalarOp::Cast, {value}}, stmt.dtype, {}, stmt.origin});
+    builder.bind(StmtId(s), value, renaming);
   }
   loops::remove_dead_statements(result);
   return result;
