@@ -229,6 +229,18 @@ Results import_normal(CallContext& context, std::optional<double> mean, std::opt
   return value ? Results({context.build.cast(*value, context.result().dtype)}) : std::nullopt;
 }
 
+// normal.Tensor_float(mean, std=1): drawn about 0 and rounded, then the mean is added.
+Results import_normal_about(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId mean = context.tensor(0, "mean");
+  const DType dtype = context.result().dtype, compute = compute_type(dtype);
+  if (context.dtype(mean) != dtype) return std::nullopt;
+  const auto value = normal(context, drawn_real(context), 0.0, constant(context, 1, "std", 1));
+  if (!value) return std::nullopt;
+  const ValueId drawn = build.cast(build.cast(*value, dtype), compute);
+  return std::vector{build.cast(build.elementwise(ScalarOp::Add, {drawn, build.cast(mean, compute)}), dtype)};
+}
+
 // log_normal(self, mean=1, std=2)
 Results import_log_normal(CallContext& context) {
   const auto std = constant(context, 2, "std", 2);
@@ -366,6 +378,7 @@ void add_random_rows(ImportTable& table) {
   add({"aten::randn", "aten::randn_like"}, normal(zero, one));
   add({"aten::normal_functional"}, normal(real(1, "mean", 0), real(2, "std", 1)));
   add({"aten::normal.float_float"}, normal(real(0, "mean", 0), real(1, "std", 1)));
+  add({"aten::normal.Tensor_float"}, import_normal_about);
   add({"aten::log_normal"}, import_log_normal);
   add({"aten::exponential"}, import_exponential);
   add({"aten::cauchy"}, import_cauchy);

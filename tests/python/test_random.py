@@ -110,6 +110,7 @@ OF_FLOATS = {
     "randn_like": torch.randn_like,
     "normal": lambda x: torch.empty_like(x).normal_(0.5, 3.0),
     "normal_of_numbers": lambda x: torch.normal(0.5, 3.0, x.shape, dtype=x.dtype, device=x.device),
+    "normal_about_a_tensor": lambda x: torch.normal(x * 3, 0.7),
     "log_normal": lambda x: torch.empty_like(x).log_normal_(0.5, 1.5),
     "exponential": lambda x: torch.empty_like(x).exponential_(2.5),
     "cauchy": lambda x: torch.empty_like(x).cauchy_(0.5, 1.5),

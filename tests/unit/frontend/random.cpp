@@ -174,6 +174,18 @@ TEST_CASE("normal numbers come in pairs, by sine and cosine") {
   for (size_t i = 0; i < wide.size(); ++i) CHECK(std::abs(wide[i] - expected[i]) < 1e-14);
 }
 
+TEST_CASE("numbers about a tensor of means are rounded before the mean is added") {
+  Calls calls;
+  calls.graph.cuda = small_target();
+  const Arg mean = calls.input("mean", {D::BF16, {9}});
+  const auto lines = body_of(calls.text(calls.call("aten::normal.Tensor_float", {mean, 2.0}, {D::BF16, {9}})));
+  REQUIRE(lines.size() > 4);
+  const auto last = lines.end();
+  CHECK(last[-4].find("= cast<bf16>(") != std::string::npos);
+  CHECK(last[-1].find("= cast<bf16>(") != std::string::npos);
+  CHECK(count_externs(calls.import()) == 1);
+}
+
 TEST_CASE("randint takes a word, or two where the range is wide") {
   for (int64_t n : counts) {
     INFO(n);
