@@ -1,5 +1,7 @@
 #include "ir/target.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <string_view>
 
 #include "support/error.h"
@@ -7,15 +9,16 @@
 namespace cxxinductor {
 namespace {
 
-// Reached rates by architecture, a multiprocessor: memory and library of sm_90 as measured on an H200 of 132, the others from
-// data sheets, times what sm_90 reaches of its own.
+// Reached rates by architecture, a multiprocessor: memory and library of sm_90 as measured on an H200 of 132, the
+// others from data sheets, times what sm_90 reaches of its own.
 struct Rates {
   std::string_view arch;
   double memory, library, mma;
 };
-constexpr Rates rates[] = {{"sm_80", 1.4e12 / 108, 250e12 / 108, 230e12 / 108}, {"sm_86", 0.8e12 / 84, 65e12 / 84, 60e12 / 84},
-                           {"sm_89", 0.85e12 / 128, 150e12 / 128, 140e12 / 128}, {"sm_90", 4.2e12 / 132, 720e12 / 132, 420e12 / 132},
-                           {"sm_100", 6.5e12 / 148, 1500e12 / 148, 420e12 / 148}, {"sm_120", 1.6e12 / 170, 380e12 / 170, 360e12 / 170}};
+constexpr Rates rates[] = {
+    {"sm_80", 1.4e12 / 108, 250e12 / 108, 230e12 / 108},   {"sm_86", 0.8e12 / 84, 65e12 / 84, 60e12 / 84},
+    {"sm_89", 0.85e12 / 128, 150e12 / 128, 140e12 / 128},  {"sm_90", 4.2e12 / 132, 720e12 / 132, 420e12 / 132},
+    {"sm_100", 6.5e12 / 148, 1500e12 / 148, 420e12 / 148}, {"sm_120", 1.6e12 / 170, 380e12 / 170, 360e12 / 170}};
 
 }  // namespace
 
@@ -23,8 +26,15 @@ Target cuda_target(std::string arch, int multiprocessors) {
   Target target;
   target.name = "cuda";
   target.device = DeviceType::Cuda;
-  // Shared memory a block may opt in to: 163 KB on sm_80, 99 KB on sm_86/89, 227 KB on sm_90 (CUDA programming guide).
-  target.shared_bytes_per_block = arch.starts_with("sm_80") ? 163 * 1024 : arch.starts_with("sm_8") ? 99 * 1024 : 227 * 1024;
+  // Shared memory a block may opt in to (CUDA programming guide): 64 KB on sm_75, 163 KB on sm_80 and sm_87, 99 KB on
+  // other sm_8x and on sm_12x, 227 KB on sm_90 and sm_10x.
+  const auto is_one_of = [&](std::initializer_list<std::string_view> names) {
+    return std::any_of(names.begin(), names.end(), [&](std::string_view name) { return arch.starts_with(name); });
+  };
+  target.shared_bytes_per_block = is_one_of({"sm_7"})             ? 64 * 1024
+                                  : is_one_of({"sm_80", "sm_87"}) ? 163 * 1024
+                                  : is_one_of({"sm_8", "sm_12"})  ? 99 * 1024
+                                                                  : 227 * 1024;
   for (const Rates& row : rates) {
     if (!arch.starts_with(row.arch)) continue;
     target.bytes_per_second = row.memory * multiprocessors;

@@ -8,11 +8,14 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks,
-// as what a thread holds of a row and of its sums is what keeps memory busy.
+// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks, as
+// what a thread holds of a row and of its sums is what keeps memory busy. (1024 threads have 64 registers: a row of 16384
+// 16-bit elements and the next one then spill.)
 constexpr int block_threads = 512;
-constexpr int registers_of_thread = 65536 / block_threads, registers_for_the_rest = 44;
-// Elements of a row that a thread holds; without sums in registers there is room for more.
+constexpr int registers_of_thread = 65536 / block_threads;
+// What is neither sums nor row: addresses, operands all rows share, and a group on its way through the arithmetic.
+constexpr int registers_for_the_rest = 44;
+// Elements of a row that a thread holds; where sums are in shared memory there is room for more.
 constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
 // Of the block's shared memory: what joins the reductions along rows.
 constexpr int64_t shared_bytes_for_the_rest = 2048;

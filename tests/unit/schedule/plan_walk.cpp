@@ -52,6 +52,7 @@ TEST_CASE("walks: rows that fit nowhere are refused") {
   CHECK_FALSE(norm(32768, 2, 1, h200));
   CHECK_FALSE(norm(16384, 2, 4, h200));  // shared memory
   CHECK_FALSE(norm(16384, 2, 2, small));
+  CHECK_FALSE(norm(16384, 2, 2, cuda_target("sm_120", 170)));
   CHECK(norm(16384, 2, 1, small));
   CHECK(norm(12288, 2, 2, small));
 }
