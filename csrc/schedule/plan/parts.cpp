@@ -9,7 +9,7 @@
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/score_fusion.h"
-#include "schedule/fusion/substitute.h"
+#include "schedule/plan/choices.h"
 #include "schedule/plan/cut_region.h"
 #include "schedule/plan/lifetimes.h"
 #include "support/error.h"
@@ -26,9 +26,8 @@ using loops::StmtId;
 using loops::VarId;
 using sym::Expr;
 
-constexpr int64_t access_bytes = 16;  // of a wide access, and what libraries align to
-constexpr double shortest_run = 32;   // bytes side by side; below, stores leave parts of sectors to others
-constexpr size_t most_pieces = 256;
+constexpr int64_t access_bytes = 16;     // of a wide access, and what libraries align to
+constexpr double shortest_run = 32;      // bytes side by side; below, stores leave parts of sectors to others
 constexpr size_t most_work = 4'000'000;  // steps looked at for one result after the other
 
 // A step's use of a buffer.
@@ -36,24 +35,6 @@ struct Use {
   enum class Kind : uint8_t { Load, Store, Update, Operand, Mutated, Result, Alias };
   size_t step;
   Kind kind;
-};
-
-// What is found on one interval of the choice: elements of `operand`, exactly once each; or something else (invalid).
-struct Piece {
-  Expr begin, extent;
-  BufferId operand;
-  std::vector<Expr> strides;  // of the operand in the result's memory
-  Expr offset;
-};
-
-// The choice of one region among sources for one of its results.
-struct Choice {
-  size_t step;
-  BufferId result;
-  Region region;  // what of the region makes the result
-  bool alone;     // that is all of it
-  VarId var;
-  std::vector<Piece> pieces;
 };
 
 double typical(Expr e, const sym::Facts& facts) { return std::max(0.0, typical_value(e, facts)); }
@@ -148,110 +129,9 @@ class Placer {
   }
 
   bool consider(size_t step, BufferId result) {
-    std::optional<Choice> choice = find_choice(step, result);
+    const auto may_be_part = [&](BufferId id) { return maker_of(id, step).has_value(); };
+    std::optional<Choice> choice = find_choice(program_, step, result, may_be_part);
     return choice && settle(*choice) && place(*choice);
-  }
-
-  // ---- What the region chooses from --------------------------------------------------------------------------------
-
-  std::optional<Choice> find_choice(size_t step, BufferId result) const {
-    const Region& region = std::get<Region>(program_.steps[step]);
-    const RegionFacts facts_of_region = facts_of(region);
-    if (buffer(result).role == Buffer::Role::Input || loops::walked_var(region).valid() || facts_of_region.checks > 0 ||
-        std::binary_search(facts_of_region.reads.begin(), facts_of_region.reads.end(), result))
-      return std::nullopt;
-    const auto& reads = facts_of_region.reads;
-    if (std::none_of(reads.begin(), reads.end(), [&](BufferId id) { return maker_of(id, step).has_value(); }))
-      return std::nullopt;
-    const bool alone = facts_of_region.writes.size() == 1;
-    Choice choice{step, result, alone ? region : slice_for_store(program_, region, result), alone, {}, {}};
-    if (!reduced_vars(choice.region).empty() || !stores_all(choice.region, result)) return std::nullopt;
-    for (size_t v = 0; v < choice.region.vars.size(); ++v) {
-      const std::vector<Expr> boundaries = find_boundaries(choice.region, VarId(v), facts());
-      if (boundaries.size() < 3 || boundaries.size() > most_pieces) continue;
-      std::vector<Piece> pieces = pieces_between(choice, VarId(v), boundaries);
-      if (bytes_of(pieces) <= bytes_of(choice.pieces)) continue;
-      choice.var = VarId(v);
-      choice.pieces = std::move(pieces);
-    }
-    if (choice.pieces.empty()) return std::nullopt;
-    return choice;
-  }
-
-  bool stores_all(const Region& region, BufferId result) const {
-    const loops::Store* found = nullptr;
-    for (const Stmt& stmt : region.body)
-      if (const auto* store = stmt.as<loops::Store>()) {
-        if (found) return false;
-        found = store;
-      }
-    return found && !found->mask.valid() && !found->update &&
-           loops::Space(region, facts()).is_bijection(found->coords, buffer(result).sizes);
-  }
-
-  std::vector<Piece> pieces_between(const Choice& choice, VarId var, const std::vector<Expr>& boundaries) const {
-    std::vector<Piece> pieces;
-    std::set<BufferId> taken;
-    for (size_t i = 0; i + 1 < boundaries.size(); ++i) {
-      Piece piece{boundaries[i], simplified(boundaries[i + 1] - boundaries[i]), {}, {}, {}};
-      match(choice, var, piece);
-      if (piece.operand.valid() && !taken.insert(piece.operand).second) piece.operand = {};
-      pieces.push_back(std::move(piece));
-    }
-    return pieces;
-  }
-
-  double bytes_of(const std::vector<Piece>& pieces) const {
-    double bytes = 0;
-    for (const Piece& piece : pieces)
-      if (piece.operand.valid()) bytes += costs_.buffer_bytes(piece.operand);
-    return bytes;
-  }
-
-  // Sets the operand and its place if the interval holds nothing but its elements.
-  void match(const Choice& choice, VarId var, Piece& piece) const {
-    const Region cut = cut_region(choice.region, var, piece.begin, piece.extent, facts());
-    if (cut.body.size() != 2) return;
-    const auto* load = cut.body[StmtId(0)].as<loops::Load>();
-    const auto* store = cut.body[StmtId(1)].as<loops::Store>();
-    if (!load || !store || load->mask.valid() || store->value != StmtId(0) || !maker_of(load->buffer, choice.step))
-      return;
-    const Buffer &from = buffer(load->buffer), &to = buffer(choice.result);
-    if (from.dtype != to.dtype || from.device != to.device ||
-        !loops::Space(cut, facts()).is_bijection(load->coords, from.sizes))
-      return;
-    Expr offset = 0;
-    for (size_t d = 0; d < store->coords.size(); ++d) offset = offset + store->coords[d] * to.strides[d];
-    offset = loops::expand(loops::Space(cut, facts()).simplify(offset));
-    std::vector<Expr> strides = from.strides;
-    std::vector<bool> moved(strides.size(), false);
-    for (const loops::Var& v : cut.vars) {
-      const Expr symbol = Expr::symbol(v.name);
-      Expr step, rest;
-      if (!sym::split_linear(offset, symbol, &step, &rest)) return;
-      offset = rest;
-      const auto dim = only_coordinate(load->coords, symbol);
-      if (!dim) return;
-      Expr weight, others;
-      if (!sym::split_linear(load->coords[*dim], symbol, &weight, &others)) return;
-      const auto stride = loops::exact_quotient(step, weight);
-      if (!stride || (moved[*dim] && !sym::prove_equal(strides[*dim], *stride, facts()))) return;
-      if (!moved[*dim]) strides[*dim] = simplified(*stride);
-      moved[*dim] = true;
-    }
-    piece.operand = load->buffer;
-    piece.strides = std::move(strides);
-    piece.offset = simplified(offset);
-  }
-
-  static std::optional<size_t> only_coordinate(const std::vector<Expr>& coords, Expr symbol) {
-    std::optional<size_t> found;
-    for (size_t d = 0; d < coords.size(); ++d) {
-      if (!coords[d].depends_on(symbol)) continue;
-      if (found) return std::nullopt;
-      found = d;
-    }
-    return found;
   }
 
   // ---- Whether that is worth it ------------------------------------------------------------------------------------
@@ -416,18 +296,6 @@ class Placer {
 
   // ---- Doing it ----------------------------------------------------------------------------------------------------
 
-  // Intervals between pieces that are parts.
-  static std::vector<std::pair<Expr, Expr>> rests_of(const Choice& choice) {
-    std::vector<std::pair<Expr, Expr>> rests;  // begin, extent
-    bool open = false;
-    for (const Piece& piece : choice.pieces) {
-      if (!piece.operand.valid() && open) rests.back().second = rests.back().second + piece.extent;
-      if (!piece.operand.valid() && !open) rests.emplace_back(piece.begin, piece.extent);
-      open = !piece.operand.valid();
-    }
-    return rests;
-  }
-
   bool place(const Choice& choice) {
     std::vector<loops::Step> rests;
     std::vector<std::pair<Buffer, Expr>> buffers;
@@ -550,8 +418,7 @@ Region Placer::reading(const Choice& choice) const {
       continue;
     }
     StmtId value = builder.emit({loops::Load{choice.result, gone->coords, {}, {}}, dtype, {}, stmt.origin});
-    if (stmt.dtype != dtype)
-      value = builder.emit({loops::Apply{ScalarOp::Cast, {value}}, stmt.dtype, {}, stmt.origin});
+    if (stmt.dtype != dtype) value = builder.emit({loops::Apply{ScalarOp::Cast, {value}}, stmt.dtype, {}, stmt.origin});
     builder.bind(StmtId(s), value, renaming);
   }
   loops::remove_dead_statements(result);
