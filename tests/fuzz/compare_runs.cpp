@@ -235,6 +235,20 @@ size_t weight(const RandomGraph& random) {
   return 3 * graph.nodes.size() + graph.inputs.size() + graph.outputs.size() + graph.mutations.size();
 }
 
+// Where a stride is 0 there is one element for a whole dimension.
+void repeat_along_expanded(const graph::Value& value, interp::Tensor& tensor) {
+  for (size_t i = 0; i < tensor.elements.size(); ++i) {
+    size_t first = 0, rest = i, step = 1;
+    for (size_t d = tensor.sizes.size(); d-- > 0;) {
+      const auto size = static_cast<size_t>(tensor.sizes[d]);
+      if (!value.layout.strides[d].is_constant(0)) first += rest % size * step;
+      rest /= size;
+      step *= size;
+    }
+    tensor.elements[i] = tensor.elements[first];
+  }
+}
+
 }  // namespace
 
 interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symbols& symbols, uint64_t seed) {
@@ -266,6 +280,7 @@ interp::Arguments random_arguments(const graph::Graph& graph, const interp::Symb
         tensor.elements.push_back(Scalar::from_integer(value.dtype, number(0, value.dtype == DType::Bool ? 1 : 9)));
       }
     }
+    repeat_along_expanded(value, tensor);
     arguments.tensors.push_back(std::move(tensor));
   }
   return arguments;

@@ -2,18 +2,13 @@
 #include "fuzz/graph_fuzz.h"
 
 #include <algorithm>
-#include <cmath>
-#include <random>
+#include <numeric>
 
+#include "fuzz/value_pool.h"
 #include "ir/graph/verify.h"
-#include "support/error.h"
 
 namespace cxxinductor::fuzz {
 namespace {
-
-using graph::Operand;
-using graph::ValueId;
-using Sizes = std::vector<sym::Expr>;
 
 // Results that do not depend on the target's math library: bit-equal everywhere.
 constexpr ScalarOp exact_unary[] = {ScalarOp::Neg, ScalarOp::Abs, ScalarOp::Relu, ScalarOp::Square,
@@ -25,13 +20,10 @@ constexpr ScalarOp smooth_unary[] = {ScalarOp::Exp,  ScalarOp::Tanh, ScalarOp::S
 constexpr ScalarOp arithmetic[] = {ScalarOp::Add, ScalarOp::Sub, ScalarOp::Mul, ScalarOp::Maximum, ScalarOp::Minimum};
 constexpr ScalarOp comparisons[] = {ScalarOp::Eq, ScalarOp::Ne, ScalarOp::Lt, ScalarOp::Le, ScalarOp::Gt, ScalarOp::Ge};
 constexpr ScalarOp bitwise[] = {ScalarOp::BitAnd, ScalarOp::BitOr, ScalarOp::BitXor};
-constexpr DType value_dtypes[] = {DType::F32, DType::F32, DType::F32, DType::F64, DType::BF16, DType::F16,
-                                  DType::I64, DType::I32, DType::U8,  DType::I8,  DType::Bool};
 
-class Generator {
+class Generator : ValuePool {
  public:
-  Generator(uint64_t seed, const Shape& shape)
-      : random_(seed), shape_(shape), builder_(out_.graph), device_{shape.device, 0} {}
+  Generator(uint64_t seed, const Shape& shape) : ValuePool(seed, shape) {}
 
   RandomGraph run() {
     out_.graph.name = "fuzz";
@@ -45,114 +37,9 @@ class Generator {
   }
 
  private:
-  // ---- Choices ----
-  int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
-  bool one_in(int64_t n) { return number(1, n) == 1; }
-  template <class Range>
-  auto pick(const Range& range) {
-    return *(std::begin(range) + number(0, std::ssize(range) - 1));
-  }
-  const graph::Value& value(ValueId id) const { return out_.graph.values[id]; }
-  DType dtype(ValueId id) const { return value(id).dtype; }
-  const Sizes& sizes(ValueId id) const { return value(id).sizes; }
-  int rank(ValueId id) const { return static_cast<int>(sizes(id).size()); }
-  bool exact(ValueId id) const { return id.index() >= out_.exact.size() || out_.exact[id.index()]; }
-
-  ValueId pick_value() {  // late values more often: long chains
-    const auto count = static_cast<int64_t>(pool_.size());
-    return pool_[static_cast<size_t>(std::max(number(0, count - 1), number(0, count - 1)))];
-  }
-  template <class Accept>
-  std::optional<ValueId> pick_where(Accept accept) {
-    for (int attempt = 0; attempt < 12; ++attempt)
-      if (const ValueId id = pick_value(); accept(id)) return id;
-    return std::nullopt;
-  }
-
-  // ---- Recording ----
-  void mark(ValueId id, bool is_exact) {
-    out_.exact.resize(out_.graph.values.size(), true);
-    out_.exact[id.index()] = is_exact;
-  }
-  ValueId keep(ValueId id, bool is_exact) {
-    mark(id, is_exact);
-    constexpr int64_t most_elements = 4096;
-    const sym::Expr count = graph::element_count(sizes(id));
-    const auto size_of = [&](std::string_view name) { return out_.symbols.at(std::string(name)); };
-    if (sym::evaluate(count, size_of) <= most_elements) pool_.push_back(id);
-    return id;
-  }
-  bool all_exact(const std::vector<Operand>& operands) const {
-    return std::all_of(operands.begin(), operands.end(), [&](const Operand& operand) {
-      const auto* id = std::get_if<ValueId>(&operand);
-      return id == nullptr || exact(*id);
-    });
-  }
-  ValueId apply(ScalarOp op, std::vector<Operand> operands, bool reproducible = true) {
-    const bool is_exact = reproducible && all_exact(operands);
-    const size_t first_new = out_.graph.values.size();
-    const ValueId result = builder_.elementwise(op, std::move(operands));
-    for (size_t i = first_new; i < out_.graph.values.size(); ++i) mark(ValueId(i), is_exact);  // expansions too
-    return result;
-  }
-  ValueId cast(ValueId x, DType to) {
-    const bool is_exact = exact(x);
-    const ValueId result = builder_.cast(x, to);
-    mark(result, is_exact);
-    return result;
-  }
-  Scalar immediate(DType type, double number_) const {
-    return is_float(compute_type(type)) ? Scalar::from_real(compute_type(type), number_)
-                                        : Scalar::from_integer(compute_type(type), static_cast<int64_t>(number_));
-  }
-
-  // Exact floats without NaN in [-limit, limit].
-  ValueId tame(ValueId x, double limit) {
-    const DType type = dtype(x);
-    const ValueId limited = apply(ScalarOp::Clamp, {x, immediate(type, -limit), immediate(type, limit)});
-    return apply(ScalarOp::Where, {apply(ScalarOp::Eq, {x, x}), limited, immediate(type, 0)});
-  }
-  ValueId small_integers(ValueId x, double limit) { return tame(apply(ScalarOp::Round, {x}), limit); }
-
-  // ---- Inputs ----
-  void add_symbols() {
-    for (int64_t i = number(0, 2); i > 0; --i) {
-      const std::string name = "s" + std::to_string(symbols_.size());
-      const int64_t divisor = one_in(4) ? 2 : 1, low = divisor * number(1, 3);
-      out_.graph.facts.set_range(name, {low, 64});
-      if (divisor > 1) out_.graph.facts.set_divisor(name, divisor);
-      out_.symbols[name] = low + divisor * number(0, 3);
-      symbols_.push_back(sym::Expr::symbol(name));
-    }
-  }
-  sym::Expr size() {
-    if (!symbols_.empty() && one_in(3)) return pick(symbols_);
-    constexpr int64_t constants[] = {1, 2, 3, 4, 5, 8, 16};
-    return pick(constants);
-  }
-  Sizes random_sizes() {
-    Sizes result;
-    for (int64_t r = number(0, 3); r > 0; --r) result.push_back(size());
-    return result;
-  }
-  void add_input() {
-    const size_t position = out_.graph.inputs.size();
-    Sizes shape = pool_.empty() ? Sizes{size(), size()} : one_in(2) ? random_sizes() : sizes(pick_value());
-    // Every symbol is read from an input's size.
-    if (position < symbols_.size()) shape.push_back(symbols_[position]);
-    Sizes strides = graph::contiguous_strides(shape);
-    if (shape.size() >= 2 && one_in(4)) {  // a transposed caller
-      std::swap(shape.front(), shape.back());
-      strides = graph::contiguous_strides(shape);
-      std::swap(shape.front(), shape.back());
-      std::swap(strides.front(), strides.back());
-    }
-    keep(builder_.input("x" + std::to_string(position), pick(value_dtypes), device_, shape, strides), true);
-  }
-
   // ---- Steps ----
   void add_step() {
-    switch (number(0, 17)) {
+    switch (number(0, 20)) {
       case 0:
       case 1:
         return unary();
@@ -183,6 +70,12 @@ class Generator {
         return scatter();
       case 16:
         return write_window();
+      case 17:
+        return along_and_across();
+      case 18:
+        return softmax();
+      case 19:
+        return one_hot_sum();
       default:
         return one_in(2) ? create() : call();
     }
@@ -304,6 +197,64 @@ class Generator {
         if (!exact(x)) return add(Reduction::Sum, cast(tame_inexact(x, 64), DType::F64), false);
         return add(Reduction::Sum, cast(small_integers(x, 8), dtype(x) == DType::F64 ? DType::F64 : DType::F32), true);
     }
+  }
+
+  // What backwards of norms do: rows less their own sums, and sums of the same rows across.
+  void along_and_across() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 2 && exact(id) && dtype(id) != DType::Bool; });
+    if (!x) return;
+    const ValueId whole = is_float(dtype(*x)) ? small_integers(*x, 3) : tame(*x, 3);
+    const ValueId rows = cast(whole, dtype(*x) == DType::F64 ? DType::F64 : DType::F32);
+    const int last = rank(rows) - 1;
+    std::vector<int> others(static_cast<size_t>(last));
+    std::iota(others.begin(), others.end(), 0);
+    const auto sum = [&](ValueId operand, const std::vector<int>& dims, bool keepdim) {
+      const ValueId result = builder_.reduce(Reduction::Sum, operand, dims, keepdim).front();
+      mark(result, true);
+      return result;
+    };
+    const ValueId total = sum(apply(ScalarOp::Mul, {rows, rows}), {last}, true);
+    keep(apply(ScalarOp::Sub, {rows, total}), true);
+    const std::vector<int> across = one_in(2) ? others : std::vector<int>{0};
+    keep(sum(rows, across, one_in(3)), true);
+    if (one_in(2)) keep(sum(apply(ScalarOp::Mul, {rows, one_in(2) ? total : rows}), across, false), true);
+  }
+
+  void softmax() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1 && is_float(dtype(id)); });
+    if (!x) return;
+    const ValueId rows = exact(*x) ? tame(*x, 8) : tame_inexact(*x, 8);
+    const std::vector<int> dims{static_cast<int>(number(0, rank(rows) - 1))};
+    const ValueId most = builder_.reduce(Reduction::Max, rows, dims, true).front();
+    mark(most, exact(rows));
+    const ValueId powers = apply(ScalarOp::Exp, {apply(ScalarOp::Sub, {rows, most})}, false);
+    const DType type = dtype(powers) == DType::F64 ? DType::F64 : DType::F32;
+    const ValueId total = builder_.reduce(Reduction::Sum, cast(powers, type), dims, true).front();
+    mark(total, false);
+    keep(apply(ScalarOp::Div, {powers, convert_to(total, dtype(powers))}, false), false);
+    if (one_in(2)) keep(apply(ScalarOp::Log, {total}, false), false);
+  }
+
+  // Sums of which one position counts, as losses pick a class.
+  void one_hot_sum() {
+    const auto x = pick_where([&](ValueId id) { return rank(id) >= 1 && exact(id) && dtype(id) != DType::Bool; });
+    if (!x) return;
+    const ValueId whole = is_float(dtype(*x)) ? small_integers(*x, 8) : *x;
+    const ValueId source = cast(whole, !is_float(dtype(*x)) ? DType::I64 : dtype(*x) == DType::F64 ? DType::F64 : DType::F32);
+    const int last = rank(source) - 1;
+    const sym::Expr count = sizes(source)[static_cast<size_t>(last)];
+    const ValueId positions = builder_.iota(0, 1, count, DType::I64, device_);
+    mark(positions, true);
+    Sizes outer = sizes(source);
+    outer.back() = 1;
+    const auto classes = pick_where([&](ValueId id) { return sizes(id) == outer && exact(id); });
+    ValueId wanted = builder_.full(immediate(DType::I64, static_cast<double>(number(-1, 4))), DType::I64, device_, outer);
+    mark(wanted, true);
+    if (classes) wanted = convert_to(*classes, DType::I64);
+    const ValueId chosen = apply(ScalarOp::Eq, {positions, wanted});
+    const ValueId kept = apply(ScalarOp::Where, {chosen, source, immediate(dtype(source), 0)});
+    const ValueId total = builder_.reduce(Reduction::Sum, kept, {last}, one_in(2)).front();
+    keep(total, true);
   }
 
   void reshape() {
@@ -548,14 +499,22 @@ class Generator {
       for (const Operand& operand : node.operands)
         if (const auto* id = std::get_if<ValueId>(&operand)) read[id->index()] = true;
     for (const ValueId id : pool_)
-      if (!read[id.index()] || one_in(8)) builder_.output(id);
+      if (!read[id.index()] || one_in(8)) builder_.output(one_in(4) ? laid_out(id) : id);
     if (!symbols_.empty() && one_in(4)) builder_.output_symbol(symbols_[0] * 2 + 1);
     for (size_t i = 0; i < out_.graph.inputs.size(); ++i) add_mutation(i);
+  }
+  // A copy of the value in other strides than its own.
+  ValueId laid_out(ValueId id) {
+    const ValueId copy = apply(ScalarOp::Identity, {id});
+    out_.graph.values[copy].layout = {graph::Layout::Kind::Fixed, permuted_strides(sizes(copy))};
+    return copy;
   }
   // Scatters into the input itself more often than others.
   void add_mutation(size_t position) {
     const graph::Input& input = out_.graph.inputs[position];
     if (input.kind != graph::Input::Kind::Tensor || one_in(3)) return;
+    const Sizes& strides = value(input.value).layout.strides;  // nothing writes where elements share a place
+    if (std::any_of(strides.begin(), strides.end(), [](sym::Expr stride) { return stride.is_constant(0); })) return;
     for (size_t i = pool_.size(); i-- > 0;) {
       const ValueId id = pool_[i];
       if (dtype(id) != dtype(input.value) || sizes(id) != sizes(input.value) || is_input(id)) continue;
@@ -565,14 +524,6 @@ class Generator {
         return builder_.mutation(static_cast<uint32_t>(position), id);
     }
   }
-
-  std::mt19937_64 random_;
-  Shape shape_;
-  RandomGraph out_;
-  graph::Builder builder_;
-  Device device_;
-  std::vector<sym::Expr> symbols_;
-  std::vector<ValueId> pool_;
 };
 
 }  // namespace

@@ -80,9 +80,12 @@ std::optional<std::string> refuse_in_place(const loops::Region& region, const Re
         stored = &store->coords;
         store_stmt = &stmt;
       }
+    bool stored_before = false;
     for (const Stmt& stmt : region.body) {
+      stored_before = stored_before || &stmt == store_stmt;
       const auto* load = stmt.as<loops::Load>();
       if (!load || load->buffer != buffer) continue;
+      if (stored_before) return "an input is read after it is overwritten";
       if (store_stmt->as<loops::Store>()->each) return "a buffer is read where elements that may meet are stored";
       if (load->coords != *stored) return "an input that is overwritten in place is read at other coordinates";
       // Sweeps over a row may compute their values again: what they read must not have changed.

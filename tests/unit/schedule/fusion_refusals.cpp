@@ -93,6 +93,21 @@ TEST_CASE("an input that is overwritten is read first where coordinates differ",
   CHECK(reasons(f).find("overwritten in place is read at other coordinates") != std::string::npos);
 }
 
+TEST_CASE("an input is not overwritten before another mutation reads it", "[schedule][fusion]") {
+  Fused f = fuse_text(R"(graph @f on cuda:0 (%x: f32[8, 4], %y: f32[8, 4]) {
+    %a = clamp(%x, -8.0, 8.0)
+    %m = reduce<max, dims=[1], keepdim>(%a)
+    %me: f32[8, 4] = expand(%m)
+    %d = sub(%a, %me)
+    %z = maximum(%d, %y)
+    final %x = %y
+    final %y = %z
+    return
+  })");
+  INFO(loops::print(f.fused));
+  CHECK(worst_difference(f, arguments_for(f.graph, {})) <= 1);
+}
+
 TEST_CASE("expensive work is not repeated over a broadcast", "[schedule][fusion]") {
   Fused f = fuse_text(R"(graph @f on cuda:0 (%t: f32[1000], %x: f32[100000, 1000]) {
     %a = exp(%t)
