@@ -190,6 +190,39 @@ def test_sums_of_16_bits(dim, shape, integer, device):
     assert externs(lambda x, i, s: x.index_add(dim, i, s), x, i, s) == []
 
 
+def test_places_that_repeat_are_read_before_they_are_written(device):
+    """What is read where an index sends it, and then overwritten there, may be sent to twice."""
+
+    def overwrite(x, i, s):
+        y = x * s
+        return y.gather(1, i) + y.scatter(1, i, 0)
+
+    def again(x, i, s):
+        y = x * s
+        taken = y.gather(1, i) * 2
+        y.scatter_(1, i, 0.5)
+        return y, taken
+
+    x, s = torch.randn(4, 6).to(device), torch.randn(4, 6).to(device)
+    index = torch.tensor([[0, 0, 1, 5, 5, 5]]).repeat(4, 1).to(device)
+    check(overwrite, x, index, s, device=device)
+    check(again, x, index, s, device=device)
+
+
+def test_gradients_of_a_reduction_without_the_base(device):
+    x, w = torch.randn(4, 6).to(device), torch.randn(4, 6).to(device)
+    index = torch.randint(0, 6, (4, 6)).to(device)
+
+    def gradient(run):
+        leaf = x.clone().requires_grad_()
+        return torch.autograd.grad((run(leaf, index) * w).sum(), leaf)[0]
+
+    def fn(x, i):
+        return x.scatter_reduce(1, i, x, "sum", include_self=False) * 2
+
+    torch.testing.assert_close(gradient(torch.compile(fn, backend="cxxinductor")), gradient(fn))
+
+
 @pytest.mark.parametrize("bad", [7, -1])
 def test_an_index_out_of_range_raises(bad, device):
     if device == "cuda":
