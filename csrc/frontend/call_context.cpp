@@ -45,6 +45,20 @@ bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const 
   return true;
 }
 
+std::optional<ValueId> CallContext::constant_on_result_device(ValueId id) const {
+  const graph::Value& value = this->value(id);
+  if (!value.sizes.empty() || !value.producer.valid()) return std::nullopt;
+  const graph::Node& node = build.graph().nodes[value.producer];
+  if (!node.as<graph::Full>()) return std::nullopt;
+  const DType dtype = value.dtype;
+  const auto number = node.operands[0];  // the node moves when another one is made
+  return build.full(number, dtype, result().device, {});
+}
+
+std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
+  return value(id).device == result().device ? std::optional(id) : constant_on_result_device(id);
+}
+
 std::string CallContext::description() const { return describe(graph_, call_); }
 
 void CallContext::reject(std::string_view reason) const { throw_unsupported("{}: {}", description(), reason); }

@@ -9,7 +9,9 @@
 namespace cxxinductor::frontend {
 namespace {
 
+// A copy of a number, as tracing makes of torch.tensor(number), is the number.
 Results import_copy(CallContext& context) {
+  if (const auto number = context.constant_on_result_device(context.tensor(0, "self"))) return std::vector{*number};
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
@@ -28,7 +30,9 @@ Results import_convert(CallContext& context) {
 
 // copy(self, src): src in the dtype and sizes of self.
 Results import_functional_copy(CallContext& context) {
-  const ValueId source = context.build.cast(context.tensor(1, "src"), context.result().dtype);
+  const auto given = context.on_device_of_result(context.tensor(1, "src"));
+  if (!given) return std::nullopt;
+  const ValueId source = context.build.cast(*given, context.result().dtype);
   const ValueId spread = context.build.expand(source, context.result().sizes);
   return std::vector{context.build.elementwise(ScalarOp::Identity, {spread})};
 }

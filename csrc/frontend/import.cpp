@@ -227,18 +227,8 @@ class Import {
   bool is_cpu_constant(const CallContext& context, Hole hole) const {
     const auto& id = values_[hole.operand];
     if (!id || !context.value(*id).sizes.empty() || context.value(*id).device.type != DeviceType::Cpu) return false;
-    return is_constant(context, *id);
-  }
-
-  // A number, or a copy of one, as tracing makes of torch.tensor(number).
-  bool is_constant(const CallContext& context, ValueId id) const {
-    const graph::NodeId producer = context.value(id).producer;
-    if (!producer.valid()) return false;
-    const graph::Node& node = graph_.nodes[producer];
-    if (node.as<graph::Full>()) return true;
-    const auto* copy = node.as<graph::Elementwise>();
-    const ValueId* copied = copy && copy->op == ScalarOp::Identity ? std::get_if<ValueId>(&node.operands[0]) : nullptr;
-    return copied && is_constant(context, *copied);
+    const graph::NodeId producer = context.value(*id).producer;
+    return producer.valid() && graph_.nodes[producer].as<graph::Full>();
   }
 
   // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.

@@ -54,6 +54,10 @@ class CallContext {
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
   // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
+  // A number that a rank-0 node makes, as a value on the device of the first result; nothing for others.
+  std::optional<ValueId> constant_on_result_device(ValueId id) const;
+  // The value itself where it is on that device, else the number: those of the CPU may stand in CUDA calls.
+  std::optional<ValueId> on_device_of_result(ValueId id) const;
 
   // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
   // which the importer states where it asks.

@@ -57,23 +57,6 @@ ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::
 // ---- Pieces
 // ----------------------------------------------------------------------------------------------------------
 
-// The value on the result's device: rank-0 constants of the CPU may stand in CUDA calls.
-std::optional<ValueId> on_device_of_result(CallContext& context, ValueId id) {
-  const graph::Value value = context.value(id);
-  if (value.device == context.result().device) return id;
-  if (!value.producer.valid()) return std::nullopt;
-  const graph::Node* node = &context.build.graph().nodes[value.producer];
-  // A copy of a constant, as tracing makes of torch.tensor(number), is the constant.
-  for (const auto* copy = node->as<graph::Elementwise>(); copy && copy->op == ScalarOp::Identity;
-       copy = node->as<graph::Elementwise>()) {
-    const ValueId* copied = std::get_if<ValueId>(&node->operands[0]);
-    if (!copied || !context.value(*copied).producer.valid()) return std::nullopt;
-    node = &context.build.graph().nodes[context.value(*copied).producer];
-  }
-  if (!node->as<graph::Full>()) return std::nullopt;
-  return context.build.full(node->operands[0], value.dtype, context.result().device, value.sizes);
-}
-
 std::optional<ValueId> number_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
   const auto number = context.number(position, name);
   const DType dtype = context.result().dtype;
@@ -248,7 +231,7 @@ Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
 // index_put(self, indices, values, accumulate=False)
 Results import_index_put(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
-  const auto given = on_device_of_result(context, context.tensor(2, "values"));
+  const auto given = context.on_device_of_result(context.tensor(2, "values"));
   if (!given || context.dtype(*given) != context.dtype(x)) return std::nullopt;
   if (Results chosen = import_mask_put(context, x, *given)) return chosen;
   const Combine combine = context.boolean(3, "accumulate", false) ? Combine::Add : Combine::Overwrite;
@@ -326,7 +309,7 @@ Results import_index_slices(CallContext& context, Combine combine) {
 Results import_index_fill(CallContext& context, bool of_tensor) {
   const DType dtype = context.result().dtype;
   std::optional<ValueId> value =
-      of_tensor ? on_device_of_result(context, context.tensor(3, "value")) : number_tensor(context, 3, "value", {});
+      of_tensor ? context.on_device_of_result(context.tensor(3, "value")) : number_tensor(context, 3, "value", {});
   const auto call = slice_call(context);
   if (!value || !call || context.rank(*value) != 0) return std::nullopt;
   Sizes sizes = context.value(call->base).sizes;

@@ -45,9 +45,11 @@ def test_products_are_written_where_they_are_joined(dynamic, device):
 
     x, v, w = (torch.randn(*s, device=device) for s in [(96, 64), (64, 128), (64, 256)])
     details = check(fn, (x, v, w), dynamic)
-    assert launches(details) == 0 and details["externs"].count("aten::mm") == 2
+    assert details["externs"].count("aten::mm") == 2
     if not dynamic:
-        assert details["memory"]["peak"] == 96 * (128 + 256) * 4
+        assert launches(details) == 0 and details["memory"]["peak"] == 96 * (128 + 256) * 4
+    elif device == "cpu":  # widths known only at run time may lie at addresses that a GPU's library is slow with
+        assert launches(details) == 0
 
 
 @BOTH

@@ -186,7 +186,8 @@ CudaFunction CudaContext::load(const std::string& cubin, const std::string& func
   }
   CUfunction loaded = nullptr;
   cuda.check_kernel(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
-  if (dynamic_shared_bytes > 48 * 1024)
+  // The limit without is 48 KB together with what the kernel declares itself.
+  if (dynamic_shared_bytes > 0)
     cuda.check_kernel(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                          static_cast<int>(dynamic_shared_bytes)),
                       "cuFuncSetAttribute", function);
