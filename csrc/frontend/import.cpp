@@ -281,7 +281,17 @@ class Import {
     if (info.kind == CallValueInfo::Kind::None) return build_.output_none();
     const ValueId value = tensor_of(hole->operand);
     const bool as_it_comes = any_strides && !ends_in_input(value);
-    build_.output(as_it_comes ? value : with_strides(value, info.strides), as_it_comes);
+    const ValueId given = as_it_comes ? value : with_strides(value, info.strides);
+    // The caller makes its view of what an input holds by the strides and the offset that it finds here.
+    if (given != value && !ends_in_input(value) && shares_an_inputs_storage(info))
+      throw_unsupported("{} returns a view of an input whose strides cannot be shown", calls_.name);
+    build_.output(given, as_it_comes);
+  }
+
+  bool shares_an_inputs_storage(const CallValueInfo& info) const {
+    return info.storage != 0 && std::any_of(calls_.inputs.begin(), calls_.inputs.end(), [&](CallValue input) {
+             return calls_.values[input].storage == info.storage;
+           });
   }
 
   // The value with exactly these strides: itself where its layout can be fixed so, else a copy.

@@ -129,15 +129,21 @@ Expr rewrite_sum(Expr e) {
   return e;
 }
 
-// c*d * (a // d) -> c*a   d divides a
+// c*d * x * (a // d) -> c * x * a   d divides a
 Expr rewrite_exact_quotients(Expr e, const Facts& facts) {
   Expr out = e;
   for (const Term& term : linear_terms(e)) {
-    if (term.monomial.kind() != Kind::FloorDiv) continue;
-    const Expr a = term.monomial.operands()[0], d = term.monomial.operands()[1];
-    if (!d.is_constant() || d.constant() <= 0 || term.coefficient % d.constant() != 0) continue;
-    if (prove_divides(d.constant(), a, facts))
-      out = out - scaled(term.coefficient, term.monomial) + Expr(term.coefficient / d.constant()) * a;
+    std::vector<Expr> factors = factors_of(term.monomial);
+    const auto exact = std::find_if(factors.begin(), factors.end(), [&](Expr factor) {
+      if (factor.kind() != Kind::FloorDiv) return false;
+      const Expr a = factor.operands()[0], d = factor.operands()[1];
+      return d.is_constant() && d.constant() > 0 && term.coefficient % d.constant() == 0 &&
+             prove_divides(d.constant(), a, facts);
+    });
+    if (exact == factors.end()) continue;
+    const Expr a = exact->operands()[0], d = exact->operands()[1];
+    factors.erase(exact);
+    out = out - scaled(term.coefficient, term.monomial) + Expr(term.coefficient / d.constant()) * product(factors) * a;
   }
   return out;
 }

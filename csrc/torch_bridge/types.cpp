@@ -63,6 +63,15 @@ std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver)
   return std::nullopt;
 }
 
+// A tensor of one element where the schema wants a number: floats that are made of sizes.
+std::optional<at::Scalar> element_of(const Arg& arg, const ArgResolver& resolver) {
+  const auto* hole = arg.as<Hole>();
+  if (hole == nullptr) return std::nullopt;
+  const c10::IValue value = resolver.hole(hole->operand);
+  if (!value.isTensor() || value.toTensor().dim() != 0) return std::nullopt;
+  return value.toTensor().item();
+}
+
 // A number where the schema wants a tensor (x + 1 is add.Tensor): wrapped, so that it takes part in type promotion as a
 // number does.
 c10::IValue tensor_to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
@@ -150,6 +159,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       mismatch(arg, type);
     case c10::TypeKind::FloatType:
     case c10::TypeKind::SymFloatType:
+      if (const auto element = element_of(arg, resolver)) return element->toDouble();
       return real_of(arg, type, resolver);
     case c10::TypeKind::BoolType:
     case c10::TypeKind::SymBoolType:
@@ -157,6 +167,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
     case c10::TypeKind::NumberType:
       if (const auto* d = arg.as<double>()) return *d;
       if (const auto* b = arg.as<bool>()) return *b;
+      if (const auto element = element_of(arg, resolver)) return *element;
       return integer_of(arg, type, resolver);
     case c10::TypeKind::StringType:
       if (const auto* s = arg.as<std::string>()) return *s;

@@ -90,7 +90,8 @@ def _expand_softmax(node: Node, *, logarithm: bool) -> None:
     """softmax = exp(x - max) / sum(exp(x - max)) and its logarithm, in ATen's accumulate type, rounded once at the end."""
     x, dim, _half_to_float = node.args
     value = node.meta["val"]
-    if value.dim() == 0:
+    # Softmax gives dense rows; its parts would keep the strides of what they read.
+    if value.dim() == 0 or str(value.stride()) != str(x.meta["val"].stride()):
         return
     call = _Inserter(node, node)
     accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32

@@ -67,3 +67,24 @@ def test_calls_that_take_sizes(device):
 
 def test_strided_slices_in_backward(device):
     check(lambda x: torch.cat([x[1::3], x[..., ::2].sum(-1, keepdim=True).expand(x.shape)[:1]], 0), *shapes(device, (9, 6), (17, 11), (8, 7)), gradients=True)
+
+
+def test_floats_made_of_sizes_in_calls_of_aten(device):
+    def fn(x):
+        return x.var(0) * x.mean()
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True, options={"tier": "aten"})
+    for size in [(5, 9), (7, 4)]:
+        ours = torch.randn(size, device=device, requires_grad=True)
+        (found,) = torch.autograd.grad(compiled(ours).sum(), ours)
+        (expected,) = torch.autograd.grad(fn(ours).sum(), ours)
+        torch.testing.assert_close(found, expected)
+
+
+def test_halves_of_an_input_are_views_of_it(device):
+    x = torch.randn(9, 5, 16, device=device)
+    compiled = torch.compile(lambda x: x.unflatten(-1, (2, -1)).unbind(-2)[1], backend="cxxinductor", dynamic=True)
+    for x in (x, torch.randn(3, 7, 4, device=device)):
+        found, expected = compiled(x), x[..., x.shape[-1] // 2 :]
+        assert torch.equal(found, expected) and found.data_ptr() == expected.data_ptr()
+    assert cxxinductor.counters()["graph_fallback"] == 0

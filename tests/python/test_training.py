@@ -241,6 +241,15 @@ def test_compiled_models_that_share_parameters(device):
     assert losses(True) == pytest.approx(losses(False), rel=1e-4, abs=1e-5)
 
 
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax], ids=lambda f: f.__name__)
+def test_softmax_of_a_transposed_input_keeps_eagers_strides(function, device):
+    x = torch.randn(8, 6, device=device, requires_grad=True)
+    found = torch.compile(lambda x: function(x.t(), -1), backend="cxxinductor")(x)
+    expected = function(x.t(), -1)
+    assert found.stride() == expected.stride()
+    torch.testing.assert_close(found, expected)
+
+
 def test_frozen_parameters_and_hooks(device):
     model = small_model().to(device)
     model[0].requires_grad_(False)

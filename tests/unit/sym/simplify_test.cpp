@@ -127,5 +127,6 @@ TEST_CASE("quotients that are exact multiply back") {
   CHECK(simplify(2 * floor_div(s, 2), facts) == s);
   CHECK(simplify(8 * floor_div(s + 3, 4), facts) == 2 * s);
   CHECK(prove_equal(s - floor_div(s + 1, 2), floor_div(s + 1, 2), facts));
+  CHECK(prove_equal(2 * n * floor_div(s, 2), n * s, facts));
   CHECK_FALSE(prove_equal(2 * floor_div(i, 2), i, facts));
 }
