@@ -75,7 +75,7 @@ class Program:
             lines = [x.line(variant) for x in self.inputs]
             leaves = [x.name for x in self.inputs if x.leaf]
             lines += [f"for leaf in [{', '.join(leaves)}]: leaf.requires_grad_()"] if leaves else []
-            calls.append("\n".join(["torch.manual_seed(0)", "generator.manual_seed(0)", *lines, f"return [{', '.join(x.name for x in self.inputs)}]"]))
+            calls.append("\n".join([f"generator.manual_seed({self.seed})", *lines, f"return [{', '.join(x.name for x in self.inputs)}]"]))
         cases = "\n\n".join(f"def inputs_{i}():\n    " + call.replace("\n", "\n    ") for i, call in enumerate(calls))
         return f'''"""Fuzzed: kind {self.kind}, seed {self.seed}."""
 import contextlib
@@ -103,7 +103,7 @@ def integers(high, *shape):
 
 def results(function, make):
     arguments = make()
-    torch.manual_seed(0)
+    torch.manual_seed({self.seed})
     with {context}:
         outputs = function(*arguments)
     leaves = [x for x in arguments if x.requires_grad]
