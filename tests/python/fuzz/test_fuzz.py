@@ -1,4 +1,4 @@
-"""Random programs of every kind: new seeds each run; CXXINDUCTOR_FUZZ_SEED repeats one, CXXINDUCTOR_FUZZ_PROGRAMS says how many of a kind."""
+"""Random programs of every kind: new seeds each run; CXXINDUCTOR_FUZZ_SEED repeats one, FUZZ_PROGRAMS says how many of a kind."""
 
 import os
 import random
@@ -7,7 +7,7 @@ import pytest
 from fuzz.generate import KINDS, generate
 from fuzz.report import failure
 
-PROGRAMS = int(os.environ.get("CXXINDUCTOR_FUZZ_PROGRAMS", 10))
+PROGRAMS = int(os.environ.get("FUZZ_PROGRAMS", 10))
 FIRST_SEED = int(os.environ.get("CXXINDUCTOR_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
 
 
@@ -16,4 +16,4 @@ FIRST_SEED = int(os.environ.get("CXXINDUCTOR_FUZZ_SEED", random.SystemRandom().r
 @pytest.mark.parametrize("kind", KINDS)
 def test_random_program(kind, seed, device):
     if report := failure(generate(seed, kind), device):
-        pytest.fail(f"CXXINDUCTOR_FUZZ_SEED={seed} CXXINDUCTOR_FUZZ_PROGRAMS=1: {report}", pytrace=False)
+        pytest.fail(f"CXXINDUCTOR_FUZZ_SEED={seed} FUZZ_PROGRAMS=1: {report}", pytrace=False)
