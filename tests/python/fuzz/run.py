@@ -161,7 +161,7 @@ def compare(program: Program, ours: Outcome, variant: int, device: str) -> None:
     def assert_equal(also: list[Outcome]) -> None:
         for part, of in [("outputs", lambda o: o.outputs), ("inputs", lambda o: o.memory), ("gradients", lambda o: [_packed(o.gradients[i]) for i in keep])]:
             coarse = _coarsest(program, program.dtype)
-            slack = 16.0 if program.dtype == torch.float64 else 1.0  # the reference is no more precise than eager
+            slack = 256.0 if program.dtype == torch.float64 else 1.0  # the reference is no more precise than eager
             try:
                 assert_as_good_as_eager(of(ours), of(eager), of(reference), FACTOR, [of(o) for o in also], precision=coarse, slack=slack)
             except AssertionError as error:
