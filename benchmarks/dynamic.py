@@ -1,8 +1,8 @@
 """A stream of 40 different (batch, length) pairs through one compile of DistilGPT2. Usage: dynamic.py [--out DIR]
 
 For cxxinductor and Inductor with dynamic=True: compiles during the stream, and each size's time beside that of the same backend
-compiled for it alone (for every --every-th size, as static compiles are slow). Twice: calls on an idle device, where what the host does
-counts (Dynamo's work for symbolic sizes among it), and the time on the device alone.
+compiled for it alone (Inductor's for every --every-th size, as its static compiles are slow). Twice: calls on an idle device, where what
+the host does counts (Dynamo's work for symbolic sizes among it), and the time on the device alone.
 """
 
 import argparse
@@ -13,6 +13,8 @@ import torch
 import transformers as tf
 from timing import BACKWARD_SLEEP_CYCLES, interleaved, save
 from torch._dynamo.utils import counters
+
+import cxxinductor
 
 SIZES = 40
 
@@ -28,7 +30,7 @@ def stream():
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", default="benchmarks/results")
-    parser.add_argument("--every", type=int, default=1, help="static compiles for each so many sizes")
+    parser.add_argument("--every", type=int, default=1, help="static compiles of Inductor for each so many sizes")
     args = parser.parse_args()
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1000  # for the static compiles
     torch.manual_seed(0)
@@ -46,20 +48,21 @@ def main():
             for ids in tokens.values():
                 dynamic(ids)
                 graphs.append(counters["stats"]["unique_graphs"])
+            cxxinductor.finish_compiles()
             rows = []
             for position, (size, ids) in enumerate(tokens.items()):
-                if position % args.every:
-                    continue
-                alone = torch.compile(lambda x: run(x), backend=backend, dynamic=False)
-                runs = {"dynamic": lambda i=ids: dynamic(i), "static": lambda i=ids: alone(i)}
+                runs = {"dynamic": lambda i=ids: dynamic(i)}
+                if backend == "cxxinductor" or position % args.every == 0:
+                    alone = torch.compile(lambda x: run(x), backend=backend, dynamic=False)
+                    runs["static"] = lambda i=ids, alone=alone: alone(i)
                 times = interleaved(runs, repeats=11, warmup=3)
                 device = interleaved(runs, repeats=11, warmup=3, device_only=True, sleep_cycles=BACKWARD_SLEEP_CYCLES)
                 rows.append({"size": list(size), "milliseconds": times, "device_milliseconds": device})
             result["backends"][backend] = {"graphs_after_first": graphs[0], "graphs_after_all": graphs[-1], "rows": rows}
             print(f"{backend}: {graphs[0]} graphs after the first size, {graphs[-1]} after {len(graphs)}", flush=True)
             for kind in ("milliseconds", "device_milliseconds"):
-                slower = [row[kind]["dynamic"] / row[kind]["static"] - 1 for row in rows]
-                print(f"  dynamic over static, {kind}: worst {max(slower):+.1%}, mean {sum(slower) / len(slower):+.1%} over {len(rows)} sizes")
+                slower = [row[kind]["dynamic"] / row[kind]["static"] - 1 for row in rows if "static" in row[kind]]
+                print(f"  dynamic over static, {kind}: worst {max(slower):+.1%}, mean {sum(slower) / len(slower):+.1%} over {len(slower)} sizes")
     ours, theirs = (result["backends"][b]["rows"] for b in ("cxxinductor", "inductor"))
     ratios = [b["milliseconds"]["dynamic"] / a["milliseconds"]["dynamic"] for a, b in zip(ours, theirs)]
     result["geomean_vs_inductor_dynamic"] = math.exp(sum(map(math.log, ratios)) / len(ratios))

@@ -43,10 +43,9 @@ def cxxinductor(
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
     attention.make_masks_contiguous(gm)
-    float_guards.compare_floats_themselves()
     # Built afresh for every graph: calling the result changes its keyword arguments.
     with functorch_config.patch(unlift_effect_tokens=True, donated_buffer=False):
-        return aot_autograd(
+        compiled = aot_autograd(
             fw_compiler=compiler("forward"),
             bw_compiler=compiler("backward"),
             inference_compiler=compiler("inference"),
@@ -54,6 +53,8 @@ def cxxinductor(
             decompositions=decompositions.table(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
+    float_guards.compare_floats_themselves()
+    return compiled
 
 
 def _option_names() -> str:
