@@ -33,7 +33,9 @@ Results import_fill_tensor(CallContext& context) {
     if (!operand) return std::nullopt;
     return filled(context, *operand);
   }
-  const ValueId source = context.build.cast(std::get<ValueId>(*value), dtype);
+  const auto given = context.on_device_of_result(std::get<ValueId>(*value));
+  if (!given) return std::nullopt;
+  const ValueId source = context.build.cast(*given, dtype);
   const ValueId spread = context.build.expand(source, context.result().sizes);
   return std::vector{context.build.elementwise(ScalarOp::Identity, {spread})};
 }
@@ -82,7 +84,7 @@ void add_creation_rows(ImportTable& table) {
   add({"aten::full", "aten::full_like", "aten::fill.Scalar"}, [](CallContext& c) { return import_full(c, 1); });
   add({"aten::new_full"}, [](CallContext& c) { return import_full(c, 2); });
   add({"aten::scalar_tensor"}, [](CallContext& c) { return import_full(c, 0); });
-  add({"aten::fill.Tensor"}, import_fill_tensor);
+  table.emplace("aten::fill.Tensor", ImportRow{.importer = import_fill_tensor, .accepts = Accepts::Copies, .host_numbers = true});
   add({"aten::arange"}, import_arange);
   add({"aten::arange.start"}, [](CallContext& c) {
     const auto start = whole(c, 0, "start", 0);

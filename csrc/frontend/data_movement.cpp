@@ -15,12 +15,13 @@ Results import_copy(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
-// _to_copy and its kin: a cast, or a copy where the dtype stays. Moves between devices are calls.
+// _to_copy and its kin: a cast, or a copy where the dtype stays. Moves between devices are calls, but for numbers.
 Results import_to_copy(CallContext& context) {
-  const ValueId x = context.tensor(0, "self");
+  const auto x = context.on_device_of_result(context.tensor(0, "self"));
   const DType dtype = context.result().dtype;
-  if (context.dtype(x) == dtype) return import_copy(context);
-  return std::vector{context.build.cast(x, dtype)};
+  if (!x) return std::nullopt;
+  if (context.dtype(*x) == dtype) return import_copy(context);
+  return std::vector{context.build.cast(*x, dtype)};
 }
 
 // prims::convert_element_type: no copy where the dtype stays.
@@ -194,9 +195,9 @@ void add_data_movement_rows(ImportTable& table) {
     for (const char* name : names) table.emplace(name, ImportRow{importer, Accepts::Copies});
   };
   add({"aten::clone", "aten::lift_fresh_copy", "aten::alias_copy", "aten::contiguous"}, import_copy);
-  add({"aten::_to_copy"}, import_to_copy);
+  table.emplace("aten::_to_copy", ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_numbers = true});
   add({"prims::convert_element_type"}, import_convert);
-  add({"aten::copy"}, import_functional_copy);
+  table.emplace("aten::copy", ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_numbers = true});
   add({"aten::cat"}, import_cat);
   add({"aten::stack"}, import_stack);
   add({"aten::constant_pad_nd"}, import_pad);

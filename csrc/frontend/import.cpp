@@ -205,8 +205,8 @@ class Import {
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
     if (info.device == context.result().device) return true;
-    return accepts == Accepts::Arithmetic &&
-           (is_cpu_constant(context, *hole) || (row.host_scalars && is_host_scalar(context, *hole)));
+    if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *hole)) return true;
+    return (accepts == Accepts::Arithmetic || row.host_numbers) && is_cpu_constant(context, *hole);
   }
 
   // A tensor on the CPU in a graph that runs on a GPU, and no constant.

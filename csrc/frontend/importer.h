@@ -106,6 +106,7 @@ struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
   bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
+  bool host_numbers = false;  // rank-0 constants of the CPU may stand in CUDA calls, as they may where it computes
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

@@ -31,6 +31,8 @@ TableSchemas::TableSchemas() {
   Schema addmm = schema({argument("self"), argument("mat1"), argument("mat2")});
   addmm.has_structured_out = true;
   schemas_["aten::addmm"] = addmm;
+  schemas_["aten::fill.Tensor"] = schema({argument("self"), argument("value")});
+  schemas_["aten::copy"] = schema({argument("self"), argument("src")});
   schemas_["aten::cumsum"] = schema({argument("self"), argument("dim")});
   for (const char* name : {"aten::add.Tensor", "aten::mul.Tensor", "aten::index.Tensor", "aten::sub.Tensor"}) {
     schemas_[name] = schema({argument("self"), argument("other")});

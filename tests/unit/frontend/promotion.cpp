@@ -106,6 +106,25 @@ TEST_CASE("a rank-0 CPU constant enters a CUDA call as a number") {
   CHECK(body_of(text).back().find("mul(%x, 0.3)") != std::string::npos);
 }
 
+TEST_CASE("a number of the CPU that is written into a CUDA tensor is a number there") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::BF16, {4}});
+  const Arg number = calls.call_on(kCpu, "aten::full", {ArgList{}, 0.25}, {D::F32, {}});
+  const Arg copy = calls.call_on(kCpu, "aten::lift_fresh_copy", {number}, {D::F32, {}});
+  calls.output(calls.call("aten::fill.Tensor", {x, copy}, {D::BF16, {4}}));
+  calls.output(calls.call("aten::copy", {x, copy}, {D::BF16, {4}}));
+  const graph::Graph graph = calls.import();
+  INFO(graph::print(graph));
+  CHECK(count_externs(graph) == 0);
+  for (const graph::Output& output : graph.outputs) CHECK(graph.values[output.value].device == kCuda);
+  // What only the run knows is moved by a call.
+  Calls other;
+  const Arg y = other.input("y", {D::BF16, {4}}), unknown = other.input_on(kCpu, "unknown", {D::F32, {}});
+  other.output(other.call("aten::fill.Tensor", {y, unknown}, {D::BF16, {4}}));
+  other.output(other.call("aten::copy", {y, unknown}, {D::BF16, {4}}));
+  CHECK(count_externs(other.import()) == 2);
+}
+
 TEST_CASE("tensors on two devices stay a call, unless a kernel takes one of them as an argument") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {4}});
