@@ -147,11 +147,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::early_loads(const std::vector<StmtI
   for (StmtId id : stmts) {
     const auto* load = stmt(id).as<loops::Load>();
     if (!load || load->mask.valid() || is_staged(id) || made_.count(id.index())) continue;
-    const auto& symbols = kernel_.offsets[id].free_symbols();
-    const bool direct = std::none_of(symbols.begin(), symbols.end(), [](sym::Expr symbol) {
-      return loops::statement_of_symbol(symbol.name()).valid();
-    });
-    if (direct) loads.push_back(id);
+    if (!loops::depends_on_data(kernel_.offsets[id])) loads.push_back(id);
   }
   return loads;
 }

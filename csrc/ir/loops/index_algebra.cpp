@@ -209,6 +209,15 @@ bool Space::at_least(sym::Expr a, sym::Expr b) const {
   return low && sym::bounds(*low, *facts_).low >= 0;
 }
 
+std::optional<bool> Space::decide_order(ScalarOp op, sym::Expr a, sym::Expr b) const {
+  const auto decided = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
+  if (op == ScalarOp::Ge) return decided(at_least(a, b), at_least(b - 1, a));
+  if (op == ScalarOp::Lt) return decided(at_least(b - 1, a), at_least(a, b));
+  if (op == ScalarOp::Gt) return decided(at_least(a - 1, b), at_least(b, a));
+  if (op == ScalarOp::Le) return decided(at_least(b, a), at_least(a - 1, b));
+  return std::nullopt;
+}
+
 void Space::split_multiples(sym::Expr e, sym::Expr divisor, sym::Expr* quotient, sym::Expr* remainder) const {
   Linear form = linear(e);
   std::vector<sym::Expr> multiples, others;

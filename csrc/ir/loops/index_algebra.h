@@ -41,6 +41,8 @@ class Space {
   sym::Expr simplify(sym::Expr e) const;
   bool in_range(sym::Expr e, sym::Expr bound) const;  // 0 <= e < bound at every point
   bool at_least(sym::Expr a, sym::Expr b) const;      // a >= b at every point
+  // Lt, Le, Gt or Ge of a and b, where it is the same at every point; nothing for other ops.
+  std::optional<bool> decide_order(ScalarOp op, sym::Expr a, sym::Expr b) const;
   // Digits, outermost first, if e counts through [0, size) exactly once as its variables run row-major.
   std::optional<std::vector<Digit>> mixed_radix(sym::Expr e, sym::Expr size) const;
   // Whether the variables in coords run through the index set `sizes` exactly once.

@@ -73,6 +73,12 @@ StmtId statement_of_symbol(std::string_view name) {
   return StmtId(index);
 }
 
+bool depends_on_data(sym::Expr e) {
+  const auto& symbols = e.free_symbols();
+  return std::any_of(symbols.begin(), symbols.end(),
+                     [](sym::Expr symbol) { return statement_of_symbol(symbol.name()).valid(); });
+}
+
 VarSet vars_of(const Region& region, sym::Expr e) {
   VarSet vars;
   for (sym::Expr symbol : e.free_symbols()) {

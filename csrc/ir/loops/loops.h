@@ -217,6 +217,7 @@ VarSet reduced_vars(const Region& region);          // union of all Reduce::over
 VarId walked_var(const Region& region);             // invalid: there is none
 sym::Expr statement_symbol(StmtId stmt);            // the symbol "%n" (spelled v_n inside sym)
 StmtId statement_of_symbol(std::string_view name);  // invalid when the name is no statement symbol
+bool depends_on_data(sym::Expr e);                  // mentions a statement's value
 struct Access {
   StmtId stmt;
   BufferId buffer;

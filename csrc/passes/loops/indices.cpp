@@ -74,7 +74,7 @@ class IndexFolder {
     if (apply.operands.size() != 2) return {};
     auto a = expression_of(apply.operands[0]), b = expression_of(apply.operands[1]);
     if (!a || !b) return {};
-    if (auto truth = compare(apply.op, *a, *b)) {
+    if (auto truth = builder_.space().decide_order(apply.op, *a, *b)) {
       changed_ = true;
       return builder_.emit({loops::Constant{Scalar::from_integer(DType::Bool, *truth)}, DType::Bool, {}, {}});
     }
@@ -85,20 +85,6 @@ class IndexFolder {
     if (!value) return {};
     changed_ = true;
     return builder_.emit({loops::Index{loops::expand(*value)}, DType::I64, {}, {}});
-  }
-
-  std::optional<bool> compare(ScalarOp op, sym::Expr a, sym::Expr b) const {
-    const loops::Space& space = builder_.space();
-    auto decided = [&](bool yes, bool no) -> std::optional<bool> {
-      if (yes) return true;
-      if (no) return false;
-      return std::nullopt;
-    };
-    if (op == ScalarOp::Ge) return decided(space.at_least(a, b), space.at_least(b - 1, a));
-    if (op == ScalarOp::Lt) return decided(space.at_least(b - 1, a), space.at_least(a, b));
-    if (op == ScalarOp::Gt) return decided(space.at_least(a - 1, b), space.at_least(b, a));
-    if (op == ScalarOp::Le) return decided(space.at_least(b, a), space.at_least(a - 1, b));
-    return std::nullopt;
   }
 
   const loops::Region& region_;

@@ -66,14 +66,6 @@ std::optional<std::string> refuse_collisions(const loops::Region& region, const 
   return std::nullopt;
 }
 
-bool comes_from_data(const std::vector<sym::Expr>& coords) {
-  return std::any_of(coords.begin(), coords.end(), [](sym::Expr e) {
-    const auto symbols = e.free_symbols();
-    return std::any_of(symbols.begin(), symbols.end(),
-                       [](sym::Expr symbol) { return loops::statement_of_symbol(symbol.name()).valid(); });
-  });
-}
-
 // A buffer read and written in place: each point reads what it overwrites, before that, and nobody reads it again.
 std::optional<std::string> refuse_in_place(const loops::Region& region, const RegionFacts& facts) {
   std::vector<loops::BufferId> both;
@@ -97,7 +89,8 @@ std::optional<std::string> refuse_in_place(const loops::Region& region, const Re
       if (store_stmt->as<loops::Store>()->each) return "a buffer is read where elements that may meet are stored";
       if (load->coords != *stored) return "an input that is overwritten in place is read at other coordinates";
       // Two points may be sent to one place, though what they store there is alike.
-      if (comes_from_data(*stored)) return "an input is read where indices say that it is overwritten";
+      if (std::any_of(stored->begin(), stored->end(), loops::depends_on_data))
+        return "an input is read where indices say that it is overwritten";
       // Sweeps over a row may compute their values again: what they read must not have changed.
       if (!facts.reduced.empty() && !(store_stmt->vars & facts.reduced).empty())
         return "an input that is overwritten in place is read by more than one sweep";

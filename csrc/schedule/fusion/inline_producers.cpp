@@ -33,10 +33,7 @@ loops::Region without_store(const loops::Program& program, const loops::Region& 
 bool reads_by_data(const loops::Region& region) {
   for (const Stmt& stmt : region.body) {
     const auto* load = stmt.as<loops::Load>();
-    if (!load) continue;
-    for (sym::Expr e : load->coords)
-      for (sym::Expr symbol : e.free_symbols())
-        if (loops::statement_of_symbol(symbol.name()).valid()) return true;
+    if (load && std::any_of(load->coords.begin(), load->coords.end(), loops::depends_on_data)) return true;
   }
   return false;
 }

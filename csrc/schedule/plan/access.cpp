@@ -72,8 +72,7 @@ VarId contiguous_variable(const FlatRegion& flat, const Stmt& stmt) {
 bool is_staged(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var) {
   const auto* load = stmt.as<loops::Load>();
   if (!load || load->mask.valid() || !stmt.vars.contains(c) || !stmt.vars.contains(tile_var)) return false;
-  for (sym::Expr symbol : offset_of(stmt).free_symbols())
-    if (loops::statement_of_symbol(symbol.name()).valid()) return false;
+  if (loops::depends_on_data(offset_of(stmt))) return false;
   std::optional<Linear> along = linear_in(flat.region, offset_of(stmt), tile_var);
   std::optional<Linear> across = linear_in(flat.region, offset_of(stmt), c);
   return along && along->coefficient.is_constant(1) && across;

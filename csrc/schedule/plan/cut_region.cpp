@@ -25,10 +25,7 @@ std::optional<Expr> expression_of(const Region& region, StmtId id) {
   if (const auto* constant = stmt.as<loops::Constant>(); constant && stmt.dtype == DType::I64)
     return Expr(constant->value.integer());
   const auto* index = stmt.as<loops::Index>();
-  if (!index) return std::nullopt;
-  for (Expr symbol : index->value.free_symbols())
-    if (loops::statement_of_symbol(symbol.name()).valid()) return std::nullopt;
-  return index->value;
+  return index && !loops::depends_on_data(index->value) ? std::optional(index->value) : std::nullopt;
 }
 
 bool compares(ScalarOp op) {
@@ -37,14 +34,9 @@ bool compares(ScalarOp op) {
 }
 
 std::optional<bool> decide(ScalarOp op, Expr a, Expr b, const loops::Space& space) {
-  const auto either = [](bool yes, bool no) { return yes || no ? std::optional(yes) : std::nullopt; };
-  if (op == ScalarOp::Lt) return either(space.at_least(b - 1, a), space.at_least(a, b));
-  if (op == ScalarOp::Ge) return either(space.at_least(a, b), space.at_least(b - 1, a));
-  if (op == ScalarOp::Le) return either(space.at_least(b, a), space.at_least(a - 1, b));
-  if (op == ScalarOp::Gt) return either(space.at_least(a - 1, b), space.at_least(b, a));
-  const bool apart = space.at_least(a - 1, b) || space.at_least(b - 1, a);
-  if (op == ScalarOp::Eq) return either(space.equal(a, b), apart);
-  if (op == ScalarOp::Ne) return either(apart, space.equal(a, b));
+  if (op != ScalarOp::Eq && op != ScalarOp::Ne) return space.decide_order(op, a, b);
+  if (space.equal(a, b)) return op == ScalarOp::Eq;
+  if (space.at_least(a - 1, b) || space.at_least(b - 1, a)) return op == ScalarOp::Ne;
   return std::nullopt;
 }
 

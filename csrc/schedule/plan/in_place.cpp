@@ -37,12 +37,6 @@ VarSet all_variables(const plan::Mapping& mapping) {
   return all;
 }
 
-bool comes_from_data(sym::Expr offset) {
-  const auto symbols = offset.free_symbols();
-  return std::any_of(symbols.begin(), symbols.end(),
-                     [](sym::Expr symbol) { return loops::statement_of_symbol(symbol.name()).valid(); });
-}
-
 // The one store to a parameter; nothing if there are several, or if it leaves elements alone.
 std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
   std::optional<StmtId> found;
@@ -68,7 +62,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
   if (!store || kernel.region.body[*store].vars != all_variables(kernel.mapping)) return false;
   const sym::Expr offset = kernel.offsets[*store];
   const std::optional<Place> end = last_place(kernel, *store);
-  if (!end || comes_from_data(offset)) return false;
+  if (!end || loops::depends_on_data(offset)) return false;
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
     const StmtId id(i);
     const Stmt& stmt = kernel.region.body[id];

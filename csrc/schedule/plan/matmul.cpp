@@ -26,10 +26,7 @@ constexpr int64_t least_extent = 16;  // of m, n and k, as estimated; below, a t
 
 bool is_direct(const Stmt& stmt) {
   const auto* load = stmt.as<loops::Load>();
-  if (!load || load->mask.valid()) return false;
-  const auto& symbols = offset_of(stmt).free_symbols();
-  return std::none_of(symbols.begin(), symbols.end(),
-                      [](Expr symbol) { return loops::statement_of_symbol(symbol.name()).valid(); });
+  return load && !load->mask.valid() && !loops::depends_on_data(offset_of(stmt));
 }
 
 // Can a load be read in aligned chunks along `inner`, rows of chunks being `outer`?

@@ -53,8 +53,7 @@ bool can_be_ahead(const FlatRegion& flat, loops::StmtId id) {
   const auto* load = stmt.as<loops::Load>();
   if (!load || load->mask.valid() || !stmt.vars.contains(flat.walk) || (stmt.vars & flat.row_set()).empty())
     return false;
-  for (sym::Expr symbol : offset_of(stmt).free_symbols())
-    if (loops::statement_of_symbol(symbol.name()).valid()) return false;
+  if (loops::depends_on_data(offset_of(stmt))) return false;
   return std::none_of(flat.region.body.begin(), flat.region.body.end(), [&](const loops::Stmt& other) {
     const auto* store = other.as<loops::Store>();
     return store && store->buffer == load->buffer;
