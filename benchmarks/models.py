@@ -44,7 +44,8 @@ LIBRARY = ("gemm", "cutlass", "cudnn", "nvjet", "fmha", "flash", "Memcpy", "Mems
            "nhwcToNchw", "sm90_xmma", "sm80_xmma", "splitK", "conv2d", "at::native")
 
 
-BACKENDS = {"inductor": None, "cxxinductor": None, "cxxinductor fast": {"numerics": "fast"}}
+BACKENDS = {"inductor": None, "cxxinductor": None, "cxxinductor fast": {"numerics": "fast"},
+            "cxxinductor frozen": {"freezing": True}}
 
 
 def own_kernels(fn):
@@ -111,7 +112,8 @@ def main():
         rows.append(row)
         t = row["milliseconds"]
         print(f"{name:<18} eager {t['eager']:7.2f}  inductor {t['inductor']:7.2f}  ours {t['cxxinductor']:7.2f} ms; "
-              f"vs inductor {t['inductor'] / t['cxxinductor']:.2f}x, eager numerics cost {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}, vs eager {t['eager'] / t['cxxinductor']:.2f}x; own kernels "
+              f"vs inductor {t['inductor'] / t['cxxinductor']:.2f}x, eager numerics cost {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}, freezing gains "
+              f"{t['cxxinductor'] / t['cxxinductor frozen'] - 1:+.1%}, vs eager {t['eager'] / t['cxxinductor']:.2f}x; own kernels "
               f"{row['own_kernels']}; first call {row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
     good = [r for r in rows if "milliseconds" in r]
     geomean = math.exp(sum(math.log(r["milliseconds"]["inductor"] / r["milliseconds"]["cxxinductor"]) for r in good) / max(1, len(good)))

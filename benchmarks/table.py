@@ -11,8 +11,8 @@ def geomean(ratios):
 
 
 def models(results):
-    yield "| model | eager (ms) | Inductor | cxxinductor | against Inductor | against eager | own kernels, Inductor / ours | first call (s), Inductor / ours | eager numerics cost |"
-    yield "|---|---|---|---|---|---|---|---|---|"
+    yield "| model | eager (ms) | Inductor | cxxinductor | against Inductor | against eager | own kernels, Inductor / ours | first call (s), Inductor / ours | eager numerics cost | frozen (ms) |"
+    yield "|---|---|---|---|---|---|---|---|---|---|"
     ratios = []
     for row in results["rows"]:
         if "milliseconds" not in row:
@@ -22,7 +22,8 @@ def models(results):
         ratios.append(t["inductor"] / t["cxxinductor"])
         yield (f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {ratios[-1]:.2f}x | "
                f"{t['eager'] / t['cxxinductor']:.2f}x | {own['inductor']} / {own['cxxinductor']} | "
-               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} | {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%} |")
+               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} | {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%} | "
+               + (f"{t['cxxinductor frozen']:.2f} |" if "cxxinductor frozen" in t else "|"))
     yield f"\nGeometric mean against Inductor: {geomean(ratios):.2f}x."
 
 

@@ -14,6 +14,7 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
+#include "passes/graph/split_preparation.h"
 #include "passes/pass_manager.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -122,6 +123,19 @@ plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report
   return best;
 }
 
+// What is computed once of request.graph, which then takes it as inputs.
+std::optional<Compilation::Preparation> prepare_frozen(Request& request) {
+  // Each call is checked as a whole.
+  if (!request.options.freezing || request.options.check != "off") return std::nullopt;
+  std::optional<passes::Preparation> split = passes::split_preparation(request.graph);
+  if (!split) return std::nullopt;
+  Request once = request;
+  once.graph = std::move(split->graph);
+  once.eager_peak.reset();
+  Compilation compiled = compile(std::move(once));
+  return Compilation::Preparation{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
+}
+
 }  // namespace
 
 Compilation compile(Request request) {
@@ -136,6 +150,8 @@ Compilation compile(Request request) {
   const int64_t eager_peak =
       request.eager_peak ? *request.eager_peak : graph::eager_peak(request.graph, request.target.device);
   watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
+  out.preparation = watch.stage("preparation", [&] { return prepare_frozen(request); });
+  if (out.preparation && verify) graph::verify_or_throw(request.graph, "preparation");
   if (request.keep_texts) report.graph_text = graph::print(request.graph);
 
   plan::Plan plan = plan_graph(request, eager_peak, report, watch);

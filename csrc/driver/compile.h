@@ -56,6 +56,13 @@ struct Request {
 struct Compilation {
   std::shared_ptr<runtime::Executable> executable;
   Report report;
+  // Where option freezing finds something to prepare: its outputs are what `executable` takes after the request's inputs.
+  struct Preparation {
+    std::shared_ptr<runtime::Executable> executable;
+    Report report;
+    std::vector<uint32_t> inputs;  // of each of its inputs the position among the request's
+  };
+  std::optional<Preparation> preparation;
 };
 
 // Throws Unsupported (fall back), UserError or InternalError.

@@ -52,6 +52,7 @@ struct CallGraph {
   // By input: the strides that it comes in, where they are others than those that the calls were recorded with.
   std::map<uint32_t, std::vector<sym::Expr>> input_strides;
   std::set<uint32_t> given_up;  // positions of inputs that the caller keeps no reference to (graph::Input::given_up)
+  std::set<uint32_t> frozen;    // positions of inputs that stay as they are from call to call (graph::Input::frozen)
   std::vector<Call> calls;
   std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
   std::set<uint32_t> free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph

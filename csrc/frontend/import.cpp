@@ -66,7 +66,8 @@ class Import {
       const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
       const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
       values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides);
-      graph_.inputs.back().given_up = calls_.given_up.count(static_cast<uint32_t>(position)) != 0;
+      graph_.inputs.back().given_up = calls_.given_up.contains(static_cast<uint32_t>(position));
+      graph_.inputs.back().frozen = calls_.frozen.contains(static_cast<uint32_t>(position));
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
       for (sym::Expr e : info.sizes) know_symbols(e);
       for (sym::Expr e : info.strides) know_symbols(e);

@@ -17,6 +17,7 @@
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
+#include "torch_bridge/prepared_inputs.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/reproducer.h"
 #include "torch_bridge/torch_host.h"
@@ -34,16 +35,17 @@ AtomicCounters& counters() {
   return instance;
 }
 
-TorchHost& torch_host() {
-  static TorchHost host;
-  return host;
-}
-
 std::optional<Target> cuda_of(const frontend::CallGraph& calls) {
   for (const frontend::CallValueInfo& value : calls.values)
     if (value.kind == frontend::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda)
       return target_for(value.device);
   return std::nullopt;
+}
+
+void count(const runtime::Executable& executable, const driver::Report& report) {
+  const std::vector<bool> own = plan::own_kernels(executable.plan());
+  counters().kernels += std::count(own.begin(), own.end(), true);
+  counters().externs += static_cast<int64_t>(report.externs.size());
 }
 
 // calls: for dumps; null where there are none.
@@ -65,11 +67,12 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
     if (calls) compilation.report.calls_text = frontend::to_string(*calls);
     driver::write_dump(compilation.report, target, name, folder, options.dump);
+    if (const auto& preparation = compilation.preparation)
+      driver::write_dump(preparation->report, target, name + "_preparation", folder, options.dump);
   }
   counters().graphs += 1;
-  const std::vector<bool> own = plan::own_kernels(compilation.executable->plan());
-  counters().kernels += std::count(own.begin(), own.end(), true);
-  counters().externs += static_cast<int64_t>(compilation.report.externs.size());
+  count(*compilation.executable, compilation.report);
+  if (const auto& preparation = compilation.preparation) count(*preparation->executable, preparation->report);
   return compilation;
 }
 
@@ -111,8 +114,14 @@ struct CompiledGraph::Impl {
   bool check_inputs = true;
   Options options;
   std::unique_ptr<EagerReference> eager;  // check=eager
+  std::unique_ptr<PreparedInputs> prepared;  // option freezing
   mutable std::mutex notes_mutex;
   mutable std::set<std::string> notes, notes_given;
+
+  void keep_preparation() {
+    if (!compilation.preparation) return;
+    prepared = std::make_unique<PreparedInputs>(*std::exchange(compilation.preparation, std::nullopt));
+  }
 
   // What the check option asks for at each call; null: nothing.
   std::unique_ptr<runtime::StepObserver> make_check(const std::vector<c10::IValue>& inputs) const {
@@ -141,6 +150,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
+    impl->keep_preparation();
   } catch (const InternalError& error) {
     impl->fallback_reason = with_reproducer(calls, options, error.what());
   } catch (const std::exception& error) {
@@ -158,7 +168,8 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
     throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  impl->compilation = compile_graph(graph::parse(text), nullptr, options);
+  impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
+  impl->compilation = compile_graph(graph::parse(text), nullptr, impl->options);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
@@ -180,6 +191,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
   const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
+  if (impl_->prepared) impl_->prepared->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
@@ -200,6 +212,7 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
+const PreparedInputs* CompiledGraph::prepared() const { return impl_->prepared.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }

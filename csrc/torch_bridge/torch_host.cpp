@@ -150,4 +150,9 @@ void* TorchHost::find_symbol(const char* name) {
   return torch_cpu == nullptr ? nullptr : dlsym(torch_cpu, name);
 }
 
+TorchHost& torch_host() {
+  static TorchHost host;
+  return host;
+}
+
 }  // namespace cxxinductor::torch_bridge

@@ -28,4 +28,7 @@ class TorchHost final : public runtime::Host {
   void* find_symbol(const char* name) override;
 };
 
+// The process's: it holds nothing.
+TorchHost& torch_host();
+
 }  // namespace cxxinductor::torch_bridge

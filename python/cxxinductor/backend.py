@@ -75,6 +75,7 @@ def compile_aot_graph(
             free = _free_outputs(gm, kind)
             builder.free_output_strides(free)
             builder.give_up_inputs(_given_up_inputs(gm, kind))
+            builder.freeze_inputs(_frozen_inputs(kind))
         with progress.shown(options, kind):
             compiled = _C.compile(builder, options)
     except (Unsupported, UserError, InternalError) as error:
@@ -114,6 +115,14 @@ def _given_up_inputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
     """Positions of a backward graph's inputs that nobody else holds while it runs, unless the user asks for a second run."""
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     return {i for i, node in enumerate(placeholders) if not node.meta.get(partition.HELD, True)} if kind == "backward" else set()
+
+
+def _frozen_inputs(kind: str) -> set[int]:
+    """Positions of an inference graph's inputs that are parameters and buffers."""
+    context = TracingContext.try_get()
+    if kind != "inference" or context is None or context.fw_metadata is None:
+        return set()
+    return set(context.fw_metadata.static_input_indices or ())
 
 
 def _is_static(node: Any) -> bool:

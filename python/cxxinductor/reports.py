@@ -29,6 +29,8 @@ class GraphReport:
             memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
             at once; eager_peak: what the same calls hold one by one.
+            preparation: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
+            kept, bytes: of them.
             times: (stage, seconds). texts, sources: filled by option dump.
         compiled: the callable; None for a graph given back to eager.
     """
@@ -118,6 +120,12 @@ def describe(graph: GraphReport) -> list[str]:
         lines.append(
             f"  memory: holds at most {_megabytes(memory['peak'])}, values alive at once "
             f"{_megabytes(memory['lower_bound'])}{eager}"
+        )
+    if d["preparation"]:
+        once = d["preparation"]
+        lines.append(
+            f"  once, and after writes to parameters: {sum(k['launches'] for k in once['kernels'])} launches and {len(once['externs'])} "
+            f"extern calls make {once['tensors']} tensors, {_megabytes(once['bytes'])}, which are kept"
         )
     for kernel in kernels:
         lines += _describe_kernel(kernel)

@@ -163,6 +163,9 @@ struct Input {
   // A tensor that the caller keeps no reference to while the graph runs (what a backward graph gets from its forward
   // graph): its memory is free after its last use.
   bool given_up = false;
+  // A tensor whose elements stay as they are from call to call, as far as the caller counts writes: what depends on such inputs
+  // alone need not be computed in every call (passes/graph/split_preparation.h).
+  bool frozen = false;
 };
 
 struct Output {

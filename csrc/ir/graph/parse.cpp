@@ -69,6 +69,7 @@ class Parser {
       input.value = add_value(typed_value(declaration), declaration.name);
       input.source = declaration.name;
       input.given_up = cursor_.accept("given_up");
+      input.frozen = cursor_.accept("frozen");
     }
     if (cursor_.accept("from")) input.source = cursor_.quoted("the input's source");
     graph_.inputs.push_back(std::move(input));

@@ -72,6 +72,7 @@ class Printer {
         const Value& value = graph_.values[input.value];
         text = "%" + value.name + type_text(value) + layout_text(value, declared(value, Layout::Kind::Fixed));
         if (input.given_up) text += " given_up";
+        if (input.frozen) text += " frozen";
         expected_source = value.name;
         break;
       }

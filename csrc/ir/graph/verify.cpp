@@ -13,7 +13,7 @@
 //  mutation, and of the scatter's own operands only the base.
 //  G12 What a scatter consumes is all of a storage, seen through permute, reshape and flip at most, that a node of the
 //  graph made or that is an input which the graph mutates.
-//  G13 What is given up is a tensor input.
+//  G13 What is given up is a tensor input; what is frozen, one that is not given up.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -122,6 +122,8 @@ class Verifier {
         report("G4", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != Input::Kind::Tensor && input.given_up)
         report("G13", "an input", "is given up and no tensor");
+      if (input.frozen && (input.kind != Input::Kind::Tensor || input.given_up))
+        report("G13", "an input", "is frozen, and given up or no tensor");
     }
   }
 

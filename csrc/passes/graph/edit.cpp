@@ -34,12 +34,15 @@ void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
   IdVector<ValueId, ValueId> renumbered(graph.values.size());
   IdVector<ValueId, graph::Value> values;
   IdVector<NodeId, NodeId> nodes_renumbered(graph.nodes.size());
+  IdVector<ValueId, char> is_input(graph.values.size(), 0);
+  for (const graph::Input& input : graph.inputs)
+    if (input.kind == graph::Input::Kind::Tensor) is_input[input.value] = 1;
   size_t kept = 0;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
     if (keep[n]) nodes_renumbered[NodeId(n)] = NodeId(kept++);
   for (size_t v = 0; v < graph.values.size(); ++v) {
     graph::Value& value = graph.values[ValueId(v)];
-    if (value.producer.valid() && !keep[value.producer.index()]) continue;
+    if (value.producer.valid() ? !keep[value.producer.index()] : !is_input[ValueId(v)]) continue;
     if (value.producer.valid()) value.producer = nodes_renumbered[value.producer];
     renumbered[ValueId(v)] = values.push_back(std::move(value));
   }

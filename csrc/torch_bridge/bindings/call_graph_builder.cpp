@@ -179,6 +179,7 @@ void bind_call_graph_builder(py::module_& module) {
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
       .def("give_up_inputs", &CallGraphBuilder::give_up_inputs, py::arg("positions"))
+      .def("freeze_inputs", &CallGraphBuilder::freeze_inputs, py::arg("positions"))
       .def("free_output_strides", &CallGraphBuilder::free_output_strides, py::arg("positions"));
 }
 

@@ -46,6 +46,7 @@ class CallGraphBuilder {
   void free_output_strides(std::set<uint32_t> positions) { graph_.free_outputs = std::move(positions); }
   // Inputs that the caller keeps no reference to.
   void give_up_inputs(std::set<uint32_t> positions) { graph_.given_up = std::move(positions); }
+  void freeze_inputs(std::set<uint32_t> positions) { graph_.frozen = std::move(positions); }
 
   const frontend::CallGraph& graph() const { return graph_; }
   // The graph IR before any pass, as cxxi-opt reads it. Needs no device.

@@ -12,6 +12,7 @@
 #include "ir/plan/memory.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
+#include "torch_bridge/prepared_inputs.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -167,6 +168,12 @@ int64_t allocations(const plan::Plan& plan) {
   return count;
 }
 
+py::dict preparation_of(const torch_bridge::PreparedInputs& prepared) {
+  return py::dict(py::arg("kernels") = kernel_rows(prepared.plan(), prepared.report().eager_numerics),
+                  py::arg("externs") = prepared.report().externs, py::arg("tensors") = prepared.plan().outputs.size(),
+                  py::arg("bytes") = prepared.kept_bytes());
+}
+
 PyObject* report(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
   const auto& graph = *reinterpret_cast<CompiledCallable*>(self)->graph;
@@ -184,6 +191,7 @@ PyObject* report(PyObject* self, PyObject*) {
   out["memory"] = graph.plan() ? py::object(memory_of(*graph.plan())) : py::object(py::none());
   out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
   out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();
+  out["preparation"] = graph.prepared() ? py::object(preparation_of(*graph.prepared())) : py::object(py::none());
   return out.release().ptr();
   END_HANDLE_TH_ERRORS
 }
