@@ -1,29 +1,16 @@
-// Every IR of a random graph means what the graph means, by the interpreter. New seeds each run unless
-// CXXINDUCTOR_FUZZ_SEED is set; a failure is shrunk and written to a file beside the program.
+// Every IR of a random graph means what the graph means, by the interpreter. A failure is shrunk and written to a file beside the program.
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
-#include <random>
 
 #include "fuzz/graph_fuzz.h"
+#include "fuzz/seed.h"
 #include "ir/graph/text.h"
 #include "unit/catch.h"
 
 namespace {
 
 using namespace cxxinductor;
-
-uint64_t first_seed() {
-  static const uint64_t seed = [] {
-    const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
-    const uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-    std::cout << "IR fuzz: CXXINDUCTOR_FUZZ_SEED=" << chosen << "\n";
-    return chosen;
-  }();
-  return seed;
-}
 
 void report(const fuzz::RandomGraph& random, uint64_t seed, const fuzz::Mismatch& mismatch) {
   const auto executors = fuzz::ir_executors();
@@ -44,7 +31,7 @@ TEST_CASE("random graphs mean the same in every IR") {
   constexpr uint64_t graphs = 250;
   constexpr int most_reports = 3;
   int failures = 0;
-  for (uint64_t seed = first_seed(); seed < first_seed() + graphs && failures < most_reports; ++seed) {
+  for (uint64_t seed = fuzz::first_seed(); seed < fuzz::first_seed() + graphs && failures < most_reports; ++seed) {
     fuzz::Shape shape;
     shape.device = seed % 2 == 0 ? DeviceType::Cpu : DeviceType::Cuda;
     shape.steps = 6 + static_cast<int>(seed % 5) * 5;
@@ -59,7 +46,7 @@ TEST_CASE("random graphs mean the same in every IR") {
 }
 
 TEST_CASE("random graphs read back from their text") {
-  for (uint64_t seed = first_seed(); seed < first_seed() + 100; ++seed) {
+  for (uint64_t seed = fuzz::first_seed(); seed < fuzz::first_seed() + 100; ++seed) {
     const std::string text = graph::print(fuzz::random_graph(seed, {}).graph);
     INFO("seed " << seed);
     REQUIRE(graph::print(graph::parse(text)) == text);

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <iterator>
 #include <random>
 
+#include "fuzz/seed.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
@@ -125,9 +125,7 @@ int mutations() {
 TEST_CASE("mutated texts give a result or an error", "[fuzz]") {
   const std::vector<std::string> texts = golden_texts();
   REQUIRE(texts.size() > 20);
-  const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
-  const uint64_t seed = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
-  std::cout << "text fuzz: CXXINDUCTOR_FUZZ_SEED=" << seed << std::endl;
+  const uint64_t seed = fuzz::first_seed();
   Mutator mutator(texts, seed);
   const fs::path last = fs::path(CXXINDUCTOR_BINARY_DIR) / "text_fuzz_last.cxxi";
   int results = 0;

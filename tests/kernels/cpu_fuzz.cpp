@@ -1,18 +1,14 @@
-// Random graphs, compiled for the CPU and run, against the interpreter. New seeds each run unless CXXINDUCTOR_FUZZ_SEED
-// is set.
+// Random graphs, compiled for the CPU and run, against the interpreter.
 #include "kernels/cpu_fuzz.h"
 
-#include <cstdlib>
-#include <random>
-
+#include "fuzz/seed.h"
 #include "unit/catch.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
 
 TEST_CASE("random graphs compiled for the CPU give what the interpreter gives", "[cpu][fuzz]") {
-  const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
-  const uint64_t first = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  const uint64_t first = fuzz::first_seed();
   const std::vector<fuzz::Executor> executors = {cpu_executor(machine_target(), true),
                                                  cpu_executor(machine_target(), false)};
   int failures = 0;

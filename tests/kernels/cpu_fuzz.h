@@ -32,9 +32,9 @@ inline interp::Tensor read_tensor(const runtime::TensorRef& from) {
 
 inline bool is_written(const plan::Plan& plan, plan::BufferId buffer) {
   for (const plan::Step& step : plan.steps) {
-    const auto* launch = std::get_if<plan::Launch>(&step);
-    for (size_t i = 0; launch && i < launch->args.size(); ++i)
-      if (launch->args[i] == buffer && plan.kernels[launch->kernel].params[i].written) return true;
+    for (const plan::Launch& launch : plan::launches_of(step))
+      for (size_t i = 0; i < launch.args.size(); ++i)
+        if (launch.args[i] == buffer && plan.kernels[launch.kernel].params[i].written) return true;
   }
   return false;
 }

@@ -1,8 +1,5 @@
-// Random graphs, their CUDA kernels run under emulation, against the interpreter. New seeds each run unless
-// CXXINDUCTOR_FUZZ_SEED is set.
-#include <cstdlib>
-#include <random>
-
+// Random graphs, their CUDA kernels run under emulation, against the interpreter.
+#include "fuzz/seed.h"
 #include "kernels/cpu_fuzz.h"
 #include "kernels/cuda_program.h"
 #include "unit/catch.h"
@@ -34,8 +31,7 @@ fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
 }  // namespace
 
 TEST_CASE("random graphs in CUDA text give what the interpreter gives", "[cuda][fuzz]") {
-  const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
-  const uint64_t first = given ? std::strtoull(given, nullptr, 10) : std::random_device()();
+  const uint64_t first = fuzz::first_seed();
   const std::vector<fuzz::Executor> executors = {
       cuda_executor({true, false}, true), cuda_executor({false, false}, false), cuda_executor({true, true}, true)};
   int failures = 0;

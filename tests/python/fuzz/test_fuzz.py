@@ -1,4 +1,7 @@
-"""Random programs of every kind: new seeds each run; CXXINDUCTOR_FUZZ_SEED repeats one, FUZZ_PROGRAMS says how many of a kind."""
+"""Random programs of every kind: the same in each run, so that a change fails for its own sake.
+
+CXXINDUCTOR_FUZZ_SEED is a number to repeat, or "random" for programs that nobody has seen yet; FUZZ_PROGRAMS says how many of a kind.
+"""
 
 import os
 import random
@@ -8,7 +11,8 @@ from fuzz.generate import KINDS, generate
 from fuzz.report import failure
 
 PROGRAMS = int(os.environ.get("FUZZ_PROGRAMS", 10))
-FIRST_SEED = int(os.environ.get("CXXINDUCTOR_FUZZ_SEED", random.SystemRandom().randrange(10**9)))
+GIVEN = os.environ.get("CXXINDUCTOR_FUZZ_SEED", "20261121")
+FIRST_SEED = random.SystemRandom().randrange(10**9) if GIVEN == "random" else int(GIVEN)
 
 
 # The seed is in the test's name, so that a crash tells it too.

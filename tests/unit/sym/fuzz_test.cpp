@@ -1,12 +1,11 @@
 // Random expressions: rules preserve values, forms are canonical, text reads back, programs compute what evaluate does.
-#include <cstdlib>
-#include <iostream>
 #include <map>
 #include <random>
 
 #include "support/error.h"
 #include "sym/program.h"
 #include "sym/simplify.h"
+#include "fuzz/seed.h"
 #include "unit/catch.h"
 
 using namespace cxxinductor;
@@ -17,21 +16,11 @@ namespace {
 constexpr int cases = 2000;
 const std::vector<std::string> names{"a", "b", "c", "s0"};
 
-uint64_t seed() {
-  static const uint64_t value = [] {
-    const char* given = std::getenv("CXXINDUCTOR_FUZZ_SEED");
-    const uint64_t chosen = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device()();
-    std::cout << "sym fuzz: CXXINDUCTOR_FUZZ_SEED=" << chosen << "\n";
-    return chosen;
-  }();
-  return value;
-}
-
 using Values = std::map<std::string, int64_t, std::less<>>;
 
 class Generator {
  public:
-  explicit Generator(uint64_t stream) : random_(seed() * 1000003 + stream) {}
+  explicit Generator(uint64_t stream) : random_(fuzz::first_seed() * 1000003 + stream) {}
 
   int64_t number(int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random_); }
 
