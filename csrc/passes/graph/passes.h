@@ -9,6 +9,8 @@ namespace cxxinductor::passes {
 
 bool remove_dead_code(graph::Graph& graph, const Options& options);
 bool fold_constants(graph::Graph& graph, const Options& options);
+bool fold_positions(graph::Graph& graph, const Options& options);
+bool use_causal_attention(graph::Graph& graph, const Options& options);
 bool remove_no_ops(graph::Graph& graph, const Options& options);
 bool merge_common_nodes(graph::Graph& graph, const Options& options);
 bool use_channels_last(graph::Graph& graph, const Options& options);

@@ -1,0 +1,122 @@
+// Attention whose mask says "not what comes after" is told so: it then reads no mask and skips half of the work.
+//
+// Models make the mask themselves when they are traced; run eagerly they pass is_causal and none.
+#include <algorithm>
+#include <array>
+
+#include "passes/graph/elements.h"
+#include "passes/graph/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using graph::ValueId;
+
+// Where a callee takes what. Query and key lead (behind the output's gradient in backwards): sizes [.., length, channels].
+struct Attention {
+  const char* callee;
+  size_t query;
+  int mask;  // its position; -1: the keyword attn_mask
+  size_t is_causal;
+};
+constexpr std::array attentions{
+    Attention{"aten::_scaled_dot_product_efficient_attention", 0, 3, 6},
+    Attention{"aten::_scaled_dot_product_efficient_attention_backward", 1, 4, 11},
+    Attention{"aten::_scaled_dot_product_cudnn_attention", 0, 3, 6},
+    Attention{"aten::_scaled_dot_product_flash_attention_for_cpu", 0, -1, 4},
+    Attention{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, -1, 7},
+};
+
+Arg* mask_of(graph::Extern& call, const Attention& row) {
+  if (row.mask >= 0) return static_cast<size_t>(row.mask) < call.args.size() ? &call.args[static_cast<size_t>(row.mask)] : nullptr;
+  for (auto& [name, arg] : call.kwargs)
+    if (name == "attn_mask") return &arg;
+  return nullptr;
+}
+
+// Added to scores, or true where they count.
+bool lets_through(const Number& number) {
+  const auto* scalar = std::get_if<Scalar>(&number);
+  return scalar && (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
+}
+bool shuts_out(const Number& number) {
+  const auto* scalar = std::get_if<Scalar>(&number);
+  return scalar && (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() < -1e30);
+}
+
+// Each query counts what stands at its place and before it, of as many keys as there are queries.
+bool is_causal(Elements& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
+  const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes, &m = graph.values[mask].sizes;
+  if (q.size() < 2 || k.size() < 2 || m.size() < 2) return false;
+  const auto element = elements.of(mask);
+  const loops::Space& space = elements.space(mask);
+  const std::vector<sym::Expr> position = elements.position(mask);
+  const sym::Expr length = q[q.size() - 2], row = position[m.size() - 2], column = position[m.size() - 1];
+  if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) || !space.equal(length, m[m.size() - 1]))
+    return false;
+  return element && element->condition && lets_through(element->value) && shuts_out(element->otherwise) &&
+         space.equal(element->condition->b - element->condition->a, row - column);
+}
+
+// Calls `visit` with every hole of the call.
+template <class F>
+void for_each_hole(graph::Extern& call, F&& visit) {
+  const auto walk = [&](auto&& self, Arg& arg) -> void {
+    if (auto* hole = std::get_if<Hole>(&arg.value)) visit(*hole);
+    if (auto* list = std::get_if<ArgList>(&arg.value))
+      for (Arg& item : *list) self(self, item);
+  };
+  for (Arg& arg : call.args) walk(walk, arg);
+  for (auto& [name, arg] : call.kwargs) walk(walk, arg);
+}
+
+// Takes an operand away that no hole stands for any more.
+void drop_operand(graph::Node& node, uint32_t number) {
+  node.operands.erase(node.operands.begin() + number);
+  for_each_hole(std::get<graph::Extern>(node.kind), [&](Hole& hole) { hole.operand -= hole.operand > number; });
+}
+
+bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
+  auto& call = std::get<graph::Extern>(node.kind);
+  Arg* mask = mask_of(call, row);
+  if (mask == nullptr || !mask->as<Hole>() || row.query + 1 >= call.args.size()) return false;
+  const Hole *query = call.args[row.query].as<Hole>(), *key = call.args[row.query + 1].as<Hole>();
+  const bool told = row.is_causal < call.args.size() && !(call.args[row.is_causal] == Arg(false));
+  if (!query || !key || told) return false;
+  const auto operand = [&](const Hole* hole) { return std::get<ValueId>(node.operands[hole->operand]); };
+  if (!is_causal(elements, graph, operand(mask->as<Hole>()), operand(query), operand(key))) return false;
+  uint32_t readers = 0;
+  for_each_hole(call, [&](Hole& hole) { readers += hole.operand == mask->as<Hole>()->operand; });
+  const bool plain = call.mutated_operands.empty() && std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
+  if (readers != 1 || !plain) return false;
+  // Defaults before it, which a call may leave out: dropout_p is the only one.
+  if (call.args.size() < row.is_causal) {
+    if (call.args.size() + 1 != row.is_causal) return false;
+    call.args.emplace_back(0.0);
+    mask = mask_of(call, row);
+  }
+  if (call.args.size() == row.is_causal)
+    call.args.emplace_back(true);
+  else
+    call.args[row.is_causal] = true;
+  mask = mask_of(call, row);
+  const uint32_t number = mask->as<Hole>()->operand;
+  *mask = Arg(None{});
+  drop_operand(node, number);
+  return true;
+}
+
+}  // namespace
+
+bool use_causal_attention(graph::Graph& graph, const Options&) {
+  Elements elements(graph);
+  bool changed = false;
+  for (graph::Node& node : graph.nodes) {
+    const auto* call = node.as<graph::Extern>();
+    for (const Attention& row : attentions)
+      if (call && call->callee == row.callee) changed = tell(elements, graph, node, row) || changed;
+  }
+  return changed;
+}
+
+}  // namespace cxxinductor::passes
