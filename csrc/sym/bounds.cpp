@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "support/error.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::sym {
@@ -64,6 +65,43 @@ WideInterval modulo(WideInterval a, WideInterval b) {
   return {0, a.low >= 0 ? std::min(a.high, top) : top};
 }
 
+WideInterval wide_bounds(Expr e, const Facts& facts);
+
+bool is_division(Expr e) { return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0; }
+
+// One bound of a sum in which a dividend occurs outside of its division too: s - floordiv(s + 1, 2) is at least 1 for s >= 2,
+// which the ranges of the two terms do not say. With k the divisor, (x - k + 1) / k <= floordiv(x, k) <= x / k, so that the sum
+// times all divisors is bounded by one without division, where like terms cancel. Infinite where that leads nowhere.
+Wide bound_of_quotients(Expr sum, const Facts& facts, bool upper) {
+  constexpr int64_t most = int64_t{1} << 20;
+  int64_t scale = 1;
+  const std::vector<Term> terms = linear_terms(sum);
+  const Wide none = upper ? infinity : -infinity;
+  for (const Term& term : terms) {
+    if (is_division(term.monomial)) scale = std::lcm(scale, std::min(term.monomial.operands()[1].constant(), most));
+    if (scale >= most) return none;
+  }
+  if (scale == 1) return none;
+  try {
+    Expr scaled = 0;
+    for (const Term& term : terms) {
+      if (!is_division(term.monomial)) {
+        scaled = scaled + term.monomial * (Expr(scale) * term.coefficient);
+        continue;
+      }
+      const int64_t divisor = term.monomial.operands()[1].constant();
+      const bool exact = (term.coefficient > 0) == upper;
+      const Expr dividend = exact ? term.monomial.operands()[0] : term.monomial.operands()[0] - (divisor - 1);
+      scaled = scaled + dividend * (Expr(scale / divisor) * term.coefficient);
+    }
+    const WideInterval found = wide_bounds(scaled, facts);
+    if (upper) return divide(found.high, scale);
+    return infinite(found.low) ? found.low : -divide(-found.low, scale);
+  } catch (const Unsupported&) {  // a coefficient beyond 64 bits
+    return none;
+  }
+}
+
 WideInterval wide_bounds(Expr e, const Facts& facts) {
   switch (e.kind()) {
     case Kind::Constant:
@@ -94,6 +132,11 @@ WideInterval wide_bounds(Expr e, const Facts& facts) {
     else
       out = {std::max(out.low, other.low), std::max(out.high, other.high)};
   }
+  const auto divides = [](Expr term) {
+    return is_division(term) || (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
+  };
+  if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), divides))
+    out = {std::max(out.low, bound_of_quotients(e, facts, false)), std::min(out.high, bound_of_quotients(e, facts, true))};
   return out;
 }
 

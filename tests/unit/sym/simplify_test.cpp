@@ -40,6 +40,11 @@ TEST_CASE("bounds") {
   REQUIRE(bounds(s - n, facts) == Interval{});
   REQUIRE(bounds(min(s, 5), facts) == Interval{1, 5});
   REQUIRE(bounds(floor_div(i, n), facts) == Interval{});
+  // A dividend beside its quotient.
+  REQUIRE(bounds(s - floor_div(s, 2), facts) == Interval{1, largest});
+  REQUIRE(bounds(s - floor_div(s + 1, 2), facts) == Interval{0, largest});
+  REQUIRE(bounds(i - 3 * floor_div(i, 3), facts) == Interval{0, 2});
+  REQUIRE(bounds(floor_div(i + 7, 4) - floor_div(i, 6), facts) == Interval{1, 10});
   // Huge, but not infinite.
   REQUIRE(bounds(Expr(largest) - j, facts).low == largest - 3);
 }
