@@ -10,7 +10,6 @@
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -139,10 +138,10 @@ TEST_CASE("pointwise: masks, indices, gathers and their checks", "[cpu]") {
   check_close(place, found[1], 0);
   indices[2999] = 50;
   CHECK_THROWS_AS(run(indices), UserError);
-  CHECK_THROWS_WITH(run(indices), Contains("index_select: index out of range: index 50 is out of bounds") &&
-                                      Contains("0 <= index < 50") && Contains("model.py:7"));
+  CHECK_THROWS_WITH(run(indices), mentions("index_select: index out of range: index 50 is out of bounds") &&
+                                      mentions("0 <= index < 50") && mentions("model.py:7"));
   indices[2999] = -1;
-  CHECK_THROWS_WITH(run(indices), Contains("index -1"));
+  CHECK_THROWS_WITH(run(indices), mentions("index -1"));
   indices[2999] = 0;
   CHECK_NOTHROW(run(indices));
 }

@@ -23,6 +23,7 @@ constexpr std::array attentions{
     Attention{"aten::_scaled_dot_product_efficient_attention", 0, 3, 6},
     Attention{"aten::_scaled_dot_product_efficient_attention_backward", 1, 4, 11},
     Attention{"aten::_scaled_dot_product_cudnn_attention", 0, 3, 6},
+    Attention{"aten::_scaled_dot_product_cudnn_attention_backward", 1, 8, 14},
     Attention{"aten::_scaled_dot_product_flash_attention_for_cpu", 0, -1, 4},
     Attention{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, -1, 7},
 };
@@ -39,9 +40,10 @@ bool lets_through(const Number& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
   return scalar && (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
 }
+// Torch masks with the least f16 where cuDNN has no infinity: no score comes near it.
 bool shuts_out(const Number& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
-  return scalar && (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() < -1e30);
+  return scalar && (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
 }
 
 // Each query counts what stands at its place and before it, of as many keys as there are queries.

@@ -248,7 +248,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   mapping.left_along_k = *runs_along_k(flat, parts.left, parts.k, m);
   mapping.right_along_k = *runs_along_k(flat, parts.right, parts.k, n);
 
-  const MatmulTile& tile = best_tile(size_of(flat, parts.k), kept_bytes(flat, parts), target);
+  const MatmulTile tile = best_tile(size_of(flat, parts.k), kept_bytes(flat, parts), target);
   mapping.tile_m = tile.m;
   mapping.tile_n = tile.n;
   mapping.tile_k = tile.k;

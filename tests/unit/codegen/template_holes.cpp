@@ -4,7 +4,6 @@
 #include "unit/catch.h"
 
 using namespace cxxinductor;
-using Catch::Matchers::Contains;
 
 namespace {
 
@@ -23,13 +22,13 @@ TEST_CASE("holes take their fillings, at their indentation") {
 }
 
 TEST_CASE("a hole without a filling, or a filling without a hole, is an error") {
-  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/ /*{{b*/ 2 /*}}*/", {{"a", ""}}), Contains("file.cuh") && Contains("'b'"));
-  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/", {{"a", ""}, {"c", ""}}), Contains("file.cuh") && Contains("'c'"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/ /*{{b*/ 2 /*}}*/", {{"a", ""}}), mentions("file.cuh") && mentions("'b'"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1 /*}}*/", {{"a", ""}, {"c", ""}}), mentions("file.cuh") && mentions("'c'"));
   CHECK_THROWS_AS(codegen::filled_template("cuda/matmul_kernel.cuh", {}), InternalError);
 }
 
 TEST_CASE("holes that do not end, or lie inside one another, are errors") {
-  CHECK_THROWS_WITH(filled("/*{{a*/ 1", {{"a", ""}}), Contains("does not end"));
-  CHECK_THROWS_WITH(filled("1 /*}}*/", {}), Contains("did not begin"));
-  CHECK_THROWS_WITH(filled("/*{{a*/ /*{{b*/ 1 /*}}*/ /*}}*/", {{"a", ""}, {"b", ""}}), Contains("holds another"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ 1", {{"a", ""}}), mentions("does not end"));
+  CHECK_THROWS_WITH(filled("1 /*}}*/", {}), mentions("did not begin"));
+  CHECK_THROWS_WITH(filled("/*{{a*/ /*{{b*/ 1 /*}}*/ /*}}*/", {{"a", ""}, {"b", ""}}), mentions("holds another"));
 }
