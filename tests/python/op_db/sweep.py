@@ -1,0 +1,45 @@
+"""Runs programs of several calls, and those that fail call by call; what torch's tracing alone brings about is told apart."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from typing import Iterator
+
+from .calls import Call
+from .program import Program
+from .run import Finding, check
+
+
+@dataclasses.dataclass
+class Result:
+    calls: list[Call]
+    finding: Finding
+
+    @property
+    def is_traced_so(self) -> bool:
+        return self.finding.sort.startswith("torch")
+
+
+def sweep(program: Program, dynamic: bool = False) -> Iterator[Result]:
+    finding = check(program, dynamic=dynamic)
+    if not finding.sort:
+        yield Result(list(program.calls), finding)
+        return
+    if len(program.calls) == 1:
+        yield Result(list(program.calls), _blamed(program, finding, dynamic))
+        return
+    middle = len(program.calls) // 2
+    parts = [result for half in (program.calls[:middle], program.calls[middle:]) for result in sweep(Program(half), dynamic)]
+    yield from parts
+    if not any(part.finding.sort for part in parts):
+        yield Result(list(program.calls), dataclasses.replace(finding, text=f"only together: {finding.text}", externs=collections.Counter()))
+
+
+def _blamed(program: Program, finding: Finding, dynamic: bool) -> Finding:
+    """Sort "torch crash" and so on where the graph fails alike as it comes from torch, run in eager."""
+    if finding.sort == "fallback":
+        return finding
+    traced = check(program, "aot_eager", dynamic)
+    alike = traced.sort == finding.sort and (finding.sort != "wrong" or traced.text.split(":")[0] == finding.text.split(":")[0])
+    return dataclasses.replace(finding, sort=f"torch {finding.sort}") if alike else finding
