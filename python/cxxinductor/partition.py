@@ -91,7 +91,7 @@ def _expand_softmax(node: Node, *, logarithm: bool) -> None:
     x, dim, _half_to_float = node.args
     value = node.meta["val"]
     # Softmax gives dense rows; its parts would keep the strides of what they read.
-    if value.dim() == 0 or str(value.stride()) != str(x.meta["val"].stride()):
+    if value.dim() == 0 or value.shape[dim] == 0 or str(value.stride()) != str(x.meta["val"].stride()):
         return
     call = _Inserter(node, node)
     accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32

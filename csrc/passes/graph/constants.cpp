@@ -1,5 +1,7 @@
 // Constants: views of a `full` are fulls, ops on immediates are evaluated by their rows, and a full that an elementwise
-// op reads becomes an immediate of that op.
+// op reads becomes an immediate of that op. What has no elements is a full of anything, and sums of nothing are known:
+// no kernel then has loads beside a loop that runs never, of memory that is not there.
+#include <algorithm>
 #include <optional>
 
 #include "ir/graph/infer.h"
@@ -29,6 +31,7 @@ class ConstantFolder {
   bool run() {
     for (size_t n = 0; n < graph_.nodes.size(); ++n) {
       graph::Node& node = graph_.nodes[graph::NodeId(n)];
+      if (fold_empty(node)) continue;
       if (graph::is_view(node.kind))
         fold_view(node);
       else if (const auto* elementwise = node.as<graph::Elementwise>())
@@ -38,6 +41,45 @@ class ConstantFolder {
   }
 
  private:
+  bool fold_empty(graph::Node& node) {
+    const auto* reduce = node.as<graph::Reduce>();
+    if (node.results.size() != 1 || (!reduce && !node.as<graph::Elementwise>())) return false;
+    const graph::Value& value = graph_.values[node.results[0]];
+    if (is_opaque(value.dtype)) return false;
+    std::optional<double> all = has_no_elements(value) ? std::optional(0.0) : std::nullopt;
+    if (!all && reduce && has_no_elements(graph_.values[std::get<ValueId>(node.operands.at(0))]))
+      all = of_nothing(reduce->reduction);
+    if (!all) return false;
+    node.kind = graph::Full{};
+    node.operands = {cast(Scalar::from_real(DType::F64, *all), compute_type(value.dtype))};
+    changed_ = true;
+    return true;
+  }
+
+  static bool has_no_elements(const graph::Value& value) {
+    return std::any_of(value.sizes.begin(), value.sizes.end(), [](sym::Expr n) { return n.is_constant(0); });
+  }
+
+  // A reduction of no elements, where it is a number.
+  static std::optional<double> of_nothing(Reduction op) {
+    switch (op) {
+      case Reduction::Sum:
+      case Reduction::Any:
+        return 0;
+      case Reduction::Prod:
+      case Reduction::All:
+        return 1;
+      case Reduction::Max:
+      case Reduction::Min:
+      case Reduction::ArgMax:
+      case Reduction::ArgMin:
+      case Reduction::SoftmaxSum:
+      case Reduction::Welford:
+        return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
   // A view that leaves the graph must go on sharing its base's storage.
   void fold_view(graph::Node& node) {
     auto operand = std::get<ValueId>(node.operands.at(0));
