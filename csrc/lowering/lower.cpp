@@ -70,7 +70,7 @@ loops::Program lower(const graph::Graph& graph) {
         const graph::Value& value = context.value(result);
         // An extern's results come as the callee makes them.
         context.buffers[result] =
-            context.add_buffer(value, value.name, is_extern ? value.layout.strides : context.dense_strides(value),
+            context.add_buffer(value, value.name, is_extern ? value.layout.strides : context.own_strides(value),
                                loops::Buffer::Role::Temporary, is_extern);
       }
     std::visit(LowerNode{context, node}, node.kind);
