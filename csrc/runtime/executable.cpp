@@ -419,18 +419,17 @@ class Call {
       return "[" + all + "]";
     };
     const bool elsewhere = result.device != declared.device && !table.result_on_any_device[index];
-    if (!result.owner || result.dtype != declared.dtype || elsewhere ||
+    // Of no elements, what the callee says of their type is right: no kernel reads any, and recordings may err.
+    const bool none = std::ranges::find(view.sizes, 0) != view.sizes.end();
+    if (!result.owner || (result.dtype != declared.dtype && !none) || elsewhere ||
         !std::ranges::equal(result.sizes(), view.sizes)) {
       throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", table.name, index,
                      result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()),
                      to_string(result.device), to_string(declared.dtype), text(view.sizes), to_string(declared.device));
     }
-    bool same = true, empty = false;
-    for (uint32_t d = 0; d < result.rank; ++d) {
-      same &= result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
-      empty |= view.sizes[d] == 0;
-    }
-    if (declared.kind == plan::Buffer::Kind::ExternOwned && (same || empty)) [[likely]] {
+    bool same = true;
+    for (uint32_t d = 0; d < result.rank; ++d) same &= result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
+    if (declared.kind == plan::Buffer::Kind::ExternOwned && (same || none)) [[likely]] {
       addresses_[buffer] = result.data;
       tensors_[buffer] = std::move(result);
       return;
