@@ -34,7 +34,7 @@ import torch
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
-from torch.utils._sympy.functions import FloorDiv, Mod
+from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
 
 from . import _C
 from .errors import Unsupported
@@ -226,6 +226,9 @@ class _Reader:
             if isinstance(value.meta.get("val"), torch.SymFloat):
                 return self._real_argument(node, value)
             if isinstance(found, _Unreadable):
+                condition = value.meta.get("val")
+                if node.target is torch.ops.aten._assert_scalar.default and isinstance(condition, torch.SymBool):
+                    return self._truth(node, condition)
                 raise Unsupported(f"{_where(node)}: takes {found.what}")
             return found
         if isinstance(value, (list, tuple)):
@@ -236,6 +239,15 @@ class _Reader:
         if value is None or isinstance(value, plain):
             return value
         raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
+
+    # A condition on sizes as a number of the same truth: 1 or 0.
+    def _truth(self, node: Node, condition: torch.SymBool) -> Any:
+        truth = _truth_of(condition.node.expr)
+        if truth is None:
+            raise Unsupported(f"{_where(node)}: takes the condition {condition.node.expr}")
+        for symbol in sorted(truth.free_symbols, key=str):
+            self._range(symbol, condition.node.shape_env)
+        return int(truth) if truth.is_Integer else _C.Sym(sympy.srepr(truth))
 
     # A float made of sizes stands in a call as a tensor of one element: of f64 with f64, else of f32, as numbers enter kernels.
     # It promotes as a number does beside a tensor of some rank, or of its own dtype.
@@ -314,6 +326,25 @@ class _Reader:
         if known is not None:
             low, high = _bound(known.lower, _INT64[0]), _bound(known.upper, _INT64[1])
             self._builder.symbol(str(symbol), low, high, _divisor(symbol, shape_env))
+
+
+def _truth_of(condition: sympy.Basic) -> sympy.Expr | None:
+    """1 where the condition on integers holds, else 0; None for conditions of other forms."""
+    if condition in (sympy.true, sympy.false):
+        return sympy.Integer(bool(condition))
+    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
+        parts = [_truth_of(part) for part in condition.args]
+        if None in parts:
+            return None
+        return 1 - parts[0] if isinstance(condition, sympy.Not) else (Min if isinstance(condition, sympy.And) else Max)(*parts)
+    if not isinstance(condition, sympy.core.relational.Relational) or not all(side.is_integer for side in condition.args):
+        return None
+    difference = condition.lhs - condition.rhs
+    if isinstance(condition, (sympy.Eq, sympy.Ne)):
+        differ = Min(1, Max(difference, -difference))
+        return differ if isinstance(condition, sympy.Ne) else 1 - differ
+    excess = difference if isinstance(condition, (sympy.Ge, sympy.Gt)) else -difference
+    return Min(1, Max(0, excess + (0 if isinstance(condition, (sympy.Gt, sympy.Lt)) else 1)))
 
 
 def _bound(value: Any, otherwise: int) -> int:

@@ -108,3 +108,27 @@ class TestSemantics:
             return torch.cat([b, a]), torch.stack([a, b]), values, torch.nn.functional.max_pool2d(x[None, None], 2)
 
         check(fn, torch.randn(4, 6, device=device))
+
+
+@pytest.mark.filterwarnings("ignore:cxxinductor")
+def test_sizes_from_data_and_what_is_asserted_of_them(device):
+    """Such graphs run through ATen, assertions included."""
+
+    def fn(x):
+        places = x.nonzero()
+        n = places.shape[0]
+        torch._check(n >= 2)
+        torch._check(n != 4)
+        return places + 1, x.new_ones(n) * x.sum()
+
+    def numbers(*values):
+        return torch.tensor(values, device=device)
+
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
+        for x in (numbers(1.0, 0, 2, 0, 0), numbers(3.0, 0, 2, 0, 1), numbers(1.0, 2, 3, 4, 5)):
+            torch.testing.assert_close(compiled(x), fn(x))
+        assert cxxinductor.counters()["graph_fallback"] == 1 and cxxinductor.counters()["eager"] == 0
+        for x in (numbers(0.0, 0, 2, 0, 0), numbers(3.0, 1, 2, 0, 1)):
+            with pytest.raises(RuntimeError, match="Runtime assertion failed"):
+                compiled(x)
