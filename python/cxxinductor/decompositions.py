@@ -114,6 +114,8 @@ def _table() -> dict[Any, Callable[..., Any]]:
         if schema.name + overload in whole or (namespace == "aten" and name in kept):
             del decompositions[op]
     decompositions[aten.nll_loss_backward.default] = nll_loss_backward
+    decompositions[aten.take.default] = take
+    decompositions[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
     for op in _BATCH_NORMS:
         decompositions[op] = _laid_out_as_in_eager(decompositions[op])
     return decompositions
@@ -149,3 +151,15 @@ def nll_loss_backward(
         gradient = gradient.unsqueeze(-1)
     gradient = -gradient if weight is None else -(weight * gradient)
     return torch.where(chosen, gradient, torch.zeros((), dtype=self.dtype, device=self.device))
+
+
+def take(self: Tensor, index: Tensor) -> Tensor:
+    """By an index tensor of any rank: Python's brackets, in torch's decomposition, read one of rank 0 as a number."""
+    return aten.index.Tensor(self.reshape(-1), [index])
+
+
+def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
+    """As ATen computes it: the sigmoid minus one of torch's decomposition cancels where the margin is wide."""
+    scale = 1.0 / self.numel() if reduction == 1 else 1.0
+    power = torch.exp(-target * self)
+    return target * power * -scale / (power + 1) * grad_output

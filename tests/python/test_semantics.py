@@ -258,3 +258,26 @@ def test_short_scans_are_kernels_long_ones_calls(device):
         torch.testing.assert_close(actual, expected)
     long = torch.randn(4, 5000, device=device)
     assert cxxinductor.explain(lambda x: x.cumsum(1), long).counters["extern"] == 1
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 3)])
+def test_take(shape, device):
+    x, index = torch.randn(4, 5, device=device), torch.randint(-20, 20, shape, device=device)
+    check(torch.take, x, index)
+    assert cxxinductor.counters()["eager"] == cxxinductor.counters()["graph_fallback"] == 0
+
+
+@pytest.mark.parametrize("function", [torch.slice_scatter, torch.select_scatter, torch.diagonal_scatter], ids=lambda f: f.__name__)
+def test_results_whose_strides_leave_gaps_as_those_of_the_input(function, device):
+    x = torch.randn(12, 8, device=device)[::2].t()
+    arguments = {torch.slice_scatter: (0, 1, 3), torch.select_scatter: (0, 1), torch.diagonal_scatter: (1,)}[function]
+    source = torch.randn({torch.slice_scatter: (2, 6), torch.select_scatter: (6,), torch.diagonal_scatter: (5,)}[function], device=device)
+    assert function(x, source, *arguments).stride() == (1, 16)
+    actual = torch.compile(function, backend="cxxinductor")(x, source, *arguments)
+    assert actual.stride() == (1, 16) and torch.equal(actual, function(x, source, *arguments))
+
+
+def test_calls_whose_recorded_dtype_errs_for_results_of_no_elements(device):
+    x = torch.zeros(0, 2, device=device)
+    actual = torch.compile(lambda x: torch.unique_consecutive(x), backend="cxxinductor")(x)
+    assert actual.shape == torch.unique_consecutive(x).shape and cxxinductor.counters()["eager"] == 0

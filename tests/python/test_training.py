@@ -316,3 +316,22 @@ def test_norm_backward_reads_its_operands_once(norm, shape):
     (backward,) = [g for g in reports if g.kind == "backward"]
     assert max(kernel["launches"] for kernel in backward.details["kernels"]) == 1
     assert sum(kernel["bytes_read"] for kernel in backward.details["kernels"]) <= 2.5 * gradient.numel() * 2
+
+
+@pytest.mark.parametrize("function", [F.softmax, F.log_softmax], ids=lambda f: f.__name__)
+def test_softmax_over_no_elements(function, device):
+    x = torch.randn(3, 0, device=device, requires_grad=True)
+    y = torch.compile(lambda x: function(x, 1), backend="cxxinductor")(x)
+    y.sum().backward()
+    assert x.grad.shape == x.shape and cxxinductor.counters()["eager"] == 0
+
+
+def test_gradient_of_soft_margin_loss_where_the_margin_is_wide(device):
+    x, target = torch.linspace(-30, 30, 61, device=device), torch.ones(61, device=device)
+
+    def gradient(x, target, loss=F.soft_margin_loss):
+        x = x.clone().requires_grad_()
+        return torch.autograd.grad(loss(x, target), x)[0]
+
+    compiled = torch.compile(F.soft_margin_loss, backend="cxxinductor")
+    torch.testing.assert_close(gradient(x, target, compiled), gradient(x.double(), target.double()).float(), rtol=1e-5, atol=0)
