@@ -18,6 +18,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int
 DIFFERENTIATED = (torch.float32, torch.bfloat16, torch.float64)
 FORMS = ("plain", "inplace", "backward", "strided")
 MOST_ELEMENTS = 1 << 20
+WITHOUT_VALUES = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")  # memory as it was found
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,7 +60,7 @@ def forms(op: OpInfo, dtype: torch.dtype, device: str) -> list[str]:
 def calls(op: OpInfo, dtype: torch.dtype, device: str, form: str, most: int) -> list[Call]:
     """At most so many of the operator's samples, from its first to its last, that eager runs; and special values."""
     found: list[Call] = []
-    function = op.get_inplace() if form == "inplace" else op.op
+    function = op.get_inplace() if form == "inplace" else _zeroed(op.op) if op.name in WITHOUT_VALUES else op.op
     try:
         samples = list(_samples(op, dtype, device, form))
     except Exception:  # e.g. samples that need a library that is not installed
@@ -70,6 +71,10 @@ def calls(op: OpInfo, dtype: torch.dtype, device: str, form: str, most: int) -> 
         if runs(call):
             found.append(call)
     return found
+
+
+def _zeroed(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    return lambda *args, **kwargs: function(*args, **kwargs).zero_()
 
 
 def _samples(op: OpInfo, dtype: torch.dtype, device: str, form: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
@@ -141,9 +146,14 @@ def runs(call: Call) -> bool:
     try:
         args, kwargs = fresh(call.arguments)
         results = call.function(*args, **kwargs)
+        if call.form != "backward":
+            return True
+        roots = [y for y in tree_leaves(results) if isinstance(y, torch.Tensor) and y.requires_grad]
+        leaves = [x for x in tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.requires_grad]
+        torch.autograd.grad(roots, leaves, [torch.rand_like(y) for y in roots], allow_unused=True)
+        return bool(roots)
     except Exception:
         return False
-    return call.form != "backward" or any(isinstance(y, torch.Tensor) and y.requires_grad for y in tree_leaves(results))
 
 
 def fresh(tree: Any) -> Any:

@@ -6,9 +6,13 @@ import collections
 import dataclasses
 from typing import Iterator
 
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.utils._pytree import tree_leaves
+
 from .calls import Call
 from .program import Program
-from .run import Finding, check
+from .run import Finding, check, strides
 
 
 @dataclasses.dataclass
@@ -41,5 +45,20 @@ def _blamed(program: Program, finding: Finding, dynamic: bool) -> Finding:
     if finding.sort == "fallback":
         return finding
     traced = check(program, "aot_eager", dynamic)
+    if finding.sort == "wrong" and finding.text.startswith("strides") and _are_others_in_tracing(program):
+        return dataclasses.replace(finding, sort="torch wrong")
     alike = traced.sort == finding.sort and (finding.sort != "wrong" or traced.text.split(":")[0] == finding.text.split(":")[0])
     return dataclasses.replace(finding, sort=f"torch {finding.sort}") if alike else finding
+
+
+def _are_others_in_tracing(program: Program) -> bool:
+    """Whether the call has other strides on fake tensors than in eager: compiled code has those of fake tensors, which guards were made for."""
+
+    def found(arguments: list[torch.Tensor]) -> list[list[int]]:
+        results = tree_leaves(program.function()(*arguments))
+        return [strides(y) for y in results if isinstance(y, torch.Tensor)]
+
+    arguments = program.arguments()
+    with FakeTensorMode() as mode:
+        fake = found([mode.from_tensor(x) for x in arguments])
+    return fake != found(arguments)
