@@ -43,7 +43,8 @@ ArgResolver resolver_of(const AtenExecutor::State& state) {
   return resolver;
 }
 
-// What a value says about the symbols of its declaration: those that stand alone, as a size or as the integer itself.
+// What a value says about the symbols of its declaration: those that stand alone, as a size, as the place in memory of a
+// slice whose start is data, or as the integer itself.
 // The first value that names a symbol counts, as everywhere.
 void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenExecutor::State& state) {
   if (value.isInt() && declared.symbol.is_symbol()) state.symbols.emplace(declared.symbol.name(), value.toInt());
@@ -53,6 +54,8 @@ void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenE
     if (declared.sizes[d].is_symbol())
       state.symbols.emplace(declared.sizes[d].name(), tensor.size(static_cast<int64_t>(d)));
   }
+  if (declared.storage_offset.is_symbol())
+    state.symbols.emplace(declared.storage_offset.name(), tensor.storage_offset());
 }
 
 }  // namespace

@@ -132,3 +132,13 @@ def test_sizes_from_data_and_what_is_asserted_of_them(device):
         for x in (numbers(0.0, 0, 2, 0, 0), numbers(3.0, 1, 2, 0, 1)):
             with pytest.raises(RuntimeError, match="Runtime assertion failed"):
                 compiled(x)
+
+
+@pytest.mark.filterwarnings("ignore:cxxinductor")
+def test_slices_whose_ends_are_data(device):
+    x, ends = torch.randn(6, 3, device=device), torch.tensor([1, 3, 4])
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
+        compiled = torch.compile(torch.tensor_split, backend="cxxinductor", fullgraph=True)
+        for at in (ends, ends + 1):
+            torch.testing.assert_close(compiled(x, at), torch.tensor_split(x, at))
+    assert cxxinductor.counters()["eager"] == 0
