@@ -1,6 +1,8 @@
 #include "frontend/pointwise.h"
 
 #include <array>
+#include <cmath>
+#include <cstdlib>
 #include <sstream>
 
 #include "frontend/aten_table.h"
@@ -226,14 +228,109 @@ Results import_rounding(CallContext& context, ScalarOp op) {
   return std::vector{context.build.elementwise(op, {x})};
 }
 
-// log_sigmoid_forward(self) -> (output, buffer); the buffer is empty on CUDA and nobody but its backward reads it.
+// exp(-|x|)
+ValueId negative_power(graph::Builder& build, ValueId x) {
+  return build.elementwise(ScalarOp::Exp, {build.elementwise(ScalarOp::Neg, {build.elementwise(ScalarOp::Abs, {x})})});
+}
+
+// log_sigmoid_forward(self) -> (output, buffer): the buffer is exp(-|x|) on the CPU and empty on CUDA.
 Results import_log_sigmoid(CallContext& context) {
-  if (!context.on_cuda()) return std::nullopt;
-  const auto output = apply_promoted(context, ScalarOp::LogSigmoid, {{Term(context.tensor(0, "self"))}});
-  if (!output) return std::nullopt;
+  const ValueId x = context.tensor(0, "self");
   const CallValueInfo& buffer = context.result(1);
-  return std::vector{output->front(), context.build.full(Operand(Scalar::from_integer(DType::F32, 0)), buffer.dtype,
-                                                         buffer.device, buffer.sizes)};
+  graph::Builder& build = context.build;
+  if (context.on_cuda()) {
+    const auto output = apply_promoted(context, ScalarOp::LogSigmoid, {{Term(x)}});
+    if (!output) return std::nullopt;
+    const Operand zero(Scalar::from_integer(DType::F32, 0));
+    return std::vector{output->front(), build.full(zero, buffer.dtype, buffer.device, buffer.sizes)};
+  }
+  const DType dtype = context.dtype(x);
+  if (!is_float(dtype)) return std::nullopt;
+  const ValueId wide = build.cast(x, compute_type(dtype));
+  const ValueId power = negative_power(build, wide);
+  const ValueId least = build.elementwise(ScalarOp::Minimum, {wide, Operand(immediate_real(dtype, 0))});
+  const ValueId logarithm = build.elementwise(ScalarOp::Log1p, {power});
+  return std::vector{build.cast(build.elementwise(ScalarOp::Sub, {least, logarithm}), dtype), build.cast(power, dtype)};
+}
+
+// log_sigmoid_backward(grad_output, self, buffer): grad * ((x < 0) - sign * z / (1 + z)) with z = exp(-|x|), the buffer
+// on the CPU. The sign is 1 or -1, so that a contraction is none.
+Results import_log_sigmoid_backward(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId gradient = context.tensor(0, "grad_output"), x = context.tensor(1, "self");
+  const ValueId buffer = context.tensor(2, "buffer");
+  const DType dtype = context.dtype(x), compute = compute_type(dtype);
+  if (!is_float(dtype) || context.dtype(gradient) != dtype || context.dtype(buffer) != dtype) return std::nullopt;
+  const auto number = [&](double value) { return Operand(immediate_real(dtype, value)); };
+  const ValueId wide = build.cast(x, compute);
+  const ValueId power = context.on_cuda() ? negative_power(build, wide) : build.cast(buffer, compute);
+  const ValueId share = build.elementwise(ScalarOp::Div, {power, build.elementwise(ScalarOp::Add, {power, number(1)})});
+  const ValueId is_negative = build.elementwise(ScalarOp::Lt, {wide, number(0)});
+  const ValueId below = build.elementwise(ScalarOp::Sub, {number(1), share});
+  const ValueId slope = build.elementwise(ScalarOp::Where, {is_negative, below, share});
+  return std::vector{build.cast(build.elementwise(ScalarOp::Mul, {slope, build.cast(gradient, compute)}), dtype)};
+}
+
+// elu_backward(grad_output, alpha, scale, input_scale, is_result, self_or_result)
+Results import_elu_backward(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId gradient = context.tensor(0, "grad_output"), x = context.tensor(5, "self_or_result");
+  const DType dtype = context.dtype(x), compute = compute_type(dtype);
+  if (!is_float(dtype) || context.dtype(gradient) != dtype) return std::nullopt;
+  const auto rounded = [&](double value) { return immediate_real(dtype, value).real(); };
+  const double scale = rounded(context.real(2, "scale", 1)), input_scale = rounded(context.real(3, "input_scale", 1));
+  const double weight = rounded(rounded(context.real(1, "alpha", 1)) * scale);
+  const auto times = [&](ValueId a, double b) {
+    return build.elementwise(ScalarOp::Mul, {a, Operand(immediate_real(dtype, b))});
+  };
+  const ValueId wide = build.cast(x, compute), g = build.cast(gradient, compute);
+  ValueId below = times(g, input_scale);
+  if (context.boolean(4, "is_result", false)) {
+    const ValueId raised = build.elementwise(ScalarOp::Add, {wide, Operand(immediate_real(dtype, weight))});
+    below = build.elementwise(ScalarOp::Mul, {below, raised});
+  } else {
+    const ValueId power = build.elementwise(ScalarOp::Exp, {times(wide, input_scale)});
+    below = build.elementwise(ScalarOp::Mul, {times(below, weight), power});
+  }
+  // What is not a number lies below on the CPU, above on CUDA.
+  const Operand zero(immediate_real(dtype, 0));
+  const ValueId above = times(g, scale);
+  const ValueId chosen =
+      context.on_cuda()
+          ? build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Le, {wide, zero}), below, above})
+          : build.elementwise(ScalarOp::Where, {build.elementwise(ScalarOp::Gt, {wide, zero}), above, below});
+  return std::vector{build.cast(chosen, dtype)};
+}
+
+// _prelu_kernel_backward(grad_output, self, weight) -> gradients of self and, unreduced, of the weight
+Results import_prelu_backward(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId gradient = context.tensor(0, "grad_output"), x = context.tensor(1, "self");
+  const ValueId weight = context.tensor(2, "weight");
+  const DType dtype = context.dtype(x), compute = compute_type(dtype);
+  if (!is_float(dtype) || context.dtype(gradient) != dtype || context.dtype(weight) != dtype) return std::nullopt;
+  const Operand zero(immediate_real(dtype, 0));
+  const ValueId wide = build.cast(x, compute), g = build.cast(gradient, compute);
+  const ValueId is_positive = build.elementwise(ScalarOp::Gt, {wide, zero});
+  const ValueId weighted = build.elementwise(ScalarOp::Mul, {build.cast(weight, compute), g});
+  const ValueId product = build.elementwise(ScalarOp::Mul, {wide, g});
+  return std::vector{build.cast(build.elementwise(ScalarOp::Where, {is_positive, g, weighted}), dtype),
+                     build.cast(build.elementwise(ScalarOp::Where, {is_positive, zero, product}), dtype)};
+}
+
+// round(self, decimals): of f16 and bf16, eager's kernels round between the steps.
+Results import_round_decimals(CallContext& context) {
+  graph::Builder& build = context.build;
+  const ValueId x = context.tensor(0, "self");
+  const DType dtype = context.dtype(x);
+  const int64_t decimals = context.integer(1, "decimals", 0);
+  if (decimals == 0) return import_rounding(context, ScalarOp::Round);
+  if (dtype != DType::F32 && dtype != DType::F64) return std::nullopt;
+  const Operand power(immediate_real(dtype, std::pow(10.0, static_cast<double>(std::abs(decimals)))));
+  const ScalarOp first = decimals > 0 ? ScalarOp::Mul : ScalarOp::Div;
+  const ScalarOp second = decimals > 0 ? ScalarOp::Div : ScalarOp::Mul;
+  const ValueId whole = build.elementwise(ScalarOp::Round, {build.elementwise(first, {x, power})});
+  return std::vector{build.elementwise(second, {whole, power})};
 }
 
 // native_dropout_backward(grad_output, mask, scale): grad * mask * scale in the compute type, rounded once.
@@ -319,6 +416,10 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::native_dropout_backward", ImportRow{import_dropout_backward});
   table.emplace("aten::leaky_relu_backward", ImportRow{import_leaky_relu_backward});
   table.emplace("aten::log_sigmoid_forward", ImportRow{import_log_sigmoid});
+  table.emplace("aten::log_sigmoid_backward", ImportRow{import_log_sigmoid_backward});
+  table.emplace("aten::elu_backward", ImportRow{import_elu_backward});
+  table.emplace("aten::_prelu_kernel_backward", ImportRow{import_prelu_backward});
+  table.emplace("aten::round.decimals", ImportRow{import_round_decimals});
   for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) table.emplace(name, ImportRow{import_clamp});
   for (const char* name :
        {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
@@ -331,7 +432,8 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); }});
   table.emplace("aten::lerp.Scalar", ImportRow{import_lerp_scalar});
   table.emplace("aten::hardswish", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardswish); }});
-  table.emplace("aten::hardsigmoid", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
+  table.emplace("aten::hardsigmoid",
+                ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
   const std::pair<const char*, ScalarOp> roundings[] = {{"aten::floor", ScalarOp::Floor},
                                                         {"aten::ceil", ScalarOp::Ceil},
                                                         {"aten::round", ScalarOp::Round},
@@ -345,6 +447,7 @@ void add_pointwise_rows(ImportTable& table) {
   for (const PromotingRow& row : kPromotingRows) {
     for (std::string_view name : row.overloads) add_plain(name, row.op);
   }
+  add_plain("aten::lerp.Tensor", ScalarOp::Lerp);
   for (size_t i = 0; i < scalar_ops().size(); ++i) {
     const auto op = static_cast<ScalarOp>(i);
     if (is_structural(op)) continue;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
@@ -147,22 +148,30 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   return results;
 }
 
-// linalg_vector_norm of order 2, 1 and inf over dims.
+// linalg_vector_norm of order 0, 1, 2 and of both infinities, over dims.
 Results import_vector_norm(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
   const double order = context.real(1, "ord", 2.0);
   if (!is_float(dtype) || context.rank(x) == 0) return std::nullopt;
-  if (order != 1 && order != 2) return std::nullopt;
+  if (!std::isinf(order) && order != 0 && order != 1 && order != 2) return std::nullopt;
   graph::Builder& build = context.build;
   Axes axes{context.dims(2, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
   std::sort(axes.dims.begin(), axes.dims.end());
   const ValueId wide = build.cast(build.cast(x, dtype), compute_type(dtype));
-  const ValueId term =
-      order == 1 ? build.elementwise(ScalarOp::Abs, {wide}) : build.elementwise(ScalarOp::Mul, {wide, wide});
-  ValueId total = build.reduce(Reduction::Sum, term, axes.dims, axes.keepdim).front();
-  if (order == 2) total = build.elementwise(ScalarOp::Sqrt, {total});
-  return std::vector{build.cast(total, dtype)};
+  const auto reduced = [&](Reduction reduction, ValueId terms) {
+    return build.reduce(reduction, terms, axes.dims, axes.keepdim).front();
+  };
+  if (order == 0) {
+    const ValueId counts = build.elementwise(ScalarOp::Ne, {wide, Operand(immediate_real(dtype, 0))});
+    return std::vector{build.cast(reduced(Reduction::Sum, build.cast(counts, compute_type(dtype))), dtype)};
+  }
+  if (order == 2) {
+    const ValueId total = reduced(Reduction::Sum, build.elementwise(ScalarOp::Mul, {wide, wide}));
+    return std::vector{build.cast(build.elementwise(ScalarOp::Sqrt, {total}), dtype)};
+  }
+  const Reduction reduction = order == 1 ? Reduction::Sum : order > 0 ? Reduction::Max : Reduction::Min;
+  return std::vector{build.cast(reduced(reduction, build.elementwise(ScalarOp::Abs, {wide})), dtype)};
 }
 
 }  // namespace

@@ -43,9 +43,8 @@ ArgResolver resolver_of(const AtenExecutor::State& state) {
   return resolver;
 }
 
-// What a value says about the symbols of its declaration: those that stand alone, as a size, as the place in memory of a
-// slice whose start is data, or as the integer itself.
-// The first value that names a symbol counts, as everywhere.
+// What a value says about the symbols of its declaration: those that stand alone, as a size, as the place in memory of
+// a slice whose start is data, or as the integer itself. The first value that names a symbol counts, as everywhere.
 void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenExecutor::State& state) {
   if (value.isInt() && declared.symbol.is_symbol()) state.symbols.emplace(declared.symbol.name(), value.toInt());
   if (!value.isTensor() || declared.kind != CallValueInfo::Kind::Tensor) return;

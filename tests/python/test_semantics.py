@@ -1,5 +1,6 @@
 """What a compiled graph must mean, beyond values: mutation, aliasing, shapes, gradients, random numbers, options."""
 
+import math
 import threading
 
 import pytest
@@ -281,3 +282,41 @@ def test_calls_whose_recorded_dtype_errs_for_results_of_no_elements(device):
     x = torch.zeros(0, 2, device=device)
     actual = torch.compile(lambda x: torch.unique_consecutive(x), backend="cxxinductor")(x)
     assert actual.shape == torch.unique_consecutive(x).shape and cxxinductor.counters()["eager"] == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ["elu", "selu", "celu", "logsigmoid", "prelu"])
+def test_activations_train_without_calls(name, dtype, device):
+    function = getattr(torch.nn.functional, name)
+    values = torch.linspace(-9, 9, 63).to(device, dtype)
+    values[:3] = torch.tensor([math.inf, -math.inf, 0.0])
+    leaves = [values.requires_grad_(), *([torch.tensor([0.3], device=device, dtype=dtype, requires_grad=True)] if name == "prelu" else [])]
+    tangent = torch.linspace(1, 2, 63).to(device, dtype)
+
+    def gradients(function):
+        return [torch.autograd.grad(function(*leaves), leaves, tangent)[0]]
+
+    torch.testing.assert_close(gradients(torch.compile(function, backend="cxxinductor")), gradients(function), rtol=1e-6, atol=0, equal_nan=True)
+    assert cxxinductor.counters()["extern"] == cxxinductor.counters()["graph_fallback"] == cxxinductor.counters()["eager"] == 0
+
+
+@pytest.mark.parametrize("order", [0, 1, 2, math.inf, -math.inf])
+def test_norms_without_calls(order, device):
+    x = torch.randn(5, 7, device=device)
+    x[0, 0] = 0
+    check(lambda x: torch.linalg.vector_norm(x, order, dim=1), x)
+    check(lambda x: torch.linalg.vector_norm(x, order), x.bfloat16())
+    assert cxxinductor.counters()["extern"] == 0
+
+
+@pytest.mark.parametrize("decimals", [-1, 0, 2])
+def test_rounding_to_decimals_without_calls(decimals, device):
+    x = torch.tensor([0.005, -0.015, 2.675, 25.0, 35.0, math.nan, -math.inf], device=device)
+    actual = torch.compile(torch.round, backend="cxxinductor")(x, decimals=decimals)
+    torch.testing.assert_close(actual, torch.round(x, decimals=decimals), rtol=0, atol=0, equal_nan=True)
+    assert cxxinductor.counters()["extern"] == 0
+
+
+def test_lerp_by_weights_without_calls(device):
+    check(torch.lerp, torch.randn(6, 5, device=device), torch.randn(6, 1, device=device), torch.rand(5, device=device))
+    assert cxxinductor.counters()["extern"] == 0
