@@ -170,16 +170,24 @@ def _print_summary(found: list[dict[str, Any]]) -> None:
 
 
 def _print_table(found: list[dict[str, Any]]) -> int:
-    """Operators, and the calls into ATen that stand in their graphs, with how many of their calls' graphs were whole."""
+    """Operators, with the calls into ATen that stand in their graphs; and those that fail whichever backend runs them."""
     calls: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for r in found:
         if "sort" in r:
             calls[r["operator"]].update(r["externs"])
     without = sum(not counts for counts in calls.values())
     print(f"{without} of {len(calls)} operators run without calls into ATen. Of the others:")
+    totals = collections.Counter(r["operator"] for r in found if "sort" in r for _ in range(r["calls"]))
     for name, counts in sorted(calls.items()):
         if counts:
-            print(f"  {name}: " + ", ".join(f"{n} x {callee}" for callee, n in sorted(counts.items())))
+            print(f"  {name}, {totals[name]} calls: " + ", ".join(f"{n} x {callee}" for callee, n in sorted(counts.items())))
+    traced: dict[str, dict[str, None]] = collections.defaultdict(dict)
+    for r in found:
+        if r.get("sort", "").startswith("torch"):
+            traced[r["operator"]].setdefault(f"{r['sort']}: {r['text'].splitlines()[0][:120]}")
+    print(f"{len(traced)} operators fail in calls that fail alike in torch's own tracing, run in eager:")
+    for name, texts in sorted(traced.items()):
+        print(f"  {name}: " + "; ".join(list(texts)[:2]))
     return 0
 
 

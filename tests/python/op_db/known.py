@@ -25,7 +25,38 @@ class Known:
         return self.covers(call) and self.sort == finding.sort and self.text in finding.text
 
 
-KNOWN: tuple[Known, ...] = ()
+KNOWN: tuple[Known, ...] = (
+    Known(
+        "fallback",
+        "sizes that are data: symbols of a plan come from its inputs, so that such graphs run op by op through ATen",
+        ("argwhere", "bincount", "combinations", "masked_select", "nonzero", "repeat_interleave", "unique", "unique_consecutive"),
+        text="neither an input nor a size or stride of one",
+    ),
+    Known("fallback", "the same, of sizes that are elements of tensors", ("tensor_split",), text="out of a tensor"),
+    Known("fallback", "a size that a condition on data decides has no form in the IR", ("narrow",), text="Equality in a size expression"),
+    Known(
+        "fallback",
+        "complex tensors whose conjugation is a flag are not read",
+        ("fft.hfft", "fft.hfft2", "fft.hfftn", "fft.ifft", "fft.ihfft", "fft.ihfftn"),
+        text="conjugated or negated by a flag",
+    ),
+    Known(
+        "fallback",
+        "complex tensors whose conjugation is a flag are not read",
+        ("linalg.eig", "linalg.eigvals", "polar"),
+        forms=("backward",),
+        text="conjugated or negated by a flag",
+    ),
+    Known("fallback", "complex numbers are no arguments of calls", ("polar",), forms=("backward",), text="argument of type complex"),
+    Known("fallback", "complex32 has no number in our tables", ("chalf",), text="torch.complex32"),
+    Known(
+        "crash",
+        "torch: in the backward of index_fill a fake _unique has one result, whatever the index; another number of them raises here",
+        ("index_fill",),
+        forms=("backward",),
+        text="aten::_unique returned result 0",
+    ),
+)
 
 
 def known(call: Call, finding: Finding) -> Known | None:
