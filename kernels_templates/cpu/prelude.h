@@ -56,8 +56,9 @@ CXXI_FN float cxxi_rsqrt(float a) { return 1.0f / __builtin_sqrtf(a); }
 CXXI_FN double cxxi_rsqrt(double a) { return 1.0 / __builtin_sqrt(a); }
 CXXI_FN float cxxi_infinity(float) { return __builtin_inff(); }
 CXXI_FN double cxxi_infinity(double) { return __builtin_inf(); }
-CXXI_FN bool cxxi_signbit(float a) { return __builtin_signbitf(a); }
-CXXI_FN bool cxxi_signbit(double a) { return __builtin_signbit(a); }
+// By their bits: vectors of the builtin are a pattern that GCC 12 makes for AVX-512 and then does not know.
+CXXI_FN bool cxxi_signbit(float a) { return __builtin_bit_cast(int, a) < 0; }
+CXXI_FN bool cxxi_signbit(double a) { return __builtin_bit_cast(long long, a) < 0; }
 template <CXXI_NUMBER T>
 CXXI_FN bool cxxi_signbit(T a) {
   return a < T(0);

@@ -320,3 +320,11 @@ def test_rounding_to_decimals_without_calls(decimals, device):
 def test_lerp_by_weights_without_calls(device):
     check(torch.lerp, torch.randn(6, 5, device=device), torch.randn(6, 1, device=device), torch.rand(5, device=device))
     assert cxxinductor.counters()["extern"] == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32, torch.float64], ids=str)
+def test_signbit(dtype, device):
+    x = torch.tensor([-0.0, 0.0, 1, -1, math.nan, -math.inf] * 8).to(device, dtype)
+    for values in (x, x.reshape(2, -1).t()):
+        check(torch.signbit, values)
+    assert cxxinductor.counters()["graph_fallback"] == 0
