@@ -160,6 +160,6 @@ def take(self: Tensor, index: Tensor) -> Tensor:
 
 def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """As ATen computes it: the sigmoid minus one of torch's decomposition cancels where the margin is wide."""
-    scale = 1.0 / self.numel() if reduction == 1 else 1.0
+    scale = 1.0 / self.numel() if reduction == 1 and self.numel() != 0 else 1.0
     power = torch.exp(-target * self)
     return target * power * -scale / (power + 1) * grad_output
