@@ -5,6 +5,8 @@ Min-cut recomputes what it knows to be cheap and fusible. Some nodes hide that f
 * ``detach``, which autograd puts on every saved tensor, is no node that it recomputes.
 * Softmaxes and their backwards are one node here and a chain of cheap ones around two small reductions there. Saving the
   logarithm of a softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
+* A mask of attention that follows from positions costs less to make again than to save, and is recognised where it is made: the
+  backward of causal attention reads none then (csrc/passes/graph/causal_attention.cpp).
 * Pools save eight bytes an element for a place in a window of a few: one byte says it.
 """
 
@@ -16,9 +18,16 @@ import torch
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils.checkpoint import CheckpointPolicy
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
+# Where each takes its mask; None: as attn_mask.
+_MASKED_ATTENTIONS = {
+    aten._scaled_dot_product_efficient_attention.default: 3,
+    aten._scaled_dot_product_cudnn_attention.default: 3,
+    aten._scaled_dot_product_flash_attention_for_cpu.default: None,
+}
 _SAME_VALUE = {aten.detach.default, aten.alias.default, aten.lift_fresh_copy.default}
 HELD = "cxxinductor_held"  # in the meta of a backward graph's placeholders: see _mark_held
 _KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
@@ -42,11 +51,38 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
             _expand_softmax_backward(node, logarithm=True)
         elif node.target is aten.max_pool2d_with_indices_backward.default:
             _compress_pool_indices(node)
+    for node in joint.graph.nodes:
+        if node.target in _MASKED_ATTENTIONS:
+            _make_again(_mask_of(node))
     joint.graph.lint()
     joint.recompile()
     forward, backward = min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
     _mark_held(forward, backward, kwargs["num_fwd_outputs"])
     return forward, backward
+
+
+def _mask_of(attention: Node) -> Any:
+    position = _MASKED_ATTENTIONS[attention.target]
+    if position is None:
+        return attention.kwargs.get("attn_mask")
+    return attention.args[position] if len(attention.args) > position else None
+
+
+def _make_again(mask: Any) -> None:
+    """Tells min-cut not to save the mask, nor anything that it is made from, where that is no tensor of the user's."""
+    needed: dict[Node, None] = {}
+    waiting = [mask] if isinstance(mask, Node) else []
+    while waiting:
+        node = waiting.pop()
+        if node in needed or not isinstance(node.meta.get("val"), torch.Tensor):
+            continue  # sizes are there in both graphs
+        target = node.target
+        if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable or torch.Tag.nondeterministic_seeded in target.tags:
+            return
+        needed[node] = None
+        waiting += node.all_input_nodes
+    for node in needed:
+        node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
 
 
 def _storage(node: Any) -> StorageWeakRef | None:

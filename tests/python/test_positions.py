@@ -1,6 +1,7 @@
 """Values that follow from positions alone: what is folded must be what eager computes, and attention is told of causal masks."""
 
 import random
+import re
 
 import pytest
 import torch
@@ -79,10 +80,15 @@ def causal(length, device):
     return (positions[None, :] <= positions[:, None]) & (sequence[:, None] == sequence[None, :])
 
 
+MASKS = {"efficient_attention": 3, "efficient_attention_backward": 4, "cudnn_attention": 3, "cudnn_attention_backward": 8}
+
+
 def masks_of_calls(found):
     """Number of attention calls, and how many of them take a mask, in graph texts."""
-    lines = [line for r in found for line in r.details["texts"]["graph"].splitlines() if "_scaled_dot_product" in line]
-    return len(lines), sum("attn_mask = $" in line or ("efficient" in line or "cudnn" in line) and "$3, " in line.split(" with ")[0] for line in lines)
+    texts = [r.details["texts"]["graph"] for r in found]
+    calls = [match for text in texts for match in re.findall(r'"aten::_scaled_dot_product_(\w+)"\((.*)\) with', text)]
+    masks = [args.split(", ")[MASKS[name]] if name in MASKS else args.split("attn_mask = ")[-1] for name, args in calls]
+    return len(calls), sum(mask.startswith("$") for mask in masks)
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -102,13 +108,16 @@ def test_causal_attention_takes_no_mask(dtype, dynamic, device, tmp_path):
         assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
 
 
-def test_gradients_of_causal_attention(device):
+def test_gradients_of_causal_attention(device, tmp_path):
     def run(q, k, v):
         return attention(q * 1.5, k, v, causal(q.shape[2], q.device)).tanh().sum()
 
     inputs = [torch.randn(2, 3, 48, 64, device=device, dtype=torch.float32, requires_grad=True) for _ in range(3)]
     doubles = [x.detach().double().requires_grad_() for x in inputs]
-    ours = torch.autograd.grad(torch.compile(run, backend="cxxinductor")(*inputs), inputs)
+    compiled = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})
+    with reports.collect() as found:
+        ours = torch.autograd.grad(compiled(*inputs), inputs)
+    assert masks_of_calls(found) == (2, 0)
     for got, eager, exact in zip(ours, torch.autograd.grad(run(*inputs), inputs), torch.autograd.grad(run(*doubles), doubles)):
         assert_as_good_as_eager(got, eager, exact)
 
