@@ -34,7 +34,7 @@ def main() -> int:
     if given.table and not given.run:
         return _print_table(_read(given.results))
     found = _sweep(given)
-    _print_summary(found)
+    _print_summary(found, given.device)
     if given.table:
         _print_table(found)
     return any(r["sort"] and not r["known"] and not r["sort"].startswith("torch") for r in found)
@@ -157,13 +157,13 @@ def _line(result: dict[str, Any]) -> str:
     return f"{result['sort']}: {result['operator']} {result['dtype']} {result['form']} {','.join(result['samples'])}: {result['text'][:400]}"
 
 
-def _print_summary(found: list[dict[str, Any]]) -> None:
+def _print_summary(found: list[dict[str, Any]], device: str) -> None:
     sorts = collections.Counter((r["sort"] or "right") + (", known" if r["known"] else "") for r in found for _ in range(r["calls"]))
     units = {(r["operator"], r["dtype"]) for r in found}
     print(f"{len({name for name, _ in units})} operators, {len(units)} with dtypes: " + ", ".join(f"{n} {sort}" for sort, n in sorted(sorts.items())))
     failed = {(r["operator"], r["known"]) for r in found if r["known"]}
-    ran = {r["operator"] for r in found}
     for entry in KNOWN:
+        ran = {r["operator"] for r in found if entry.covers(r["operator"], r["dtype"], r["form"], device)}
         for name in entry.operators:
             if name in ran and (name, entry.reason) not in failed:
                 print(f"fails no more: {name} ({entry.sort}: {entry.reason})")

@@ -30,8 +30,16 @@ class Call:
     function: Callable[..., Any] = dataclasses.field(compare=False)
     arguments: tuple[Any, ...] = dataclasses.field(compare=False)  # positional and keyword arguments
 
+    @property
+    def dtype_name(self) -> str:
+        return str(self.dtype).removeprefix("torch.")
+
+    @property
+    def device(self) -> str:
+        return next((x.device.type for x in tree_leaves(self.arguments) if isinstance(x, torch.Tensor)), "cpu")
+
     def __str__(self) -> str:
-        return f"{self.operator} {str(self.dtype).removeprefix('torch.')} {self.form} {self.sample}"
+        return f"{self.operator} {self.dtype_name} {self.form} {self.sample}"
 
 
 @functools.cache

@@ -16,13 +16,18 @@ class Known:
     dtypes: tuple[str, ...] = ()  # empty: any
     forms: tuple[str, ...] = ()
     text: str = ""  # part of what the finding says
+    devices: tuple[str, ...] = ("cpu", "cuda")
 
-    def covers(self, call: Call) -> bool:
-        dtype = str(call.dtype).removeprefix("torch.")
-        return call.operator in self.operators and (not self.dtypes or dtype in self.dtypes) and (not self.forms or call.form in self.forms)
+    def covers(self, operator: str, dtype: str, form: str, device: str) -> bool:
+        return (
+            operator in self.operators
+            and device in self.devices
+            and (not self.dtypes or dtype in self.dtypes)
+            and (not self.forms or form in self.forms)
+        )
 
     def explains(self, call: Call, finding: Finding) -> bool:
-        return self.covers(call) and self.sort == finding.sort and self.text in finding.text
+        return self.covers(call.operator, call.dtype_name, call.form, call.device) and self.sort == finding.sort and self.text in finding.text
 
 
 KNOWN: tuple[Known, ...] = (
@@ -55,6 +60,14 @@ KNOWN: tuple[Known, ...] = (
         ("index_fill",),
         forms=("backward",),
         text="aten::_unique returned result 0",
+    ),
+    Known(
+        "wrong",
+        "torch: vectors of SLEEF's fmod give NaN where the quotient is beyond the largest number; eager's single elements are right, as ours are",
+        ("__rmod__", "fmod", "remainder"),
+        dtypes=("float64",),
+        text="in eager nan",
+        devices=("cpu",),
     ),
 )
 
