@@ -95,15 +95,15 @@ plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, 
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
-  plan::Plan plan = watch.stage(
-      "plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
+  plan::Plan plan =
+      watch.stage("plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
   plan.refusals.insert(plan.refusals.begin(), refusals.begin(), refusals.end());
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
 }
 
-// A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds no
-// more is taken, else the one that holds least.
+// A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds
+// no more is taken, else the one that holds least.
 plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
   constexpr size_t reaches[] = {64, 8, 0};
   constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones

@@ -56,7 +56,8 @@ struct Request {
 struct Compilation {
   std::shared_ptr<runtime::Executable> executable;
   Report report;
-  // Where option freezing finds something to prepare: its outputs are what `executable` takes after the request's inputs.
+  // Where option freezing finds something to prepare: its outputs are what `executable` takes after the request's
+  // inputs.
   struct Preparation {
     std::shared_ptr<runtime::Executable> executable;
     Report report;

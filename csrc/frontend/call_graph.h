@@ -1,5 +1,5 @@
-// What every reader (FX, later .pt2, TorchScript, recorded calls) produces: the model as a list of dispatcher calls, with
-// metadata of each value. It is imported into the graph IR, and it is what the ATen executor runs when it must.
+// What every reader (FX, later .pt2, TorchScript, recorded calls) produces: the model as a list of dispatcher calls,
+// with metadata of each value. It is imported into the graph IR, and it is what the ATen executor runs when it must.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct CallValueInfo {
   std::vector<sym::Expr> sizes;
   std::vector<sym::Expr> strides;
   sym::Expr storage_offset;
-  sym::Expr symbol;       // SymInt: its expression
-  uint32_t storage = 0;   // equal ids: the reader knows that these share storage; 0: unknown
+  sym::Expr symbol;      // SymInt: its expression
+  uint32_t storage = 0;  // equal ids: the reader knows that these share storage; 0: unknown
 };
 
 struct Call {
@@ -55,7 +55,8 @@ struct CallGraph {
   std::set<uint32_t> frozen;    // positions of inputs that stay as they are from call to call (graph::Input::frozen)
   std::vector<Call> calls;
   std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
-  std::set<uint32_t> free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
+  std::set<uint32_t>
+      free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it

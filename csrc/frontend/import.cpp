@@ -300,7 +300,8 @@ class Import {
     graph::Value& value = graph_.values[id];
     bool same = true;
     for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
-      same = same && (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.facts));
+      same = same &&
+             (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.facts));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {

@@ -37,7 +37,8 @@ class Context {
   std::optional<loops::View> strided_view(graph::ValueId id) const;
   bool same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
                     const std::vector<sym::Expr>& b) const;  // where they matter: not in dimensions of size 1
-  // Strides of memory for the value: its own if they are demanded and no two elements meet, or leave no gaps; else contiguous.
+  // Strides of memory for the value: its own if they are demanded and no two elements meet, or leave no gaps; else
+  // contiguous.
   std::vector<sym::Expr> own_strides(const graph::Value& value) const;
 
   loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides,

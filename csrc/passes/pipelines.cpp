@@ -10,10 +10,11 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // First, so that the others see only what is needed.
       {"graph-dead-code", "remove nodes that nothing needs", remove_dead_code},
       // Before constants: what it finds constant folds on.
-      {"graph-positions", "make comparisons of positions constants and drop checks of indices, where extents decide them",
-       fold_positions},
+      {"graph-positions",
+       "make comparisons of positions constants and drop checks of indices, where extents decide them", fold_positions},
       // Before the mask's own ops are rewritten; what made it dies after.
-      {"graph-causal-attention", "tell attention that its mask is the causal one instead of making it", use_causal_attention},
+      {"graph-causal-attention", "tell attention that its mask is the causal one instead of making it",
+       use_causal_attention},
       // Before no-ops: a folded constant may make its reader one.
       {"graph-constants", "evaluate ops on constants, turn constants into immediates", fold_constants},
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},

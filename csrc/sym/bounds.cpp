@@ -67,11 +67,14 @@ WideInterval modulo(WideInterval a, WideInterval b) {
 
 WideInterval wide_bounds(Expr e, const Facts& facts);
 
-bool is_division(Expr e) { return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0; }
+bool is_division(Expr e) {
+  return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0;
+}
 
-// One bound of a sum in which a dividend occurs outside of its division too: s - floordiv(s + 1, 2) is at least 1 for s >= 2,
-// which the ranges of the two terms do not say. With k the divisor, (x - k + 1) / k <= floordiv(x, k) <= x / k, so that the sum
-// times all divisors is bounded by one without division, where like terms cancel. Infinite where that leads nowhere.
+// One bound of a sum in which a dividend occurs outside of its division too: s - floordiv(s + 1, 2) is at least 1 for s
+// >= 2, which the ranges of the two terms do not say. With k the divisor, (x - k + 1) / k <= floordiv(x, k) <= x / k,
+// so that the sum times all divisors is bounded by one without division, where like terms cancel. Infinite where that
+// leads nowhere.
 Wide bound_of_quotients(Expr sum, const Facts& facts, bool upper) {
   constexpr int64_t most = int64_t{1} << 20;
   int64_t scale = 1;
@@ -133,10 +136,12 @@ WideInterval wide_bounds(Expr e, const Facts& facts) {
       out = {std::max(out.low, other.low), std::max(out.high, other.high)};
   }
   const auto divides = [](Expr term) {
-    return is_division(term) || (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
+    return is_division(term) ||
+           (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
   };
   if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), divides))
-    out = {std::max(out.low, bound_of_quotients(e, facts, false)), std::min(out.high, bound_of_quotients(e, facts, true))};
+    out = {std::max(out.low, bound_of_quotients(e, facts, false)),
+           std::min(out.high, bound_of_quotients(e, facts, true))};
   return out;
 }
 

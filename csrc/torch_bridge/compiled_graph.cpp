@@ -113,7 +113,7 @@ struct CompiledGraph::Impl {
   std::string fallback_reason;
   bool check_inputs = true;
   Options options;
-  std::unique_ptr<EagerReference> eager;  // check=eager
+  std::unique_ptr<EagerReference> eager;     // check=eager
   std::unique_ptr<PreparedInputs> prepared;  // option freezing
   mutable std::mutex notes_mutex;
   mutable std::set<std::string> notes, notes_given;

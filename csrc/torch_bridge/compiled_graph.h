@@ -36,7 +36,7 @@ class CompiledGraph {
 
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
-  const plan::Plan* plan() const;  // null for a fallback
+  const plan::Plan* plan() const;          // null for a fallback
   const PreparedInputs* prepared() const;  // null where option freezing found nothing to prepare, or is off
   // Lines about what the check option did not check so far, each once; empties the list. Thread-safe.
   std::vector<std::string> take_check_notes() const;

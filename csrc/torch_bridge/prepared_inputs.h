@@ -16,8 +16,8 @@ class PreparedInputs {
  public:
   explicit PreparedInputs(driver::Compilation::Preparation preparation) : preparation_(std::move(preparation)) {}
 
-  // Appends them to the caller's inputs, computed anew if a frozen one is another tensor than last time, or PyTorch counted a
-  // write to it (tensors made in inference mode have no such count). Thread-safe.
+  // Appends them to the caller's inputs, computed anew if a frozen one is another tensor than last time, or PyTorch
+  // counted a write to it (tensors made in inference mode have no such count). Thread-safe.
   void append(std::vector<c10::IValue>& inputs);
 
   const driver::Report& report() const { return preparation_.report; }
@@ -37,7 +37,7 @@ class PreparedInputs {
 
   const driver::Compilation::Preparation preparation_;
   std::mutex mutex_;
-  std::vector<Source> sources_;      // one an input of the preparation; none before the first call
+  std::vector<Source> sources_;  // one an input of the preparation; none before the first call
   std::vector<at::Tensor> prepared_;
 };
 

@@ -94,8 +94,9 @@ Owner TorchHost::allocate(Device device, int64_t bytes, void** data) {
   const c10::Device torch_device = to_torch(device);
   const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
   c10::Allocator* allocator = c10::GetAllocator(torch_device.type());
-  auto storage = c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
-                                                       allocator->allocate(static_cast<size_t>(bytes)), allocator, false);
+  auto storage =
+      c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
+                                            allocator->allocate(static_cast<size_t>(bytes)), allocator, false);
   *data = storage->mutable_data();
   return Owner(storage.release(), &storage_operations);
 }
@@ -104,9 +105,9 @@ TensorRef TorchHost::empty_strided(DType dtype, Device device, std::span<const i
                                    std::span<const int64_t> strides) {
   const c10::Device torch_device = to_torch(device);
   const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
-  at::Tensor tensor = at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides),
-                                                        c10::GetAllocator(torch_device.type()),
-                                                        key_set(torch_device.type()), to_torch(dtype));
+  at::Tensor tensor =
+      at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides), c10::GetAllocator(torch_device.type()),
+                                        key_set(torch_device.type()), to_torch(dtype));
   return to_ref(std::move(tensor));
 }
 

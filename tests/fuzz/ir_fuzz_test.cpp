@@ -1,4 +1,5 @@
-// Every IR of a random graph means what the graph means, by the interpreter. A failure is shrunk and written to a file beside the program.
+// Every IR of a random graph means what the graph means, by the interpreter. A failure is shrunk and written to a file
+// beside the program.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

@@ -1,5 +1,5 @@
-// Where a fuzzer begins: with the same programs in each run, so that a change fails for its own sake. CXXINDUCTOR_FUZZ_SEED is a
-// number to repeat, or "random" to look for what nobody has seen yet.
+// Where a fuzzer begins: with the same programs in each run, so that a change fails for its own sake.
+// CXXINDUCTOR_FUZZ_SEED is a number to repeat, or "random" to look for what nobody has seen yet.
 #pragma once
 
 #include <cstdint>

@@ -306,12 +306,13 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
     WalkedRows rows;
     int shared;  // sums in shared memory
   };
-  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave registers,
-  // of rows that are no multiple of the block's threads.
+  // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave
+  // registers, of rows that are no multiple of the block's threads.
   for (const auto& [shape, shared] :
-       {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0}, Case{{1, 40, 72, "bf16"}, 0},
-        Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1}, Case{{1, 3, 16384, "bf16"}, 2},
-        Case{{1, 3, 15000, "bf16", false}, 1}, Case{{2, 19, 1032, "bf16", true, true}, 0}}) {
+       {Case{{3, 20, 1024, "bf16"}, 0}, Case{{2, 17, 768, "bf16"}, 0}, Case{{2, 5, 4096, "bf16"}, 0},
+        Case{{1, 40, 72, "bf16"}, 0}, Case{{2, 16, 520, "f32"}, 0}, Case{{2, 3, 12280, "bf16"}, 1},
+        Case{{1, 3, 16384, "bf16"}, 2}, Case{{1, 3, 15000, "bf16", false}, 1},
+        Case{{2, 19, 1032, "bf16", true, true}, 0}}) {
     CpuProgram cpu(on_device(norm_backward(shape, false), "cpu"));
     for (const Variant variant : {kVector32, kScalar32}) {
       CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);
@@ -329,11 +330,13 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
 TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cuda]") {
   const std::string text = norm_backward_in_regions(2048, 512);
   CpuProgram cpu(on_device(text, "cpu"));
-  CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {}, gpu_target());
+  CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {},
+                   gpu_target());
   const plan::Plan& plan = cuda.executable->plan();
   REQUIRE(cuda.kernel().mapping.walk.valid());
   CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
-  CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(), [](const plan::Param& param) { return param.read; }) == 3);
+  CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(),
+                      [](const plan::Param& param) { return param.read; }) == 3);
   const std::vector<Input> inputs = make_inputs(plan, {});
   check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
 }
@@ -353,7 +356,9 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
       store @m[b, c] = %m
     }}
     return @y, @m
-  }})", walked ? "walked " : "", walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
+  }})",
+                       walked ? "walked " : "",
+                       walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
   };
   CpuProgram cpu(on_device(text(false), "cpu"));
   CudaProgram cuda(on_device(text(true), "cuda:0"));

@@ -59,10 +59,10 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
 TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
   const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
   if (!nvrtc) return;
-  for (const WalkedRows& shape : {WalkedRows{128, 32, 8192, "bf16"}, WalkedRows{128, 32, 12288, "bf16"},
-                                  WalkedRows{128, 32, 16384, "bf16"}, WalkedRows{128, 32, 16384, "bf16", false},
-                                  WalkedRows{128, 32, 8192, "f32"}, WalkedRows{128, 32, 4096, "bf16", true, true},
-                                  WalkedRows{128, 32, 12288, "bf16", true, true}}) {
+  for (const WalkedRows& shape :
+       {WalkedRows{128, 32, 8192, "bf16"}, WalkedRows{128, 32, 12288, "bf16"}, WalkedRows{128, 32, 16384, "bf16"},
+        WalkedRows{128, 32, 16384, "bf16", false}, WalkedRows{128, 32, 8192, "f32"},
+        WalkedRows{128, 32, 4096, "bf16", true, true}, WalkedRows{128, 32, 12288, "bf16", true, true}}) {
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const Target target = cuda_target(arch, 132);
       const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);
@@ -70,8 +70,10 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
       REQUIRE(kernel.mapping.walk.valid());
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
       CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.shared_bytes_per_block);
-      CHECK(nvrtc->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, target, plan.origins), arch, kernel.name,
-                                    {"--ptxas-options=--warn-on-spills"}).log == "");
+      CHECK(nvrtc
+                ->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, target, plan.origins), arch,
+                                   kernel.name, {"--ptxas-options=--warn-on-spills"})
+                .log == "");
     }
   }
 }

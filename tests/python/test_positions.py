@@ -108,6 +108,32 @@ def test_causal_attention_takes_no_mask(dtype, dynamic, device, tmp_path):
         assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
 
 
+def lower(n, device):
+    return torch.tril(torch.ones(n, n, device=device))
+
+
+CAUSAL = {
+    "tril": lambda n, d: lower(n, d).bool(),
+    "not triu": lambda n, d: ~torch.triu(torch.ones(n, n, device=d, dtype=torch.bool), diagonal=1),
+    "masked_fill": lambda n, d: torch.zeros(n, n, device=d).masked_fill(lower(n, d) == 0, float("-inf")),
+    "least number": lambda n, d: torch.triu(torch.full((n, n), torch.finfo(torch.float32).min, device=d), diagonal=1),
+    "differences": lambda n, d: torch.arange(n, device=d)[:, None] - torch.arange(n, device=d) >= 0,
+    "of heads": lambda n, d: lower(n, d).bool()[None, None].expand(2, 3, n, n),
+}
+
+
+@pytest.mark.parametrize("name", CAUSAL)
+def test_causal_masks_of_any_make(name, device, tmp_path):
+    def run(q, k, v):
+        return attention(q, k, v, CAUSAL[name](q.shape[2], q.device))
+
+    inputs = [torch.randn(2, 3, 48, 64, device=device) for _ in range(3)]
+    with torch.no_grad(), reports.collect() as found:
+        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(*inputs)
+    assert masks_of_calls(found) == (1, 0)
+    assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
+
+
 def test_gradients_of_causal_attention(device, tmp_path):
     def run(q, k, v):
         return attention(q * 1.5, k, v, causal(q.shape[2], q.device)).tanh().sum()
@@ -125,6 +151,7 @@ def test_gradients_of_causal_attention(device, tmp_path):
 OTHERS = {
     "window": lambda n, d: causal(n, d) & (torch.arange(n, device=d)[None, :] > torch.arange(n, device=d)[:, None] - 5),
     "one more": lambda n, d: torch.arange(n, device=d)[None, :] <= torch.arange(n, device=d)[:, None] + 1,
+    "before": lambda n, d: torch.tril(torch.ones(n, n, device=d), diagonal=-1).bool() | (torch.arange(n, device=d) == 0),
     "reversed": lambda n, d: torch.arange(n, device=d)[None, :] >= torch.arange(n, device=d)[:, None],
     "packed": lambda n, d: causal(n, d) & ((torch.arange(n, device=d) // 7)[:, None] == (torch.arange(n, device=d) // 7)[None, :]),
 }

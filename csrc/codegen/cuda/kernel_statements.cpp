@@ -369,9 +369,11 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   } else if (draws_in_fours(id)) {
     const std::vector<StmtId>& from = s.as<loops::Apply>()->operands;
     mark_origin(s);
-    out_.line("if (e % 4 == 0) z{} = cxxi_philox_draw({}, {}, (unsigned int)({} >> 2), (unsigned int)({}), (unsigned int)({}));",
-              id.index(), value_name(from[0]), value_name(from[1]), value_name(from[2]), value_name(from[3]),
-              value_name(from[4]));
+    out_.line(
+        "if (e % 4 == 0) z{} = cxxi_philox_draw({}, {}, (unsigned int)({} >> 2), (unsigned int)({}), (unsigned "
+        "int)({}));",
+        id.index(), value_name(from[0]), value_name(from[1]), value_name(from[2]), value_name(from[3]),
+        value_name(from[4]));
     assign(id, fmt::format("cxxi_philox_word(z{}, e % 4)", id.index()));
   } else if (const auto* index = s.as<loops::Index>()) {
     assign(id, wide_expression(index->value, lane));
@@ -541,7 +543,8 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
   const std::string value = reduced_value(reduce);
   std::string call;
   if (is_across(id)) {
-    out_.line("r{}{}[{}].update({}, 0);", id.index(), shared(id) ? "" : body.item, has_lanes(stmt(reduce.operand)) ? "e" : "0", value);
+    out_.line("r{}{}[{}].update({}, 0);", id.index(), shared(id) ? "" : body.item,
+              has_lanes(stmt(reduce.operand)) ? "e" : "0", value);
     return;
   }
   if (columns_) {

@@ -1,9 +1,9 @@
 // IR 1, graph: SSA over tensors. What a model means, before anything is decided.
 //
 // A value has dtype, device, symbolic sizes and a layout; storage is not a property of values (the plan assigns it).
-// Nodes stand in a topological order. Ops are monomorphic: promotion, broadcasting of operands and rounding are explicit
-// (cast, expand) except that an elementwise operand may be an immediate or symbol, or a rank-0 value of the compute type.
-// Text form: docs/ir.md; printing and parsing: text.h; invariants: verify.h.
+// Nodes stand in a topological order. Ops are monomorphic: promotion, broadcasting of operands and rounding are
+// explicit (cast, expand) except that an elementwise operand may be an immediate or symbol, or a rank-0 value of the
+// compute type. Text form: docs/ir.md; printing and parsing: text.h; invariants: verify.h.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +44,9 @@ struct Value {
   Device device;
   std::vector<sym::Expr> sizes;
   Layout layout;
-  NodeId producer;           // invalid for graph inputs
+  NodeId producer;            // invalid for graph inputs
   uint32_t result_index = 0;  // which result of the producer
-  std::string name;          // unique, without "%"
+  std::string name;           // unique, without "%"
 };
 
 // What a node reads: a tensor, an immediate in the compute type of the op, or a symbolic integer.
@@ -87,9 +87,10 @@ struct Pad {  // constant padding; low[d] elements before, result size decides a
 struct Cat {  // operands of equal sizes but for dim
   int dim = 0;
 };
-// General gather. operands: x, then index tensors (integer, equal sizes). Result coordinate r maps to source coordinates:
-// source[d] >= 0: result dim source[d]; source[d] == -1 - k: the value of index k at result dims index_dims.
-// index_select(x, 1, i): source = [0, -1, 2], index_dims = [1]; aten::gather(x, 1, i): source = [0, -1, 2], index_dims = [0, 1, 2].
+// General gather. operands: x, then index tensors (integer, equal sizes). Result coordinate r maps to source
+// coordinates: source[d] >= 0: result dim source[d]; source[d] == -1 - k: the value of index k at result dims
+// index_dims. index_select(x, 1, i): source = [0, -1, 2], index_dims = [1]; aten::gather(x, 1, i): source = [0, -1, 2],
+// index_dims = [0, 1, 2].
 struct Gather {
   std::vector<int> source;
   std::vector<int> index_dims;
@@ -118,13 +119,13 @@ struct Scatter {
 };
 // A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with holes.
 struct Extern {
-  std::string callee;         // "aten::mm"
-  std::string overload;       // "" or "default" or "dim_IntList"
-  std::vector<Arg> args;      // positional, in schema order, trailing defaults may be absent
+  std::string callee;     // "aten::mm"
+  std::string overload;   // "" or "default" or "dim_IntList"
+  std::vector<Arg> args;  // positional, in schema order, trailing defaults may be absent
   std::vector<std::pair<std::string, Arg>> kwargs;
-  bool planned_out = false;   // has a structured, copy-free out= form: the plan provides the results' buffers
-  bool ordered = false;       // side effects or random state: keeps its place among the ordered
-  bool cacheable = true;      // false: the call holds in-process handles
+  bool planned_out = false;  // has a structured, copy-free out= form: the plan provides the results' buffers
+  bool ordered = false;      // side effects or random state: keeps its place among the ordered
+  bool cacheable = true;     // false: the call holds in-process handles
   // For each result: index of the operand that it may alias, or -1 when fresh.
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;
@@ -163,8 +164,8 @@ struct Input {
   // A tensor that the caller keeps no reference to while the graph runs (what a backward graph gets from its forward
   // graph): its memory is free after its last use.
   bool given_up = false;
-  // A tensor whose elements stay as they are from call to call, as far as the caller counts writes: what depends on such inputs
-  // alone need not be computed in every call (passes/graph/split_preparation.h).
+  // A tensor whose elements stay as they are from call to call, as far as the caller counts writes: what depends on
+  // such inputs alone need not be computed in every call (passes/graph/split_preparation.h).
   bool frozen = false;
 };
 
@@ -185,7 +186,7 @@ struct Mutation {
 
 struct Graph {
   std::string name = "graph";
-  sym::Facts facts;                   // ranges and divisors of the symbols
+  sym::Facts facts;  // ranges and divisors of the symbols
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Mutation> mutations;
@@ -206,7 +207,8 @@ class Builder {
   Graph& graph() { return graph_; }
   void set_origin(OriginId origin) { origin_ = origin; }
 
-  ValueId input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes, std::vector<sym::Expr> strides);
+  ValueId input(std::string name, DType dtype, Device device, std::vector<sym::Expr> sizes,
+                std::vector<sym::Expr> strides);
   void symbol_input(std::string symbol, sym::Interval range);
 
   ValueId elementwise(ScalarOp op, std::vector<Operand> operands);  // expands tensor operands to the broadcast size

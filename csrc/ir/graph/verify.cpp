@@ -120,8 +120,7 @@ class Verifier {
     for (const Input& input : graph_.inputs) {
       if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
         report("G4", "an input", "has the symbol '{}'", input.symbol);
-      if (input.kind != Input::Kind::Tensor && input.given_up)
-        report("G13", "an input", "is given up and no tensor");
+      if (input.kind != Input::Kind::Tensor && input.given_up) report("G13", "an input", "is given up and no tensor");
       if (input.frozen && (input.kind != Input::Kind::Tensor || input.given_up))
         report("G13", "an input", "is frozen, and given up or no tensor");
     }

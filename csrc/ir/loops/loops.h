@@ -1,14 +1,14 @@
 // IR 2, loops: iteration spaces with straight-line scalar bodies over buffers.
 //
 // A Program is an ordered list of regions and extern calls over declared buffers. A region is a set of named variables
-// with symbolic extents and an ordered list of SSA statements. A statement is conceptually an array over the variables in
-// its `vars` set: an op varies over the union of its operands' variables, `reduce` removes variables, a store runs
+// with symbolic extents and an ordered list of SSA statements. A statement is conceptually an array over the variables
+// in its `vars` set: an op varies over the union of its operands' variables, `reduce` removes variables, a store runs
 // once for each point of its set. So softmax is ONE region over (i, j): loads over (i j), a max over j that varies over
 // (i), an exp over (i j), a sum over j, a store over (i j).
 //
 // Accesses are *logical coordinates* of a buffer, one expression a dimension, over the region's variables and the
-// graph's symbols (and `%n` symbols for statement n when the index comes from data). Strides meet coordinates in the plan.
-// Statements compute in compute types; casts are explicit: eager's rounding is cast<bf16> then cast<f32>.
+// graph's symbols (and `%n` symbols for statement n when the index comes from data). Strides meet coordinates in the
+// plan. Statements compute in compute types; casts are explicit: eager's rounding is cast<bf16> then cast<f32>.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class VarSet {
 struct Load {
   BufferId buffer;
   std::vector<sym::Expr> coords;
-  StmtId mask;      // bool statement, or invalid: always in range
+  StmtId mask;       // bool statement, or invalid: always in range
   Scalar otherwise;  // the value where the mask is false (nothing is read there)
 };
 struct Constant {
@@ -75,8 +75,9 @@ struct Apply {
   ScalarOp op = ScalarOp::Identity;
   std::vector<StmtId> operands;  // result dtype of a Cast: Stmt::dtype
 };
-// Reduces `operand` over `over`; varies over operand's variables minus `over`. Result 0 is the statement itself; a further
-// result (welford's m2) is read with Project. `position` of argmax is row-major over `over` in the order of Region::vars.
+// Reduces `operand` over `over`; varies over operand's variables minus `over`. Result 0 is the statement itself; a
+// further result (welford's m2) is read with Project. `position` of argmax is row-major over `over` in the order of
+// Region::vars.
 struct Reduce {
   Reduction reduction = Reduction::Sum;
   StmtId operand;
@@ -211,7 +212,7 @@ struct Program {
 
 // ---- Reading a region -------------------------------------------------------------------------------------------
 
-std::vector<StmtId> operands(const Stmt& stmt);  // SSA operands, `%n` symbols of coordinates included, in order
+std::vector<StmtId> operands(const Stmt& stmt);     // SSA operands, `%n` symbols of coordinates included, in order
 VarSet vars_of(const Region& region, sym::Expr e);  // variables that an expression mentions, through `%n` too
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over
 VarId walked_var(const Region& region);             // invalid: there is none
@@ -233,7 +234,8 @@ class RegionBuilder {
   Region& region() { return region_; }
   void set_origin(OriginId origin) { origin_ = origin; }
   VarId var(std::string name, sym::Expr extent);
-  StmtId load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask = {}, Scalar otherwise = {});
+  StmtId load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask = {},
+              Scalar otherwise = {});
   StmtId constant(Scalar value);
   StmtId index(sym::Expr value);
   StmtId apply(ScalarOp op, std::vector<StmtId> operands, DType cast_to = DType::F32);

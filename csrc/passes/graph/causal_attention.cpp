@@ -12,7 +12,8 @@ namespace {
 
 using graph::ValueId;
 
-// Where a callee takes what. Query and key lead (behind the output's gradient in backwards): sizes [.., length, channels].
+// Where a callee takes what. Query and key lead (behind the output's gradient in backwards): sizes [.., length,
+// channels].
 struct Attention {
   const char* callee;
   size_t query;
@@ -29,7 +30,8 @@ constexpr std::array attentions{
 };
 
 Arg* mask_of(graph::Extern& call, const Attention& row) {
-  if (row.mask >= 0) return static_cast<size_t>(row.mask) < call.args.size() ? &call.args[static_cast<size_t>(row.mask)] : nullptr;
+  if (row.mask >= 0)
+    return static_cast<size_t>(row.mask) < call.args.size() ? &call.args[static_cast<size_t>(row.mask)] : nullptr;
   for (auto& [name, arg] : call.kwargs)
     if (name == "attn_mask") return &arg;
   return nullptr;
@@ -38,26 +40,33 @@ Arg* mask_of(graph::Extern& call, const Attention& row) {
 // Added to scores, or true where they count.
 bool lets_through(const Number& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
-  return scalar && (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
+  return scalar &&
+         (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
 }
 // Torch masks with the least f16 where cuDNN has no infinity: no score comes near it.
 bool shuts_out(const Number& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
-  return scalar && (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
+  return scalar &&
+         (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
 }
 
 // Each query counts what stands at its place and before it, of as many keys as there are queries.
 bool is_causal(Elements& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
-  const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes, &m = graph.values[mask].sizes;
+  const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes,
+        &m = graph.values[mask].sizes;
   if (q.size() < 2 || k.size() < 2 || m.size() < 2) return false;
   const auto element = elements.of(mask);
   const loops::Space& space = elements.space(mask);
   const std::vector<sym::Expr> position = elements.position(mask);
   const sym::Expr length = q[q.size() - 2], row = position[m.size() - 2], column = position[m.size() - 1];
-  if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) || !space.equal(length, m[m.size() - 1]))
+  if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) ||
+      !space.equal(length, m[m.size() - 1]))
     return false;
-  return element && element->condition && lets_through(element->value) && shuts_out(element->otherwise) &&
-         space.equal(element->condition->b - element->condition->a, row - column);
+  if (!element || !element->condition) return false;
+  // Scores count where this is not negative.
+  const auto [a, b] = *element->condition;
+  if (lets_through(element->value) && shuts_out(element->otherwise)) return space.equal(b - a, row - column);
+  return shuts_out(element->value) && lets_through(element->otherwise) && space.equal(a - b - 1, row - column);
 }
 
 // Calls `visit` with every hole of the call.
@@ -89,7 +98,8 @@ bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, cons
   if (!is_causal(elements, graph, operand(mask->as<Hole>()), operand(query), operand(key))) return false;
   uint32_t readers = 0;
   for_each_hole(call, [&](Hole& hole) { readers += hole.operand == mask->as<Hole>()->operand; });
-  const bool plain = call.mutated_operands.empty() && std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
+  const bool plain = call.mutated_operands.empty() &&
+                     std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
   // Defaults before it, which a call may leave out: dropout_p is the only one.
   if (call.args.size() < row.is_causal) {

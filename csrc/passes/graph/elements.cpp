@@ -42,8 +42,7 @@ Elements::Elements(const graph::Graph& graph) : graph_(graph), space_(graph.fact
 
 std::vector<Expr> Elements::position(ValueId id) {
   Coords variables;
-  for (size_t d = 0; d < graph_.values[id].sizes.size(); ++d)
-    variables.push_back(variable("position", d));
+  for (size_t d = 0; d < graph_.values[id].sizes.size(); ++d) variables.push_back(variable("position", d));
   return variables;
 }
 
@@ -122,7 +121,8 @@ std::optional<Element> Elements::at(ValueId id, const Coords& coords) {
     const std::vector<Expr>& sizes = graph_.values[operand()].sizes;
     Coords whole;
     for (size_t d = 0, kept = 0; d < sizes.size(); ++d) {
-      const bool reduced = reduce->dims.empty() || std::find(reduce->dims.begin(), reduce->dims.end(), static_cast<int>(d)) != reduce->dims.end();
+      const bool reduced = reduce->dims.empty() || std::find(reduce->dims.begin(), reduce->dims.end(),
+                                                             static_cast<int>(d)) != reduce->dims.end();
       whole.push_back(reduced ? variable("reduced", reduced_++) : coords[kept]);
       if (reduced) space_.add(whole.back(), sizes[d]);
       kept += !reduced || reduce->keepdim;
@@ -182,7 +182,8 @@ std::optional<Element> Elements::combined(ScalarOp op, const std::vector<Element
 
 // Of numbers, without conditions.
 std::optional<Number> Elements::applied(ScalarOp op, const std::vector<Number>& operands, DType dtype) {
-  const bool constant = std::all_of(operands.begin(), operands.end(), [](const Number& n) { return std::holds_alternative<Scalar>(n); });
+  const bool constant =
+      std::all_of(operands.begin(), operands.end(), [](const Number& n) { return std::holds_alternative<Scalar>(n); });
   if (constant) {
     std::vector<Scalar> scalars;
     for (const Number& number : operands) {
@@ -236,8 +237,8 @@ std::optional<Element> Elements::reshaped(const graph::Value& result, ValueId op
   return at(operand, source);
 }
 
-// The operand that the position lies in; or one formula that holds in all of them, as where a row of positions gets its first
-// one's predecessor before it.
+// The operand that the position lies in; or one formula that holds in all of them, as where a row of positions gets its
+// first one's predecessor before it.
 std::optional<Element> Elements::concatenated(const graph::Node& node, const graph::Cat& cat, const Coords& coords) {
   const auto dim = static_cast<size_t>(cat.dim);
   std::vector<Expr> starts{0};
@@ -250,7 +251,8 @@ std::optional<Element> Elements::concatenated(const graph::Node& node, const gra
   };
   size_t general = 0;
   for (size_t k = 0; k < node.operands.size(); ++k) {
-    if (space_.at_least(coords[dim], starts[k]) && space_.at_least(starts[k + 1] - 1, coords[dim])) return in_piece(k, coords[dim]);
+    if (space_.at_least(coords[dim], starts[k]) && space_.at_least(starts[k + 1] - 1, coords[dim]))
+      return in_piece(k, coords[dim]);
     if (!(starts[k + 1] - starts[k]).is_constant(1)) general = k;
   }
   const auto formula = in_piece(general, coords[dim]);
@@ -297,7 +299,8 @@ bool Elements::equal(const Number& a, const Number& b) const {
 bool Elements::equal(const Element& a, const Element& b) const {
   if (a.condition.has_value() != b.condition.has_value() || !equal(a.value, b.value)) return false;
   if (!a.condition) return true;
-  return space_.equal(a.condition->b - a.condition->a, b.condition->b - b.condition->a) && equal(a.otherwise, b.otherwise);
+  return space_.equal(a.condition->b - a.condition->a, b.condition->b - b.condition->a) &&
+         equal(a.otherwise, b.otherwise);
 }
 
 }  // namespace cxxinductor::passes

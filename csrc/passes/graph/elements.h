@@ -1,4 +1,5 @@
-// What an element of a value is, where that follows from its position alone: positions of tokens, differences of them, masks.
+// What an element of a value is, where that follows from its position alone: positions of tokens, differences of them,
+// masks.
 #pragma once
 
 #include <optional>
@@ -45,7 +46,8 @@ class Elements {
  private:
   using Coords = std::vector<sym::Expr>;
   std::optional<Element> at(graph::ValueId id, const Coords& coords);
-  std::optional<Element> at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result, const Coords& coords);
+  std::optional<Element> at_operand(const graph::Operand& operand, DType dtype, const graph::Value& result,
+                                    const Coords& coords);
   std::optional<Element> elementwise(const graph::Node& node, ScalarOp op, const Coords& coords);
   std::optional<Element> combined(ScalarOp op, const std::vector<Element>& operands, DType dtype);
   std::optional<Number> applied(ScalarOp op, const std::vector<Number>& operands, DType dtype);
@@ -59,7 +61,7 @@ class Elements {
 
   const graph::Graph& graph_;
   loops::Space space_;
-  int budget_ = 0;  // of steps that are left for a question
+  int budget_ = 0;      // of steps that are left for a question
   size_t reduced_ = 0;  // dimensions that sums ran over, for their variables' names
 };
 

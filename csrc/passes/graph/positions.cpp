@@ -1,6 +1,6 @@
-// Values that follow from positions alone: comparisons that come out the same everywhere become constants, and indices that are
-// proven in range lose their check. Models compare positions to find what was padded or packed; where nothing was, all that
-// is left is the mask.
+// Values that follow from positions alone: comparisons that come out the same everywhere become constants, and indices
+// that are proven in range lose their check. Models compare positions to find what was padded or packed; where nothing
+// was, all that is left is the mask.
 #include "passes/graph/elements.h"
 #include "passes/graph/passes.h"
 

@@ -13,8 +13,8 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-// A prepared value may take as many bytes as the frozen inputs that it depends on, and this much more: rows that are padded,
-// tables made from a few numbers.
+// A prepared value may take as many bytes as the frozen inputs that it depends on, and this much more: rows that are
+// padded, tables made from a few numbers.
 constexpr double padding = 1.25;
 constexpr int64_t small_bytes = 64 << 10;
 
@@ -90,7 +90,8 @@ class Splitter {
 
   bool may_prepare(const Node& node) const {
     if (const auto* callee = node.as<graph::Extern>()) {
-      const bool aliases = std::any_of(callee->alias_of.begin(), callee->alias_of.end(), [](int of) { return of >= 0; });
+      const bool aliases =
+          std::any_of(callee->alias_of.begin(), callee->alias_of.end(), [](int of) { return of >= 0; });
       if (callee->ordered || aliases || !callee->mutated_operands.empty()) return false;
     }
     // Checks of indices raise in the call that they belong to.
@@ -190,10 +191,10 @@ class Splitter {
   static constexpr char leaves = 1, written = 2;
 
   Graph& graph_;
-  IdVector<ValueId, char> fixed_;                        // by value: the same in every call
-  IdVector<ValueId, char> shared_;                       // by storage: `leaves` the graph or is `written`
-  IdVector<ValueId, char> too_large_;                    // by value
-  IdVector<ValueId, std::vector<uint32_t>> sources_;     // of fixed values: the frozen inputs that they depend on
+  IdVector<ValueId, char> fixed_;                     // by value: the same in every call
+  IdVector<ValueId, char> shared_;                    // by storage: `leaves` the graph or is `written`
+  IdVector<ValueId, char> too_large_;                 // by value
+  IdVector<ValueId, std::vector<uint32_t>> sources_;  // of fixed values: the frozen inputs that they depend on
   std::vector<ValueId> prepared_;
 };
 

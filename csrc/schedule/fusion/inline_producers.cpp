@@ -42,7 +42,12 @@ class ProducerInliner {
  public:
   ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
                   const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept)
-      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans), when_(when), kept_(kept) {}
+      : dependencies_(dependencies),
+        costs_(costs),
+        options_(options),
+        lifespans_(lifespans),
+        when_(when),
+        kept_(kept) {}
 
   bool run() {
     std::vector<StepId> order = dependencies_.order();
@@ -139,8 +144,8 @@ class ProducerInliner {
     bool any_rearranged = false;
     for (StepId step : steps) {
       if (step == producer) return;
-      if (when_ == Inlining::Early && ((!cheap && !is_rearranged(step, buffer)) ||
-                                       ends_rows_of_choice(dependencies_, producer, step, buffer))) {
+      if (when_ == Inlining::Early &&
+          ((!cheap && !is_rearranged(step, buffer)) || ends_rows_of_choice(dependencies_, producer, step, buffer))) {
         readers.push_back({step, {}, 0, 1, false});
         continue;
       }

@@ -55,7 +55,8 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
   const plan::Param& from = kernel.params[read];
   const plan::Param& to = kernel.params[written];
   // The threads of tiles and products read for one another.
-  const bool shared = kernel.mapping.kind == plan::MappingKind::Tiles || kernel.mapping.kind == plan::MappingKind::Matmul;
+  const bool shared =
+      kernel.mapping.kind == plan::MappingKind::Tiles || kernel.mapping.kind == plan::MappingKind::Matmul;
   if (shared || from.dtype != to.dtype || from.written || to.read) return false;
   const std::optional<StmtId> store = only_store(kernel, written);
   // What varies over less than the whole space is stored by one of several threads that read for it.

@@ -8,9 +8,9 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks, as
-// what a thread holds of a row and of its sums is what keeps memory busy. (1024 threads have 64 registers: a row of 16384
-// 16-bit elements and the next one then spill.)
+// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks,
+// as what a thread holds of a row and of its sums is what keeps memory busy. (1024 threads have 64 registers: a row of
+// 16384 16-bit elements and the next one then spill.)
 constexpr int block_threads = 512;
 constexpr int registers_of_thread = 65536 / block_threads;
 // What is neither sums nor row: addresses, operands all rows share, and a group on its way through the arithmetic.

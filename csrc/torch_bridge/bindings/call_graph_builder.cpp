@@ -51,9 +51,12 @@ Arg CallGraphBuilder::argument(const py::handle& object) {
   if (py::isinstance<py::int_>(object)) return object.cast<int64_t>();
   if (py::isinstance<py::float_>(object)) return object.cast<double>();
   if (py::isinstance<py::str>(object)) return object.cast<std::string>();
-  if (THPDtype_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
-  if (THPDevice_Check(object.ptr())) return torch_bridge::from_torch(reinterpret_cast<THPDevice*>(object.ptr())->device);
-  if (THPLayout_Check(object.ptr())) return LayoutArg{static_cast<int>(reinterpret_cast<THPLayout*>(object.ptr())->layout)};
+  if (THPDtype_Check(object.ptr()))
+    return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
+  if (THPDevice_Check(object.ptr()))
+    return torch_bridge::from_torch(reinterpret_cast<THPDevice*>(object.ptr())->device);
+  if (THPLayout_Check(object.ptr()))
+    return LayoutArg{static_cast<int>(reinterpret_cast<THPLayout*>(object.ptr())->layout)};
   if (THPMemoryFormat_Check(object.ptr()))
     return MemoryFormatArg{static_cast<int>(reinterpret_cast<THPMemoryFormat*>(object.ptr())->memory_format)};
   if (py::isinstance<py::list>(object) || py::isinstance<py::tuple>(object)) {

@@ -1,5 +1,5 @@
-// Python -> CallGraph: one call a node, driven by fx_reader.py. No FakeTensor and no sympy object crosses, only numbers,
-// text and torch's plain enums.
+// Python -> CallGraph: one call a node, driven by fx_reader.py. No FakeTensor and no sympy object crosses, only
+// numbers, text and torch's plain enums.
 #pragma once
 
 #include <torch/csrc/utils/pybind.h>

@@ -31,7 +31,9 @@ std::string split(std::string_view text) {
 }  // namespace
 
 TEST_CASE("weights are turned to channels-last once", "[passes][freezing]") {
-  CHECK(split(R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3] frozen, %u: bf16[64, 64, 3, 3] frozen) {
+  CHECK(
+      split(
+          R"(graph @f on cuda:0 (%x: bf16[8, 3, 32, 32], %w: bf16[64, 3, 3, 3] frozen, %u: bf16[64, 64, 3, 3] frozen) {
   %0: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%x, %w)
   %1 = relu(%0)
   %2: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %u)
@@ -111,22 +113,26 @@ TEST_CASE("outputs, written inputs, checked indices and large results stay", "[p
   %1: f32[8, 8] = reshape(%0)
   %2 = add(%x, %0)
   return %1, %2
-})").empty());
+})")
+            .empty());
   CHECK(split(R"(graph @f(%x: f32[64], %w: f32[64] frozen) {
   %0 = exp(%w)
   %1 = add(%x, %0)
   final %w = %1
   return %1
-})").empty());
+})")
+            .empty());
   CHECK(split(R"(graph @f(%x: f32[2], %w: f32[64] frozen, %i: i64[2] frozen) {
   %0: f32[2] = gather<source=[-1], index_dims=[0]>(%w, %i)
   %1 = add(%x, %0)
   return %1
-})").empty());
+})")
+            .empty());
   CHECK(split(R"(graph @f(%x: f32[1024, 1024], %w: f32[1024, 1] frozen) {
   %0: f32[1024, 1024] = expand(%w)
   %1 = exp(%0)
   %2: f32[1024, 1024] = extern "aten::mm"($0, $1) with (%x, %1)
   return %2
-})").empty());
+})")
+            .empty());
 }

@@ -1,4 +1,5 @@
-// How many allocations this program has made: work that can be counted, where time on a shared machine can't be compared.
+// How many allocations this program has made: work that can be counted, where time on a shared machine can't be
+// compared.
 #pragma once
 #include <cstdint>
 

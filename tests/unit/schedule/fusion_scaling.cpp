@@ -62,13 +62,13 @@ Effort fuse(const graph::Graph& g) {
 
 }  // namespace
 
-// Growth is counted in allocations, which are the same in each run: bodies that are made and compared. The limit in time is what
-// a user may feel, more than ten times what it takes.
+// Growth is counted in allocations, which are the same in each run: bodies that are made and compared. The limit in
+// time is what a user may feel, more than ten times what it takes.
 TEST_CASE("fusing four times as many nodes takes about four times the work", "[schedule][fusion]") {
   for (auto make : {chain, blocks}) {
     const Effort small = fuse(make(2500)), large = fuse(make(10000));
-    INFO("2,500 nodes: " << small.allocations << " allocations, " << small.seconds << " s; 10,000 nodes: "
-                         << large.allocations << ", " << large.seconds << " s");
+    INFO("2,500 nodes: " << small.allocations << " allocations, " << small.seconds
+                         << " s; 10,000 nodes: " << large.allocations << ", " << large.seconds << " s");
     CHECK(large.allocations <= 4.4 * static_cast<double>(small.allocations));
     CHECK(large.seconds <= 4.0);
     CHECK(large.regions_left <= 4 * small.regions_left + 1);

@@ -2,10 +2,10 @@
 #include <map>
 #include <random>
 
+#include "fuzz/seed.h"
 #include "support/error.h"
 #include "sym/program.h"
 #include "sym/simplify.h"
-#include "fuzz/seed.h"
 #include "unit/catch.h"
 
 using namespace cxxinductor;
