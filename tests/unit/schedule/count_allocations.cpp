@@ -19,6 +19,12 @@ void* counted(std::size_t size, std::size_t alignment) {
 uint64_t cxxinductor::testing::allocations() { return made.load(std::memory_order_relaxed); }
 
 void* operator new(std::size_t size) { return counted(size, __STDCPP_DEFAULT_NEW_ALIGNMENT__); }
+// What does not throw is replaced too: the sanitizers' own would go with their own delete.
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  made.fetch_add(1, std::memory_order_relaxed);
+  return std::malloc(size ? size : 1);
+}
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return counted(size, static_cast<std::size_t>(alignment));
 }
