@@ -1,4 +1,5 @@
-// Attention whose mask says "not what comes after" is told so: it then reads no mask and skips half of the work.
+// Attention whose mask says "not what comes after" is told so: it then reads no mask and skips half of the work. A mask
+// that lets everything through is none.
 //
 // Models make the mask themselves when they are traced; run eagerly they pass is_causal and none.
 #include <algorithm>
@@ -81,10 +82,22 @@ void for_each_hole(graph::Extern& call, F&& visit) {
   for (auto& [name, arg] : call.kwargs) walk(walk, arg);
 }
 
+bool is_open(Elements& elements, ValueId mask) {
+  const auto element = elements.of(mask);
+  return element && !element->condition && lets_through(element->value);
+}
+
 // Takes an operand away that no hole stands for any more.
 void drop_operand(graph::Node& node, uint32_t number) {
   node.operands.erase(node.operands.begin() + number);
   for_each_hole(std::get<graph::Extern>(node.kind), [&](Hole& hole) { hole.operand -= hole.operand > number; });
+}
+
+void take_mask_away(graph::Node& node, const Attention& row) {
+  Arg* mask = mask_of(std::get<graph::Extern>(node.kind), row);
+  const uint32_t number = mask->as<Hole>()->operand;
+  *mask = Arg(None{});
+  drop_operand(node, number);
 }
 
 bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
@@ -95,26 +108,28 @@ bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, cons
   const bool told = row.is_causal < call.args.size() && !(call.args[row.is_causal] == Arg(false));
   if (!query || !key || told) return false;
   const auto operand = [&](const Hole* hole) { return std::get<ValueId>(node.operands[hole->operand]); };
-  if (!is_causal(elements, graph, operand(mask->as<Hole>()), operand(query), operand(key))) return false;
+  const ValueId value = operand(mask->as<Hole>());
+  const bool open = is_open(elements, value);
+  if (!open && !is_causal(elements, graph, value, operand(query), operand(key))) return false;
   uint32_t readers = 0;
   for_each_hole(call, [&](Hole& hole) { readers += hole.operand == mask->as<Hole>()->operand; });
   const bool plain = call.mutated_operands.empty() &&
                      std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
+  if (open) {
+    take_mask_away(node, row);
+    return true;
+  }
   // Defaults before it, which a call may leave out: dropout_p is the only one.
   if (call.args.size() < row.is_causal) {
     if (call.args.size() + 1 != row.is_causal) return false;
     call.args.emplace_back(0.0);
-    mask = mask_of(call, row);
   }
   if (call.args.size() == row.is_causal)
     call.args.emplace_back(true);
   else
     call.args[row.is_causal] = true;
-  mask = mask_of(call, row);
-  const uint32_t number = mask->as<Hole>()->operand;
-  *mask = Arg(None{});
-  drop_operand(node, number);
+  take_mask_away(node, row);
   return true;
 }
 
