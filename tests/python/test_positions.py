@@ -134,6 +134,18 @@ def test_causal_masks_of_any_make(name, device, tmp_path):
     assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
 
 
+def test_a_mask_that_lets_everything_through_is_none(device, tmp_path):
+    def run(q, k, v):
+        keep = torch.arange(k.shape[2], device=q.device)[None, :] >= -torch.arange(q.shape[2], device=q.device)[:, None]
+        return attention(q, k, v, keep)
+
+    q, k, v = (torch.randn(2, 3, n, 64, device=device) for n in (16, 48, 48))
+    with torch.no_grad(), reports.collect() as found:
+        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(q, k, v)
+    assert masks_of_calls(found) == (1, 0)
+    assert_as_good_as_eager(result, run(q, k, v), run(*to_double((q, k, v))))
+
+
 def test_gradients_of_causal_attention(device, tmp_path):
     def run(q, k, v):
         return attention(q * 1.5, k, v, causal(q.shape[2], q.device)).tanh().sum()
