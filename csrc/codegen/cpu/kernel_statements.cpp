@@ -137,6 +137,8 @@ std::string cpu_literal(const Scalar& value) {
       text = fmt::format("{}__builtin_nan{}(\"\")", std::signbit(real) ? "-" : "", wide ? "" : "f");
     } else if (std::isinf(real)) {
       text = fmt::format("{}__builtin_inf{}()", real < 0 ? "-" : "", wide ? "" : "f");
+    } else if (real == 0) {  // versions of fmt differ in its exponent
+      text = fmt::format("{}0x0p+0{}", std::signbit(real) ? "-" : "", wide ? "" : "f");
     } else {
       text = fmt::format("{:a}{}", real, wide ? "" : "f");
     }
