@@ -20,6 +20,11 @@ DynamicLibrary::DynamicLibrary(const std::vector<std::string>& names, const std:
   throw_user_error("{}; none of these opens:{}", missing, messages);
 }
 
+void DynamicLibrary::open_beside(const std::string& name) const {
+  if (const size_t folder = path_.rfind('/'); folder != std::string::npos)
+    dlopen((path_.substr(0, folder + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
+}
+
 void* DynamicLibrary::find(const char* symbol) const {
   void* address = dlsym(handle_, symbol);
   if (!address) throw_user_error("{} has no function {}: it is too old", path_, symbol);

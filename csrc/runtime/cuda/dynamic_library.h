@@ -13,6 +13,9 @@ class DynamicLibrary {
   DynamicLibrary(const std::vector<std::string>& names, const std::string& missing);
   void* find(const char* symbol) const;  // UserError when the library lacks it
   const std::string& path() const { return path_; }
+  // Opens a library from the folder that this one was opened from, so that who asks for it by its name alone finds it.
+  // No matter if it is not there, or if this one was found by the system.
+  void open_beside(const std::string& name) const;
 
  private:
   void* handle_ = nullptr;

@@ -8,7 +8,8 @@
 namespace cxxinductor::runtime {
 
 struct Nvrtc::Functions {
-  explicit Functions(const std::vector<std::string>& names) : library(names,
+  explicit Functions(const std::vector<std::string>& names)
+      : library(names,
                 "CUDA kernels cannot be compiled: there is no NVRTC (it comes with torch's CUDA builds and with CUDA "
                 "toolkits); graphs on the CPU are compiled all the same") {
     load(create, "nvrtcCreateProgram");
@@ -47,6 +48,8 @@ Nvrtc::Nvrtc(std::vector<std::string> names) {
   int major = 0, minor = 0;
   functions_->check(functions_->version(&major, &minor), "nvrtcVersion", "this machine");
   version_ = fmt::format("{}.{}", major, minor);
+  // NVRTC asks for it by name when it first compiles, and its folder in a wheel is none that the loader searches.
+  functions_->library.open_beside("libnvrtc-builtins.so." + version_);
 }
 Nvrtc::~Nvrtc() = default;
 
