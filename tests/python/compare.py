@@ -58,7 +58,7 @@ def assert_as_good_as_eager(actual, eager, reference, factor=2.0, also=(), preci
             assert a == e
             continue
         assert a.dtype == e.dtype and a.device == e.device and a.shape == e.shape
-        assert _strides(a) == _strides(e), f"strides {a.stride()}, eager has {e.stride()}"
+        assert strides_of(a) == strides_of(e), f"strides {a.stride()}, eager has {e.stride()}"
         if not e.is_floating_point():
             assert torch.equal(a, e)
             continue
@@ -69,9 +69,21 @@ def assert_as_good_as_eager(actual, eager, reference, factor=2.0, also=(), preci
         assert error <= factor * noise + floor, f"value {i}: error {error:.3g}, eager's {noise:.3g}"
 
 
-def _strides(tensor):
+def strides_of(tensor):
     """Strides that place elements: a dimension of one element has any stride, and fake tensors choose other ones than eager."""
     return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1]
+
+
+def offset_in(tensor, other):
+    """Where a tensor begins in the memory of another, in bytes from that one's beginning; None where they share none."""
+    shares = tensor.numel() and tensor.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    return tensor.data_ptr() - other.data_ptr() if shares else None
+
+
+def whole_storage(tensor):
+    """A copy of all elements of a tensor's storage, those between its own too."""
+    tensor = tensor.detach()
+    return tensor.as_strided((tensor.untyped_storage().nbytes() // tensor.element_size(),), (1,), 0).clone()
 
 
 def double_copy(module):

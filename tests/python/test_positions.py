@@ -91,6 +91,14 @@ def masks_of_calls(found):
     return len(calls), sum(mask.startswith("$") for mask in masks)
 
 
+def assert_masks_taken(count, run, inputs, tmp_path):
+    """One call of attention, with as many masks, and right."""
+    with torch.no_grad(), reports.collect() as found:
+        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(*inputs)
+    assert masks_of_calls(found) == (1, count)
+    assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_causal_attention_takes_no_mask(dtype, dynamic, device, tmp_path):
@@ -127,11 +135,7 @@ def test_causal_masks_of_any_make(name, device, tmp_path):
     def run(q, k, v):
         return attention(q, k, v, CAUSAL[name](q.shape[2], q.device))
 
-    inputs = [torch.randn(2, 3, 48, 64, device=device) for _ in range(3)]
-    with torch.no_grad(), reports.collect() as found:
-        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(*inputs)
-    assert masks_of_calls(found) == (1, 0)
-    assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
+    assert_masks_taken(0, run, [torch.randn(2, 3, 48, 64, device=device) for _ in range(3)], tmp_path)
 
 
 def test_a_mask_that_lets_everything_through_is_none(device, tmp_path):
@@ -139,11 +143,7 @@ def test_a_mask_that_lets_everything_through_is_none(device, tmp_path):
         keep = torch.arange(k.shape[2], device=q.device)[None, :] >= -torch.arange(q.shape[2], device=q.device)[:, None]
         return attention(q, k, v, keep)
 
-    q, k, v = (torch.randn(2, 3, n, 64, device=device) for n in (16, 48, 48))
-    with torch.no_grad(), reports.collect() as found:
-        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(q, k, v)
-    assert masks_of_calls(found) == (1, 0)
-    assert_as_good_as_eager(result, run(q, k, v), run(*to_double((q, k, v))))
+    assert_masks_taken(0, run, [torch.randn(2, 3, n, 64, device=device) for n in (16, 48, 48)], tmp_path)
 
 
 def test_gradients_of_causal_attention(device, tmp_path):
@@ -174,11 +174,7 @@ def test_other_masks_are_kept(name, device, tmp_path):
     def run(q, k, v):
         return attention(q, k, v, OTHERS[name](q.shape[2], q.device))
 
-    inputs = [torch.randn(2, 3, 48, 64, device=device) for _ in range(3)]
-    with torch.no_grad(), reports.collect() as found:
-        result = torch.compile(run, backend="cxxinductor", options={"dump": "graph", "dump_dir": str(tmp_path)})(*inputs)
-    assert masks_of_calls(found) == (1, 1)
-    assert_as_good_as_eager(result, run(*inputs), run(*to_double(inputs)))
+    assert_masks_taken(1, run, [torch.randn(2, 3, 48, 64, device=device) for _ in range(3)], tmp_path)
 
 
 def test_more_keys_than_queries(device):

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from torch._dynamo.testing import CompileCounterWithBackend
-from compare import assert_as_good_as_eager, relative_error
+from compare import assert_as_good_as_eager, offset_in, relative_error, whole_storage
 
 import cxxinductor
 
@@ -44,8 +44,8 @@ def outcome(program: Program, function: Any, variant: int, device: str, wide: bo
     tensors = [y for y in outputs if isinstance(y, torch.Tensor)]
     facts = {
         "inputs written to": [x._version > v for x, v in zip(arguments, versions)],
-        "outputs that alias inputs": [[_aliases(y, x) for x in arguments] for y in tensors],
-        "outputs that alias each other": [[_aliases(a, b) for b in tensors] for a in tensors],
+        "outputs that alias inputs": [[offset_in(y, x) for x in arguments] for y in tensors],
+        "outputs that alias each other": [[offset_in(a, b) for b in tensors] for a in tensors],
     }
     leaves = [x for x in arguments if x.requires_grad and x.is_leaf]
     roots = [y for y in tensors if y.requires_grad]
@@ -56,17 +56,7 @@ def outcome(program: Program, function: Any, variant: int, device: str, wide: bo
         gradients = list(torch.autograd.grad(roots, leaves, [_tangent(y, i, program, wide) for i, y in enumerate(roots)], allow_unused=True))
     generator = torch.cuda.get_rng_state() if device == "cuda" else torch.get_rng_state()
     outputs = [y.detach() if isinstance(y, torch.Tensor) else y for y in outputs]
-    return Outcome(outputs, [_all_of(x) for x in arguments], gradients, facts, generator)
-
-
-def _aliases(a: torch.Tensor, b: torch.Tensor) -> int | None:
-    """Where a begins in b's memory, in bytes from b's beginning."""
-    return a.data_ptr() - b.data_ptr() if a.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() else None
-
-
-def _all_of(x: torch.Tensor) -> torch.Tensor:
-    x = x.detach()
-    return x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).clone()
+    return Outcome(outputs, [whole_storage(x) for x in arguments], gradients, facts, generator)
 
 
 def _tangent(y: torch.Tensor, position: int, program: Program, wide: bool) -> torch.Tensor:

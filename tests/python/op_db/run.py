@@ -11,7 +11,7 @@ import warnings
 from typing import Any, Callable, Iterator, Sequence
 
 import torch
-from compare import nudged
+from compare import nudged, offset_in, strides_of, whole_storage
 from torch.utils._pytree import tree_leaves, tree_map
 
 import cxxinductor
@@ -67,22 +67,16 @@ def outcome(program: Program, function: Callable[..., Any], arguments: Sequence[
         if roots and leaves:
             gradients = list(torch.autograd.grad(roots, leaves, [_tangent(y, i) for i, y in enumerate(roots)], allow_unused=True))
     outputs = [y.detach() if isinstance(y, torch.Tensor) else y for y in outputs]
-    return Outcome(outputs, [_all_of(x) for x in arguments], gradients, facts)
+    return Outcome(outputs, [whole_storage(x) for x in arguments], gradients, facts)
 
 
 def strides(tensor: torch.Tensor) -> list[int]:
-    """Strides that place elements."""
-    return [stride for size, stride in zip(tensor.shape, tensor.stride()) if size > 1] if tensor.numel() else []
+    """Strides that place elements, where there are any."""
+    return strides_of(tensor) if tensor.numel() else []
 
 
 def _aliases(a: torch.Tensor, b: torch.Tensor) -> int | None:
-    """Where a begins in b's memory, in bytes from b's beginning."""
-    return a.data_ptr() - b.data_ptr() if a.numel() and b.numel() and a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() else None
-
-
-def _all_of(x: torch.Tensor) -> torch.Tensor:
-    x = x.detach()
-    return x.as_strided((x.untyped_storage().nbytes() // x.element_size(),), (1,), 0).clone()
+    return offset_in(a, b) if b.numel() else None
 
 
 def _tangent(y: torch.Tensor, position: int) -> torch.Tensor:
