@@ -10,15 +10,15 @@ namespace {
 
 class Run {
  public:
-  Run(const CallGraph& calls, DeviceType device) : calls_(calls), device_(device), block_of_(calls.values.size(), none) {
+  Run(const CallGraph& calls, DeviceType device)
+      : calls_(calls), device_(device), block_of_(calls.values.size(), none) {
     for (size_t i = 0; i < calls.inputs.size(); ++i) add_input(i);
     for (const Call& call : calls.calls) {
-      for (const Arg& arg : call.args) touch(arg);
-      for (const auto& [key, arg] : call.kwargs) touch(arg);
+      for_each_hole(call, [&](Hole hole) { touch(hole.operand); });
       for (CallValue result : call.results) define(result);
       ++step_;
     }
-    for (const Arg& output : calls.outputs) touch(output);
+    for (const Arg& output : calls.outputs) for_each_hole(output, [&](Hole hole) { touch(hole.operand); });
     for (const auto& [input, value] : calls.mutations) touch(value);
   }
 
@@ -57,15 +57,12 @@ class Run {
         return;
       }
     }
-    block_of_[id] = info.device.type == device_ ? add_block(typical_bytes(info.dtype, info.sizes, info.strides, calls_.facts)) : none;
+    block_of_[id] = info.device.type == device_
+                        ? add_block(typical_bytes(info.dtype, info.sizes, info.strides, calls_.facts))
+                        : none;
     if (info.storage != 0) storages_[info.storage] = block_of_[id];
   }
 
-  void touch(const Arg& arg) {
-    if (const auto* hole = arg.as<Hole>()) touch(hole->operand);
-    if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) touch(item);
-  }
   void touch(CallValue id) {
     if (block_of_[id] != none) blocks_[block_of_[id]].last = step_;
   }

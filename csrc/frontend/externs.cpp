@@ -68,21 +68,15 @@ class OperandCollector {
   bool cacheable_ = true;
 };
 
-void collect_holes(const Arg& arg, std::vector<uint32_t>* holes) {
-  if (const Hole* hole = arg.as<Hole>()) holes->push_back(hole->operand);
-  if (const ArgList* list = arg.as<ArgList>()) {
-    for (const Arg& item : *list) collect_holes(item, holes);
-  }
-}
-
 // Operands that belong to an argument of the schema.
 std::vector<uint32_t> operands_of(const graph::Extern& callee, const Schema& schema, size_t position) {
   std::vector<uint32_t> holes;
+  const auto collect = [&](Hole hole) { holes.push_back(hole.operand); };
   if (position < callee.args.size()) {
-    collect_holes(callee.args[position], &holes);
+    for_each_hole(callee.args[position], collect);
   } else {
     for (const auto& [name, arg] : callee.kwargs) {
-      if (name == schema.arguments[position].name) collect_holes(arg, &holes);
+      if (name == schema.arguments[position].name) for_each_hole(arg, collect);
     }
   }
   return holes;

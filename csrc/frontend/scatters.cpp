@@ -13,6 +13,7 @@
 #include "frontend/indices.h"
 #include "frontend/slices.h"
 #include "ir/graph/infer.h"
+#include "ir/strides.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -383,22 +384,6 @@ Results import_diagonal_scatter(CallContext& context) {
   for (int d = 0; d < rank; ++d) scatter.target.push_back(d == row ? -1 : d == column ? -2 : next++);
   return std::vector{
       context.build.scatter(x, context.build.cast(source, context.dtype(x)), {rows, columns}, std::move(scatter))};
-}
-
-// No two coordinates of these sizes have one place: each stride is larger than what the smaller ones reach.
-bool are_distinct(const Sizes& sizes, const Sizes& strides) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
-    if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
-  }
-  std::sort(steps.begin(), steps.end());
-  int64_t reach = 0;
-  for (const auto& [stride, size] : steps) {
-    if (stride <= reach) return false;
-    reach += stride * (size - 1);
-  }
-  return true;
 }
 
 // The number of each element of a window of these strides, from `offset` on.

@@ -37,12 +37,12 @@ struct MemoryFormatArg {
 struct Arg;
 using ArgList = std::vector<Arg>;
 struct Arg {
-  std::variant<None, Hole, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg, Handle, ArgList>
+  std::variant<None, Hole, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg,
+               Handle, ArgList>
       value;
   Arg() = default;
   template <class T>
-    requires(!std::is_same_v<std::decay_t<T>, Arg>)
-  Arg(T v) : value(std::move(v)) {}  // NOLINT: an Arg is its value
+  requires(!std::is_same_v<std::decay_t<T>, Arg>) Arg(T v) : value(std::move(v)) {}  // NOLINT: an Arg is its value
   template <class T>
   const T* as() const {
     return std::get_if<T>(&value);
@@ -51,7 +51,24 @@ struct Arg {
   friend bool operator==(const Arg& a, const Arg& b) { return a.value == b.value; }
 };
 
-// Text: none, $0 (hole), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0), [..]
+// Calls visit with each hole of the tree, in order. Tree: Arg or const Arg.
+template <class Tree, class Visit>
+requires std::is_same_v<std::remove_const_t<Tree>, Arg>
+void for_each_hole(Tree& arg, const Visit& visit) {
+  if (auto* hole = std::get_if<Hole>(&arg.value)) visit(*hole);
+  if (auto* list = std::get_if<ArgList>(&arg.value))
+    for (auto& item : *list) for_each_hole(item, visit);
+}
+// Of what has positional and keyword arguments: an extern of any IR, a recorded call.
+template <class Callee, class Visit>
+requires requires(Callee& callee) { callee.args, callee.kwargs; }
+void for_each_hole(Callee& callee, const Visit& visit) {
+  for (auto& arg : callee.args) for_each_hole(arg, visit);
+  for (auto& named : callee.kwargs) for_each_hole(named.second, visit);
+}
+
+// Text: none, $0 (hole), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
+// [..]
 std::string to_string(const Arg& arg);
 
 }  // namespace cxxinductor

@@ -1,13 +1,16 @@
-// Row-major strides of symbolic sizes, as eager computes them: an empty dimension counts as one element in the strides
-// before it. Texts leave these strides out.
+// Strides of symbolic sizes.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sym/expr.h"
 
 namespace cxxinductor {
 
+// As eager computes them: an empty dimension counts as one element in the strides before it. Texts leave these out.
 inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& sizes) {
   std::vector<sym::Expr> strides(sizes.size());
   sym::Expr stride = 1;
@@ -16,6 +19,23 @@ inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& si
     if (!sizes[d].is_constant(0)) stride = stride * sizes[d];
   }
   return strides;
+}
+
+// No two coordinates have one place: each stride is larger than what the smaller ones reach. Between elements may be
+// gaps. False where a size or a stride is no number.
+inline bool are_distinct(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides) {
+  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
+    if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
+  }
+  std::sort(steps.begin(), steps.end());
+  int64_t reach = 0;
+  for (const auto& [stride, size] : steps) {
+    if (stride <= reach) return false;
+    reach += stride * (size - 1);
+  }
+  return true;
 }
 
 }  // namespace cxxinductor

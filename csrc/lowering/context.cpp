@@ -4,6 +4,7 @@
 
 #include "ir/graph/infer.h"
 #include "ir/loops/region_rewrite.h"
+#include "ir/strides.h"
 #include "lowering/views.h"
 #include "support/error.h"
 
@@ -106,31 +107,11 @@ bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vecto
   return true;
 }
 
-namespace {
-
-// Constant strides, maybe with gaps between elements, with which no two elements meet.
-bool are_apart(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides) {
-  std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (!sizes[d].is_constant() || !strides[d].is_constant()) return false;
-    if (sizes[d].constant() > 1) steps.emplace_back(strides[d].constant(), sizes[d].constant());
-  }
-  std::sort(steps.begin(), steps.end());
-  int64_t end = 1;
-  for (const auto& [stride, size] : steps) {
-    if (stride < end) return false;
-    end += stride * (size - 1);
-  }
-  return true;
-}
-
-}  // namespace
-
 std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
   auto contiguous = graph::contiguous_strides(v.sizes);
   const auto& strides = v.layout.strides;
   if (strides.size() != v.sizes.size()) return contiguous;
-  if (v.layout.kind == graph::Layout::Kind::Fixed && are_apart(v.sizes, strides)) return strides;
+  if (v.layout.kind == graph::Layout::Kind::Fixed && are_distinct(v.sizes, strides)) return strides;
   std::vector<bool> placed(strides.size(), false);
   sym::Expr next = 1;
   for (size_t count = 0; count < strides.size(); ++count) {

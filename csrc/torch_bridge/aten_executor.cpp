@@ -17,18 +17,6 @@ using frontend::CallValueInfo;
 
 namespace {
 
-void for_each_hole(const Arg& arg, const std::function<void(uint32_t)>& visit) {
-  if (const auto* hole = arg.as<Hole>()) visit(hole->operand);
-  if (const auto* list = arg.as<ArgList>()) {
-    for (const Arg& item : *list) for_each_hole(item, visit);
-  }
-}
-
-void for_each_hole(const Call& call, const std::function<void(uint32_t)>& visit) {
-  for (const Arg& arg : call.args) for_each_hole(arg, visit);
-  for (const auto& [name, arg] : call.kwargs) for_each_hole(arg, visit);
-}
-
 // Reads the state at the time of each question.
 ArgResolver resolver_of(const AtenExecutor::State& state) {
   ArgResolver resolver;
@@ -70,11 +58,11 @@ struct AtenExecutor::Impl {
 void AtenExecutor::Impl::find_last_uses() {
   std::vector<size_t> last(calls.values.size(), 0);
   for (size_t i = 0; i < calls.calls.size(); ++i) {
-    for_each_hole(calls.calls[i], [&](uint32_t value) { last.at(value) = i + 1; });
+    for_each_hole(calls.calls[i], [&](Hole value) { last.at(value.operand) = i + 1; });
     for (CallValue result : calls.calls[i].results) last.at(result) = i + 1;
   }
   for (const Arg& output : calls.outputs) {
-    for_each_hole(output, [&](uint32_t value) { last.at(value) = 0; });
+    for_each_hole(output, [&](Hole value) { last.at(value.operand) = 0; });
   }
   last_uses.resize(calls.calls.size());
   for (CallValue value = 0; value < last.size(); ++value) {

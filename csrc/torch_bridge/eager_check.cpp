@@ -60,18 +60,6 @@ const plan::Launch* launch_that_uses(const plan::Plan& plan, const plan::Step& s
   return nullptr;
 }
 
-void for_each_value(const Arg& arg, const std::function<void(CallValue)>& visit) {
-  if (const auto* hole = arg.as<Hole>()) visit(hole->operand);
-  if (const auto* list = arg.as<ArgList>()) {
-    for (const Arg& item : *list) for_each_value(item, visit);
-  }
-}
-
-void for_each_value(const Call& call, const std::function<void(CallValue)>& visit) {
-  for (const Arg& arg : call.args) for_each_value(arg, visit);
-  for (const auto& [name, arg] : call.kwargs) for_each_value(arg, visit);
-}
-
 double magnitude(const at::Tensor& tensor) {
   if (!tensor.is_floating_point() || tensor.numel() == 0) return 0;
   const double norm = tensor.to(at::kDouble).norm().item<double>();
@@ -221,7 +209,7 @@ class EagerReference::Check final : public runtime::StepObserver {
       if (call == kNever || !state_.values[next].isNone() || !needed.insert(call).second) continue;
       const Call& found = facts_.calls().calls[call];
       if (facts_.executor.is_random(call) || leaves_garbage(found)) return std::nullopt;
-      for_each_value(found, [&](CallValue operand) { open.push_back(operand); });
+      for_each_hole(found, [&](Hole hole) { open.push_back(hole.operand); });
     }
     for (size_t call : needed) run(call);
     const c10::IValue& found = state_.values[value];
@@ -339,7 +327,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   AtenExecutor::State state_;
   interp::Symbols symbols_;
   std::vector<double> input_magnitudes_;  // of what the launches of the step under way read
-  std::set<uint32_t> unchecked_;  // buffers that are complete and had nothing to be compared with
+  std::set<uint32_t> unchecked_;          // buffers that are complete and had nothing to be compared with
 };
 
 EagerReference::EagerReference(frontend::CallGraph calls, const std::vector<frontend::ImportedName>& names,

@@ -51,53 +51,40 @@ bool shuts_out(const Number& number) {
          (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
 }
 
-// Each query counts what stands at its place and before it, of as many keys as there are queries.
-bool is_causal(Elements& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
+// Of keys, by a mask, to each query: all; those at its place and before it, of as many as there are queries; or others.
+enum class Shown { All, Before, Others };
+
+Shown shown_by(Elements& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
+  const auto element = elements.of(mask);
+  if (!element) return Shown::Others;
+  if (!element->condition) return lets_through(element->value) ? Shown::All : Shown::Others;
   const std::vector<sym::Expr>&q = graph.values[query].sizes, &k = graph.values[key].sizes,
         &m = graph.values[mask].sizes;
-  if (q.size() < 2 || k.size() < 2 || m.size() < 2) return false;
-  const auto element = elements.of(mask);
+  if (q.size() < 2 || k.size() < 2 || m.size() < 2) return Shown::Others;
   const loops::Space& space = elements.space(mask);
   const std::vector<sym::Expr> position = elements.position(mask);
   const sym::Expr length = q[q.size() - 2], row = position[m.size() - 2], column = position[m.size() - 1];
   if (!space.equal(length, k[k.size() - 2]) || !space.equal(length, m[m.size() - 2]) ||
       !space.equal(length, m[m.size() - 1]))
-    return false;
-  if (!element || !element->condition) return false;
-  // Scores count where this is not negative.
+    return Shown::Others;
+  // Scores count where `reach` is not negative.
   const auto [a, b] = *element->condition;
-  if (lets_through(element->value) && shuts_out(element->otherwise)) return space.equal(b - a, row - column);
-  return shuts_out(element->value) && lets_through(element->otherwise) && space.equal(a - b - 1, row - column);
+  sym::Expr reach;
+  if (lets_through(element->value) && shuts_out(element->otherwise))
+    reach = b - a;
+  else if (shuts_out(element->value) && lets_through(element->otherwise))
+    reach = a - b - 1;
+  else
+    return Shown::Others;
+  return space.equal(reach, row - column) ? Shown::Before : Shown::Others;
 }
 
-// Calls `visit` with every hole of the call.
-template <class F>
-void for_each_hole(graph::Extern& call, F&& visit) {
-  const auto walk = [&](auto&& self, Arg& arg) -> void {
-    if (auto* hole = std::get_if<Hole>(&arg.value)) visit(*hole);
-    if (auto* list = std::get_if<ArgList>(&arg.value))
-      for (Arg& item : *list) self(self, item);
-  };
-  for (Arg& arg : call.args) walk(walk, arg);
-  for (auto& [name, arg] : call.kwargs) walk(walk, arg);
-}
-
-bool is_open(Elements& elements, ValueId mask) {
-  const auto element = elements.of(mask);
-  return element && !element->condition && lets_through(element->value);
-}
-
-// Takes an operand away that no hole stands for any more.
-void drop_operand(graph::Node& node, uint32_t number) {
+// The argument becomes none, and the operand that it alone stood for goes.
+void take_away(graph::Node& node, Arg& mask) {
+  const uint32_t number = mask.as<Hole>()->operand;
+  mask = Arg(None{});
   node.operands.erase(node.operands.begin() + number);
   for_each_hole(std::get<graph::Extern>(node.kind), [&](Hole& hole) { hole.operand -= hole.operand > number; });
-}
-
-void take_mask_away(graph::Node& node, const Attention& row) {
-  Arg* mask = mask_of(std::get<graph::Extern>(node.kind), row);
-  const uint32_t number = mask->as<Hole>()->operand;
-  *mask = Arg(None{});
-  drop_operand(node, number);
 }
 
 bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
@@ -108,28 +95,20 @@ bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, cons
   const bool told = row.is_causal < call.args.size() && !(call.args[row.is_causal] == Arg(false));
   if (!query || !key || told) return false;
   const auto operand = [&](const Hole* hole) { return std::get<ValueId>(node.operands[hole->operand]); };
-  const ValueId value = operand(mask->as<Hole>());
-  const bool open = is_open(elements, value);
-  if (!open && !is_causal(elements, graph, value, operand(query), operand(key))) return false;
+  const Shown shown = shown_by(elements, graph, operand(mask->as<Hole>()), operand(query), operand(key));
+  if (shown == Shown::Others) return false;
   uint32_t readers = 0;
-  for_each_hole(call, [&](Hole& hole) { readers += hole.operand == mask->as<Hole>()->operand; });
+  for_each_hole(call, [&](Hole hole) { readers += hole.operand == mask->as<Hole>()->operand; });
   const bool plain = call.mutated_operands.empty() &&
                      std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
-  if (open) {
-    take_mask_away(node, row);
-    return true;
-  }
-  // Defaults before it, which a call may leave out: dropout_p is the only one.
-  if (call.args.size() < row.is_causal) {
-    if (call.args.size() + 1 != row.is_causal) return false;
-    call.args.emplace_back(0.0);
-  }
-  if (call.args.size() == row.is_causal)
-    call.args.emplace_back(true);
-  else
-    call.args[row.is_causal] = true;
-  take_mask_away(node, row);
+  // Before is_causal a call may leave out dropout_p alone.
+  if (shown == Shown::Before && call.args.size() + 1 < row.is_causal) return false;
+  take_away(node, *mask);
+  if (shown == Shown::All) return true;
+  if (call.args.size() < row.is_causal) call.args.emplace_back(0.0);
+  if (call.args.size() == row.is_causal) call.args.emplace_back();
+  call.args[row.is_causal] = true;
   return true;
 }
 
