@@ -230,6 +230,33 @@ TEST_CASE("rows divided by their own value: the bits of a division", "[cuda]") {
   }
 }
 
+TEST_CASE("quotients of a row's value that a later sweep reads", "[cuda]") {
+  // The backward of a softmax that makes its probabilities again: the sweep of the sum ends with the division.
+  for (const char* columns : {"70", "64", "37", "1032"}) {
+    std::string text = R"(program @p on DEVICE (@e: bf16[7, N], @s: f32[7], @g: bf16[7, N]) {
+      output @y: bf16[7, N]
+      region @n over i < 7, j < N {
+        %0 = load @e[i, j]
+        %1 = cast<f32>(%0)
+        %2 = exp(%1)
+        %3 = load @s[i]
+        %p = div(%2, %3)
+        %4 = load @g[i, j]
+        %5 = cast<f32>(%4)
+        %q = mul(%5, %p)
+        %z = reduce<sum>(%q) over j
+        %6 = mul(%p, %z)
+        %7 = sub(%q, %6)
+        %y = cast<bf16>(%7)
+        store @y[i, j] = %y
+      }
+      return @y
+    })";
+    for (size_t at = text.find("N"); at != std::string::npos; at = text.find("N")) text.replace(at, 1, columns);
+    compare(text, {{}}, {kVector32, kScalar32}, 1e-2);
+  }
+}
+
 TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cuda]") {
   for (const char* shape : {"40, 100", "300, 37", "17, 8", "5, 1000"}) {
     std::string text = R"(program @p on DEVICE (@x: bf16[SHAPE]) {

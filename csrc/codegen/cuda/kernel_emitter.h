@@ -116,6 +116,7 @@ class CudaKernelEmitter {
   std::vector<StmtId> early_loads(const std::vector<StmtId>& stmts) const;
   void assign(StmtId id, const std::string& value);
   void keep(StmtId id, const Body& body);
+  void keep_lanes(StmtId id, const Body& body);
   std::string applied(StmtId id, const loops::Apply& apply) const;
   StmtId rounded_value(StmtId id) const;
   bool shares_divisor(StmtId id) const;

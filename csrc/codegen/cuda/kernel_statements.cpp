@@ -266,6 +266,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     out_.line("d{}.divide_all(l{});{}", stmt(id).as<loops::Apply>()->operands[1].index(), id.index(),
               origin_comment(stmt(id)));
     unmark_origin();
+    keep_lanes(id, body);
     carried.push_back(id);
   }
 }
@@ -450,6 +451,16 @@ void CudaKernelEmitter::keep(StmtId id, const Body& body) {
   } else if (lane && kept_.count(id.index())) {
     out_.line("w{}[e] = {};", id.index(), value_name(id));
   }
+}
+
+// The same for what lies in an array of lanes.
+void CudaKernelEmitter::keep_lanes(StmtId id, const Body& body) {
+  if (!resident(id) && kept_.count(id.index()) == 0) return;
+  out_.line("#pragma unroll");
+  open(fmt::format("for (int e = 0; e < {}; ++e) {{", width_));
+  out_.line("const {} {} = l{}[e];", cuda_type(stmt(id).dtype), value_name(id), id.index());
+  keep(id, body);
+  close();
 }
 
 std::string CudaKernelEmitter::scalar_load(StmtId id, const loops::Load& load, const Body& body, bool lane) const {
