@@ -23,7 +23,8 @@ class Id {
   uint32_t index_ = std::numeric_limits<uint32_t>::max();
 };
 
-template <class IdType, class T>
+// Items: what holds them, a std::deque where references to items have to outlive push_back.
+template <class IdType, class T, class Items = std::vector<T>>
 class IdVector {
  public:
   IdVector() = default;
@@ -45,7 +46,7 @@ class IdVector {
   auto end() const { return items_.end(); }
 
  private:
-  std::vector<T> items_;
+  Items items_;
 };
 
 }  // namespace cxxinductor

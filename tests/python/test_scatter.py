@@ -177,6 +177,19 @@ def test_sizes_that_change(device):
     assert cxxinductor.counters()["graphs"] <= 2 and cxxinductor.counters()["extern"] == 0
 
 
+def test_an_index_smaller_than_its_source_in_every_dimension(device):
+    def fn(x, i, s):
+        return x.scatter_add(2, i, s), x.scatter(2, i % 2, 1.5)
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True)
+    for sizes, smaller in [((16, 5, 9), (11, 4, 7)), ((10, 12, 8), (6, 3, 2)), ((30, 7, 4), (2, 6, 3))]:
+        x, s = torch.randn(sizes, device=device), torch.randn(sizes, device=device)
+        i = torch.randint(0, sizes[2], smaller).to(device)
+        torch.testing.assert_close(compiled(x, i, s), fn(x, i, s))
+    counters = cxxinductor.counters()
+    assert counters["graphs"] == 1 and counters["extern"] == counters["graph_fallback"] == 0
+
+
 @pytest.mark.parametrize("integer", [torch.int64, torch.int32], ids=str)
 @pytest.mark.parametrize("shape", [(6,), (6, 16), (6, 4, 16)], ids=str)
 @pytest.mark.parametrize("dim", [0, -1, 1])

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -190,8 +191,9 @@ struct Graph {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Mutation> mutations;
-  IdVector<ValueId, Value> values;
-  IdVector<NodeId, Node> nodes;
+  // Importers and passes hold references to what they read while they append.
+  IdVector<ValueId, Value, std::deque<Value>> values;
+  IdVector<NodeId, Node, std::deque<Node>> nodes;
   OriginTable origins;
 
   const Value& value(ValueId id) const { return values[id]; }

@@ -65,7 +65,9 @@ class Verifier {
   }
   std::string where(const Node& node) const {
     if (!node.results.empty() && graph_.values.contains(node.results[0])) return where(graph_.values[node.results[0]]);
-    return fmt::format("node {}", &node - &*graph_.nodes.begin());
+    const auto place =
+        std::find_if(graph_.nodes.begin(), graph_.nodes.end(), [&](const Node& n) { return &n == &node; });
+    return fmt::format("node {}", place - graph_.nodes.begin());
   }
 
   void check_ids() {
@@ -105,9 +107,8 @@ class Verifier {
           report("G3", where(node), "reads %{} before its definition", graph_.values[*id].name);
       for (size_t r = 0; r < node.results.size(); ++r) define(node.results[r], NodeId(n), r);
     }
-    for (const Value& value : graph_.values)
-      if (!defined[static_cast<size_t>(&value - &*graph_.values.begin())])
-        report("G2", where(value), "is never defined");
+    for (size_t v = 0; v < graph_.values.size(); ++v)
+      if (!defined[v]) report("G2", where(graph_.values[ValueId(v)]), "is never defined");
   }
 
   void check_names() {

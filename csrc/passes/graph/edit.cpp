@@ -32,7 +32,7 @@ void replace_values(graph::Graph& graph, const IdVector<ValueId, ValueId>& repla
 
 void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
   IdVector<ValueId, ValueId> renumbered(graph.values.size());
-  IdVector<ValueId, graph::Value> values;
+  decltype(graph.values) values;
   IdVector<NodeId, NodeId> nodes_renumbered(graph.nodes.size());
   IdVector<ValueId, char> is_input(graph.values.size(), 0);
   for (const graph::Input& input : graph.inputs)
@@ -46,7 +46,7 @@ void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
     if (value.producer.valid()) value.producer = nodes_renumbered[value.producer];
     renumbered[ValueId(v)] = values.push_back(std::move(value));
   }
-  IdVector<NodeId, graph::Node> nodes;
+  decltype(graph.nodes) nodes;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     if (!keep[n]) continue;
     graph::Node& node = graph.nodes[NodeId(n)];
@@ -76,7 +76,7 @@ void sort_nodes(graph::Graph& graph) {
     order.push_back(id);
   };
   for (size_t n = 0; n < graph.nodes.size(); ++n) place(place, NodeId(n));
-  IdVector<NodeId, graph::Node> nodes;
+  decltype(graph.nodes) nodes;
   for (NodeId id : order) {
     const NodeId now = nodes.push_back(std::move(graph.nodes[id]));
     for (ValueId result : nodes[now].results) graph.values[result].producer = now;
