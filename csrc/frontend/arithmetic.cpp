@@ -174,7 +174,9 @@ void add_arithmetic_rows(ImportTable& table) {
   add({"aten::sub.Tensor", "aten::sub.Scalar"}, import_sub);
   add({"aten::rsub.Tensor", "aten::rsub.Scalar"}, import_rsub);
   add({"aten::mul.Tensor", "aten::mul.Scalar"}, import_mul);
-  add({"aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode"}, import_div);
+  add({"aten::div.Tensor", "aten::div.Scalar", "aten::div.Tensor_mode", "aten::div.Scalar_mode",
+       "aten::true_divide.Tensor"},
+      import_div);
   add({"aten::floor_divide", "aten::floor_divide.Scalar"}, import_floor_divide);
   add({"aten::pow.Tensor_Scalar"}, import_pow_scalar);
   add({"aten::pow.Tensor_Tensor"}, import_pow_tensor);

@@ -45,18 +45,35 @@ bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const 
   return true;
 }
 
-std::optional<ValueId> CallContext::constant_on_result_device(ValueId id) const {
+bool CallContext::is_number(ValueId id) const {
   const graph::Value& value = this->value(id);
-  if (!value.sizes.empty() || !value.producer.valid()) return std::nullopt;
+  if (!value.sizes.empty() || !value.producer.valid()) return false;
   const graph::Node& node = build.graph().nodes[value.producer];
-  if (!node.as<graph::Full>()) return std::nullopt;
-  const DType dtype = value.dtype;
-  const auto number = node.operands[0];  // the node moves when another one is made
-  return build.full(number, dtype, result().device, {});
+  if (node.as<graph::Full>()) return true;
+  return node.as<graph::Elementwise>() &&
+         std::all_of(node.operands.begin(), node.operands.end(), [&](const auto& from) {
+           const auto* operand = std::get_if<ValueId>(&from);
+           return operand == nullptr || is_number(*operand);
+         });
+}
+
+ValueId CallContext::made_again(ValueId number) const {
+  const graph::Node& node = build.graph().nodes[value(number).producer];
+  const DType dtype = this->dtype(number);
+  if (node.as<graph::Full>()) return build.full(node.operands[0], dtype, result().device, {});
+  std::vector<graph::Operand> operands = node.operands;
+  for (graph::Operand& operand : operands)
+    if (auto* id = std::get_if<ValueId>(&operand)) *id = made_again(*id);
+  const ScalarOp op = node.as<graph::Elementwise>()->op;
+  return op == ScalarOp::Cast ? build.cast(std::get<ValueId>(operands.at(0)), dtype) : build.elementwise(op, operands);
+}
+
+std::optional<ValueId> CallContext::number_on_result_device(ValueId id) const {
+  return is_number(id) ? std::optional(made_again(id)) : std::nullopt;
 }
 
 std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
-  return value(id).device == result().device ? std::optional(id) : constant_on_result_device(id);
+  return value(id).device == result().device ? std::optional(id) : number_on_result_device(id);
 }
 
 std::string CallContext::description() const { return describe(graph_, call_); }

@@ -11,7 +11,7 @@ namespace {
 
 // A copy of a number, as tracing makes of torch.tensor(number), is the number.
 Results import_copy(CallContext& context) {
-  if (const auto number = context.constant_on_result_device(context.tensor(0, "self"))) return std::vector{*number};
+  if (const auto number = context.number_on_result_device(context.tensor(0, "self"))) return std::vector{*number};
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
@@ -195,9 +195,11 @@ void add_data_movement_rows(ImportTable& table) {
     for (const char* name : names) table.emplace(name, ImportRow{importer, Accepts::Copies});
   };
   add({"aten::clone", "aten::lift_fresh_copy", "aten::alias_copy", "aten::contiguous"}, import_copy);
-  table.emplace("aten::_to_copy", ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_numbers = true});
+  table.emplace("aten::_to_copy",
+                ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_numbers = true});
   add({"prims::convert_element_type"}, import_convert);
-  table.emplace("aten::copy", ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_numbers = true});
+  table.emplace("aten::copy",
+                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_numbers = true});
   add({"aten::cat"}, import_cat);
   add({"aten::stack"}, import_stack);
   add({"aten::constant_pad_nd"}, import_pad);

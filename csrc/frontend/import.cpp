@@ -207,14 +207,14 @@ class Import {
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
     if (info.device == context.result().device) return true;
     if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *hole)) return true;
-    return (accepts == Accepts::Arithmetic || row.host_numbers) && is_cpu_constant(context, *hole);
+    return (accepts == Accepts::Arithmetic || row.host_numbers) && is_host_number(context, *hole);
   }
 
   // A tensor on the CPU in a graph that runs on a GPU, and no constant.
   bool is_host_tensor(const CallContext& context, Hole hole) const {
     const CallValueInfo& info = calls_.values[hole.operand];
     return uses_cuda_ && info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cpu &&
-           !is_cpu_constant(context, hole);
+           !is_host_number(context, hole);
   }
 
   // A rank-0 tensor in the CPU's memory, itself and no view.
@@ -225,11 +225,9 @@ class Import {
     return !producer.valid() || graph_.nodes[producer].as<graph::Extern>() != nullptr;
   }
 
-  bool is_cpu_constant(const CallContext& context, Hole hole) const {
+  bool is_host_number(const CallContext& context, Hole hole) const {
     const auto& id = values_[hole.operand];
-    if (!id || !context.value(*id).sizes.empty() || context.value(*id).device.type != DeviceType::Cpu) return false;
-    const graph::NodeId producer = context.value(*id).producer;
-    return producer.valid() && graph_.nodes[producer].as<graph::Full>();
+    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_number(*id);
   }
 
   // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.

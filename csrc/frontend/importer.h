@@ -54,8 +54,10 @@ class CallContext {
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
   // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
-  // A number that a rank-0 node makes, as a value on the device of the first result; nothing for others.
-  std::optional<ValueId> constant_on_result_device(ValueId id) const;
+  // Does it hold one number, made of constants and sizes alone?
+  bool is_number(ValueId id) const;
+  // A number as a new value on the device of the first result; nothing for others.
+  std::optional<ValueId> number_on_result_device(ValueId id) const;
   // The value itself where it is on that device, else the number: those of the CPU may stand in CUDA calls.
   std::optional<ValueId> on_device_of_result(ValueId id) const;
 
@@ -85,6 +87,8 @@ class CallContext {
   std::string description() const;  // "aten::add.Tensor (model.py:12)"
 
  private:
+  ValueId made_again(ValueId number) const;
+
   const CallGraph& graph_;
   const Call& call_;
   const ImportedValues& values_;

@@ -120,6 +120,10 @@ std::optional<Number> known_value(const graph::Graph& graph, ValueId id) {
   return Number(scalar->as_integer());
 }
 
+bool on_host(const CallContext& context, ValueId id) {
+  return context.on_cuda() && context.value(id).device.type == DeviceType::Cpu;
+}
+
 }  // namespace
 
 std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
@@ -140,15 +144,16 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
       const ValueId id = std::get<ValueId>(terms[i]);
       dimensioned = dimensioned || context.rank(id) > 0;
       // A kernel takes the value of a scalar on the CPU as it is; there is no kernel to convert it there.
-      const bool on_host = context.on_cuda() && context.value(id).device.type == DeviceType::Cpu;
-      if (on_host && context.dtype(id) != dtype && !known_value(context.build.graph(), id)) return std::nullopt;
+      if (on_host(context, id) && context.dtype(id) != dtype && !context.is_number(id)) return std::nullopt;
     }
   }
   const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
   for (size_t i = 0; i < terms.size(); ++i) {
     if (const auto* id = std::get_if<ValueId>(&terms[i])) {
-      const bool keep = keep_rank0 && context.rank(*id) == 0;
-      operands[i] = context.build.cast(*id, keep ? compute_type(dtype) : dtype);
+      const bool number = on_host(context, *id) && context.is_number(*id);
+      const ValueId x = number ? *context.number_on_result_device(*id) : *id;
+      const bool keep = number ? narrow && dimensioned : keep_rank0 && context.rank(*id) == 0;
+      operands[i] = context.build.cast(x, keep ? compute_type(dtype) : dtype);
     }
   }
   return operands;
@@ -158,7 +163,7 @@ std::optional<Term> term(const CallContext& context, size_t position, std::strin
   const Arg* arg = context.find(position, name);
   if (arg == nullptr) return std::nullopt;
   if (const auto id = context.as_tensor(*arg)) {
-    if (context.on_cuda() && context.value(*id).device.type == DeviceType::Cpu) {
+    if (on_host(context, *id)) {
       const auto number = known_value(context.build.graph(), *id);
       return number ? Term(KnownScalar{*number, context.dtype(*id)}) : Term(*id);
     }

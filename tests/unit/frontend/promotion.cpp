@@ -1,5 +1,7 @@
 #include "frontend/promotion.h"
 
+#include <set>
+
 #include "unit/catch.h"
 #include "unit/frontend/calls.h"
 
@@ -123,6 +125,35 @@ TEST_CASE("a number of the CPU that is written into a CUDA tensor is a number th
   other.output(other.call("aten::fill.Tensor", {y, unknown}, {D::BF16, {4}}));
   other.output(other.call("aten::copy", {y, unknown}, {D::BF16, {4}}));
   CHECK(count_externs(other.import()) == 2);
+}
+
+TEST_CASE("what the CPU computes from numbers and sizes alone is computed where it is read") {
+  // The share of a mean's element, as tracing writes it where sizes are symbols.
+  const sym::Expr rows = sym::Expr::symbol("s0"), columns = sym::Expr::symbol("s1");
+  Calls calls;
+  const Arg x = calls.input("x", {D::BF16, {rows, columns}});
+  const Arg one = calls.call_on(kCpu, "aten::scalar_tensor", {1.0}, {D::F64, {}});
+  const Arg a = calls.call_on(kCpu, "aten::scalar_tensor", {rows}, {D::F32, {}});
+  const Arg b = calls.call_on(kCpu, "aten::scalar_tensor", {columns}, {D::F32, {}});
+  const Arg count = calls.call_on(kCpu, "aten::mul.Tensor", {a, b}, {D::F32, {}});
+  const Arg wide = calls.call_on(kCpu, "prims::convert_element_type", {count, D::F64}, {D::F64, {}});
+  const Arg share = calls.call_on(kCpu, "aten::true_divide.Tensor", {one, wide}, {D::F64, {}});
+  calls.output(calls.call("aten::mul.Tensor", {x, share}, {D::BF16, {rows, columns}}));
+  calls.output(calls.call("aten::_to_copy", {share}, {D::F32, {}}));
+  const graph::Graph graph = calls.import();
+  INFO(graph::print(graph));
+  CHECK(count_externs(graph) == 0);
+  std::set<uint32_t> needed;
+  for (const graph::Output& output : graph.outputs) needed.insert(output.value.index());
+  for (size_t n = graph.nodes.size(); n-- > 0;) {
+    const graph::Node& node = graph.nodes[graph::NodeId(n)];
+    if (!needed.contains(node.results[0].index())) continue;
+    CHECK(graph.values[node.results[0]].device == kCuda);
+    for (const graph::Operand& operand : node.operands)
+      if (const auto* id = std::get_if<graph::ValueId>(&operand)) needed.insert(id->index());
+  }
+  // As eager's kernels hold a number of the CPU: in the compute type.
+  CHECK(graph::print(graph).find("cast<bf16>") == std::string::npos);
 }
 
 TEST_CASE("tensors on two devices stay a call, unless a kernel takes one of them as an argument") {
