@@ -70,7 +70,7 @@ def training_kernels(results):
     yield "|---|---|---|---|"
     for row in results["rows"]:
         p = row["percent_of_copy"]
-        yield f"| {row['case']} | {p['cxxinductor']:.0f} | {p['inductor']:.0f} | {p['eager']:.0f} |"
+        yield f"| {row['case']} | {p['cxxinductor']:.1f} | {p['inductor']:.1f} | {p['eager']:.1f} |"
     dropout = results["rows"][0]["milliseconds"]["cxxinductor"] / results["copy_of_elements_milliseconds"]
     yield f"\nDropout takes {dropout:.2f} times as long as torch's copy of the same elements."
 

@@ -69,9 +69,9 @@ class CudaKernelEmitter {
   void declare_sums();
   void declare_shared_sums();
   std::vector<StmtId> shared_sums(const std::vector<StmtId>& stmts) const;  // that the statements update or read
-  void emit_walked_loads(const std::vector<StmtId>& ahead);
+  void emit_walked_loads(const std::vector<StmtId>& loads, char prefix);
   void emit_finish(const plan::Segment& segment);
-  std::vector<StmtId> loads_ahead() const;
+  std::vector<StmtId> resident_loads(bool walked) const;
   std::vector<StmtId> row_loads_ahead() const;
   void emit_row_start();
   sym::Expr groups_of_row() const;
@@ -165,18 +165,18 @@ class CudaKernelEmitter {
   TextWriter& out_;
   VarId vector_var_;
   int width_ = 1;
-  bool marked_ = false;          // a #line is in force
-  bool columns_ = false;         // values that do not vary over the row are arrays over the lanes
-  StmtId grouped_;               // a value of an earlier segment that is there as a group
-  bool dead_rows_ = false;       // rows (Columns: columns) past the end have threads
-  std::set<uint32_t> made_;      // loads made once a kernel, or ahead of a walk's row, under their own names
-  std::set<uint32_t> ahead_;     // resident loads that were made while the row before was computed
+  bool marked_ = false;       // a #line is in force
+  bool columns_ = false;      // values that do not vary over the row are arrays over the lanes
+  StmtId grouped_;            // a value of an earlier segment that is there as a group
+  bool dead_rows_ = false;    // rows (Columns: columns) past the end have threads
+  std::set<uint32_t> made_;   // loads made once a kernel, or ahead of a walk's row, under their own names
+  std::set<uint32_t> ahead_;  // resident loads that were made before the walk, or while the row before was computed
   std::string block_ = "blockIdx.x";  // number of the block among those of its launch
-  std::set<uint32_t> early_;     // loads of the current segment that were made ahead of it
-  std::set<uint32_t> staged_;    // loads that are read from a shared tile
-  std::set<uint32_t> here_;      // statements of the current segment
-  std::set<uint32_t> kept_;      // lane values of Columns that have an array
-  std::set<uint32_t> divisors_;  // row values that have a cxxi_divisor
+  std::set<uint32_t> early_;          // loads of the current segment that were made ahead of it
+  std::set<uint32_t> staged_;         // loads that are read from a shared tile
+  std::set<uint32_t> here_;           // statements of the current segment
+  std::set<uint32_t> kept_;           // lane values of Columns that have an array
+  std::set<uint32_t> divisors_;       // row values that have a cxxi_divisor
 };
 
 }  // namespace cxxinductor::codegen

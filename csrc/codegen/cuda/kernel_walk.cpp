@@ -1,4 +1,5 @@
 // Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way.
+// Resident loads that do not move with the walk are made once, before it.
 // Sums across rows are in registers, which the threads of a block join when the walk has ended, or in shared memory,
 // where each element has one thread.
 #include <algorithm>
@@ -23,13 +24,14 @@ void CudaKernelEmitter::emit_walk() {
   declare_residents();
   declare_sums();
   declare_shared_sums();
-  const std::vector<StmtId> ahead = loads_ahead(), of_row = row_loads_ahead();
+  const std::vector<StmtId> once = resident_loads(false), ahead = resident_loads(true), of_row = row_loads_ahead();
+  if (!once.empty()) emit_walked_loads(once, 'w');
   for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
   for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
   const auto load_row = [&] {
     for (StmtId id : of_row)
       out_.line("n{} = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), Body{}, false));
-    if (!ahead.empty()) emit_walked_loads(ahead);
+    if (!ahead.empty()) emit_walked_loads(ahead, 'n');
   };
   const std::string walk = variable(mapping.walk);
   const auto enter = [&](std::string_view step) {
@@ -46,6 +48,9 @@ void CudaKernelEmitter::emit_walk() {
   }
   out_.line("#pragma unroll 1");
   open(fmt::format("for (int cxxi_step = 0; cxxi_step < {}; ++cxxi_step) {{", steps));
+  // Else the compiler widens them before the loop, into twice the registers.
+  for (StmtId id : once)
+    if (has_lanes(stmt(id)) && byte_size(stmt(id).dtype) < 4) out_.line("cxxi_keep_packed(w{});", id.index());
   if (any_ahead) {
     for (StmtId id : of_row) out_.line("const {} v{} = n{};", cuda_type(stmt(id).dtype), id.index(), id.index());
     for (StmtId id : ahead) {
@@ -61,7 +66,8 @@ void CudaKernelEmitter::emit_walk() {
   }
   enter("cxxi_step");
   if (dead_rows_) out_.line("const bool cxxi_live = {} < {};", walk, length.constant());
-  for (StmtId id : ahead) ahead_.insert(id.index());
+  for (const auto* loads : {&once, &ahead})
+    for (StmtId id : *loads) ahead_.insert(id.index());
   for (StmtId id : of_row) made_.insert(id.index());
   emit_row_segments();
   ahead_.clear();
@@ -122,13 +128,13 @@ std::vector<plan::StmtId> CudaKernelEmitter::shared_sums(const std::vector<StmtI
   return {found.begin(), found.end()};
 }
 
-// Resident loads of the row itself that need nothing but the row's number.
-std::vector<plan::StmtId> CudaKernelEmitter::loads_ahead() const {
+// Resident loads that wait for nothing: those of the row itself (`walked`), or those that all rows of the block share.
+std::vector<plan::StmtId> CudaKernelEmitter::resident_loads(bool walked) const {
   std::vector<StmtId> found;
   for (const plan::Segment& segment : kernel_.segments) {
     if (segment.kind != plan::Segment::Kind::Sweep) continue;
     for (StmtId id : early_loads(segment.stmts))
-      if (resident(id) && stmt(id).vars.contains(kernel_.mapping.walk)) found.push_back(id);
+      if (resident(id) && stmt(id).vars.contains(kernel_.mapping.walk) == walked) found.push_back(id);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -146,7 +152,8 @@ std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
   return found;
 }
 
-void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead) {
+// Into arrays over the thread's items: `prefix` and the number of the statement.
+void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& loads, char prefix) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int items = mapping.items_per_thread;
   const int64_t groups = groups_of_row().constant();
@@ -162,9 +169,9 @@ void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& ahead) {
     out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
               integer(width_));
   }
-  for (StmtId id : ahead) {
+  for (StmtId id : loads) {
     const auto& load = *stmt(id).as<loops::Load>();
-    const std::string to = fmt::format("n{}[k]", id.index());
+    const std::string to = fmt::format("{}{}[k]", prefix, id.index());
     if (is_wide(id)) {
       out_.line("{} = {};", to, wide_load(id, load, body));
     } else if (has_lanes(stmt(id))) {

