@@ -119,7 +119,7 @@ class Splitter {
     for (const Node& node : graph_.nodes) {
       if (node.results.empty() || !fixed_[node.results[0]])
         for (const graph::Operand& operand : node.operands)
-          if (const auto* id = std::get_if<ValueId>(&operand)) want(*id, wanted);
+          if (const auto* id = std::get_if<ValueId>(&operand)) want(*id, !node.as<graph::Extern>(), wanted);
     }
     prepared_.clear();
     bool small = true;
@@ -137,10 +137,28 @@ class Splitter {
     return small;
   }
 
-  // A view's base, since the view costs nothing in a call; nothing where that is an input, or depends on none.
-  void want(ValueId id, IdVector<ValueId, char>& wanted) const {
-    while (const auto base = shares_storage_with(graph_, id)) id = *base;
+  // A view's base, since the view costs nothing in a call; nothing where that is an input, or depends on none. What a
+  // kernel reads it widens itself: the wider value would be more to load.
+  void want(ValueId id, bool by_kernel, IdVector<ValueId, char>& wanted) const {
+    while (true) {
+      if (const auto base = shares_storage_with(graph_, id))
+        id = *base;
+      else if (const auto narrow = by_kernel ? widened(id) : std::nullopt)
+        id = *narrow;
+      else
+        break;
+    }
     if (fixed_[id] && value(id).producer.valid() && !sources_[id].empty()) wanted[id] = 1;
+  }
+
+  std::optional<ValueId> widened(ValueId id) const {
+    if (!value(id).producer.valid()) return std::nullopt;
+    const Node& node = graph_.nodes[value(id).producer];
+    const auto* elementwise = node.as<graph::Elementwise>();
+    if (!elementwise || elementwise->op != ScalarOp::Cast) return std::nullopt;
+    const auto* operand = std::get_if<ValueId>(&node.operands[0]);
+    const bool wider = operand && byte_size(value(id).dtype) > byte_size(value(*operand).dtype);
+    return wider ? std::optional(*operand) : std::nullopt;
   }
 
   Preparation extract() const {

@@ -82,6 +82,37 @@ graph @f(%x: f32[4, 64], %w: f32[96, 64] frozen, %b: f32[96], %1: bf16[96, 64] f
 )");
 }
 
+TEST_CASE("kernels widen what they read", "[passes][freezing]") {
+  CHECK(split(R"(graph @f(%x: f32[8, 64], %m: bf16[64] frozen, %v: bf16[64] frozen, %w: bf16[64, 64] frozen) {
+  %0 = cast<f32>(%v)
+  %1 = rsqrt(%0)
+  %2 = cast<f32>(%m)
+  %3: f32[8, 64] = expand(%2)
+  %4 = sub(%x, %3)
+  %5: f32[8, 64] = expand(%1)
+  %6 = mul(%4, %5)
+  %7 = cast<f32>(%w)
+  %8: f32[8, 64] = extern "aten::mm"($0, $1) with (%6, %7)
+  return %8
+})") == R"(of 2 3
+graph @f_preparation(%v: bf16[64], %w: bf16[64, 64]) {
+  %0 = cast<f32>(%v)
+  %1 = rsqrt(%0)
+  %7 = cast<f32>(%w)
+  return %1, %7
+}
+graph @f(%x: f32[8, 64], %m: bf16[64] frozen, %v: bf16[64] frozen, %w: bf16[64, 64] frozen, %1: f32[64] from "prepared 1", %7: f32[64, 64] from "prepared 7") {
+  %2 = cast<f32>(%m)
+  %3: f32[8, 64] = expand(%2)
+  %4 = sub(%x, %3)
+  %5: f32[8, 64] = expand(%1)
+  %6 = mul(%4, %5)
+  %8: f32[8, 64] = extern "aten::mm"($0, $1) with (%6, %7)
+  return %8
+}
+)");
+}
+
 TEST_CASE("a constant that frozen inputs are computed with is in both graphs", "[passes][freezing]") {
   CHECK(split(R"(graph @f(%x: f32[64], %w: f32[64] frozen) {
   %0: i64[64] = iota<start=0, step=1>()
