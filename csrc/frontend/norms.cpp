@@ -128,7 +128,9 @@ Results with_statistics(CallContext& context, ValueId output, const BatchNormArg
     if (graph::element_count(info.sizes).is_constant(0)) {
       results.push_back(build.full(Scalar::from_integer(compute, 0), info.dtype, info.device, info.sizes));
     } else if (i == 1) {
-      results.push_back(build.cast(a.mean, info.dtype));
+      // A copy: eager's shares no memory with its argument.
+      const bool same = context.dtype(a.mean) == info.dtype;
+      results.push_back(same ? build.elementwise(ScalarOp::Identity, {a.mean}) : build.cast(a.mean, info.dtype));
     } else {
       const ValueId shifted = build.elementwise(
           ScalarOp::Add, {build.cast(a.variance, compute), Operand(immediate_real(compute, a.epsilon))});

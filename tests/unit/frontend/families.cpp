@@ -93,6 +93,17 @@ TEST_CASE("batch norm in inference reads the running statistics") {
   for (const graph::Node& node : graph.nodes) CHECK(node.as<graph::Reduce>() == nullptr);
 }
 
+TEST_CASE("statistics that a batch norm in inference returns are no inputs") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::F32, {2, 3, 4, 4}}), v = calls.input("v", {D::F32, {3}});
+  const auto results = calls.call_many("aten::native_batch_norm", {x, v, v, v, v, false, 0.1, 1e-5},
+                                       {{D::F32, {2, 3, 4, 4}}, {D::F32, {3}}, {D::F32, {3}}});
+  for (const Arg& result : results) calls.output(result);
+  const graph::Graph graph = calls.import();
+  CHECK(count_externs(graph) == 0);
+  for (const graph::Output& output : graph.outputs) CHECK(graph.values[output.value].producer.valid());
+}
+
 TEST_CASE("views become index maps") {
   CHECK(import_one({D::F32, {2, 12}}, "aten::view", {ints({2, 3, -1})}, {{D::F32, {2, 3, 4}}}) ==
         Lines{"%0: f32[2, 3, 4] = reshape(%x)"});
