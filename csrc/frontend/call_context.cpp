@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "frontend/importer.h"
 #include "support/error.h"
@@ -45,31 +47,40 @@ bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const 
   return true;
 }
 
-bool CallContext::is_number(ValueId id) const {
-  const graph::Value& value = this->value(id);
-  if (!value.sizes.empty() || !value.producer.valid()) return false;
-  const graph::Node& node = build.graph().nodes[value.producer];
-  if (node.as<graph::Full>()) return true;
-  return node.as<graph::Elementwise>() &&
-         std::all_of(node.operands.begin(), node.operands.end(), [&](const auto& from) {
-           const auto* operand = std::get_if<ValueId>(&from);
-           return operand == nullptr || is_number(*operand);
-         });
+std::vector<ValueId> CallContext::parts_of_number(ValueId id) const {
+  constexpr size_t most = 32;
+  std::set<ValueId> found{id};
+  for (std::vector<ValueId> open{id}; !open.empty();) {
+    const graph::Value& value = this->value(open.back());
+    open.pop_back();
+    if (!value.sizes.empty() || !value.producer.valid()) return {};
+    const graph::Node& node = build.graph().nodes[value.producer];
+    if (!node.as<graph::Full>() && !node.as<graph::Elementwise>()) return {};
+    for (const graph::Operand& operand : node.operands)
+      if (const auto* from = std::get_if<ValueId>(&operand); from && found.insert(*from).second) open.push_back(*from);
+    if (found.size() > most) return {};
+  }
+  return {found.begin(), found.end()};
 }
 
-ValueId CallContext::made_again(ValueId number) const {
-  const graph::Node& node = build.graph().nodes[value(number).producer];
-  const DType dtype = this->dtype(number);
-  if (node.as<graph::Full>()) return build.full(node.operands[0], dtype, result().device, {});
-  std::vector<graph::Operand> operands = node.operands;
-  for (graph::Operand& operand : operands)
-    if (auto* id = std::get_if<ValueId>(&operand)) *id = made_again(*id);
-  const ScalarOp op = node.as<graph::Elementwise>()->op;
-  return op == ScalarOp::Cast ? build.cast(std::get<ValueId>(operands.at(0)), dtype) : build.elementwise(op, operands);
-}
+bool CallContext::is_number(ValueId id) const { return !parts_of_number(id).empty(); }
 
 std::optional<ValueId> CallContext::number_on_result_device(ValueId id) const {
-  return is_number(id) ? std::optional(made_again(id)) : std::nullopt;
+  std::map<ValueId, ValueId> made;
+  for (ValueId part : parts_of_number(id)) {
+    const graph::Node& node = build.graph().nodes[value(part).producer];
+    std::vector<graph::Operand> operands = node.operands;
+    for (graph::Operand& operand : operands)
+      if (auto* from = std::get_if<ValueId>(&operand)) *from = made.at(*from);
+    const auto* elementwise = node.as<graph::Elementwise>();
+    if (!elementwise)
+      made[part] = build.full(operands.at(0), dtype(part), result().device, {});
+    else if (elementwise->op == ScalarOp::Cast)
+      made[part] = build.cast(std::get<ValueId>(operands.at(0)), dtype(part));
+    else
+      made[part] = build.elementwise(elementwise->op, operands);
+  }
+  return made.empty() ? std::nullopt : std::optional(made.at(id));
 }
 
 std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {

@@ -54,7 +54,7 @@ class CallContext {
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
   // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
-  // Does it hold one number, made of constants and sizes alone?
+  // Does it hold one number, made of a few constants and sizes alone?
   bool is_number(ValueId id) const;
   // A number as a new value on the device of the first result; nothing for others.
   std::optional<ValueId> number_on_result_device(ValueId id) const;
@@ -87,7 +87,8 @@ class CallContext {
   std::string description() const;  // "aten::add.Tensor (model.py:12)"
 
  private:
-  ValueId made_again(ValueId number) const;
+  // What a number is made of, in the order of definition and itself last; nothing where it is none.
+  std::vector<ValueId> parts_of_number(ValueId id) const;
 
   const CallGraph& graph_;
   const Call& call_;

@@ -231,8 +231,15 @@ class Generator : ValuePool {
     const DType type = dtype(powers) == DType::F64 ? DType::F64 : DType::F32;
     const ValueId total = builder_.reduce(Reduction::Sum, cast(powers, type), dims, true).front();
     mark(total, false);
-    keep(apply(ScalarOp::Div, {powers, convert_to(total, dtype(powers))}, false), false);
+    const ValueId shares = apply(ScalarOp::Div, {powers, convert_to(total, dtype(powers))}, false);
+    keep(shares, false);
     if (one_in(2)) keep(apply(ScalarOp::Log, {total}, false), false);
+    if (one_in(2)) return;
+    // Its backward, where the gradient is what came in.
+    const ValueId product = apply(ScalarOp::Mul, {shares, convert_to(rows, dtype(shares))}, false);
+    const ValueId sum = builder_.reduce(Reduction::Sum, cast(product, type), dims, true).front();
+    mark(sum, false);
+    keep(apply(ScalarOp::Sub, {product, apply(ScalarOp::Mul, {shares, convert_to(sum, dtype(shares))}, false)}, false), false);
   }
 
   // Sums of which one position counts, as losses pick a class.

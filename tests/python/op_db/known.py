@@ -69,15 +69,6 @@ KNOWN: tuple[Known, ...] = (
         text="in eager nan",
         devices=("cpu",),
     ),
-    Known(
-        "wrong",
-        "a sum of four terms that cancel at the window's end, in another order: off by 2e-9, beside terms of 0.5",
-        ("signal.windows.nuttall",),
-        dtypes=("float32",),
-        forms=("strided",),
-        text="0.00036279",
-        devices=("cuda",),
-    ),
 )
 
 
