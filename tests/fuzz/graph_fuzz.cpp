@@ -234,12 +234,27 @@ class Generator : ValuePool {
     const ValueId shares = apply(ScalarOp::Div, {powers, convert_to(total, dtype(powers))}, false);
     keep(shares, false);
     if (one_in(2)) keep(apply(ScalarOp::Log, {total}, false), false);
-    if (one_in(2)) return;
-    // Its backward, where the gradient is what came in.
+    if (one_in(2)) softmax_backward(rows, shares, dims, type);
+    if (rank(rows) < 2 || one_in(2)) return;
+    // Its probabilities made again from sums that were saved: here, any number of the row.
+    const size_t other = dims[0] == 0 ? 1 : 0;
+    Sizes of_rows(sizes(rows).size(), 1);
+    of_rows[other] = sizes(rows)[other];
+    const ValueId numbers = builder_.iota(1, 1, of_rows[other], DType::I64, device_);
+    mark(numbers, true);
+    const ValueId saved = builder_.reshape(numbers, of_rows);
+    mark(saved, true);
+    const ValueId again = apply(ScalarOp::Exp, {rows}, false);
+    softmax_backward(rows, apply(ScalarOp::Div, {again, convert_to(saved, dtype(again))}, false), dims, type);
+  }
+
+  // Where the gradient is what came in.
+  void softmax_backward(ValueId rows, ValueId shares, const std::vector<int>& dims, DType type) {
     const ValueId product = apply(ScalarOp::Mul, {shares, convert_to(rows, dtype(shares))}, false);
     const ValueId sum = builder_.reduce(Reduction::Sum, cast(product, type), dims, true).front();
     mark(sum, false);
-    keep(apply(ScalarOp::Sub, {product, apply(ScalarOp::Mul, {shares, convert_to(sum, dtype(shares))}, false)}, false), false);
+    const ValueId less = apply(ScalarOp::Mul, {shares, convert_to(sum, dtype(shares))}, false);
+    keep(apply(ScalarOp::Sub, {product, less}, false), false);
   }
 
   // Sums of which one position counts, as losses pick a class.
