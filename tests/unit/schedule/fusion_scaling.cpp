@@ -1,5 +1,4 @@
 // Fusion is near-linear in the number of nodes.
-#include <ctime>
 
 #include "unit/catch.h"
 #include "unit/schedule/allocations.h"
@@ -46,7 +45,6 @@ graph::Graph blocks(int nodes) {
 
 struct Effort {
   uint64_t allocations;
-  double seconds;  // the process's CPU time
   size_t regions_left;
 };
 
@@ -54,23 +52,18 @@ Effort fuse(const graph::Graph& g) {
   loops::Program program = lowering::lower(g);
   std::vector<plan::Refusal> refusals;
   const uint64_t allocations = cxxinductor::testing::allocations();
-  const std::clock_t start = std::clock();
   const loops::Program fused = schedule::fuse(std::move(program), cuda_target("sm_90a", 132), {}, &refusals);
-  return {cxxinductor::testing::allocations() - allocations, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC,
-          regions(fused).size()};
+  return {cxxinductor::testing::allocations() - allocations, regions(fused).size()};
 }
 
 }  // namespace
 
-// Growth is counted in allocations, which are the same in each run: bodies that are made and compared. The limit in
-// time is what a user may feel, more than ten times what it takes.
+// Counted in allocations, which are the same in each run: bodies that are made and compared.
 TEST_CASE("fusing four times as many nodes takes about four times the work", "[schedule][fusion]") {
   for (auto make : {chain, blocks}) {
     const Effort small = fuse(make(2500)), large = fuse(make(10000));
-    INFO("2,500 nodes: " << small.allocations << " allocations, " << small.seconds
-                         << " s; 10,000 nodes: " << large.allocations << ", " << large.seconds << " s");
+    INFO("2,500 nodes: " << small.allocations << " allocations; 10,000 nodes: " << large.allocations);
     CHECK(large.allocations <= 4.4 * static_cast<double>(small.allocations));
-    CHECK(large.seconds <= 4.0);
     CHECK(large.regions_left <= 4 * small.regions_left + 1);
     CHECK(small.regions_left < 500);
   }
