@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on a fresh Debian 12 (or Ubuntu 24.04): system packages through apt, then a .venv with torch
+# Installs what is missing on a fresh Debian 12 or 13 (or Ubuntu 24.04): system packages through apt, then a .venv with torch
 # and the test requirements. Does nothing when everything is there. Used by the Makefile.
 set -euo pipefail
 cd "$(dirname "$0")/.."
