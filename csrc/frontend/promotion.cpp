@@ -150,10 +150,9 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
   const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
   for (size_t i = 0; i < terms.size(); ++i) {
     if (const auto* id = std::get_if<ValueId>(&terms[i])) {
-      const bool number = on_host(context, *id) && context.is_number(*id);
-      const ValueId x = number ? *context.number_on_result_device(*id) : *id;
+      const auto number = on_host(context, *id) ? context.number_on_result_device(*id) : std::nullopt;
       const bool keep = number ? narrow && dimensioned : keep_rank0 && context.rank(*id) == 0;
-      operands[i] = context.build.cast(x, keep ? compute_type(dtype) : dtype);
+      operands[i] = context.build.cast(number.value_or(*id), keep ? compute_type(dtype) : dtype);
     }
   }
   return operands;

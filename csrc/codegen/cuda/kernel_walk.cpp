@@ -25,13 +25,13 @@ void CudaKernelEmitter::emit_walk() {
   declare_sums();
   declare_shared_sums();
   const std::vector<StmtId> once = resident_loads(false), ahead = resident_loads(true), of_row = row_loads_ahead();
-  if (!once.empty()) emit_walked_loads(once, 'w');
+  emit_walked_loads(once, 'w');
   for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
   for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
   const auto load_row = [&] {
     for (StmtId id : of_row)
       out_.line("n{} = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), Body{}, false));
-    if (!ahead.empty()) emit_walked_loads(ahead, 'n');
+    emit_walked_loads(ahead, 'n');
   };
   const std::string walk = variable(mapping.walk);
   const auto enter = [&](std::string_view step) {
@@ -154,6 +154,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
 
 // Into arrays over the thread's items: `prefix` and the number of the statement.
 void CudaKernelEmitter::emit_walked_loads(const std::vector<StmtId>& loads, char prefix) {
+  if (loads.empty()) return;
   const plan::Mapping& mapping = kernel_.mapping;
   const int items = mapping.items_per_thread;
   const int64_t groups = groups_of_row().constant();

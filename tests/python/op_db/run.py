@@ -201,11 +201,12 @@ def _different_values(a: torch.Tensor, e: torch.Tensor, reference: Callable[[], 
     elif r.is_complex():
         r = torch.view_as_real(r.resolve_conj())
     others = [torch.view_as_real(x.resolve_conj()) if x.is_complex() else x for x in others if isinstance(x, torch.Tensor)]
-    # A call that names its dtype is no more precise in f64: nothing measures what its sums lose beside their largest terms.
-    unmeasured = step * e[finite].abs().max().double() if r.dtype == e.dtype != torch.float64 else 0.0
+    named = r.dtype == e.dtype != torch.float64
     r = r.double()
     noise = torch.stack([(x.double() - r).abs() for x in (e, *others) if x.shape == r.shape])
     noise = torch.where(noise.isfinite(), noise, 0.0)
+    # A call that names its dtype, and has no inputs to nudge: nothing measures what its sums lose beside their largest terms.
+    unmeasured = step * e[finite].abs().max().double() if named and not noise.any() else 0.0
     # Of this element in any run, or a typical one's of all: rounding errors of sums are those of their largest terms.
     allowed = FACTOR * torch.maximum(noise.amax(0), noise.square().mean().sqrt()) + near + unmeasured
     return _first_difference(a, e, far & ((a.double() - r).abs() > allowed), r)
