@@ -9,7 +9,7 @@
 
 namespace cxxinductor::schedule {
 
-double typical_value(sym::Expr e, const sym::Facts& facts);
+double size_hint(sym::Expr e, const sym::Assumptions& assumptions);
 
 // Costs are bytes: those that memory moves in the same time.
 inline constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;

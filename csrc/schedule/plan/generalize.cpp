@@ -47,8 +47,8 @@ Integers integers_of(Kernel kernel) {
 }
 
 bool may_be_merged(const Kernel& kernel) {
-  return kernel.symbols.empty() && kernel.batch == 1 && kernel.always_index32 &&
-         kernel.mapping.kind != plan::MappingKind::Matmul && !kernel.mapping.walk.valid();
+  return kernel.symbols.empty() && kernel.max_grouped == 1 && kernel.always_index32 &&
+         kernel.mapping.kind != plan::MappingKind::Matmul && !kernel.mapping.serial.valid();
 }
 
 // Kernels that become one: those with equal patterns and fixed integers.
@@ -103,24 +103,24 @@ std::vector<Family> find_families(const Plan& plan) {
 // ---- The merged kernel ------------------------------------------------------------------------------------------
 
 // As little as the members' text depends on: kernels of other graphs that differ from these in sizes alone are then equal.
-sym::Facts facts_of(const Kernel& kernel, const Family& family) {
+sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
   std::set<std::string, std::less<>> extents;
   for (const loops::Var& var : kernel.region.vars)
     for (Expr symbol : var.extent.free_symbols()) extents.emplace(symbol.name());
-  sym::Facts facts;
+  sym::Assumptions assumptions;
   for (size_t a = 0; a < family.arguments.size(); ++a) {
     const std::vector<int64_t>& values = family.arguments[a];
     const int64_t least = *std::min_element(values.begin(), values.end());
-    facts.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, largest_argument});
+    assumptions.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, largest_argument});
     if (!extents.contains(family.symbol(a))) continue;
     const int64_t divisor = std::accumulate(values.begin(), values.end(), largest_divisor, std::gcd<int64_t, int64_t>);
-    if (divisor > 1) facts.set_divisor(family.symbol(a), divisor);
+    if (divisor > 1) assumptions.set_divisor(family.symbol(a), divisor);
   }
   for (const loops::Var& var : kernel.region.vars) {
-    const sym::Interval extent = bounds(var.extent, facts);
-    facts.set_range(var.name, {0, std::max<int64_t>(extent.high - 1, extent.low < 1 ? 1 : 0)});
+    const sym::Interval extent = bounds(var.extent, assumptions);
+    assumptions.set_range(var.name, {0, std::max<int64_t>(extent.high - 1, extent.low < 1 ? 1 : 0)});
   }
-  return facts;
+  return assumptions;
 }
 
 // The name says what the kernel does and not where: equal kernels of other graphs have equal sources.
@@ -141,7 +141,7 @@ Kernel merge(const Plan& plan, const Family& family, const std::vector<int64_t>&
   size_t position = 0;
   rewrite_integers(kernel, [&](int64_t, bool) { return family.merged[position++]; });
   for (size_t a = 0; a < family.arguments.size(); ++a) kernel.symbols.push_back(family.symbol(a));
-  kernel.facts = facts_of(kernel, family);
+  kernel.assumptions = summarize(kernel, family);
   int64_t read = 0, written = 0, count = 0;
   for (KernelId id : family.members) {
     const Kernel& member = plan.kernels[id];
@@ -169,14 +169,14 @@ int divisions_by_arguments(const Kernel& kernel) {
 // What the merged kernel takes beyond `member` for a launch of it, as a part of the launch's time. Loops over groups do not
 // divide again; what else was a constant costs an instruction as an argument, too.
 double slowdown(const Kernel& merged, const Kernel& member, Expr grid, const Target& target) {
-  if (!is_throughput_device(target) || !grid.is_constant()) return 0;
+  if (!is_gpu(target) || !grid.is_constant()) return 0;
   double operations = 0;
   for (const loops::Stmt& stmt : member.region.body) {
     const auto* apply = stmt.as<loops::Apply>();
     if (!apply) continue;
     double points = 1;
     for (size_t v = 0; v < member.region.vars.size(); ++v)
-      if (stmt.vars.contains(plan::VarId(v))) points *= typical_value(member.region.vars[plan::VarId(v)].extent, member.facts);
+      if (stmt.vars.contains(plan::VarId(v))) points *= size_hint(member.region.vars[plan::VarId(v)].extent, member.assumptions);
     operations += points * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
   const bool each_group = member.mapping.kind == plan::MappingKind::Pointwise;
@@ -211,7 +211,7 @@ class Generalization {
     number_kernels();
     for (plan::Step& step : plan_.steps) {
       if (auto* launch = std::get_if<plan::Launch>(&step)) redirect(*launch);
-      if (auto* batch = std::get_if<plan::Batch>(&step))
+      if (auto* batch = std::get_if<plan::GroupedLaunch>(&step))
         for (plan::Launch& launch : batch->launches) redirect(launch);
     }
   }

@@ -145,7 +145,7 @@ std::string pattern_of(const Kernel& kernel) {
   Kernel blank = kernel;
   blank.name = blank.region.name = "k";
   blank.bytes_read_hint = blank.bytes_written_hint = 0;
-  blank.facts = {};
+  blank.assumptions = {};
   blank.index_limit = 0;
   std::string shapes;
   const auto strip = [&](Expr e) {

@@ -18,7 +18,7 @@ using IntegerRewrite = std::function<sym::Expr(int64_t value, bool fixed)>;
 // its constant term even where that is 0, a term has its coefficient even where that is 1.
 void rewrite_integers(plan::Kernel& kernel, const IntegerRewrite& rewrite);
 
-// The kernel's text without names, hints, facts and integers.
+// The kernel's text without names, hints, assumptions and integers.
 std::string pattern_of(const plan::Kernel& kernel);
 
 }  // namespace cxxinductor::schedule

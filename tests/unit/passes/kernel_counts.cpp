@@ -24,7 +24,7 @@ plan::Plan planned(const std::string& text, const Target& target, const Options&
 }
 
 size_t count_base_kernels(const plan::Plan& plan) {
-  const std::vector<bool> base = plan::own_kernels(plan);
+  const std::vector<bool> base = plan::base_kernels(plan);
   return static_cast<size_t>(std::count(base.begin(), base.end(), true));
 }
 

@@ -126,7 +126,7 @@ std::string heavy(size_t count) {
 TEST_CASE("where arguments cost time, kernels for the sizes at hand follow in the background", "[generalize]") {
   const plan::Plan plan = plan_for(heavy(16), gpu());
   for (const std::string& message : plan::verify(plan)) FAIL_CHECK(message);
-  const std::vector<bool> base = plan::own_kernels(plan);
+  const std::vector<bool> base = plan::base_kernels(plan);
   CHECK(std::count(base.begin(), base.end(), true) == 1);
   CHECK(plan.kernels.size() == 17);
   for (const plan::Step& step : plan.steps)
