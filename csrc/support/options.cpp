@@ -26,17 +26,18 @@ constexpr std::array<std::string_view, sizeof...(Words)> words(Words... list) {
   return {list...};
 }
 constexpr auto numerics_values = words("eager", "fast");
-constexpr auto verify_values = words("each", "ends", "off");
+constexpr auto verify_values = words("each", "boundaries", "off");
 constexpr auto check_values = words("off", "eager", "interp");
 constexpr auto cache_values = words("on", "off");
 constexpr auto tier_values = words("kernels", "aten");
 constexpr auto epilogue_values = words("always", "auto", "never");
+constexpr auto generalize_values = words("auto", "off");
 constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
 constexpr std::array choices{
     Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
     Choice{"check", check_values},        Choice{"cache", cache_values},
     Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
-    Choice{"dump", dump_values, true},
+    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
 };
 
 size_t edit_distance(std::string_view a, std::string_view b) {
