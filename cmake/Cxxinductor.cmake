@@ -4,14 +4,18 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# Units compile an eighth faster with -O2; kernels have their own flags.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
 find_package(fmt REQUIRED)
 find_path(GINAC_INCLUDE_DIR ginac/ginac.h REQUIRED)
 find_library(GINAC_LIBRARY ginac REQUIRED)
 find_library(CLN_LIBRARY cln REQUIRED)
 
-# -Wrestrict: false positives of GCC 12 on std::string concatenation. Warnings of compilers that nobody here has tried are not
-# errors: they come with every release.
-set(CXXINDUCTOR_WARNINGS -Wall -Wextra -Wshadow -Werror=switch -Wno-missing-field-initializers -Wno-restrict)
+# -Wrestrict, -Wfree-nonheap-object: false positives of GCC 12 on std::string concatenation and on vectors. Warnings of
+# compilers that nobody here has tried are not errors: they come with every release.
+set(CXXINDUCTOR_WARNINGS -Wall -Wextra -Wshadow -Werror=switch -Wno-missing-field-initializers -Wno-restrict
+    -Wno-free-nonheap-object)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 15)
   list(APPEND CXXINDUCTOR_WARNINGS -Werror)
 endif()
@@ -38,7 +42,7 @@ function(cxxi_layer name)
   add_library(cxxi_${name} STATIC ${sources})
   target_include_directories(cxxi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/csrc)
   target_compile_options(cxxi_${name} PRIVATE ${CXXINDUCTOR_WARNINGS})
-  target_link_libraries(cxxi_${name} PUBLIC fmt::fmt-header-only)
+  target_link_libraries(cxxi_${name} PUBLIC fmt::fmt)
   foreach(layer ${LAYER_DEPENDS})
     target_link_libraries(cxxi_${name} PUBLIC cxxi_${layer})
   endforeach()
