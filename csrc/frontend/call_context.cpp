@@ -8,18 +8,18 @@
 
 namespace cxxinductor::frontend {
 
-std::optional<Number> to_number(const Arg& arg) {
-  if (const auto* value = arg.as<bool>()) return Number(*value);
-  if (const auto* value = arg.as<int64_t>()) return Number(*value);
-  if (const auto* value = arg.as<double>()) return Number(*value);
+std::optional<ScalarArg> to_scalar_arg(const Arg& arg) {
+  if (const auto* value = arg.as<bool>()) return ScalarArg(*value);
+  if (const auto* value = arg.as<int64_t>()) return ScalarArg(*value);
+  if (const auto* value = arg.as<double>()) return ScalarArg(*value);
   if (const auto* value = arg.as<sym::Expr>()) {
-    if (value->is_constant()) return Number(value->constant());
-    return Number(*value);
+    if (value->is_constant()) return ScalarArg(value->constant());
+    return ScalarArg(*value);
   }
   return std::nullopt;
 }
 
-std::optional<double> constant_real(const Number& number) {
+std::optional<double> constant_real(const ScalarArg& number) {
   if (const auto* value = std::get_if<bool>(&number)) return *value ? 1.0 : 0.0;
   if (const auto* value = std::get_if<int64_t>(&number)) return static_cast<double>(*value);
   if (const auto* value = std::get_if<double>(&number)) return *value;
@@ -42,12 +42,12 @@ std::string describe(const CallGraph& graph, const Call& call) {
 bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const {
   const Sizes expected = graph::contiguous_strides(sizes);
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], facts())) return false;
+    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], assumptions())) return false;
   }
   return true;
 }
 
-std::vector<ValueId> CallContext::parts_of_number(ValueId id) const {
+std::vector<ValueId> CallContext::parts_of_scalar_constant(ValueId id) const {
   constexpr size_t most = 32;
   std::set<ValueId> found{id};
   for (std::vector<ValueId> open{id}; !open.empty();) {
@@ -63,11 +63,11 @@ std::vector<ValueId> CallContext::parts_of_number(ValueId id) const {
   return {found.begin(), found.end()};
 }
 
-bool CallContext::is_number(ValueId id) const { return !parts_of_number(id).empty(); }
+bool CallContext::is_scalar_constant(ValueId id) const { return !parts_of_scalar_constant(id).empty(); }
 
-std::optional<ValueId> CallContext::number_on_result_device(ValueId id) const {
+std::optional<ValueId> CallContext::scalar_constant_on_result_device(ValueId id) const {
   std::map<ValueId, ValueId> made;
-  for (ValueId part : parts_of_number(id)) {
+  for (ValueId part : parts_of_scalar_constant(id)) {
     const graph::Node& node = build.graph().nodes[value(part).producer];
     std::vector<graph::Operand> operands = node.operands;
     for (graph::Operand& operand : operands)
@@ -84,7 +84,7 @@ std::optional<ValueId> CallContext::number_on_result_device(ValueId id) const {
 }
 
 std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
-  return value(id).device == result().device ? std::optional(id) : number_on_result_device(id);
+  return value(id).device == result().device ? std::optional(id) : scalar_constant_on_result_device(id);
 }
 
 std::string CallContext::description() const { return describe(graph_, call_); }
@@ -109,9 +109,9 @@ const Arg* CallContext::find(size_t position, std::string_view name) const {
 }
 
 std::optional<ValueId> CallContext::as_tensor(const Arg& arg) const {
-  const Hole* hole = arg.as<Hole>();
-  if (hole == nullptr || hole->operand >= values_.size()) return std::nullopt;
-  return values_[hole->operand];
+  const OperandRef* ref = arg.as<OperandRef>();
+  if (ref == nullptr || ref->operand >= values_.size()) return std::nullopt;
+  return values_[ref->operand];
 }
 
 std::optional<ValueId> CallContext::optional_tensor(size_t position, std::string_view name) const {
@@ -141,8 +141,8 @@ std::vector<ValueId> CallContext::tensors(size_t position, std::string_view name
 std::optional<sym::Expr> CallContext::as_expr(const Arg& arg) const {
   if (const auto* value = arg.as<int64_t>()) return sym::Expr(*value);
   if (const auto* value = arg.as<sym::Expr>()) return *value;
-  if (const auto* hole = arg.as<Hole>(); hole != nullptr && hole->operand < graph_.values.size()) {
-    const CallValueInfo& info = graph_.values[hole->operand];
+  if (const auto* ref = arg.as<OperandRef>(); ref != nullptr && ref->operand < graph_.values.size()) {
+    const CallValueInfo& info = graph_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return info.symbol;
   }
   return std::nullopt;
@@ -173,7 +173,7 @@ bool CallContext::boolean(size_t position, std::string_view name, bool otherwise
 double CallContext::real(size_t position, std::string_view name, double otherwise) const {
   const Arg* arg = find(position, name);
   if (arg == nullptr) return otherwise;
-  const auto value = to_number(*arg);
+  const auto value = to_scalar_arg(*arg);
   const auto constant = value ? constant_real(*value) : std::nullopt;
   if (!constant) reject(fmt::format("argument '{}' must be a constant number, found {}", name, to_string(*arg)));
   return *constant;
@@ -186,11 +186,11 @@ std::string CallContext::text(size_t position, std::string_view name, std::strin
   reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
 }
 
-std::optional<Number> CallContext::number(size_t position, std::string_view name) const {
+std::optional<ScalarArg> CallContext::scalar_arg(size_t position, std::string_view name) const {
   const Arg* arg = find(position, name);
   if (arg == nullptr) return std::nullopt;
-  if (const auto value = to_number(*arg)) return value;
-  if (const auto symbol = as_expr(*arg)) return to_number(Arg(*symbol));
+  if (const auto value = to_scalar_arg(*arg)) return value;
+  if (const auto symbol = as_expr(*arg)) return to_scalar_arg(Arg(*symbol));
   return std::nullopt;
 }
 

@@ -84,7 +84,7 @@ std::optional<IndexedDims> indexed_dims(CallContext& context, ValueId x) {
   for (int d = 0; d < rank; ++d) {
     const auto& index = (*indices)[static_cast<size_t>(d)];
     if (!index) continue;
-    sizes = graph::broadcast_sizes(context.facts(), sizes, context.value(*index).sizes);
+    sizes = graph::broadcast_sizes(context.assumptions(), sizes, context.value(*index).sizes);
     first = first < 0 ? d : first;
     last = d;
     ++count;
@@ -97,7 +97,7 @@ std::optional<IndexedDims> indexed_dims(CallContext& context, ValueId x) {
   for (int d = 0; d < rank; ++d) {
     if (const auto& index = (*indices)[static_cast<size_t>(d)]) {
       dims.source.push_back(-1 - static_cast<int>(dims.indices.size()));
-      const bool same = graph::same_sizes(context.facts(), context.value(*index).sizes, sizes);
+      const bool same = graph::same_sizes(context.assumptions(), context.value(*index).sizes, sizes);
       dims.indices.push_back(same ? *index : context.build.expand(*index, sizes));
       if (adjacent && d == last) next += index_rank;
     } else {

@@ -49,7 +49,7 @@ struct Executable::Impl {
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
               CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
               CallMemory::bytes_for<int64_t>(tables.most_symbols) +
-              2 * CallMemory::bytes_for<BatchItem>(tables.most_launches) +
+              2 * CallMemory::bytes_for<GroupedLaunchItem>(tables.most_launches) +
               CallMemory::bytes_for<plan::Variant>(tables.most_launches) +
               CallMemory::bytes_for<bool>(tables.conditions.size()) +
               CallMemory::bytes_for<Operand>(tables.most_operands) +
@@ -95,8 +95,8 @@ class Call {
     addresses_ = memory_.take<void*>(tables.buffers.size());
     args_ = memory_.take<void*>(tables.most_args);
     symbols_ = memory_.take<int64_t>(tables.most_symbols);
-    items_ = memory_.take<BatchItem>(tables.most_launches);
-    alike_ = memory_.take<BatchItem>(tables.most_launches);
+    items_ = memory_.take<GroupedLaunchItem>(tables.most_launches);
+    alike_ = memory_.take<GroupedLaunchItem>(tables.most_launches);
     variants_ = memory_.take<plan::Variant>(tables.most_launches);
     holds_ = memory_.take<bool>(tables.conditions.size());
     operands_ = memory_.take<Operand>(tables.most_operands);
@@ -146,7 +146,7 @@ class Call {
       const BufferTable& buffer = tables_.buffers[i];
       if (buffer.kind == plan::Buffer::Kind::Arena) {
         addresses_[i] = static_cast<std::byte*>(base) + values_[buffer.arena_offset];
-        place_parts(buffer, addresses_[i]);
+        place_slices(buffer, addresses_[i]);
       }
     }
   }
@@ -163,7 +163,7 @@ class Call {
     for (const SymbolBinding& b : tables_.bindings) symbols.push_back(values_[b.slot]);
     for (size_t i = 0; i < tables_.buffers.size(); ++i) {
       const plan::Buffer::Kind kind = tables_.buffers[i].kind;
-      if (kind == plan::Buffer::Kind::Own || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
+      if (kind == plan::Buffer::Kind::Standalone || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
     }
     const CallView view{plan_, host_, symbols, addresses_};
     for (; step_number < tables_.steps.size(); ++step_number) {
@@ -214,7 +214,7 @@ class Call {
         launch(tables_.launches[step.index]);
         break;
       case StepTable::Kind::Batch:
-        launch_batch(tables_.batches[step.index]);
+        launch_grouped(tables_.grouped_launches[step.index]);
         break;
       case StepTable::Kind::Extern:
         call_extern(tables_.externs[step.index]);
@@ -261,13 +261,13 @@ class Call {
     }
     tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
     addresses_[buffer] = tensors_[buffer].data;
-    place_parts(table, addresses_[buffer]);
+    place_slices(table, addresses_[buffer]);
   }
 
-  void place_parts(const BufferTable& root, void* address) {
-    for (uint32_t p = root.parts_first; p < root.parts_first + root.parts_count; ++p) {
-      const PartTable& part = tables_.parts[p];
-      addresses_[part.buffer] = static_cast<std::byte*>(address) + values_[part.offset] * byte_size(root.dtype);
+  void place_slices(const BufferTable& root, void* address) {
+    for (uint32_t p = root.slices_first; p < root.slices_first + root.slices_count; ++p) {
+      const SliceRecord& slice = tables_.slices[p];
+      addresses_[slice.buffer] = static_cast<std::byte*>(address) + values_[slice.offset] * byte_size(root.dtype);
     }
   }
 
@@ -276,9 +276,9 @@ class Call {
     if (to.kind == plan::Buffer::Kind::Arena) return;  // the same place
     const TensorView view = window(to.geometry, dims_);
     TensorRef tensor = std::move(tensors_[table.from]);
-    const bool alone = host_.take_over(tensor, to.dtype, view.sizes, view.strides);
+    const bool alone = host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
     // Temporaries are ours alone; inputs and results of externs may have another holder.
-    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Own) {
+    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Standalone) {
       const TensorRef held = std::move(tensor);
       tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);
       const int64_t count = values_[table.bytes] / byte_size(to.dtype), stride = 1;
@@ -292,12 +292,12 @@ class Call {
   }
 
   // Writes the launch's arguments to the front of args and symbols.
-  plan::Variant gather(const LaunchTable& table, std::span<void*> args, std::span<int64_t> symbols) const {
+  plan::Variant gather(const LaunchRecord& table, std::span<void*> args, std::span<int64_t> symbols) const {
     for (size_t i = 0; i < table.args.size(); ++i) args[i] = addresses_[table.args[i]];
     for (size_t i = 0; i < table.symbols.size(); ++i) symbols[i] = values_[table.symbols[i]];
     return variant_for(table, args);
   }
-  plan::Variant variant_for(const LaunchTable& table, std::span<void* const> args) const {
+  plan::Variant variant_for(const LaunchRecord& table, std::span<void* const> args) const {
     plan::Variant variant;
     for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
     variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
@@ -305,12 +305,12 @@ class Call {
   }
 
   // The launches that need the same variant together.
-  void launch_batch(const BatchTable& batch) {
+  void launch_grouped(const GroupedLaunchRecord& batch) {
     std::span<void*> args = args_;
     std::span<int64_t> symbols = symbols_;
     size_t count = 0;
     for (uint32_t i = batch.first; i < batch.first + batch.count; ++i) {
-      const LaunchTable& table = tables_.launches[i];
+      const LaunchRecord& table = tables_.launches[i];
       const int64_t grid_x = values_[table.grid_x];
       if (grid_x <= 0) continue;
       variants_[count] = gather(table, args, symbols);
@@ -318,23 +318,23 @@ class Call {
       args = args.subspan(table.args.size());
       symbols = symbols.subspan(table.symbols.size());
     }
-    const LaunchTable& any = tables_.launches[batch.first];
+    const LaunchRecord& any = tables_.launches[batch.first];
     for (int number = 0; number < kVariants; ++number) {
       size_t alike = 0;
       for (size_t i = 0; i < count; ++i)
         if (variant_number(variants_[i]) == number) alike_[alike++] = items_[i];
       if (alike == 0) continue;
       const plan::Variant variant{(number & 1) != 0, (number & 2) != 0};
-      kernels_.get(any.kernel, variant).launch_batch(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
+      kernels_.get(any.kernel, variant).launch_grouped(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
     }
   }
 
-  void launch(const LaunchTable& table) {
+  void launch(const LaunchRecord& table) {
     if (values_[table.grid_x] <= 0 || values_[table.grid_y] <= 0) return;
     const plan::Variant variant = gather(table, args_, symbols_);
     for (const SpecialLaunch& special : table.specializations) {
       if (!holds_[special.condition]) continue;
-      const LaunchTable& launch = tables_.launches[special.launch];
+      const LaunchRecord& launch = tables_.launches[special.launch];
       if (variant_for(launch, args_) != plan::Variant()) continue;
       const LoadedKernel* kernel = kernels_.find(launch.kernel, plan::Variant());
       if (kernel) return start(*kernel, launch);
@@ -344,13 +344,13 @@ class Call {
     launch_misaligned(table, variant);
   }
 
-  void start(const LoadedKernel& kernel, const LaunchTable& table) {
+  void start(const LoadedKernel& kernel, const LaunchRecord& table) {
     kernel.launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), values_[table.grid_x],
                   values_[table.grid_y], table.on_cuda ? stream_ : nullptr);
   }
 
   // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
-  void launch_misaligned(const LaunchTable& table, plan::Variant variant) {
+  void launch_misaligned(const LaunchRecord& table, plan::Variant variant) {
     const LoadedKernel* kernel = kernels_.find(table.kernel, variant);
     if (kernel) return start(*kernel, table);
     const auto misaligned = [&](uint32_t i) { return !aligned16(args_[i]); };
@@ -462,7 +462,7 @@ class Call {
   std::span<void*> addresses_;
   std::span<void*> args_;
   std::span<int64_t> symbols_;
-  std::span<BatchItem> items_, alike_;
+  std::span<GroupedLaunchItem> items_, alike_;
   std::span<plan::Variant> variants_;
   std::span<bool> holds_;  // Tables::conditions
   std::span<Operand> operands_;

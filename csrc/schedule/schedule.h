@@ -10,10 +10,10 @@
 namespace cxxinductor::schedule {
 
 // Steps over which a fusion may stretch the life of more bytes than it saves; absent: any number.
-using FusionReach = std::optional<size_t>;
+using LiveRangeLimit = std::optional<size_t>;
 // Merges regions; the result is a program with fewer, larger regions. Refusals say why neighbours stayed apart.
 loops::Program fuse(loops::Program program, const Target& target, const Options& options,
-                    std::vector<plan::Refusal>* refusals, FusionReach reach = {});
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {});
 // Orders steps, maps each region onto the target, lays out buffers. eager_peak: bytes that the same calls hold when they run
 // one by one, which the plan should not exceed (plan::Plan::eager_peak).
 plan::Plan make_plan(loops::Program program, const Target& target, const Options& options,

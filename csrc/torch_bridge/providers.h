@@ -18,7 +18,7 @@ Target target_for(Device device);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
 // Waits for kernels that no call waits for.
-void finish_compiles();
+void wait_for_compiles();
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target,
                                                        const Options& options, runtime::Host& host,

@@ -49,7 +49,7 @@ class Walk {
   void visit(const Launch& launch) {
     for (BufferId arg : launch.args) touch(arg);
   }
-  void visit(const Batch& batch) {
+  void visit(const GroupedLaunch& batch) {
     for (const Launch& launch : batch.launches) visit(launch);
   }
   void visit(const CallExtern& call) {
@@ -71,24 +71,24 @@ class Walk {
 
 MemoryProfile profile_memory(const Plan& plan) {
   const Walk walk(plan);
-  std::vector<bool> given_up(plan.buffers.size(), false);
+  std::vector<bool> donated(plan.buffers.size(), false);
   for (const Input& input : plan.inputs)
-    if (plan.buffers.contains(input.buffer)) given_up[input.buffer.index()] = input.given_up;
+    if (plan.buffers.contains(input.buffer)) donated[input.buffer.index()] = input.donated;
   std::vector<LiveRange> held, alive;
   for (size_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[BufferId(b)];
     const Span& span = walk.span(BufferId(b));
     const bool input = buffer.kind == Buffer::Kind::Input;
-    if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Part) continue;
-    if (buffer.device.type != plan.arena_device.type || (input && !given_up[b])) continue;
-    const int64_t bytes = input ? typical_share(buffer.dtype, buffer.sizes, buffer.strides, plan.facts)
-                                : typical_bytes(buffer.bytes, plan.facts);
+    if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Slice) continue;
+    if (buffer.device.type != plan.arena_device.type || (input && !donated[b])) continue;
+    const int64_t bytes = input ? share_hint(buffer.dtype, buffer.sizes, buffer.strides, plan.assumptions)
+                                : bytes_hint(buffer.bytes, plan.assumptions);
     const LiveRange range{bytes, input ? 0 : span.first, span.last};
     alive.push_back(range);
     if (buffer.kind != Buffer::Kind::Arena) held.push_back({allocated(bytes), range.first, range.last});
   }
   const MemoryPeak most = find_peak(held);
-  return {allocated(typical_bytes(plan.arena_bytes, plan.facts)) + most.bytes, find_peak(alive).bytes, most.step};
+  return {allocated(bytes_hint(plan.arena_bytes, plan.assumptions)) + most.bytes, find_peak(alive).bytes, most.step};
 }
 
 }  // namespace cxxinductor::plan
