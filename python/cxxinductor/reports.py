@@ -160,7 +160,7 @@ def _describe_missed_fusions(missed_fusions: list[tuple[str, str, str]]) -> list
     by_reason: dict[str, list[str]] = {}
     for producer, consumer, reason in missed_fusions:
         by_reason.setdefault(reason, []).append(f"{producer} -> {consumer}")
-    lines = [f"  not fused ({len(missed_fusions)}):"]
+    lines = [f"  not fused ({len(refusals)}):"]
     for reason, pairs in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         more = f", and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
         lines.append(f"    {reason}: {', '.join(pairs[:_MOST_PAIRS])}{more}")
