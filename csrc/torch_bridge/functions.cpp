@@ -1,6 +1,8 @@
 #include "torch_bridge/functions.h"
 
 #include <ATen/core/List.h>
+#include <c10/core/GradMode.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
 #include <map>
@@ -51,6 +53,9 @@ std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optio
   std::vector<at::Tensor> given;
   given.reserve(tensors.size());
   for (const std::optional<at::Tensor>& tensor : tensors) given.push_back(tensor.value_or(at::Tensor()));
+  // As a program would call it: graphs run below autograd, transforms such as vmap start above it.
+  const c10::AutoGradMode no_grad(false);
+  const c10::impl::ForceDispatchKeyGuard keys(c10::default_included_set, c10::default_excluded_set);
   return (*table().find(number))(std::move(given), integers.vec());
 }
 

@@ -6,7 +6,7 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``.symbol(name, low, high, divisor)``
     what is known of a symbol that occurs in some size: its range, where int64 limits stand for "unbounded", and a number that it is
     a multiple of.
-``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, conjugate, negative, source) -> ValueRef``
+``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source, conjugate, negative) -> ValueRef``
     dtype: number of c10::ScalarType; sizes, strides, storage_offset: int or Sym; storage: equal where shared;
     conjugate, negative: PyTorch's bits.
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
@@ -132,7 +132,9 @@ class _Reader:
                 self._restride(node, position)
                 position += 1
             elif node.op == "output":
-                self._builder.output([self._argument(node, item) for item in node.args[0]])
+                (outputs,) = node.args
+                outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]  # a subgraph of one result
+                self._builder.output([self._argument(node, item) for item in outputs])
             else:
                 self._read_node(node)
         return self._builder, self._constants
@@ -151,13 +153,17 @@ class _Reader:
         value = node.meta.get("val")
         source = str(node.meta["desc"].expr()) if "desc" in node.meta else str(node.target)
         if isinstance(value, torch.Tensor):
-            return self._builder.tensor_input(*self._tensor(node, node.name, value), source)
+            return self._tensor_input(node, value, source)
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             size = self._size(value)
             self._builder.symint_input(node.name, _srepr(value), source)
             return size
         self._builder.opaque_input(node.name, source)
         return _Unreadable(f"input {source} of type {type(value).__name__}")
+
+    def _tensor_input(self, node: Node, value: torch.Tensor, source: str) -> Any:
+        *fields, conjugate, negative = self._tensor(node, node.name, value)
+        return self._builder.tensor_input(*fields, source, conjugate, negative)
 
     def _restride(self, node: Node, position: int) -> None:
         recorded = node.meta.get("val")
@@ -178,7 +184,7 @@ class _Reader:
             return self._literal(node, value)
         with _disable_current_modes():
             self._constants.append(value.detach())
-        return self._builder.tensor_input(*self._tensor(node, node.name, value), str(node.target))
+        return self._tensor_input(node, value, str(node.target))
 
     def _literal(self, node: Node, value: torch.Tensor) -> Any:
         # A constant of one element is a number of the graph: kernels take it by value, on any device.

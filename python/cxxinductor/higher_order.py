@@ -5,7 +5,7 @@ Three ways, in this order:
 * *inlined*: what only wraps a graph (``invoke_subgraph``, wrappers, hints) is read in place, so that it fuses with its surroundings;
 * *expanded*: ``auto_functionalized`` is traced into clones and the mutating call; ``with_effects`` becomes its call, in order;
 * *stepped*: everything else (``cond``, ``while_loop``, ``scan``, ``map``, RNG-state wrappers, user Triton kernels, ``flex_attention``)
-  is a step of the plan that calls the operator itself, its subgraphs being compiled first.
+  is a step of the plan that calls the operator itself; the subgraphs of control flow are compiled first.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ _WRAPPERS: dict[str, Callable[[tuple], tuple[Any, Sequence[Any]]]] = {
     "invoke_quant_packed": lambda args: (args[0], args[1:]),
 }
 _FUNCTIONALIZED = {"auto_functionalized", "auto_functionalized_v2"}
+# These call their graphs with tensors; others (flex_attention) may call them with batched or traced ones.
+_CONTROL_FLOW = {"cond", "while_loop", "while_loop_stack_output", "scan", "map_impl"}
 
 
 def inlined(node: Node, module: GraphModule) -> tuple[GraphModule, Sequence[Any]] | None:
@@ -140,7 +142,8 @@ class Step:
         for leaf in leaves:
             value = leaf.meta.get("val") if isinstance(leaf, Node) else None
             if isinstance(leaf, Node) and leaf.op == "get_attr" and not isinstance(value, torch.Tensor):
-                slots.append(("constant", _compiled(submodule(module, leaf), compile_graph)))
+                graph = submodule(module, leaf)
+                slots.append(("constant", _compiled(graph, compile_graph) if node.target.name() in _CONTROL_FLOW else graph))
             elif isinstance(value, torch.Tensor):
                 slots.append(("tensor", len(self.tensors)))
                 self.tensors.append(leaf)
@@ -181,6 +184,8 @@ def _compiled(graph: GraphModule, compile_graph: Callable[[GraphModule, list[Any
 
     def run(*inputs: Any) -> Any:
         results = boxed(list(inputs))
+        if isinstance(results, torch.Tensor):  # eager, as the graph returns it
+            return results
         return results[0] if single else tuple(results)
 
     return run

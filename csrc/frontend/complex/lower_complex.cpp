@@ -66,10 +66,8 @@ CallGraph PairLowering::run() {
       pack(conjugated);
       output = Arg(OperandRef{new_value(declared)});
       define(output.as<OperandRef>()->operand, "aten::_conj", "", {Arg(OperandRef{conjugated})});
-    } else if (declared.negative && !is_complex_value(declared)) {
-      const Arg negated = neg(output, declared);
-      output = Arg(OperandRef{new_value(declared)});
-      define(output.as<OperandRef>()->operand, "aten::_neg_view", "", {negated});
+    } else if (declared.negative) {
+      throw_unsupported("{} returns a tensor with the negative bit", out_.name);
     }
   }
   return std::move(out_);
@@ -94,16 +92,10 @@ void PairLowering::lower(const Call& call) {
   for (CallValue result : call.results) {
     complex = complex || is_complex_value(info(result)) || info(result).negative || info(result).conjugate;
   }
-  // A select of the dimension that holds (real, imaginary) involves no complex value.
-  if (const OperandRef* ref = call.args.empty() ? nullptr : call.args[0].as<OperandRef>(); ref && stacked(ref->operand))
-    complex = true;
-  if (!complex) {
-    out_.calls.push_back(call);
-    return;
-  }
+  // A select may take a part of what view_as_real made, which involves no complex value.
   const auto row = pair_rules().find(full_name(call));
-  if (row != pair_rules().end() && row->second(*this, call)) return;
-  keep(call);
+  const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select");
+  if (!has_row || !row->second(*this, call)) keep(call);
 }
 
 // The call as it was recorded, on interleaved operands.

@@ -5,7 +5,7 @@
 // arithmetic follows ATen's formulas (complex_ops.cpp has a row per overload). Where a call without a row, a graph
 // input or a graph output needs the interleaved form, the pair is packed (`stack`, `view_as_complex`) or unpacked
 // (`view_as_real`, `select`): these views cost no copy of what is interleaved already. Conjugate and negative bits are
-// resolved in the parts; a tensor that the caller must receive with its bit set gets it from `_conj` or `_neg_view`.
+// resolved in the parts; a tensor that the caller must receive with its conjugate bit set gets it from `_conj`.
 //
 // Not for the ATen executor: it runs the calls as they were recorded.
 #pragma once

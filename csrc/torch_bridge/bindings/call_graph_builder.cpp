@@ -83,8 +83,8 @@ void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high
 
 ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
                                         int device_index, const py::sequence& sizes, const py::sequence& strides,
-                                        const py::object& storage_offset, uint32_t storage, bool conjugate,
-                                        bool negative, const std::string& source) {
+                                        const py::object& storage_offset, uint32_t storage, const std::string& source,
+                                        bool conjugate, bool negative) {
   CallValueInfo info;
   info.name = name;
   info.dtype = dtype_of(dtype);
@@ -152,8 +152,10 @@ std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const st
       info.strides = expressions(fields[5].cast<py::sequence>());
       info.storage_offset = expression(fields[6]);
       info.storage = fields[7].cast<uint32_t>();
-      info.conjugate = fields[8].cast<bool>();
-      info.negative = fields[9].cast<bool>();
+      if (fields.size() > 8) {
+        info.conjugate = fields[8].cast<bool>();
+        info.negative = fields[9].cast<bool>();
+      }
     }
     call.results.push_back(add(std::move(info)));
     refs.push_back({call.results.back()});
@@ -212,7 +214,7 @@ void bind_call_graph_builder(py::module_& module) {
       .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"), py::arg("divisor"))
       .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
            py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
-           py::arg("conjugate"), py::arg("negative"), py::arg("source"))
+           py::arg("source"), py::arg("conjugate") = false, py::arg("negative") = false)
       .def("symint_input", &CallGraphBuilder::symint_input, py::arg("name"), py::arg("srepr"), py::arg("source"))
       .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
       .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
