@@ -4,6 +4,7 @@
 
 #include "frontend/complex/pairs.h"
 #include "frontend/importer.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::frontend {
 namespace {
@@ -272,80 +273,83 @@ bool part_by_part(PairLowering& p, const Call& call) {
   return true;
 }
 
+using PairRules = std::map<std::string, PairRule, std::less<>>;
+
+PairRules make_rules() {
+  PairRules table{
+      {"aten::add.Tensor", sum_of_tensors<false>},
+      {"aten::add.Scalar", sum_of_tensors<false>},
+      {"aten::sub.Tensor", sum_of_tensors<true>},
+      {"aten::sub.Scalar", sum_of_tensors<true>},
+      {"aten::mul.Tensor", binary<product>},
+      {"aten::mul.Scalar", binary<product>},
+      {"aten::div.Tensor", binary<quotient>},
+      {"aten::div.Scalar", binary<quotient>},
+      {"aten::neg", change_signs<false, true>},
+      {"aten::_neg_view", change_signs<false, true>},
+      {"aten::_conj", change_signs<true, false>},
+      {"aten::_conj_physical", change_signs<true, false>},
+      {"aten::conj_physical", change_signs<true, false>},
+      {"aten::resolve_conj", change_signs<false, false>},
+      {"aten::resolve_neg", change_signs<false, false>},
+      {"aten::reciprocal", reciprocal},
+      {"aten::pow.Tensor_Scalar", power},
+      {"aten::exp", exponential},
+      {"aten::abs", absolute},
+      {"aten::angle", angle},
+      {"aten::sgn", sign},
+      {"aten::complex", of_parts},
+      {"aten::polar", polar},
+      {"aten::view_as_complex", view_as_complex},
+      {"aten::view_as_real", view_as_real},
+      {"aten::eq.Tensor", compare<true>},
+      {"aten::eq.Scalar", compare<true>},
+      {"aten::ne.Tensor", compare<false>},
+      {"aten::ne.Scalar", compare<false>},
+      {"aten::isnan", test_parts<true>},
+      {"aten::isinf", test_parts<false>},
+      {"aten::_to_copy", cast},
+      {"aten::where.self", part_by_part<1, 2>},
+      {"aten::masked_fill.Scalar", part_by_part<0, 2>},
+      {"aten::masked_fill.Tensor", part_by_part<0, 2>},
+      {"aten::index_put", part_by_part<0, 2>},
+      {"aten::_unsafe_index_put", part_by_part<0, 2>},
+      {"aten::index_add", part_by_part<0, 3>},
+      {"aten::scatter_add", part_by_part<0, 3>},
+      {"aten::scatter.src", part_by_part<0, 3>},
+      {"aten::scatter.value", part_by_part<0, 3>},
+      {"aten::slice_scatter", part_by_part<0, 1>},
+      {"aten::select_scatter", part_by_part<0, 1>},
+      {"aten::diagonal_scatter", part_by_part<0, 1>},
+      {"aten::copy", part_by_part<0, 1>},
+      {"aten::constant_pad_nd", part_by_part<0, 2>},
+      {"aten::fill.Scalar", part_by_part<0, 1>},
+      {"aten::select.int", [](PairLowering& p, const Call& call) { return select_part(p, call) || part_by_part<0>(p, call); }},
+  };
+  for (const char* name : {"aten::zeros", "aten::zeros_like", "aten::new_zeros"}) table.emplace(name, zeros);
+  for (const char* name : {"aten::ones", "aten::ones_like", "aten::new_ones"}) table.emplace(name, ones);
+  table.emplace("aten::full", full<1>);
+  table.emplace("aten::full_like", full<1>);
+  table.emplace("aten::new_full", full<2>);
+  table.emplace("aten::scalar_tensor", full<0>);
+  for (const char* name :
+       {"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze",
+        "aten::squeeze.dim", "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::expand",
+        "aten::broadcast_to", "aten::detach", "aten::alias", "aten::permute", "aten::transpose.int", "aten::t",
+        "aten::movedim.intlist", "aten::movedim.int", "aten::slice.Tensor", "aten::narrow", "aten::split.Tensor",
+        "aten::split_with_sizes", "aten::chunk", "aten::unsafe_split.Tensor", "aten::unbind.int", "aten::diagonal",
+        "aten::clone", "aten::contiguous", "aten::lift_fresh_copy", "aten::cat", "aten::stack", "aten::flip", "aten::roll",
+        "aten::repeat", "aten::index.Tensor", "aten::_unsafe_index.Tensor", "aten::index_select", "aten::gather",
+        "aten::embedding", "aten::tril", "aten::triu", "aten::slice_backward", "aten::select_backward", "aten::sum",
+        "aten::sum.dim_IntList", "aten::mean", "aten::mean.dim", "aten::cumsum"})
+    table.emplace(name, part_by_part<0>);
+  return table;
+}
+
+constinit MadeOnce<PairRules, ForkLock::Tables> rules;
+
 }  // namespace
 
-const std::map<std::string, PairRule, std::less<>>& pair_rules() {
-  static const auto* rules = [] {
-    auto* table = new std::map<std::string, PairRule, std::less<>>{
-        {"aten::add.Tensor", sum_of_tensors<false>},
-        {"aten::add.Scalar", sum_of_tensors<false>},
-        {"aten::sub.Tensor", sum_of_tensors<true>},
-        {"aten::sub.Scalar", sum_of_tensors<true>},
-        {"aten::mul.Tensor", binary<product>},
-        {"aten::mul.Scalar", binary<product>},
-        {"aten::div.Tensor", binary<quotient>},
-        {"aten::div.Scalar", binary<quotient>},
-        {"aten::neg", change_signs<false, true>},
-        {"aten::_neg_view", change_signs<false, true>},
-        {"aten::_conj", change_signs<true, false>},
-        {"aten::_conj_physical", change_signs<true, false>},
-        {"aten::conj_physical", change_signs<true, false>},
-        {"aten::resolve_conj", change_signs<false, false>},
-        {"aten::resolve_neg", change_signs<false, false>},
-        {"aten::reciprocal", reciprocal},
-        {"aten::pow.Tensor_Scalar", power},
-        {"aten::exp", exponential},
-        {"aten::abs", absolute},
-        {"aten::angle", angle},
-        {"aten::sgn", sign},
-        {"aten::complex", of_parts},
-        {"aten::polar", polar},
-        {"aten::view_as_complex", view_as_complex},
-        {"aten::view_as_real", view_as_real},
-        {"aten::eq.Tensor", compare<true>},
-        {"aten::eq.Scalar", compare<true>},
-        {"aten::ne.Tensor", compare<false>},
-        {"aten::ne.Scalar", compare<false>},
-        {"aten::isnan", test_parts<true>},
-        {"aten::isinf", test_parts<false>},
-        {"aten::_to_copy", cast},
-        {"aten::where.self", part_by_part<1, 2>},
-        {"aten::masked_fill.Scalar", part_by_part<0, 2>},
-        {"aten::masked_fill.Tensor", part_by_part<0, 2>},
-        {"aten::index_put", part_by_part<0, 2>},
-        {"aten::_unsafe_index_put", part_by_part<0, 2>},
-        {"aten::index_add", part_by_part<0, 3>},
-        {"aten::scatter_add", part_by_part<0, 3>},
-        {"aten::scatter.src", part_by_part<0, 3>},
-        {"aten::scatter.value", part_by_part<0, 3>},
-        {"aten::slice_scatter", part_by_part<0, 1>},
-        {"aten::select_scatter", part_by_part<0, 1>},
-        {"aten::diagonal_scatter", part_by_part<0, 1>},
-        {"aten::copy", part_by_part<0, 1>},
-        {"aten::constant_pad_nd", part_by_part<0, 2>},
-        {"aten::fill.Scalar", part_by_part<0, 1>},
-        {"aten::select.int", [](PairLowering& p, const Call& call) { return select_part(p, call) || part_by_part<0>(p, call); }},
-    };
-    for (const char* name : {"aten::zeros", "aten::zeros_like", "aten::new_zeros"}) table->emplace(name, zeros);
-    for (const char* name : {"aten::ones", "aten::ones_like", "aten::new_ones"}) table->emplace(name, ones);
-    table->emplace("aten::full", full<1>);
-    table->emplace("aten::full_like", full<1>);
-    table->emplace("aten::new_full", full<2>);
-    table->emplace("aten::scalar_tensor", full<0>);
-    for (const char* name :
-         {"aten::view", "aten::_unsafe_view", "aten::reshape", "aten::_reshape_alias", "aten::unsqueeze", "aten::squeeze",
-          "aten::squeeze.dim", "aten::squeeze.dims", "aten::flatten.using_ints", "aten::unflatten.int", "aten::expand",
-          "aten::broadcast_to", "aten::detach", "aten::alias", "aten::permute", "aten::transpose.int", "aten::t",
-          "aten::movedim.intlist", "aten::movedim.int", "aten::slice.Tensor", "aten::narrow", "aten::split.Tensor",
-          "aten::split_with_sizes", "aten::chunk", "aten::unsafe_split.Tensor", "aten::unbind.int", "aten::diagonal",
-          "aten::clone", "aten::contiguous", "aten::lift_fresh_copy", "aten::cat", "aten::stack", "aten::flip", "aten::roll",
-          "aten::repeat", "aten::index.Tensor", "aten::_unsafe_index.Tensor", "aten::index_select", "aten::gather",
-          "aten::embedding", "aten::tril", "aten::triu", "aten::slice_backward", "aten::select_backward", "aten::sum",
-          "aten::sum.dim_IntList", "aten::mean", "aten::mean.dim", "aten::cumsum"})
-      table->emplace(name, part_by_part<0>);
-    return table;
-  }();
-  return *rules;
-}
+const PairRules& pair_rules() { return rules.get(make_rules); }
 
 }  // namespace cxxinductor::frontend
