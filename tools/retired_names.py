@@ -93,13 +93,20 @@ CXXINDUCTOR_MAX_FUSED_STATEMENTS CXXINDUCTOR_MAX_FUSION_SIZE
 ALLOWED_IN = {"tools/retired_names.py", "tests/python/test_check_layers.py", "csrc/support/renamed_options.def", "tests/unit/support/options_test.cpp"}
 
 _PAIRS = [line.split() for line in _NAMES.strip().splitlines()]
-_ANY = re.compile("|".join(rf"(?P<n{i}>(?<![\w]){old}{'' if old.endswith(':') else '(?![A-Za-z0-9_])'})" for i, (old, _) in enumerate(_PAIRS)))
+_PLAIN = {old: new for old, new in _PAIRS if old.isidentifier()}
+# Others begin with letters that a text has to hold before their expression is tried.
+_OTHERS = [(re.match(r"[A-Za-z_]+", old).group(0), re.compile(rf"(?<!\w){old}{'' if old.endswith(':') else r'(?!\w)'}"), new)
+           for old, new in _PAIRS if not old.isidentifier()]  # fmt: skip
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def retired_names(text: str) -> list[tuple[int, str, str]]:
     """(line number, old name, new name) of each retired name in the text."""
     found = []
-    for match in _ANY.finditer(text):
-        new = _PAIRS[int(match.lastgroup[1:])][1]
-        found.append((text.count("\n", 0, match.start()) + 1, match.group(0), new))
-    return found
+    words = set(_WORD.findall(text))
+    for old in words & _PLAIN.keys():
+        found += [(match.start(), old, _PLAIN[old]) for match in re.finditer(rf"\b{old}\b", text)]
+    for start, pattern, new in _OTHERS:
+        if start in words or any(word.startswith(start) for word in words):
+            found += [(match.start(), match.group(0), new) for match in pattern.finditer(text)]
+    return [(text.count("\n", 0, at) + 1, old, new) for at, old, new in sorted(found)]
