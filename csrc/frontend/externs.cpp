@@ -153,7 +153,7 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
     results.push_back(result_value(context, info));
     tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
   }
-  callee.ordered = schema->nondeterministic_seeded || !callee.mutated_operands.empty() || tensors == 0;
+  callee.ordered = call.ordered || schema->nondeterministic_seeded || !callee.mutated_operands.empty() || tensors == 0;
   callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
                        is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
   callee.exact_strides = !callee.planned_out;

@@ -114,7 +114,8 @@ class Import {
   bool is_copy_to_input(const Call& call) const {
     if (call.callee != "aten::copy_" || call.args.size() < 2) return false;
     const OperandRef* target = call.args[0].as<OperandRef>();
-    return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0;
+    return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0 &&
+           !is_opaque(calls_.values[target->operand].dtype);
   }
 
   // aten::copy_(input, value): the value, as the input's dtype and sizes, is the input's last version.

@@ -8,6 +8,7 @@
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
+#include "frontend/complex/lower_complex.h"
 #include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
@@ -113,6 +114,7 @@ struct CompiledGraph::Impl {
   std::unique_ptr<AtenExecutor> fallback;
   driver::Compilation compilation;
   std::string fallback_reason;
+  std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
   Options options;
   std::unique_ptr<EagerReference> eager;     // check=eager
@@ -143,15 +145,17 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
+  impl->objects = calls.objects;
   calls.deterministic = at::globalContext().deterministicAlgorithms();
   calls.any_order = !options.eager_numerics();
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
     calls.cuda = cuda_of(calls);
-    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options, interrupted);
+    const frontend::CallGraph real = frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls;
+    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &real, options, interrupted);
     if (options.check == "eager")
-      impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
+      impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();
   } catch (const Interrupted&) {
     throw;
