@@ -95,7 +95,7 @@ ALLOWED_IN = {"tools/retired_names.py", "tests/python/test_check_layers.py", "cs
 _PAIRS = [line.split() for line in _NAMES.strip().splitlines()]
 _PLAIN = {old: new for old, new in _PAIRS if old.isidentifier()}
 # Others begin with letters that a text has to hold before their expression is tried.
-_OTHERS = [(re.match(r"[A-Za-z_]+", old).group(0), re.compile(rf"(?<!\w){old}{'' if old.endswith(':') else r'(?!\w)'}"), new)
+_OTHERS = [(re.match(r"[A-Za-z_]+", old).group(0), re.compile(rf"(?<!\w){old}" + ("" if old.endswith(":") else r"(?!\w)")), new)
            for old, new in _PAIRS if not old.isidentifier()]  # fmt: skip
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
