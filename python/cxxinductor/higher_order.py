@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 from .errors import Unsupported
 
-# Operator -> (position of the graph among the arguments, positions of its operands).
+# Operator -> what takes its arguments and returns (the graph that it runs, the operands of that graph).
 _WRAPPERS: dict[str, Callable[[tuple], tuple[Any, Sequence[Any]]]] = {
     "invoke_subgraph": lambda args: (args[0], args[2:]),
     "wrap": lambda args: (args[0], args[1:]),
