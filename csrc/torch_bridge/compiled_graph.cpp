@@ -152,7 +152,9 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
     calls.cuda = cuda_of(calls);
-    const frontend::CallGraph real = frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls;
+    std::optional<frontend::CallGraph> lowered;
+    if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
+    const frontend::CallGraph& real = lowered ? *lowered : calls;
     impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &real, options, interrupted);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
