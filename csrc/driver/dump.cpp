@@ -22,16 +22,16 @@ bool wants(const std::string& what, std::string_view item) {
   return padded.find("," + std::string(item) + ",") != std::string::npos || padded.find(",all,") != std::string::npos;
 }
 
-void write_kernels(const Report& report, const Target& target, const fs::path& root) {
+void write_kernels(const Report& report, const fs::path& root) {
   const fs::path kernels = root / "kernels";
   fs::create_directory(kernels);
-  const char* extension = target.device == DeviceType::Cuda ? ".cu" : ".cpp";
   std::string commands =
       "Each command compiles a kernel's source as it stands here, edits included, and times it alone against a copy "
       "of\n"
       "as many bytes; --check compares it with the interpreter first.\n\n";
   for (size_t k = 0; k < report.kernel_sources.size(); ++k) {
-    const auto& [name, source] = report.kernel_sources[k];
+    const auto& [name, device, source] = report.kernel_sources[k];
+    const char* extension = device.type == DeviceType::Cuda ? ".cu" : ".cpp";
     write_file(kernels / (name + extension), source);
     write_file(kernels / (name + ".plan"), report.kernel_plans[k]);
     commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root.string(), name);
@@ -52,7 +52,7 @@ fs::path fresh_folder(const fs::path& base, const std::string& name) {
 
 }  // namespace
 
-std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
+std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
                        const std::string& what) {
   const fs::path root = fresh_folder(folder, name);
   if (wants(what, "calls") && !report.calls_text.empty()) write_file(root / "calls.txt", report.calls_text);
@@ -63,7 +63,7 @@ std::string write_dump(const Report& report, const Target& target, const std::st
     write_file(root / "refusals.txt", report.refusal_text);
   }
   if (wants(what, "plan")) write_file(root / "plan.txt", report.plan_text);
-  if (wants(what, "source")) write_kernels(report, target, root);
+  if (wants(what, "source")) write_kernels(report, root);
   return root.string();
 }
 

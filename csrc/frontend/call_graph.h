@@ -59,7 +59,9 @@ struct CallGraph {
       free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
-  std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it
+  std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them
+  // Whether kernels can be compiled for the CPU. Where not, what a graph on a GPU computes on the CPU are calls.
+  bool cpu_kernels = true;
   // Two runs give the same bits: torch.use_deterministic_algorithms. Scatters on CUDA that eager makes reproducible
   // then, or refuses, stay calls.
   bool deterministic = false;

@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <set>
+
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -54,9 +56,12 @@ void PreparedInputs::prepare(const std::vector<c10::IValue>& inputs) {
   for (runtime::Value& value : preparation_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
     prepared_.push_back(to_tensor(std::move(value.tensor)));
   // Later calls may run on other streams.
-  if (const c10::Device device = prepared_.at(0).device(); device.is_cuda()) {
-    const c10::impl::VirtualGuardImpl streams(device.type());
-    streams.synchronizeStream(streams.getStream(device));
+  std::set<Device> devices;
+  for (const at::Tensor& tensor : prepared_)
+    if (tensor.is_cuda()) devices.insert(from_torch(tensor.device()));
+  for (Device device : devices) {
+    const c10::impl::VirtualGuardImpl streams(c10::kCUDA);
+    streams.synchronizeStream(streams.getStream(to_torch(device)));
   }
   sources_ = std::move(sources);
 }

@@ -182,7 +182,7 @@ class Fuser {
       if (*may_change) return "its elements are read in another arrangement, and others need them stored";
     }
     if (auto reason = refuse_region(program(), *body.region, costs_, options_)) return *reason;
-    const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost();
+    const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost(a.device);
     if (costs_.region_cost(*body.region) >= apart) return "the fused region would cost more than its parts";
     body.region->name.clear();  // named at the end
     dependencies_.merge(first, second, between, std::move(*body.region));
@@ -208,12 +208,12 @@ bool has_choices(const Dependencies& dependencies) {
 }
 
 // As make_plan will decide if nothing changes.
-std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Target& target) {
+std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Targets& targets) {
   std::set<loops::BufferId> found;
   if (!has_choices(dependencies)) return found;
   loops::Program program = dependencies.snapshot();
   std::vector<plan::Refusal> refusals;
-  for (const auto& [id, part] : place_parts(program, target, refusals)) found.insert(id);
+  for (const auto& [id, part] : place_parts(program, targets, refusals)) found.insert(id);
   return found;
 }
 
@@ -270,20 +270,20 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
 
 }  // namespace
 
-loops::Program fuse(loops::Program program, const Target& target, const Options& options,
+loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::Refusal>* refusals, FusionReach reach) {
   Dependencies dependencies(std::move(program));
-  const FusionCosts costs(dependencies.program(), target);
+  const FusionCosts costs(dependencies.program(), targets);
   const Lifespans lifespans(dependencies, costs, reach);
   Fuser fuser(dependencies, costs, options, lifespans);
   inline_producers(dependencies, costs, options, lifespans, Inlining::Early);
   fuser.merge_pairs();
   // What will be written where a concatenation has it is stored once anyway.
-  const std::set<loops::BufferId> parts = find_parts(dependencies, target);
+  const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
   if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late, parts)) fuser.merge_pairs();
-  walk_rows(dependencies, costs, target, options);
-  open_products(dependencies, costs, target, options);
-  split_reductions(dependencies, costs, target);
+  walk_rows(dependencies, costs, targets, options);
+  open_products(dependencies, costs, targets, options);
+  split_reductions(dependencies, costs, targets);
 
   const std::vector<StepId> order = dependencies.order();
   const std::map<StepId, std::string> names = name_regions(dependencies);

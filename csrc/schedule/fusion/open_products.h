@@ -13,6 +13,6 @@
 
 namespace cxxinductor::schedule {
 
-void open_products(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options);
+void open_products(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

@@ -9,6 +9,6 @@
 
 namespace cxxinductor::schedule {
 
-void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options);
+void walk_rows(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

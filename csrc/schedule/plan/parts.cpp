@@ -50,11 +50,10 @@ bool takes_pitched_operands(const ExternCall& call) {
 
 class Placer {
  public:
-  Placer(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals)
+  Placer(loops::Program& program, const Targets& targets, std::vector<plan::Refusal>& refusals)
       : program_(program),
-        target_(target),
         refusals_(refusals),
-        costs_(program, target),
+        costs_(program, targets),
         handed_out_(program.buffers.size()) {
     for (const loops::ProgramOutput& output : program.outputs) {
       if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = 1;
@@ -151,7 +150,7 @@ class Placer {
     for (const Piece& piece : choice.pieces)
       if (piece.operand.valid()) gain += copied * costs_.buffer_bytes(piece.operand) - lost_by_maker(choice, piece);
     const auto rests = static_cast<double>(rests_of(choice).size());
-    if (choice.alone) gain -= (rests - 1) * costs_.launch_cost();
+    if (choice.alone) gain -= (rests - 1) * costs_.launch_cost(buffer(choice.result).device);
     if (rests > 0 && !choice.alone) drop_all(choice, "what copies it makes something else, too");
     if (gain <= 0) drop_all(choice, "the rest would be more kernels, which cost more than the copy");
     return std::any_of(choice.pieces.begin(), choice.pieces.end(), [](const Piece& p) { return p.operand.valid(); });
@@ -188,8 +187,8 @@ class Placer {
 
   // Every row starts, and ends, where wide accesses do. Cores do not mind.
   bool is_aligned(const Choice& choice, const Piece& piece) const {
-    if (target_.device == DeviceType::Cpu) return true;
     const Buffer& from = buffer(piece.operand);
+    if (from.device.type == DeviceType::Cpu) return true;
     const int64_t elements = access_bytes / byte_size(from.dtype);
     Expr offset = piece.offset;
     for (BufferId id = choice.result; parts_.contains(id); id = parts_.at(id).base)
@@ -388,7 +387,6 @@ class Placer {
   Region reading(const Choice& choice) const;
 
   loops::Program& program_;
-  const Target& target_;
   std::vector<plan::Refusal>& refusals_;
   FusionCosts costs_;
   IdVector<BufferId, char> handed_out_;
@@ -440,8 +438,8 @@ bool is_inside(const Parts& parts, BufferId id, const std::set<BufferId>& bases)
   return false;
 }
 
-Parts place_parts(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals) {
-  return Placer(program, target, refusals).run();
+Parts place_parts(loops::Program& program, const Targets& targets, std::vector<plan::Refusal>& refusals) {
+  return Placer(program, targets, refusals).run();
 }
 
 }  // namespace cxxinductor::schedule

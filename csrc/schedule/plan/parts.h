@@ -29,6 +29,6 @@ bool is_inside(const Parts& parts, loops::BufferId id, const std::set<loops::Buf
 
 // Where that moves fewer bytes and never holds more at once. Changes strides of temporaries and regions of the program,
 // whose steps stay in their order. Refusals name who makes an operand, the region that copies it, and why it has to.
-Parts place_parts(loops::Program& program, const Target& target, std::vector<plan::Refusal>& refusals);
+Parts place_parts(loops::Program& program, const Targets& targets, std::vector<plan::Refusal>& refusals);
 
 }  // namespace cxxinductor::schedule
