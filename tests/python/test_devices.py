@@ -160,13 +160,14 @@ def test_families_are_planned_whole(name):
 
 def test_what_depends_on_a_tensor_of_the_cpu_is_computed_there_and_moved_once():
     def fn(x, table):
-        table = (table * 2 + 1).clamp(max=5)
-        return x + table.to(x.device), x * table.to(x.device)
+        table = (table * 2 + 1).clamp(max=5).to(x.device)
+        return x + table, x * table
 
     with FakeTensorMode():
         text = cxxinductor.plan_text(fn, fake(8, 16), fake(16, device="cpu"))
     assert steps(text) == (1, 1, 1)
     assert "plan @plan for cuda on cuda:0, cpu (" in text
+    assert "non_blocking = true" in text
 
 
 def test_scalars_of_the_cpu_are_arguments_of_kernels():
@@ -421,7 +422,8 @@ class TestTwoGpus:
 
         x, v = torch.randn(2048, 2048, device="cuda:0") * 0.01, torch.randn(2048, device="cuda:1")
         expected = fn(x, v)
-        torch.cuda.synchronize(0), torch.cuda.synchronize(1)
+        torch.cuda.synchronize(0)
+        torch.cuda.synchronize(1)
         compiled = torch.compile(fn, backend="cxxinductor")
         for _ in range(3):
             with torch.cuda.stream(torch.cuda.Stream("cuda:0")), torch.cuda.stream(torch.cuda.Stream("cuda:1")):
