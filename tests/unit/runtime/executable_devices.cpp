@@ -93,7 +93,8 @@ struct Mixed : PlanBuilder {
   plan::BufferId x, table, moved, y, there, z;
 
   plan::BufferId on(Device device, const char* name, plan::Buffer::Kind kind) {
-    const plan::BufferId id = buffer(name, kind, {4});
+    const plan::BufferId id = buffer(name, plan::Buffer::Kind::Own, {4});
+    plan.buffers[id].kind = kind;
     plan.buffers[id].device = device;
     if (kind == plan::Buffer::Kind::Arena) {
       plan.buffers[id].arena = static_cast<uint32_t>(plan.arenas.size());
