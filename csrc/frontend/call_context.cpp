@@ -71,7 +71,7 @@ struct GeneratedTraits {
     may_overflow |= is_float(value.dtype) && (op == ScalarOp::Div || op == ScalarOp::Reciprocal);
     if (op != ScalarOp::Cast) return true;
     const auto* from = std::get_if<ValueId>(&node.operands.front());
-    float_to_int |= from && is_float(graph.values[*from].dtype) && !is_float(value.dtype) && value.dtype != DType::Bool;
+    float_to_int |= from && is_float(graph.values[*from].dtype) && is_integer(value.dtype);
     return true;
   }
   // Numbers are computed where they are read, whatever they take.

@@ -21,7 +21,7 @@ Results import_to_copy(CallContext& context) {
   const ValueId self = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
   const bool moves = context.value(self).device != context.result().device && context.rank(self) > 0;
-  if (moves && is_float(context.dtype(self)) && !is_float(dtype)) return std::nullopt;
+  if (moves && is_float(context.dtype(self)) && is_integer(dtype)) return std::nullopt;
   const auto x = context.on_device_of_result(self);
   if (!x) return std::nullopt;
   if (context.dtype(*x) != dtype) return std::vector{context.build.cast(*x, dtype)};
