@@ -35,7 +35,7 @@ std::string template_text(std::string_view name) {
 
 namespace {
 
-constexpr std::string_view hole_begin = "/*{{", name_end = "*/", hole_end = "/*}}*/";
+constexpr std::string_view variable_begin = "/*{{", name_end = "*/", variable_end = "/*}}*/";
 
 // The spaces that `text` starts its last line with.
 std::string indentation_of(std::string_view text) {
@@ -44,49 +44,49 @@ std::string indentation_of(std::string_view text) {
   return std::string(line.substr(0, std::min(line.find_first_not_of(' '), line.size())));
 }
 
-void append_indented(std::string& out, std::string_view filling) {
+void append_indented(std::string& out, std::string_view value) {
   const std::string indentation = indentation_of(out);
-  while (filling.ends_with('\n')) filling.remove_suffix(1);
-  for (size_t at = 0; at < filling.size();) {
-    const size_t newline = std::min(filling.find('\n', at), filling.size());
+  while (value.ends_with('\n')) value.remove_suffix(1);
+  for (size_t at = 0; at < value.size();) {
+    const size_t newline = std::min(value.find('\n', at), value.size());
     if (at > 0) out += '\n';
-    if (at > 0 && newline > at && filling[at] != '#') out += indentation;  // directives stay at the line's start
-    out += filling.substr(at, newline - at);
+    if (at > 0 && newline > at && value[at] != '#') out += indentation;  // directives stay at the line's start
+    out += value.substr(at, newline - at);
     at = newline + 1;
   }
 }
 
 }  // namespace
 
-std::string fill_holes(std::string_view text, const HoleFillings& fillings, std::string_view file) {
+std::string render_template(std::string_view text, const TemplateVariables& values, std::string_view file) {
   std::string out;
   std::set<std::string, std::less<>> used;
   while (true) {
-    const size_t begin = text.find(hole_begin);
+    const size_t begin = text.find(variable_begin);
     const std::string_view before = text.substr(0, begin);
-    if (before.find(hole_end) != std::string_view::npos) throw_internal("{}: a hole ends that did not begin", file);
+    if (before.find(variable_end) != std::string_view::npos) throw_internal("{}: a variable ends that did not begin", file);
     out += before;
     if (begin == std::string_view::npos) break;
-    text.remove_prefix(begin + hole_begin.size());
-    const size_t name_length = text.find(name_end), end = text.find(hole_end);
+    text.remove_prefix(begin + variable_begin.size());
+    const size_t name_length = text.find(name_end), end = text.find(variable_end);
     if (name_length == std::string_view::npos || end == std::string_view::npos || end < name_length)
       throw_internal("{}: a hole does not end", file);
     const std::string_view name = text.substr(0, name_length);
-    if (text.substr(0, end).find(hole_begin) != std::string_view::npos)
+    if (text.substr(0, end).find(variable_begin) != std::string_view::npos)
       throw_internal("{}: the hole '{}' holds another", file, name);
-    const auto filling = fillings.find(name);
-    if (filling == fillings.end()) throw_internal("{}: nothing fills the hole '{}'", file, name);
-    append_indented(out, filling->second);
+    const auto value = values.find(name);
+    if (value == values.end()) throw_internal("{}: no value for the variable '{}'", file, name);
+    append_indented(out, value->second);
     used.emplace(name);
-    text.remove_prefix(end + hole_end.size());
+    text.remove_prefix(end + variable_end.size());
   }
-  for (const auto& [name, filling] : fillings)
+  for (const auto& [name, value] : values)
     if (!used.contains(name)) throw_internal("{}: there is no hole '{}' to fill", file, name);
   return out;
 }
 
-std::string filled_template(std::string_view name, const HoleFillings& fillings) {
-  return fill_holes(template_text(name), fillings, name);
+std::string render_template_file(std::string_view name, const TemplateVariables& values) {
+  return render_template(template_text(name), values, name);
 }
 
 }  // namespace cxxinductor::codegen

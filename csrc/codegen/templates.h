@@ -14,13 +14,13 @@ namespace cxxinductor::codegen {
 // an unknown name.
 std::string template_text(std::string_view name);
 
-using HoleFillings = std::map<std::string, std::string, std::less<>>;
+using TemplateVariables = std::map<std::string, std::string, std::less<>>;
 
 // The text with its holes filled; a hole that occurs several times gets the same text everywhere. Lines of a filling are
 // indented as the hole is. InternalError names `file` and the hole for a hole without a filling, a filling without a hole,
 // a hole that does not end, or one inside another.
-std::string fill_holes(std::string_view text, const HoleFillings& fillings, std::string_view file);
+std::string render_template(std::string_view text, const TemplateVariables& values, std::string_view file);
 // template_text with its holes filled.
-std::string filled_template(std::string_view name, const HoleFillings& fillings);
+std::string render_template_file(std::string_view name, const TemplateVariables& values);
 
 }  // namespace cxxinductor::codegen

@@ -15,7 +15,7 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
-#include "passes/graph/split_preparation.h"
+#include "passes/graph/split_const_graph.h"
 #include "passes/pass_manager.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -41,7 +41,7 @@ class Stopwatch {
 
 // As the runtime decides for the variant that it compiles first.
 bool needs_index64(const plan::Kernel& kernel) {
-  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= int64_t{1} << 31;
+  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= int64_t{1} << 31;
 }
 
 void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
@@ -60,8 +60,8 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
 
 void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
   report.plan_text = plan::print(plan);
-  for (const plan::Refusal& refusal : plan.refusals)
-    report.refusal_text += fmt::format("{} -> {}: {}\n", refusal.producer, refusal.consumer, refusal.reason);
+  for (const plan::MissedFusion& missed : plan.missed_fusions)
+    report.missed_fusion_text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
   collect_sources(plan, targets, report);
 }
 
@@ -79,24 +79,24 @@ std::vector<Device> devices_of(const graph::Graph& graph) {
 namespace {
 
 // From the graph to a plan, fusions with this reach.
-plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, Report& report, Stopwatch& watch) {
+plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, Report& report, Stopwatch& watch) {
   const Options& options = request.options;
   const bool verify = options.verify != "off";
   loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
   if (verify) loops::verify_or_throw(program, "lower");
   if (request.keep_texts) report.loops_text = loops::print(program);
 
-  std::vector<plan::Refusal> refusals;
+  std::vector<plan::MissedFusion> missed_fusions;
   if (options.fusion)
     program = watch.stage(
-        "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &refusals, reach); });
+        "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
   watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
   plan::Plan plan = watch.stage(
       "plan", [&] { return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks); });
-  plan.refusals.insert(plan.refusals.begin(), refusals.begin(), refusals.end());
+  plan.missed_fusions.insert(plan.missed_fusions.begin(), missed_fusions.begin(), missed_fusions.end());
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
 }
@@ -104,15 +104,15 @@ plan::Plan plan_with_reach(const Request& request, schedule::FusionReach reach, 
 // A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
 // that holds no more is taken, else the one that exceeds eager least.
 plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) {
-  constexpr size_t reaches[] = {64, 8, 0};
+  constexpr size_t limits[] = {64, 8, 0};
   constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones
-  plan::Plan best = plan_with_reach(request, {}, report, watch);
+  plan::Plan best = plan_with_limit(request, {}, report, watch);
   int64_t least = plan::bytes_beyond_eager(best);
   if (!request.options.fusion) return best;
-  for (size_t reach : reaches) {
+  for (size_t limit : limits) {
     if (least <= rounding) break;
     Report again;
-    plan::Plan plan = plan_with_reach(request, reach, again, watch);
+    plan::Plan plan = plan_with_limit(request, limit, again, watch);
     const int64_t beyond = plan::bytes_beyond_eager(plan);
     if (beyond >= least) continue;
     least = beyond;
@@ -123,16 +123,16 @@ plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) 
 }
 
 // What is computed once of request.graph, which then takes it as inputs.
-std::optional<Compilation::Preparation> prepare_frozen(Request& request) {
+std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
   // Each call is checked as a whole.
   if (!request.options.freezing || request.options.check != "off") return std::nullopt;
-  std::optional<passes::Preparation> split = passes::split_preparation(request.graph);
+  std::optional<passes::ConstGraph> split = passes::split_const_graph(request.graph);
   if (!split) return std::nullopt;
   Request once = request;
   once.graph = std::move(split->graph);
   once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
-  return Compilation::Preparation{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
+  return Compilation::ConstGraph{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
 }
 
 }  // namespace
@@ -148,8 +148,8 @@ Compilation compile(Request request) {
   if (verify) graph::verify_or_throw(request.graph, "import");
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
   watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
-  out.preparation = watch.stage("preparation", [&] { return prepare_frozen(request); });
-  if (out.preparation && verify) graph::verify_or_throw(request.graph, "preparation");
+  out.const_graph = watch.stage("const_graph", [&] { return split_frozen(request); });
+  if (out.const_graph && verify) graph::verify_or_throw(request.graph, "const_graph");
   if (request.keep_texts) report.graph_text = graph::print(request.graph);
 
   plan::Plan plan = plan_graph(request, report, watch);

@@ -39,7 +39,7 @@ struct Report {
   std::vector<std::string> kernel_plans;  // for each of them: the plan of one launch (single_launch.h)
   std::string calls_text;                 // the model as calls, where the caller has it
   std::vector<std::string> externs;       // "aten::mm" once a call
-  std::string refusal_text;               // one line a refusal
+  std::string missed_fusion_text;               // one line a refusal
   bool eager_numerics = true;
 };
 
@@ -63,12 +63,12 @@ struct Compilation {
   Report report;
   // Where option freezing finds something to prepare: its outputs are what `executable` takes after the request's
   // inputs.
-  struct Preparation {
+  struct ConstGraph {
     std::shared_ptr<runtime::Executable> executable;
     Report report;
     std::vector<uint32_t> inputs;  // of each of its inputs the position among the request's
   };
-  std::optional<Preparation> preparation;
+  std::optional<ConstGraph> const_graph;
 };
 
 // Throws Unsupported (fall back), UserError or InternalError.

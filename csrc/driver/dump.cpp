@@ -60,7 +60,7 @@ std::string write_dump(const Report& report, const std::string& name, const std:
   if (wants(what, "loops")) {
     write_file(root / "loops.txt", report.loops_text);
     write_file(root / "fused.txt", report.fused_text);
-    write_file(root / "refusals.txt", report.refusal_text);
+    write_file(root / "missed_fusions.txt", report.missed_fusion_text);
   }
   if (wants(what, "plan")) write_file(root / "plan.txt", report.plan_text);
   if (wants(what, "source")) write_kernels(report, root);

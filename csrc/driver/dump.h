@@ -7,7 +7,7 @@
 
 namespace cxxinductor::driver {
 
-// folder/<name>.<nn>/: calls.txt, graph.txt, loops.txt, fused.txt, plan.txt, refusals.txt, and of each kernel its
+// folder/<name>.<nn>/: calls.txt, graph.txt, loops.txt, fused.txt, plan.txt, missed_fusions.txt, and of each kernel its
 // source kernels/<name>.cu|.cpp and a plan of one launch kernels/<name>.plan, as `what` asks ("graph,plan,source" or
 // "all"). kernels/README.txt holds the command that times each kernel alone. Returns the folder; UserError when it
 // cannot be written.

@@ -11,7 +11,7 @@ namespace cxxinductor::driver {
 namespace {
 
 using interp::Symbols;
-using interp::Window;
+using interp::MemRef;
 
 // The bytes of a buffer, copied to the host.
 std::shared_ptr<interp::Storage> copy_of(const runtime::CallView& call, plan::BufferId id, int64_t bytes) {
@@ -32,18 +32,18 @@ std::shared_ptr<interp::Storage> copy_of(const runtime::CallView& call, plan::Bu
   return storage;
 }
 
-Window copied_window(const runtime::CallView& call, plan::BufferId id, const Symbols& symbols) {
+MemRef copied_memref(const runtime::CallView& call, plan::BufferId id, const Symbols& symbols) {
   const plan::Buffer& buffer = call.plan.buffers[id];
-  Window window{nullptr, buffer.dtype, 0, interp::evaluate(buffer.sizes, symbols),
+  MemRef memref{nullptr, buffer.dtype, 0, interp::evaluate(buffer.sizes, symbols),
                 interp::evaluate(buffer.strides, symbols)};
-  window.storage = copy_of(call, id, interp::span_of(window) * byte_size(buffer.dtype));
-  return window;
+  memref.storage = copy_of(call, id, interp::span_of(memref) * byte_size(buffer.dtype));
+  return memref;
 }
 
-Window flat(Window window) {
-  window.sizes = {interp::span_of(window)};
-  window.strides = {1};
-  return window;
+MemRef flat(MemRef memref) {
+  memref.sizes = {interp::span_of(memref)};
+  memref.strides = {1};
+  return memref;
 }
 
 int64_t extent(const plan::Kernel& kernel, plan::VarId var, const Symbols& symbols) {
@@ -56,21 +56,21 @@ int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& va
   return points;
 }
 
-bool points_may_meet(const plan::Kernel& kernel) {
+bool has_write_conflicts(const plan::Kernel& kernel) {
   return std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
-    return store && store->each;
+    return store && store->conflict_order;
   });
 }
 
 // The whole kernel if it is small, else its first and last points; none when a row alone is too long.
 std::vector<plan::Kernel> parts_to_run(const plan::Kernel& kernel, const Symbols& symbols, InterpLimits limits) {
   int64_t row = points_of(kernel, kernel.mapping.row, symbols);
-  if (kernel.mapping.walk.valid()) row *= extent(kernel, kernel.mapping.walk, symbols);
+  if (kernel.mapping.serial.valid()) row *= extent(kernel, kernel.mapping.serial, symbols);
   int64_t points = row * points_of(kernel, kernel.mapping.space, symbols);
   if (points <= limits.points) return {kernel};
   // Where points meet, an element is what all of them make it.
-  if (points_may_meet(kernel)) return {};
+  if (has_write_conflicts(kernel)) return {};
   if (row > std::max(limits.row_points, limits.points)) return {};
   plan::Kernel first = kernel, last = kernel;
   for (plan::VarId var : kernel.mapping.space) {
@@ -91,7 +91,7 @@ bool overlap(const runtime::CallView& call, plan::BufferId a, int64_t a_bytes, p
 }
 
 // An element that the kernel has no store for, and that it changed; nothing when it behaves.
-std::optional<int64_t> stray_store(const Window& before, const Window& after, const std::vector<bool>& written) {
+std::optional<int64_t> stray_store(const MemRef& before, const MemRef& after, const std::vector<bool>& written) {
   const auto bytes = static_cast<size_t>(byte_size(before.dtype));
   for (size_t e = 0; e < written.size(); ++e) {
     const auto at = static_cast<std::ptrdiff_t>(e * bytes);
@@ -112,36 +112,36 @@ void InterpCheck::before_step(const runtime::CallView& call, size_t step) {
   if (launches.empty()) return;
   if (symbols_.empty())
     for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
-  windows_.clear();
+  memrefs_.clear();
   for (const plan::Launch& launch : launches) {
-    windows_.emplace_back();
-    for (plan::BufferId arg : launch.args) windows_.back().push_back(copied_window(call, arg, symbols_));
+    memrefs_.emplace_back();
+    for (plan::BufferId arg : launch.args) memrefs_.back().push_back(copied_memref(call, arg, symbols_));
   }
 }
 
 void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
   const auto launches = plan::launches_of(call.plan.steps[step]);
-  for (size_t i = 0; i < launches.size(); ++i) check_launch(call, step, launches[i], windows_[i]);
-  windows_.clear();
+  for (size_t i = 0; i < launches.size(); ++i) check_launch(call, step, launches[i], memrefs_[i]);
+  memrefs_.clear();
 }
 
 // `before`: the buffers of the launch, one a parameter, with their memory as the kernel found it.
 void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
-                               const std::vector<Window>& before) {
+                               const std::vector<MemRef>& before) {
   if (interp::evaluate(launch.grid_x, symbols_) <= 0 || interp::evaluate(launch.grid_y, symbols_) <= 0) return;
   const plan::Kernel& kernel = call.plan.kernels[launch.kernel];
   const Symbols symbols = launch_symbols(call.plan, launch, symbols_);
   const std::vector<plan::Kernel> parts = parts_to_run(kernel, symbols, limits_);
   if (parts.empty()) {
     note_(fmt::format("check=interp: kernel {} was not checked: {} points is too long for the interpreter", kernel.name,
-                      points_may_meet(kernel)
+                      has_write_conflicts(kernel)
                           ? fmt::format("a scatter of {}", points_of(kernel, kernel.mapping.space, symbols))
                           : fmt::format("a row of {}", points_of(kernel, kernel.mapping.row, symbols))));
     return;
   }
 
   // What the kernel should leave.
-  std::vector<Window> expected = before;
+  std::vector<MemRef> expected = before;
   double input_magnitude = 0;
   std::vector<std::vector<bool>> written;
   interp::RegionMemory memory;
@@ -149,8 +149,8 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
     if (kernel.params[i].read && is_float(expected[i].dtype))
       input_magnitude = std::max(input_magnitude, interp::magnitude(before[i]));
     if (kernel.params[i].written) expected[i].storage = std::make_shared<interp::Storage>(*before[i].storage);
-    memory.windows.push_back(flat(expected[i]));
-    written.emplace_back(static_cast<size_t>(memory.windows.back().sizes[0]));
+    memory.memrefs.push_back(flat(expected[i]));
+    written.emplace_back(static_cast<size_t>(memory.memrefs.back().sizes[0]));
   }
   memory.written = &written;
   for (const plan::Kernel& part : parts) {
@@ -160,7 +160,7 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
 
   for (size_t i = 0; i < expected.size(); ++i) {
     if (!kernel.params[i].written) continue;
-    const Window actual = copied_window(call, launch.args[i], symbols_);
+    const MemRef actual = copied_memref(call, launch.args[i], symbols_);
     const Scale scale{interp::magnitude(expected[i], &written[i]), input_magnitude, longest_sum(kernel, symbols)};
     const interp::Tolerance tolerance = tolerance_for(kernel, actual.dtype, scale, options_);
     const interp::Difference difference = interp::find_difference(expected[i], actual, tolerance, &written[i]);
@@ -169,8 +169,8 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
       throw KernelMismatch(
           describe_mismatch(call.plan, step, launch.args[i], sizes, difference, "interp", "the interpreter's"));
     // Other launches of a batch may write what lies between the elements of a part.
-    const bool is_part = call.plan.buffers[launch.args[i]].kind == plan::Buffer::Kind::Part;
-    bool shared = parts.size() > 1 || (is_part && std::holds_alternative<plan::Batch>(call.plan.steps[step]));
+    const bool is_slice = call.plan.buffers[launch.args[i]].kind == plan::Buffer::Kind::Slice;
+    bool shared = parts.size() > 1 || (is_slice && std::holds_alternative<plan::GroupedLaunch>(call.plan.steps[step]));
     for (size_t j = 0; j < expected.size(); ++j) {
       shared |= j != i && overlap(call, launch.args[i], static_cast<int64_t>(before[i].storage->bytes.size()),
                                   launch.args[j], static_cast<int64_t>(before[j].storage->bytes.size()));

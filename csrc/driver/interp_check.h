@@ -31,14 +31,14 @@ class InterpCheck final : public runtime::StepObserver {
 
  private:
   void check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
-                    const std::vector<interp::Window>& before);
+                    const std::vector<interp::MemRef>& before);
 
   const Options options_;
   const std::function<void(std::string)> note_;
   const InterpLimits limits_;
   interp::Symbols symbols_;              // of the plan
   // For each launch of the step one a parameter: the buffer, with its memory before the launch.
-  std::vector<std::vector<interp::Window>> windows_;
+  std::vector<std::vector<interp::MemRef>> memrefs_;
 };
 
 }  // namespace cxxinductor::driver

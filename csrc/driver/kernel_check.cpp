@@ -84,7 +84,7 @@ int64_t longest_sum(const plan::Kernel& kernel, const interp::Symbols& symbols) 
     if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).order_matters)
       longest = std::max(longest, points(reduce->over));
     // All points of a scatter may meet in one element.
-    if (const auto* store = stmt.as<loops::Store>(); store && store->each && counts_repeats(store->combine))
+    if (const auto* store = stmt.as<loops::Store>(); store && store->conflict_order && counts_repeats(store->combine))
       longest = std::max(longest, points(stmt.vars));
   }
   return longest;

@@ -11,7 +11,7 @@ namespace {
 
 struct Found {
   plan::Step step;
-  sym::Facts facts;  // of the plan, and those that a specialization needs
+  sym::Assumptions assumptions;  // of the plan, and those that a specialization needs
 };
 
 Found first_launch(const plan::Plan& plan, plan::KernelId kernel) {
@@ -19,9 +19,9 @@ Found first_launch(const plan::Plan& plan, plan::KernelId kernel) {
     const auto launches = plan::launches_of(step);
     if (launches.empty()) continue;
     for (const plan::Specialization& special : launches[0].specializations)
-      if (special.kernel == kernel) return {plan::specialized(launches[0], special), joined(plan.facts, special.when)};
+      if (special.kernel == kernel) return {plan::specialized(launches[0], special), joined(plan.assumptions, special.when)};
     if (launches[0].kernel != kernel) continue;
-    Found found{step, plan.facts};
+    Found found{step, plan.assumptions};
     if (auto* launch = std::get_if<plan::Launch>(&found.step)) launch->specializations.clear();
     return found;
   }
@@ -32,7 +32,7 @@ Found first_launch(const plan::Plan& plan, plan::KernelId kernel) {
 
 plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
   plan::Plan single;
-  auto [step, facts] = first_launch(plan, kernel);
+  auto [step, assumptions] = first_launch(plan, kernel);
   const plan::KernelId copy = single.kernels.push_back(plan.kernels[kernel]);
   single.name = plan.kernels[kernel].name;
   single.target = to_string(plan.kernels[kernel].device.type);
@@ -71,8 +71,8 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     need(launch.grid_y);
   };
   if (auto* launch = std::get_if<plan::Launch>(&step)) take_launch(*launch);
-  if (auto* batch = std::get_if<plan::Batch>(&step)) {
-    const auto most = static_cast<size_t>(plan.kernels[kernel].batch);  // one launch of the device's
+  if (auto* batch = std::get_if<plan::GroupedLaunch>(&step)) {
+    const auto most = static_cast<size_t>(plan.kernels[kernel].max_grouped);  // one launch of the device's
     if (batch->launches.size() > most) batch->launches.erase(batch->launches.begin() + most, batch->launches.end());
     for (plan::Launch& each : batch->launches) take_launch(each);
   }
@@ -82,8 +82,8 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     input.kind = plan::Input::Kind::Symbol;
     input.symbol = input.source = symbol;
     single.inputs.push_back(std::move(input));
-    single.facts.set_range(symbol, facts.range(symbol));
-    if (facts.divisor(symbol) != 1) single.facts.set_divisor(symbol, facts.divisor(symbol));
+    single.assumptions.set_range(symbol, assumptions.range(symbol));
+    if (assumptions.divisor(symbol) != 1) single.assumptions.set_divisor(symbol, assumptions.divisor(symbol));
   }
   single.steps.push_back(std::move(step));
   return single;

@@ -7,12 +7,12 @@
 namespace cxxinductor::frontend {
 namespace {
 
-bool is_one(const Number& number) { return constant_real(number) == 1.0; }
+bool is_one(const ScalarArg& number) { return constant_real(number) == 1.0; }
 
 // a + alpha * b, or a - alpha * b; one rounding, as in eager's kernel.
 Results import_sum(CallContext& context, std::vector<Term> terms, ScalarOp plain, ScalarOp weighted) {
   const Arg* given = context.find(2, "alpha");
-  const auto alpha = context.number(2, "alpha");
+  const auto alpha = context.scalar_arg(2, "alpha");
   if (given != nullptr && !alpha) return std::nullopt;
   const auto dtype = common_dtype(context.build.graph(), terms);
   if (!dtype) return std::nullopt;
@@ -53,7 +53,7 @@ Results import_mul(CallContext& context) {
 }
 
 // 1 / number in the compute type, as eager's CUDA kernel computes it once on the host.
-std::optional<Operand> inverse(CallContext& context, const Number& number, DType dtype) {
+std::optional<Operand> inverse(CallContext& context, const ScalarArg& number, DType dtype) {
   const DType compute = compute_type(dtype);
   if (const auto* symbol = std::get_if<sym::Expr>(&number)) {
     const ValueId value = context.build.full(Operand(*symbol), compute, context.result().device, {});
@@ -74,7 +74,7 @@ Results import_quotient(CallContext& context, Rounding rounding) {
                       : rounding == Rounding::Floor ? ScalarOp::FloorDiv
                                                     : ScalarOp::TruncDiv;
   if (!accepts(info(op).types, *dtype)) return std::nullopt;
-  const Number* divisor = number_of((*terms)[1]);
+  const ScalarArg* divisor = scalar_arg_of((*terms)[1]);
   const auto* dividend = std::get_if<ValueId>(&(*terms)[0]);
   if (!is_float(*dtype) || divisor == nullptr || dividend == nullptr || !context.on_cuda() ||
       rounding == Rounding::Floor) {
@@ -101,7 +101,7 @@ Results import_floor_divide(CallContext& context) { return import_quotient(conte
 // pow with the exponents that ATen's kernels spell out: products are rounded to the dtype one by one.
 Results import_pow_scalar(CallContext& context) {
   const Term base = context.tensor(0, "self");
-  const auto exponent = context.number(1, "exponent");
+  const auto exponent = context.scalar_arg(1, "exponent");
   if (!exponent) return std::nullopt;
   const std::vector<Term> terms{base, *exponent};
   const auto dtype = common_dtype(context.build.graph(), terms);
@@ -115,7 +115,7 @@ Results import_pow_scalar(CallContext& context) {
   const auto special = e == 1 || e == 2 || e == 3 || e == 0.5 || e == -0.5 || e == -1 || e == -2;
   if (!special) {
     // Eager's kernels take the exponent in the tensor's dtype.
-    const auto power = immediate(is_float(*dtype) ? Number(round_to(*dtype, e)) : *exponent, *dtype);
+    const auto power = immediate(is_float(*dtype) ? ScalarArg(round_to(*dtype, e)) : *exponent, *dtype);
     if (!power) return std::nullopt;
     return std::vector{build.elementwise(ScalarOp::Pow, {build.cast(std::get<ValueId>(base), *dtype), *power})};
   }
@@ -146,8 +146,8 @@ Results import_pow_tensor(CallContext& context) {
 }
 
 // pow(number, tensor): eager makes pow(1, x) ones.
-Results import_pow_of_number(CallContext& context) {
-  const auto base = context.number(0, "self");
+Results import_pow_of_scalar(CallContext& context) {
+  const auto base = context.scalar_arg(0, "self");
   const ValueId exponent = context.tensor(1, "exponent");
   if (!base || is_one(*base)) return std::nullopt;
   const std::vector<Term> terms{*base, exponent};
@@ -180,7 +180,7 @@ void add_arithmetic_rows(ImportTable& table) {
   add({"aten::floor_divide", "aten::floor_divide.Scalar"}, import_floor_divide);
   add({"aten::pow.Tensor_Scalar"}, import_pow_scalar);
   add({"aten::pow.Tensor_Tensor"}, import_pow_tensor);
-  add({"aten::pow.Scalar"}, import_pow_of_number);
+  add({"aten::pow.Scalar"}, import_pow_of_scalar);
   add({"aten::maximum", "aten::max.other"},
       [](CallContext& c) { return import_extremum(c, ScalarOp::Maximum, ScalarOp::LogicalOr); });
   add({"aten::minimum", "aten::min.other"},

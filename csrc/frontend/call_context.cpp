@@ -9,18 +9,18 @@
 
 namespace cxxinductor::frontend {
 
-std::optional<Number> to_number(const Arg& arg) {
-  if (const auto* value = arg.as<bool>()) return Number(*value);
-  if (const auto* value = arg.as<int64_t>()) return Number(*value);
-  if (const auto* value = arg.as<double>()) return Number(*value);
+std::optional<ScalarArg> to_scalar_arg(const Arg& arg) {
+  if (const auto* value = arg.as<bool>()) return ScalarArg(*value);
+  if (const auto* value = arg.as<int64_t>()) return ScalarArg(*value);
+  if (const auto* value = arg.as<double>()) return ScalarArg(*value);
   if (const auto* value = arg.as<sym::Expr>()) {
-    if (value->is_constant()) return Number(value->constant());
-    return Number(*value);
+    if (value->is_constant()) return ScalarArg(value->constant());
+    return ScalarArg(*value);
   }
   return std::nullopt;
 }
 
-std::optional<double> constant_real(const Number& number) {
+std::optional<double> constant_real(const ScalarArg& number) {
   if (const auto* value = std::get_if<bool>(&number)) return *value ? 1.0 : 0.0;
   if (const auto* value = std::get_if<int64_t>(&number)) return static_cast<double>(*value);
   if (const auto* value = std::get_if<double>(&number)) return *value;
@@ -43,7 +43,7 @@ std::string describe(const CallGraph& graph, const Call& call) {
 bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const {
   const Sizes expected = graph::contiguous_strides(sizes);
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], facts())) return false;
+    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], assumptions())) return false;
   }
   return true;
 }
@@ -67,7 +67,7 @@ struct GeneratedTraits {
       return node.as<graph::Full>() || node.as<graph::Iota>() || node.as<graph::Cat>() || node.as<graph::Pad>() ||
              graph::is_view(node.kind);
     const ScalarOp op = elementwise->op;
-    approximate |= info(op).traits.transcendental || info(op).traits.draws;
+    approximate |= info(op).traits.transcendental || info(op).traits.random;
     may_overflow |= is_float(value.dtype) && (op == ScalarOp::Div || op == ScalarOp::Reciprocal);
     if (op != ScalarOp::Cast) return true;
     const auto* from = std::get_if<ValueId>(&node.operands.front());
@@ -97,7 +97,7 @@ std::vector<ValueId> CallContext::parts_of_generated(ValueId id) const {
 }
 
 bool CallContext::is_generated(ValueId id) const { return !parts_of_generated(id).empty(); }
-bool CallContext::is_number(ValueId id) const { return value(id).sizes.empty() && is_generated(id); }
+bool CallContext::is_scalar_constant(ValueId id) const { return value(id).sizes.empty() && is_generated(id); }
 
 std::optional<ValueId> CallContext::generated_on_result_device(ValueId id) const {
   std::map<ValueId, ValueId> made;
@@ -115,7 +115,7 @@ std::optional<ValueId> CallContext::generated_on_result_device(ValueId id) const
   return made.empty() ? std::nullopt : std::optional(made.at(id));
 }
 
-std::optional<ValueId> CallContext::number_on_result_device(ValueId id) const {
+std::optional<ValueId> CallContext::scalar_constant_on_result_device(ValueId id) const {
   return value(id).sizes.empty() ? generated_on_result_device(id) : std::nullopt;
 }
 
@@ -150,9 +150,9 @@ const Arg* CallContext::find(size_t position, std::string_view name) const {
 }
 
 std::optional<ValueId> CallContext::as_tensor(const Arg& arg) const {
-  const Hole* hole = arg.as<Hole>();
-  if (hole == nullptr || hole->operand >= values_.size()) return std::nullopt;
-  return values_[hole->operand];
+  const OperandRef* ref = arg.as<OperandRef>();
+  if (ref == nullptr || ref->operand >= values_.size()) return std::nullopt;
+  return values_[ref->operand];
 }
 
 std::optional<ValueId> CallContext::optional_tensor(size_t position, std::string_view name) const {
@@ -182,8 +182,8 @@ std::vector<ValueId> CallContext::tensors(size_t position, std::string_view name
 std::optional<sym::Expr> CallContext::as_expr(const Arg& arg) const {
   if (const auto* value = arg.as<int64_t>()) return sym::Expr(*value);
   if (const auto* value = arg.as<sym::Expr>()) return *value;
-  if (const auto* hole = arg.as<Hole>(); hole != nullptr && hole->operand < graph_.values.size()) {
-    const CallValueInfo& info = graph_.values[hole->operand];
+  if (const auto* ref = arg.as<OperandRef>(); ref != nullptr && ref->operand < graph_.values.size()) {
+    const CallValueInfo& info = graph_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return info.symbol;
   }
   return std::nullopt;
@@ -214,7 +214,7 @@ bool CallContext::boolean(size_t position, std::string_view name, bool otherwise
 double CallContext::real(size_t position, std::string_view name, double otherwise) const {
   const Arg* arg = find(position, name);
   if (arg == nullptr) return otherwise;
-  const auto value = to_number(*arg);
+  const auto value = to_scalar_arg(*arg);
   const auto constant = value ? constant_real(*value) : std::nullopt;
   if (!constant) reject(fmt::format("argument '{}' must be a constant number, found {}", name, to_string(*arg)));
   return *constant;
@@ -227,11 +227,11 @@ std::string CallContext::text(size_t position, std::string_view name, std::strin
   reject(fmt::format("argument '{}' must be a string, found {}", name, to_string(*arg)));
 }
 
-std::optional<Number> CallContext::number(size_t position, std::string_view name) const {
+std::optional<ScalarArg> CallContext::scalar_arg(size_t position, std::string_view name) const {
   const Arg* arg = find(position, name);
   if (arg == nullptr) return std::nullopt;
-  if (const auto value = to_number(*arg)) return value;
-  if (const auto symbol = as_expr(*arg)) return to_number(Arg(*symbol));
+  if (const auto value = to_scalar_arg(*arg)) return value;
+  if (const auto symbol = as_expr(*arg)) return to_scalar_arg(Arg(*symbol));
   return std::nullopt;
 }
 

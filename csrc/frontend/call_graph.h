@@ -17,7 +17,7 @@
 
 namespace cxxinductor::frontend {
 
-// Index of a value in CallGraph::values; Hole::operand in the arguments of a Call is one of these.
+// Index of a value in CallGraph::values; OperandRef::operand in the arguments of a Call is one of these.
 using CallValue = uint32_t;
 
 struct CallValueInfo {
@@ -45,18 +45,18 @@ struct Call {
 
 struct CallGraph {
   std::string name;
-  sym::Facts facts;
+  sym::Assumptions assumptions;
   std::vector<CallValueInfo> values;
   std::vector<CallValue> inputs;
   std::vector<std::string> input_sources;
   // By input: the strides that it comes in, where they are others than those that the calls were recorded with.
   std::map<uint32_t, std::vector<sym::Expr>> input_strides;
-  std::set<uint32_t> given_up;  // positions of inputs that the caller keeps no reference to (graph::Input::given_up)
+  std::set<uint32_t> donated;  // positions of inputs that the caller keeps no reference to (graph::Input::donated)
   std::set<uint32_t> frozen;    // positions of inputs that stay as they are from call to call (graph::Input::frozen)
   std::vector<Call> calls;
-  std::vector<Arg> outputs;  // Hole (a value), Expr or int, or none
+  std::vector<Arg> outputs;  // OperandRef (a value), Expr or int, or none
   std::set<uint32_t>
-      free_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
+      flexible_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them

@@ -17,7 +17,7 @@ Results import_constant(CallContext& context, double value) {
 }
 
 Results import_full(CallContext& context, size_t position) {
-  const auto value = context.number(position, position == 0 ? "s" : "fill_value");
+  const auto value = context.scalar_arg(position, position == 0 ? "s" : "fill_value");
   const auto operand = value ? immediate(*value, context.result().dtype) : std::nullopt;
   if (!operand) return std::nullopt;
   return filled(context, *operand);
@@ -28,7 +28,7 @@ Results import_fill_tensor(CallContext& context) {
   const auto value = term(context, 1, "value");
   if (!value) return std::nullopt;
   const DType dtype = context.result().dtype;
-  if (const Number* number = number_of(*value)) {
+  if (const ScalarArg* number = scalar_arg_of(*value)) {
     const auto operand = immediate(*number, dtype);
     if (!operand) return std::nullopt;
     return filled(context, *operand);
@@ -52,7 +52,7 @@ std::optional<sym::Expr> whole(const CallContext& context, size_t position, std:
                                sym::Expr otherwise) {
   const Arg* arg = context.find(position, name);
   if (arg == nullptr) return otherwise;
-  const auto number = context.number(position, name);
+  const auto number = context.scalar_arg(position, name);
   if (!number) return std::nullopt;
   if (const auto* symbol = std::get_if<sym::Expr>(&*number)) return *symbol;
   const double value = *constant_real(*number);
@@ -84,7 +84,7 @@ void add_creation_rows(ImportTable& table) {
   add({"aten::full", "aten::full_like", "aten::fill.Scalar"}, [](CallContext& c) { return import_full(c, 1); });
   add({"aten::new_full"}, [](CallContext& c) { return import_full(c, 2); });
   add({"aten::scalar_tensor"}, [](CallContext& c) { return import_full(c, 0); });
-  table.emplace("aten::fill.Tensor", ImportRow{.importer = import_fill_tensor, .accepts = Accepts::Copies, .host_numbers = true});
+  table.emplace("aten::fill.Tensor", ImportRow{.importer = import_fill_tensor, .accepts = Accepts::Copies, .host_constants = true});
   add({"aten::arange"}, import_arange);
   add({"aten::arange.start"}, [](CallContext& c) {
     const auto start = whole(c, 0, "start", 0);

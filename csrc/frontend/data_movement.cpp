@@ -11,7 +11,7 @@ namespace {
 
 // A copy of a number, as tracing makes of torch.tensor(number), is the number.
 Results import_copy(CallContext& context) {
-  if (const auto number = context.number_on_result_device(context.tensor(0, "self"))) return std::vector{*number};
+  if (const auto number = context.scalar_constant_on_result_device(context.tensor(0, "self"))) return std::vector{*number};
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
@@ -77,7 +77,7 @@ Results import_stack(CallContext& context) {
 Results import_pad(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const Sizes amounts = context.exprs(1, "pad");
-  const auto value = context.number(2, "value");
+  const auto value = context.scalar_arg(2, "value");
   const DType dtype = context.dtype(x);
   const auto fill = value ? constant_real(*value) : std::optional(0.0);
   if (!fill || amounts.size() % 2 != 0) return std::nullopt;
@@ -200,10 +200,10 @@ void add_data_movement_rows(ImportTable& table) {
   };
   add({"aten::clone", "aten::lift_fresh_copy", "aten::alias_copy", "aten::contiguous"}, import_copy);
   table.emplace("aten::_to_copy",
-                ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_numbers = true});
+                ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_constants = true});
   add({"prims::convert_element_type"}, import_convert);
   table.emplace("aten::copy",
-                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_numbers = true});
+                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_constants = true});
   add({"aten::cat"}, import_cat);
   add({"aten::stack"}, import_stack);
   add({"aten::constant_pad_nd"}, import_pad);

@@ -13,11 +13,11 @@ class Run {
   explicit Run(const CallGraph& calls) : calls_(calls), block_of_(calls.values.size(), none) {
     for (size_t i = 0; i < calls.inputs.size(); ++i) add_input(i);
     for (const Call& call : calls.calls) {
-      for_each_hole(call, [&](Hole hole) { touch(hole.operand); });
+      for_each_operand_ref(call, [&](OperandRef ref) { touch(ref.operand); });
       for (CallValue result : call.results) define(result);
       ++step_;
     }
-    for (const Arg& output : calls.outputs) for_each_hole(output, [&](Hole hole) { touch(hole.operand); });
+    for (const Arg& output : calls.outputs) for_each_operand_ref(output, [&](OperandRef ref) { touch(ref.operand); });
     for (const auto& [input, value] : calls.mutations) touch(value);
   }
 
@@ -43,12 +43,12 @@ class Run {
     const CallValueInfo& info = calls_.values[id];
     if (info.kind != CallValueInfo::Kind::Tensor) return;
     size_t block = none;
-    if (calls_.given_up.contains(static_cast<uint32_t>(position))) {
+    if (calls_.donated.contains(static_cast<uint32_t>(position))) {
       const auto strides = calls_.input_strides.find(static_cast<uint32_t>(position));
       block = add_block(info.device,
-                        typical_share(info.dtype, info.sizes,
+                        share_hint(info.dtype, info.sizes,
                                       strides == calls_.input_strides.end() ? info.strides : strides->second,
-                                      calls_.facts));
+                                      calls_.assumptions));
     }
     block_of_[id] = block;
     if (info.storage != 0) storages_[info.storage] = block;
@@ -68,7 +68,7 @@ class Run {
         return;
       }
     }
-    block_of_[id] = add_block(info.device, typical_bytes(info.dtype, info.sizes, info.strides, calls_.facts));
+    block_of_[id] = add_block(info.device, bytes_hint(info.dtype, info.sizes, info.strides, calls_.assumptions));
     if (info.storage != 0) storages_[info.storage] = block_of_[id];
   }
 

@@ -9,19 +9,19 @@
 namespace cxxinductor::frontend {
 namespace {
 
-// Translates an argument tree: holes name operands of the node instead of values of the call graph.
+// Translates an argument tree: operand references name operands of the node instead of values of the call graph.
 class OperandCollector {
  public:
   OperandCollector(const CallContext& context, const CallGraph& graph) : context_(context), graph_(graph) {}
 
   Arg translate(const Arg& arg) {
-    if (const Hole* hole = arg.as<Hole>()) return translate_hole(*hole);
+    if (const OperandRef* ref = arg.as<OperandRef>()) return translate_ref(*ref);
     if (const ArgList* list = arg.as<ArgList>()) {
       ArgList items;
       for (const Arg& item : *list) items.push_back(translate(item));
       return Arg(std::move(items));
     }
-    if (const auto* e = arg.as<sym::Expr>()) return e->is_constant() ? Arg(e->constant()) : hole_for(*e);
+    if (const auto* e = arg.as<sym::Expr>()) return e->is_constant() ? Arg(e->constant()) : operand_ref_for(*e);
     if (arg.as<Handle>() != nullptr) cacheable_ = false;
     return arg;
   }
@@ -44,21 +44,21 @@ class OperandCollector {
     return copy->second;
   }
 
-  Arg translate_hole(Hole hole) {
-    const CallValueInfo& info = graph_.values.at(hole.operand);
+  Arg translate_ref(OperandRef ref) {
+    const CallValueInfo& info = graph_.values.at(ref.operand);
     if (info.kind == CallValueInfo::Kind::SymInt) return translate(Arg(info.symbol));
     if (info.kind == CallValueInfo::Kind::None) return Arg(None{});
-    auto value = context_.as_tensor(Arg(hole));
+    auto value = context_.as_tensor(Arg(ref));
     if (!value) context_.reject(fmt::format("argument %{} is neither a tensor nor an integer", info.name));
-    return hole_for(as_recorded(*value, info));
+    return operand_ref_for(as_recorded(*value, info));
   }
 
   // What is known at run time alone is an operand.
-  Arg hole_for(const Operand& operand) {
+  Arg operand_ref_for(const Operand& operand) {
     const auto found = std::find(operands_.begin(), operands_.end(), operand);
     const auto index = static_cast<uint32_t>(found - operands_.begin());
     if (found == operands_.end()) operands_.push_back(operand);
-    return Arg(Hole{index});
+    return Arg(OperandRef{index});
   }
 
   const CallContext& context_;
@@ -70,19 +70,19 @@ class OperandCollector {
 
 // Operands that belong to an argument of the schema.
 std::vector<uint32_t> operands_of(const graph::Extern& callee, const Schema& schema, size_t position) {
-  std::vector<uint32_t> holes;
-  const auto collect = [&](Hole hole) { holes.push_back(hole.operand); };
+  std::vector<uint32_t> refs;
+  const auto collect = [&](OperandRef ref) { refs.push_back(ref.operand); };
   if (position < callee.args.size()) {
-    for_each_hole(callee.args[position], collect);
+    for_each_operand_ref(callee.args[position], collect);
   } else {
     for (const auto& [name, arg] : callee.kwargs) {
-      if (name == schema.arguments[position].name) for_each_hole(arg, collect);
+      if (name == schema.arguments[position].name) for_each_operand_ref(arg, collect);
     }
   }
-  return holes;
+  return refs;
 }
 
-void add_mutation_facts(graph::Extern& callee, const Schema& schema) {
+void add_mutations(graph::Extern& callee, const Schema& schema) {
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     if (!schema.arguments[i].written) continue;
     for (uint32_t operand : operands_of(callee, schema, i)) callee.mutated_operands.push_back(operand);
@@ -92,7 +92,7 @@ void add_mutation_facts(graph::Extern& callee, const Schema& schema) {
   callee.mutated_operands.erase(last, callee.mutated_operands.end());
 }
 
-void add_alias_facts(graph::Extern& callee, const Schema& schema, size_t results) {
+void add_aliases(graph::Extern& callee, const Schema& schema, size_t results) {
   callee.alias_of.assign(results, -1);
   const bool is_list = schema.returns.size() == 1 && schema.returns.front().is_list;
   for (size_t r = 0; r < results; ++r) {
@@ -126,7 +126,7 @@ graph::Value result_value(const CallContext& context, const CallValueInfo& info)
 bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
   const Sizes expected = graph::contiguous_strides(info.sizes);
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sym::prove_equal(expected[d], info.strides[d], context.facts())) return false;
+    if (!sym::prove_equal(expected[d], info.strides[d], context.assumptions())) return false;
   }
   return true;
 }
@@ -144,8 +144,8 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   for (const Arg& arg : call.args) callee.args.push_back(collector.translate(arg));
   for (const auto& [name, arg] : call.kwargs) callee.kwargs.emplace_back(name, collector.translate(arg));
   callee.cacheable = collector.cacheable();
-  add_mutation_facts(callee, *schema);
-  add_alias_facts(callee, *schema, call.results.size());
+  add_mutations(callee, *schema);
+  add_aliases(callee, *schema, call.results.size());
   std::vector<graph::Value> results;
   size_t tensors = 0;
   for (size_t i = 0; i < call.results.size(); ++i) {
@@ -164,7 +164,7 @@ ValueId copied_to_device(graph::Builder& build, ValueId value, Device device) {
   constexpr int contiguous_format = 0;
   graph::Extern callee;
   callee.callee = "aten::_to_copy";
-  callee.args = {Arg(Hole{0})};
+  callee.args = {Arg(OperandRef{0})};
   callee.kwargs = {{"device", Arg(device)}, {"memory_format", Arg(MemoryFormatArg{contiguous_format})}};
   callee.alias_of = {-1};
   graph::Value result;

@@ -5,7 +5,7 @@
 
 namespace cxxinductor::frontend {
 
-// An extern node with alias, mutation and order facts from the schema. Unsupported, naming op and model line, when the
+// An extern node with alias, mutation and order annotations from the schema. Unsupported, naming op and model line, when the
 // schema is unknown or a value is of a kind that the graph cannot carry. A None result gets a value of u8[0] that
 // nothing reads, so that results keep their positions.
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas);

@@ -31,14 +31,14 @@ class Import {
 
   graph::Graph run() {
     graph_.name = calls_.name.empty() ? "graph" : calls_.name;
-    graph_.facts = calls_.facts;
+    graph_.assumptions = calls_.assumptions;
     graph_.origins = calls_.origins;
     for (size_t i = 0; i < calls_.inputs.size(); ++i) import_input(i);
     for (const Call& call : calls_.calls) import_call(call);
     for (const auto& [input, value] : calls_.mutations) record_mutation(input, tensor_of(value));
     for (const auto& [input, value] : mutated_) build_.mutation(input, value);
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
-      import_output(calls_.outputs[i], calls_.free_outputs.count(static_cast<uint32_t>(i)) != 0);
+      import_output(calls_.outputs[i], calls_.flexible_outputs.count(static_cast<uint32_t>(i)) != 0);
     }
     return std::move(graph_);
   }
@@ -51,9 +51,9 @@ class Import {
     }
     // An output may be a copy that the import made.
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
-      const Hole* hole = calls_.outputs[i].as<Hole>();
-      if (hole != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor)
-        found.push_back({graph.values[graph.outputs[i].value].name, hole->operand});
+      const OperandRef* ref = calls_.outputs[i].as<OperandRef>();
+      if (ref != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor)
+        found.push_back({graph.values[graph.outputs[i].value].name, ref->operand});
     }
     return found;
   }
@@ -66,13 +66,13 @@ class Import {
       const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
       const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
       values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides);
-      graph_.inputs.back().given_up = calls_.given_up.contains(static_cast<uint32_t>(position));
+      graph_.inputs.back().donated = calls_.donated.contains(static_cast<uint32_t>(position));
       graph_.inputs.back().frozen = calls_.frozen.contains(static_cast<uint32_t>(position));
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
       for (sym::Expr e : info.sizes) know_symbols(e);
       for (sym::Expr e : info.strides) know_symbols(e);
     } else if (info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) {
-      build_.symbol_input(std::string(info.symbol.name()), calls_.facts.range(info.symbol.name()));
+      build_.symbol_input(std::string(info.symbol.name()), calls_.assumptions.range(info.symbol.name()));
       know_symbols(info.symbol);
     } else {  // read through tensors' sizes, or only handed on
       graph::Input input;
@@ -113,7 +113,7 @@ class Import {
 
   bool is_copy_to_input(const Call& call) const {
     if (call.callee != "aten::copy_" || call.args.size() < 2) return false;
-    const Hole* target = call.args[0].as<Hole>();
+    const OperandRef* target = call.args[0].as<OperandRef>();
     return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0;
   }
 
@@ -124,7 +124,7 @@ class Import {
     const graph::Value target = graph_.values[input];
     // Eager converts where the source is, too.
     const ValueId source = context.tensor(1, "src");
-    ValueId value = build_.cast(context.number_on_result_device(source).value_or(source), target.dtype);
+    ValueId value = build_.cast(context.scalar_constant_on_result_device(source).value_or(source), target.dtype);
     if (graph_.values[value].device != target.device) value = copied_to_device(build_, value, target.device);
     value = expanded(value, target.sizes);
     record_mutation(input_positions_.at(input), own_copy(value));
@@ -132,7 +132,7 @@ class Import {
   }
 
   ValueId expanded(ValueId value, const Sizes& sizes) {
-    if (graph::same_sizes(graph_.facts, graph_.values[value].sizes, sizes)) return value;
+    if (graph::same_sizes(graph_.assumptions, graph_.values[value].sizes, sizes)) return value;
     return build_.expand(value, sizes);
   }
 
@@ -198,28 +198,28 @@ class Import {
       return std::all_of(list->begin(), list->end(), [&](const Arg& item) { return fits(context, item, row); });
     }
     const Accepts accepts = row.accepts;
-    const Hole* hole = arg.as<Hole>();
-    if (hole == nullptr) return true;
-    const CallValueInfo& info = calls_.values[hole->operand];
+    const OperandRef* ref = arg.as<OperandRef>();
+    if (ref == nullptr) return true;
+    const CallValueInfo& info = calls_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
     if (info.device == context.result().device) return true;
-    if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *hole)) return true;
-    if (row.host_numbers && is_generated_on_host(context, *hole)) return true;
-    return accepts == Accepts::Arithmetic && is_host_number(context, *hole);
+    if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *ref)) return true;
+    if (row.host_constants && is_generated_on_host(context, *ref)) return true;
+    return accepts == Accepts::Arithmetic && is_host_constant(context, *ref);
   }
 
   // A tensor on the CPU in a graph that runs on a GPU, and no constant.
-  bool is_host_tensor(const CallContext& context, Hole hole) const {
-    const CallValueInfo& info = calls_.values[hole.operand];
+  bool is_host_tensor(const CallContext& context, OperandRef ref) const {
+    const CallValueInfo& info = calls_.values[ref.operand];
     return uses_cuda_ && info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cpu &&
-           !is_host_number(context, hole);
+           !is_host_constant(context, ref);
   }
 
   // A rank-0 tensor in the CPU's memory.
-  bool is_host_scalar(const CallContext& context, Hole hole) const {
-    const auto& id = values_[hole.operand];
-    return id && is_host_tensor(context, hole) && context.value(*id).sizes.empty();
+  bool is_host_scalar(const CallContext& context, OperandRef ref) const {
+    const auto& id = values_[ref.operand];
+    return id && is_host_tensor(context, ref) && context.value(*id).sizes.empty();
   }
 
   // Rank 0, and made of nothing or of such numbers.
@@ -227,20 +227,20 @@ class Import {
     const std::vector<Arg>& args = context.call().args;
     return context.result_count() == 1 && context.result().sizes.empty() &&
            std::all_of(args.begin(), args.end(), [&](const Arg& arg) {
-             const Hole* hole = arg.as<Hole>();
-             return hole == nullptr || calls_.values[hole->operand].kind != CallValueInfo::Kind::Tensor ||
-                    is_host_number(context, *hole);
+             const OperandRef* ref = arg.as<OperandRef>();
+             return ref == nullptr || calls_.values[ref->operand].kind != CallValueInfo::Kind::Tensor ||
+                    is_host_constant(context, *ref);
            });
   }
 
-  bool is_generated_on_host(const CallContext& context, Hole hole) const {
-    const auto& id = values_[hole.operand];
+  bool is_generated_on_host(const CallContext& context, OperandRef ref) const {
+    const auto& id = values_[ref.operand];
     return id && context.value(*id).device.type == DeviceType::Cpu && context.is_generated(*id);
   }
 
-  bool is_host_number(const CallContext& context, Hole hole) const {
-    const auto& id = values_[hole.operand];
-    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_number(*id);
+  bool is_host_constant(const CallContext& context, OperandRef ref) const {
+    const auto& id = values_[ref.operand];
+    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_scalar_constant(*id);
   }
 
   // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.
@@ -282,17 +282,17 @@ class Import {
     CXXI_CHECK(same, "{}: built other sizes than eager has", context.description());
   }
 
-  void import_output(const Arg& arg, bool any_strides) {
+  void import_output(const Arg& arg, bool flexible_strides) {
     if (arg.is_none()) return build_.output_none();
     if (const auto* e = arg.as<sym::Expr>()) return build_.output_symbol(*e);
     if (const auto* integer = arg.as<int64_t>()) return build_.output_symbol(sym::Expr(*integer));
-    const Hole* hole = arg.as<Hole>();
-    if (hole == nullptr) throw_unsupported("a graph returns {}, which is no tensor, integer or None", to_string(arg));
-    const CallValueInfo& info = calls_.values.at(hole->operand);
+    const OperandRef* ref = arg.as<OperandRef>();
+    if (ref == nullptr) throw_unsupported("a graph returns {}, which is no tensor, integer or None", to_string(arg));
+    const CallValueInfo& info = calls_.values.at(ref->operand);
     if (info.kind == CallValueInfo::Kind::SymInt) return build_.output_symbol(info.symbol);
     if (info.kind == CallValueInfo::Kind::None) return build_.output_none();
-    const ValueId value = tensor_of(hole->operand);
-    const bool as_it_comes = any_strides && !ends_in_input(value);
+    const ValueId value = tensor_of(ref->operand);
+    const bool as_it_comes = flexible_strides && !ends_in_input(value);
     const ValueId given = as_it_comes ? value : with_strides(value, info.strides);
     // The caller makes its view of what an input holds by the strides and the offset that it finds here.
     if (given != value && !ends_in_input(value) && shares_an_inputs_storage(info))
@@ -312,7 +312,7 @@ class Import {
     bool same = true;
     for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
       same = same &&
-             (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.facts));
+             (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.assumptions));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {

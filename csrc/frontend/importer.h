@@ -26,9 +26,9 @@ using graph::ValueId;
 using Sizes = std::vector<sym::Expr>;
 
 // A Python number or a symbolic integer among the arguments of a call.
-using Number = std::variant<bool, int64_t, double, sym::Expr>;
-std::optional<Number> to_number(const Arg& arg);
-std::optional<double> constant_real(const Number& number);  // none for a symbolic integer
+using ScalarArg = std::variant<bool, int64_t, double, sym::Expr>;
+std::optional<ScalarArg> to_scalar_arg(const Arg& arg);
+std::optional<double> constant_real(const ScalarArg& number);  // none for a symbolic integer
 
 // What became of a value of the call graph: a tensor of the graph, or nothing that the graph represents.
 using ImportedValues = std::vector<std::optional<ValueId>>;
@@ -42,7 +42,7 @@ class CallContext {
   graph::Builder& build;
 
   const Call& call() const { return call_; }
-  const sym::Facts& facts() const { return graph_.facts; }
+  const sym::Assumptions& assumptions() const { return graph_.assumptions; }
   // Of the device of the first result, where it is known; null on the CPU.
   const Target* gpu() const;
   const CallValueInfo& result(size_t index = 0) const;
@@ -58,10 +58,10 @@ class CallContext {
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
   // Is it made of a few constants, positions and sizes alone, and the same on every device? (Numbers: whatever it takes.)
   bool is_generated(ValueId id) const;
-  bool is_number(ValueId id) const;  // that, and of rank 0
+  bool is_scalar_constant(ValueId id) const;  // that, and of rank 0
   // What is generated (one number) as a new value on the device of the first result; nothing for others.
   std::optional<ValueId> generated_on_result_device(ValueId id) const;
-  std::optional<ValueId> number_on_result_device(ValueId id) const;
+  std::optional<ValueId> scalar_constant_on_result_device(ValueId id) const;
   // The value itself where it is on that device, else what is generated there.
   std::optional<ValueId> on_device_of_result(ValueId id) const;
 
@@ -79,7 +79,7 @@ class CallContext {
   bool boolean(size_t position, std::string_view name, bool otherwise) const;
   double real(size_t position, std::string_view name, double otherwise) const;
   std::string text(size_t position, std::string_view name, std::string_view otherwise) const;
-  std::optional<Number> number(size_t position, std::string_view name) const;
+  std::optional<ScalarArg> scalar_arg(size_t position, std::string_view name) const;
   sym::Expr expr(size_t position, std::string_view name, sym::Expr otherwise) const;
   std::optional<sym::Expr> as_expr(const Arg& arg) const;
   Sizes exprs(size_t position, std::string_view name) const;  // a list of ints and symbols; one int is a list of one
@@ -115,7 +115,7 @@ struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
   bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
-  bool host_numbers = false;  // what is generated on the CPU may stand in CUDA calls, as numbers may where it computes
+  bool host_constants = false;  // what is generated on the CPU may stand in CUDA calls, as numbers may where it computes
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

@@ -86,7 +86,7 @@ std::optional<IndexedDims> indexed_dims(CallContext& context, ValueId x) {
   for (int d = 0; d < rank; ++d) {
     const auto& index = (*indices)[static_cast<size_t>(d)];
     if (!index) continue;
-    sizes = graph::broadcast_sizes(context.facts(), sizes, context.value(*index).sizes);
+    sizes = graph::broadcast_sizes(context.assumptions(), sizes, context.value(*index).sizes);
     first = first < 0 ? d : first;
     last = d;
     ++count;
@@ -99,7 +99,7 @@ std::optional<IndexedDims> indexed_dims(CallContext& context, ValueId x) {
   for (int d = 0; d < rank; ++d) {
     if (const auto& index = (*indices)[static_cast<size_t>(d)]) {
       dims.source.push_back(-1 - static_cast<int>(dims.indices.size()));
-      const bool same = graph::same_sizes(context.facts(), context.value(*index).sizes, sizes);
+      const bool same = graph::same_sizes(context.assumptions(), context.value(*index).sizes, sizes);
       dims.indices.push_back(same ? *index : context.build.expand(*index, sizes));
       if (adjacent && d == last) next += index_rank;
     } else {
@@ -117,7 +117,7 @@ void add_indexing_rows(ImportTable& table) {
   table.emplace("aten::index_select", ImportRow{import_index_select, Accepts::Copies});
   table.emplace("aten::gather", ImportRow{import_gather, Accepts::Copies});
   for (const char* name : {"aten::index.Tensor", "aten::_unsafe_index.Tensor"})
-    table.emplace(name, ImportRow{.importer = import_index, .accepts = Accepts::Copies, .host_numbers = true});
+    table.emplace(name, ImportRow{.importer = import_index, .accepts = Accepts::Copies, .host_constants = true});
 }
 
 }  // namespace cxxinductor::frontend

@@ -115,8 +115,8 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
   std::vector<Operand> parameters;
   for (int i = row.tensors; i < info(row.op).arity; ++i) {
     const auto p = static_cast<size_t>(i - row.tensors);
-    const auto given = context.number(static_cast<size_t>(i), row.names[p]);
-    auto value = immediate(given.value_or(Number(row.defaults[p])), *dtype);
+    const auto given = context.scalar_arg(static_cast<size_t>(i), row.names[p]);
+    auto value = immediate(given.value_or(ScalarArg(row.defaults[p])), *dtype);
     if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
     if (auto* scalar = std::get_if<Scalar>(&*value); row.rounds_parameters && scalar != nullptr && is_float(*dtype)) {
       *scalar = immediate_real(*dtype, round_to(*dtype, scalar->real()));
@@ -142,7 +142,7 @@ Results import_gelu_backward(CallContext& context) {
 
 Results import_leaky_relu_backward(CallContext& context) {
   const std::vector<Term> tensors{context.tensor(0, "grad_output"), context.tensor(1, "self")};
-  const auto slope = context.number(2, "negative_slope");
+  const auto slope = context.scalar_arg(2, "negative_slope");
   const auto dtype = operation_dtype(context, ScalarOp::LeakyReluBackward, tensors);
   const auto parameter = slope && dtype ? immediate(*slope, *dtype) : std::nullopt;
   if (!parameter) return std::nullopt;
@@ -169,7 +169,7 @@ Results import_where(CallContext& context) {
   const auto dtype = common_dtype(context.build.graph(), *branches);
   auto operands = dtype ? operands_in(context, *branches, *dtype) : std::nullopt;
   if (!operands) return std::nullopt;
-  const bool immediates = number_of((*branches)[0]) != nullptr && number_of((*branches)[1]) != nullptr;
+  const bool immediates = scalar_arg_of((*branches)[0]) != nullptr && scalar_arg_of((*branches)[1]) != nullptr;
   if (immediates) {  // an op of immediates alone has no dtype: state it
     (*operands)[0] = context.build.full((*operands)[0], *dtype, context.result().device, {});
   }
@@ -195,8 +195,8 @@ Results import_weighted(CallContext& context, ScalarOp op) {
   const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "tensor1"),
                                   context.tensor(2, "tensor2")};
   const auto dtype = operation_dtype(context, op, tensors);
-  const auto given = context.number(3, "value");
-  const auto weight = dtype ? immediate(given.value_or(Number(1.0)), *dtype) : std::nullopt;
+  const auto given = context.scalar_arg(3, "value");
+  const auto weight = dtype ? immediate(given.value_or(ScalarArg(1.0)), *dtype) : std::nullopt;
   if (!weight) return std::nullopt;
   graph::Builder& build = context.build;
   auto operands = *operands_in(context, tensors, *dtype);
@@ -213,7 +213,7 @@ Results import_weighted(CallContext& context, ScalarOp op) {
 Results import_lerp_scalar(CallContext& context) {
   const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "end")};
   const auto dtype = operation_dtype(context, ScalarOp::Lerp, tensors);
-  const auto given = context.number(2, "weight");
+  const auto given = context.scalar_arg(2, "weight");
   const auto weight = dtype && given ? immediate(*given, *dtype) : std::nullopt;
   if (!weight) return std::nullopt;
   auto operands = operands_in(context, tensors, *dtype);

@@ -105,7 +105,7 @@ class Pool {
     return (axis.out - 1) * axis.stride + (axis.window - 1) * axis.dilation + 1;
   }
   bool fits(const Axis& axis, sym::Expr reach) const {
-    return axis.padding == 0 && sym::bounds(axis.in - reach, context_.facts()).low >= 0;
+    return axis.padding == 0 && sym::bounds(axis.in - reach, context_.assumptions()).low >= 0;
   }
 
   CallContext& context_;
@@ -167,7 +167,7 @@ std::optional<Operand> average_divisor(CallContext& context, Pool& pool, size_t 
   const auto uniform = [&](const Axis& axis) {
     const sym::Expr last = (axis.out - 1) * axis.stride + axis.window;  // end of the last window, from -padding
     const sym::Expr room = axis.in + (count_padding ? 2 : 0) * axis.padding;
-    return (count_padding || axis.padding == 0) && sym::bounds(room - last, context.facts()).low >= 0;
+    return (count_padding || axis.padding == 0) && sym::bounds(room - last, context.assumptions()).low >= 0;
   };
   const Window& window = pool.window();
   if (uniform(window.rows) && uniform(window.columns)) {

@@ -32,9 +32,9 @@ std::string type_of(const CallValueInfo& info) {
   throw_internal("no such kind of value");
 }
 
-// Holes as the names of the values they stand for.
+// Operand references as the names of the values they stand for.
 std::string text_of(const CallGraph& graph, const Arg& arg) {
-  if (const Hole* hole = arg.as<Hole>()) return "%" + graph.values.at(hole->operand).name;
+  if (const OperandRef* ref = arg.as<OperandRef>()) return "%" + graph.values.at(ref->operand).name;
   const ArgList* list = arg.as<ArgList>();
   if (list == nullptr) return to_string(arg);
   std::string text = "[";

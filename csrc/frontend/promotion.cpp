@@ -13,7 +13,7 @@ bool is_wide_unsigned(DType dtype) { return dtype == DType::U16 || dtype == DTyp
 // bool < integer < float, as at::result_type ranks categories.
 int category(DType dtype) { return is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; }
 
-DType dtype_of(const Number& number) {
+DType dtype_of(const ScalarArg& number) {
   if (std::holds_alternative<bool>(number)) return DType::Bool;
   return std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
 }
@@ -73,7 +73,7 @@ std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Ter
     } else if (const auto* known = std::get_if<KnownScalar>(&term)) {
       zero_dimensional.add(known->dtype);
     } else {
-      numbers.add(dtype_of(std::get<Number>(term)));
+      numbers.add(dtype_of(std::get<ScalarArg>(term)));
     }
   }
   bool sound = dimensioned.sound && zero_dimensional.sound && numbers.sound;
@@ -84,40 +84,40 @@ std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Ter
 
 DType integer_to_float(DType dtype) { return is_float(dtype) || is_opaque(dtype) ? dtype : DType::F32; }
 
-std::optional<Operand> immediate(const Number& number, DType dtype) {
+std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
   const DType compute = compute_type(dtype);
   if (const auto* symbol = std::get_if<sym::Expr>(&number)) return Operand(*symbol);
   if (is_float(dtype)) return Operand(Scalar::from_real(compute, *constant_real(number)));
   if (const auto* real = std::get_if<double>(&number)) {
     if (std::trunc(*real) != *real || std::abs(*real) >= 0x1p53) return std::nullopt;
-    return immediate(Number(static_cast<int64_t>(*real)), dtype);
+    return immediate(ScalarArg(static_cast<int64_t>(*real)), dtype);
   }
   const int64_t integer = std::holds_alternative<bool>(number) ? std::get<bool>(number) : std::get<int64_t>(number);
   if (!holds(dtype, integer)) return std::nullopt;
   return Operand(Scalar::from_integer(compute, integer));
 }
 
-const Number* number_of(const Term& term) {
+const ScalarArg* scalar_arg_of(const Term& term) {
   if (const auto* known = std::get_if<KnownScalar>(&term)) return &known->value;
-  return std::get_if<Number>(&term);
+  return std::get_if<ScalarArg>(&term);
 }
 
 namespace {
 
 // The value of a rank-0 tensor that a `full` made, rounded to the tensor's dtype.
-std::optional<Number> known_value(const graph::Graph& graph, ValueId id) {
+std::optional<ScalarArg> known_value(const graph::Graph& graph, ValueId id) {
   const graph::Value& value = graph.value(id);
   if (!value.sizes.empty() || !value.producer.valid()) return std::nullopt;
   const graph::Node& node = graph.nodes[value.producer];
   if (node.as<graph::Full>() == nullptr) return std::nullopt;
   if (const auto* symbol = std::get_if<sym::Expr>(&node.operands.front())) {
-    return value.dtype == DType::I64 ? std::optional(Number(*symbol)) : std::nullopt;
+    return value.dtype == DType::I64 ? std::optional(ScalarArg(*symbol)) : std::nullopt;
   }
   const auto* scalar = std::get_if<Scalar>(&node.operands.front());
   if (scalar == nullptr) return std::nullopt;
-  if (is_float(value.dtype)) return Number(round_to(value.dtype, scalar->as_real()));
-  if (value.dtype == DType::Bool) return Number(scalar->truth());
-  return Number(scalar->as_integer());
+  if (is_float(value.dtype)) return ScalarArg(round_to(value.dtype, scalar->as_real()));
+  if (value.dtype == DType::Bool) return ScalarArg(scalar->truth());
+  return ScalarArg(scalar->as_integer());
 }
 
 bool on_host(const CallContext& context, ValueId id) {
@@ -137,7 +137,7 @@ ValueId host_scalar(CallContext& context, ValueId id, DType dtype, DType held) {
 
 // Whether that is not the value itself.
 bool needs_cpu_kernel(const CallContext& context, ValueId id, DType dtype, DType held) {
-  return !context.is_number(id) &&
+  return !context.is_scalar_constant(id) &&
          (is_view(context, id) || (context.dtype(id) != dtype && context.dtype(id) != held));
 }
 
@@ -150,7 +150,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
   bool dimensioned = false;
   std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
   for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
-    if (const Number* number = number_of(terms[i])) {
+    if (const ScalarArg* number = scalar_arg_of(terms[i])) {
       const auto converted = immediate(*number, dtype);
       if (!converted) return std::nullopt;
       operands[i] = *converted;
@@ -174,7 +174,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
     if (!id) continue;
     if (!on_host(context, *id))
       operands[i] = context.build.cast(*id, keep_rank0 && context.rank(*id) == 0 ? compute_type(dtype) : dtype);
-    else if (const auto number = context.number_on_result_device(*id))
+    else if (const auto number = context.scalar_constant_on_result_device(*id))
       operands[i] = context.build.cast(*number, held);
     else
       operands[i] = host_scalar(context, *id, dtype, held);
@@ -192,7 +192,7 @@ std::optional<Term> term(const CallContext& context, size_t position, std::strin
     }
     return Term(*id);
   }
-  const auto number = context.number(position, name);
+  const auto number = context.scalar_arg(position, name);
   return number ? std::optional(Term(*number)) : std::nullopt;
 }
 

@@ -18,10 +18,10 @@ std::optional<DType> promote_types(DType a, DType b);
 
 // The value of a rank-0 CPU tensor: promotes as a rank-0 tensor of that dtype, enters the kernel as a number.
 struct KnownScalar {
-  Number value;
+  ScalarArg value;
   DType dtype;
 };
-using Term = std::variant<ValueId, Number, KnownScalar>;
+using Term = std::variant<ValueId, ScalarArg, KnownScalar>;
 
 // Dtype that an elementwise op of these terms computes in. Tensors of rank 1 and more outrank rank 0, which outrank
 // numbers, unless the lower one is of a higher category (bool < integer < float). Numbers: bool, i64, f32.
@@ -31,7 +31,7 @@ std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Ter
 DType integer_to_float(DType dtype);
 
 // The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises).
-std::optional<Operand> immediate(const Number& number, DType dtype);
+std::optional<Operand> immediate(const ScalarArg& number, DType dtype);
 
 // How numbers and rank-0 tensors enter a kernel of a narrower dtype. Eager's CUDA kernels hold numbers in the compute
 // type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute
@@ -43,7 +43,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
                                                 ScalarRounding rounding = ScalarRounding::ByDevice);
 
 // The number of a term, null for a tensor.
-const Number* number_of(const Term& term);
+const ScalarArg* scalar_arg_of(const Term& term);
 
 // Tensor or number at a position. A rank-0 CPU tensor with a known value in a CUDA call is a KnownScalar, as eager's
 // kernels take it by value.

@@ -2,7 +2,7 @@
 // position, so that what it gives is computed where it is used, and fuses.
 //
 // Dropout draws in fours of neighbours (ATen/native/cuda/Dropout.cu, torch 2.11: vectors of 16 bytes), and kernels make
-// one call for four elements. The distributions give a call's numbers to elements far apart (random_words.h), and
+// one call for four elements. The distributions give a call's numbers to elements far apart (random_bits.h), and
 // kernels make a call for each element. They are imported all the same: on an H200 that costs 67M f32 41 us beyond the
 // 127 us of their copy, and a tensor of numbers that is written and read again costs as much as a copy.
 //
@@ -13,7 +13,7 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/pointwise.h"
-#include "frontend/random_words.h"
+#include "frontend/random_bits.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::frontend {
@@ -47,7 +47,7 @@ int64_t words_below(float p) {
 int64_t vector_width(const CallContext& context, DType dtype, sym::Expr count) {
   int64_t width = dtype == DType::F32 ? 4 : dtype == DType::F16 || dtype == DType::BF16 ? 8 : 1;
   // The largest of 8, 4, .. that divides the count: which one it is must be known.
-  const int64_t divisor = sym::known_divisor(count, context.facts());
+  const int64_t divisor = sym::known_divisor(count, context.assumptions());
   if (!count.is_constant() && divisor % width != 0) return 1;
   while (width > 1 && divisor % width != 0) width /= 2;
   return width;
@@ -64,7 +64,7 @@ Results import_dropout(CallContext& context) {
   const DType dtype = context.dtype(x);
   const sym::Expr count = graph::element_count(sizes);
   const int64_t width = vector_width(context, dtype, count);
-  if (width < 4 || sym::bounds(count, context.facts()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  if (width < 4 || sym::bounds(count, context.assumptions()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
   if (!context.is_contiguous(sizes, context.value(x).layout.strides) ||
       !context.is_contiguous(sizes, context.result().strides)) {
     return std::nullopt;
@@ -90,7 +90,7 @@ std::optional<std::vector<int>> drawn_order(const CallContext& context) {
   constexpr size_t nowhere = 100;  // keyword only
   if (!context.on_cuda() || context.has(nowhere, "generator")) return std::nullopt;
   const sym::Expr bytes = graph::element_count(context.result().sizes) * byte_size(context.result().dtype);
-  if (sym::bounds(bytes, context.facts()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
+  if (sym::bounds(bytes, context.assumptions()).high > std::numeric_limits<int32_t>::max()) return std::nullopt;
   return memory_order(context);
 }
 
@@ -109,11 +109,11 @@ std::optional<Real> drawn_real(const CallContext& context) {
 
 std::optional<double> constant(const CallContext& context, size_t position, std::string_view name, double otherwise) {
   if (!context.has(position, name)) return otherwise;
-  const auto number = context.number(position, name);
+  const auto number = context.scalar_arg(position, name);
   return number ? constant_real(*number) : std::nullopt;
 }
 std::optional<int64_t> constant_integer(const CallContext& context, size_t position, std::string_view name) {
-  const auto number = context.number(position, name);
+  const auto number = context.scalar_arg(position, name);
   const auto* value = number ? std::get_if<int64_t>(&*number) : nullptr;
   return value ? std::optional(*value) : std::nullopt;
 }
@@ -145,8 +145,8 @@ ValueId unit_number(CallContext& context, ValueId word) {
 // In (0, 1]: curand_uniform4, curand_uniform2_double.
 ValueId uniform_number(CallContext& context, const std::vector<int>& order, DType compute) {
   if (compute == DType::F64)
-    return multiply_add(context, long_fraction(context, StridedDraw(context, order, 2).pair()), 0x1p-53, 0x1p-54);
-  return unit_number(context, StridedDraw(context, order, 4).word());
+    return multiply_add(context, long_fraction(context, GridStrideSampler(context, order, 2).pair()), 0x1p-53, 0x1p-54);
+  return unit_number(context, GridStrideSampler(context, order, 4).word());
 }
 
 // Box and Muller: of two uniform numbers, a normal one by the sine for even places and one by the cosine for odd ones.
@@ -155,7 +155,7 @@ ValueId uniform_number(CallContext& context, const std::vector<int>& order, DTyp
 ValueId normal_number(CallContext& context, const Real& result) {
   graph::Builder& build = context.build;
   const bool wide = result.compute == DType::F64;
-  StridedDraw draw(context, result.order, wide ? 2 : 4);
+  GridStrideSampler draw(context, result.order, wide ? 2 : 4);
   ValueId first, angle;
   if (wide) {
     first = multiply_add(context, long_fraction(context, draw.pair_of_call(0)), 0x1p-53, 0x1p-54);
@@ -195,7 +195,7 @@ ValueId scaled(CallContext& context, const Real& result, double low, double high
   const int64_t first = first_word([&](float number) { return value_of(number) >= high; });
   const int64_t past = first_word([&](float number) { return value_of(number) > high; });
   const auto count = [](int64_t words) { return Operand(Scalar::from_integer(DType::U32, words)); };
-  const ValueId word = StridedDraw(context, result.order, 4).word();
+  const ValueId word = GridStrideSampler(context, result.order, 4).word();
   const ValueId value = multiply_add(context, unit_number(context, word), range, low);
   if (first == past || past - first > std::numeric_limits<uint32_t>::max()) return build.cast(value, result.dtype);
   const ValueId after = build.elementwise(ScalarOp::Sub, {word, count(first)});
@@ -298,7 +298,7 @@ Results import_bernoulli(CallContext& context) {
     if (dtype == DType::F64)
       return build.elementwise(ScalarOp::Lt, {uniform_number(context, *order, DType::F64), real_of(DType::F64, *p)});
     const Operand limit(Scalar::from_integer(DType::U32, words_below(static_cast<float>(*p))));
-    return build.elementwise(ScalarOp::Lt, {StridedDraw(context, *order, 4).word(), limit});
+    return build.elementwise(ScalarOp::Lt, {GridStrideSampler(context, *order, 4).word(), limit});
   };
   return std::vector{build.cast(drawn(), dtype)};
 }
@@ -339,8 +339,8 @@ Results import_randint(CallContext& context, std::optional<int64_t> low, std::op
   if (!order || !low || !high || *low >= *high || !holds_integers(dtype, *low, *high)) return std::nullopt;
   const uint64_t range = static_cast<uint64_t>(*high) - static_cast<uint64_t>(*low);
   const DType of = range >= uint64_t{1} << 28 ? DType::U64 : DType::U32;
-  const ValueId drawn = of == DType::U64 ? build.cast(StridedDraw(context, *order, 2).pair(), DType::U64)
-                                         : StridedDraw(context, *order, 4).word();
+  const ValueId drawn = of == DType::U64 ? build.cast(GridStrideSampler(context, *order, 2).pair(), DType::U64)
+                                         : GridStrideSampler(context, *order, 4).word();
   const ValueId rest =
       build.elementwise(ScalarOp::Fmod, {drawn, Operand(Scalar::from_integer(of, static_cast<int64_t>(range)))});
   const ValueId value =

@@ -129,7 +129,7 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   if (!is_float(dtype)) return std::nullopt;
   graph::Builder& build = context.build;
   Axes axes{context.dims(1, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
-  if (const Arg* given = context.find(2, "correction"); given != nullptr && !to_number(*given)) return std::nullopt;
+  if (const Arg* given = context.find(2, "correction"); given != nullptr && !to_scalar_arg(*given)) return std::nullopt;
   const double correction = context.real(2, "correction", 1.0);
   const sym::Expr count = count_of(context.value(x).sizes, axes.dims);
   const DType compute = compute_type(dtype);

@@ -18,7 +18,7 @@ Results import_scan(CallContext& context, Reduction reduction, double neutral) {
   const auto axis = static_cast<size_t>(context.dim(1, "dim", 0, rank));
   const Sizes sizes = context.value(x).sizes;
   const sym::Expr length = sizes[axis];
-  const sym::Interval steps = sym::bounds(graph::element_count(sizes) * length, context.facts());
+  const sym::Interval steps = sym::bounds(graph::element_count(sizes) * length, context.assumptions());
   if (steps.high > most_steps) return std::nullopt;
 
   // Dimension `axis` of the space is i, the one behind it j.

@@ -1,5 +1,5 @@
 // Writes at given places: slices, and places that index tensors name. What they become in place is a pass's business
-// (graph-consume); here every one makes a new tensor.
+// (graph-reinplace); here every one makes a new tensor.
 //
 // On CUDA, elements that meet are summed by atomics, in an order that changes from run to run. That is how eager's own
 // scatter_add, scatter_reduce and index_add work. Its index_put(accumulate=True) and embedding_dense_backward sort
@@ -58,8 +58,8 @@ ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::
 // ---- Pieces
 // ----------------------------------------------------------------------------------------------------------
 
-std::optional<ValueId> number_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
-  const auto number = context.number(position, name);
+std::optional<ValueId> scalar_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
+  const auto number = context.scalar_arg(position, name);
   const DType dtype = context.result().dtype;
   if (!number) return std::nullopt;
   if (const auto* e = std::get_if<sym::Expr>(&*number))
@@ -79,7 +79,7 @@ ValueId full_like(CallContext& context, double number, const Sizes& sizes) {
 // The part of `source` that an index of smaller sizes reaches.
 ValueId part_for(CallContext& context, ValueId source, const Sizes& sizes) {
   for (size_t d = 0; d < sizes.size(); ++d)
-    if (!graph::same_sizes(context.facts(), {context.value(source).sizes[d]}, {sizes[d]}))
+    if (!graph::same_sizes(context.assumptions(), {context.value(source).sizes[d]}, {sizes[d]}))
       source = context.build.slice(source, static_cast<int>(d), 0, sizes[d], 1);
   return source;
 }
@@ -132,16 +132,16 @@ Results scatter_source(CallContext& context, Combine combine) {
   return std::vector{scattered_wide(context, call->base, part, {call->index}, std::move(scatter))};
 }
 
-Results scatter_number(CallContext& context, Combine combine) {
+Results scatter_scalar(CallContext& context, Combine combine) {
   const auto call = scatter_call(context);
   if (!call || !accepts(combine, context.result().dtype)) return std::nullopt;
   if (combine != Combine::Overwrite && must_be_a_call(context, combine, context.result().dtype, false))
     return std::nullopt;
-  const auto source = number_tensor(context, 3, "value", context.value(call->index).sizes);
+  const auto source = scalar_tensor(context, 3, "value", context.value(call->index).sizes);
   if (!source) return std::nullopt;
   Scatter scatter = along_dim(context.rank(call->base), call->dim);
   scatter.combine = combine;
-  scatter.distinct = combine == Combine::Overwrite;  // what meets is equal
+  scatter.unique_indices = combine == Combine::Overwrite;  // what meets is equal
   return std::vector{scattered_wide(context, call->base, *source, {call->index}, std::move(scatter))};
 }
 
@@ -157,7 +157,7 @@ std::optional<Combine> named_combine(const CallContext& context) {
 Results import_scatter_named(CallContext& context, bool number) {
   const auto combine = named_combine(context);
   if (!combine) return std::nullopt;
-  return number ? scatter_number(context, *combine) : scatter_source(context, *combine);
+  return number ? scatter_scalar(context, *combine) : scatter_source(context, *combine);
 }
 
 // What a place that gets elements starts from when the base's own does not count.
@@ -193,7 +193,7 @@ Results import_scatter_reduce(CallContext& context) {
   ValueId base = call->base;
   if (!include_self) {
     Scatter clear = places;
-    clear.distinct = true;
+    clear.unique_indices = true;
     base = build.scatter(base, full_like(context, neutral(reduce, dtype), sizes), {call->index}, std::move(clear));
   }
   Scatter meet = places;
@@ -220,7 +220,7 @@ Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
   if (!graph::element_count(context.value(values).sizes).is_constant(1)) return std::nullopt;
   Sizes sizes = context.value(*mask).sizes;
   const Sizes& whole = context.value(x).sizes;
-  if (!graph::same_sizes(context.facts(), sizes, {whole.begin(), whole.begin() + context.rank(*mask)}))
+  if (!graph::same_sizes(context.assumptions(), sizes, {whole.begin(), whole.begin() + context.rank(*mask)}))
     return std::nullopt;
   sizes.resize(whole.size(), sym::Expr(1));
   graph::Builder& build = context.build;
@@ -244,7 +244,7 @@ Results import_index_put(CallContext& context) {
   scatter.target = std::move(dims->source);
   scatter.index_dims = std::move(dims->index_dims);
   scatter.combine = combine;
-  scatter.distinct = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
+  scatter.unique_indices = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
   ValueId values = *given;
   const Sizes& sizes = context.value(values).sizes;
   // More dimensions than the places have: leading ones of size 1.
@@ -254,7 +254,7 @@ Results import_index_put(CallContext& context) {
       return std::nullopt;
     values = context.build.reshape(values, {sizes.begin() + extra, sizes.end()});
   }
-  if (!graph::same_sizes(context.facts(), context.value(values).sizes, dims->sizes))
+  if (!graph::same_sizes(context.assumptions(), context.value(values).sizes, dims->sizes))
     values = context.build.expand(values, dims->sizes);
   return std::vector{context.build.scatter(x, values, std::move(dims->indices), std::move(scatter))};
 }
@@ -278,7 +278,7 @@ std::optional<SliceCall> slice_call(CallContext& context) {
 bool has_slices(const CallContext& context, const SliceCall& call, ValueId source) {
   Sizes sizes = context.value(call.base).sizes;
   sizes[static_cast<size_t>(call.dim)] = context.value(call.index).sizes[0];
-  return graph::same_sizes(context.facts(), sizes, context.value(source).sizes);
+  return graph::same_sizes(context.assumptions(), sizes, context.value(source).sizes);
 }
 
 // ATen's index_add along the first or last dimension is its scatter_add on the CPU; others add slice by slice.
@@ -295,7 +295,7 @@ Results import_index_slices(CallContext& context, Combine combine) {
   if (context.dtype(source) != dtype || context.rank(source) != context.rank(context.tensor(0, "self")))
     return std::nullopt;
   // ATen's alpha * source + self is one kernel that rounds once.
-  const auto alpha = combine == Combine::Add ? context.number(4, "alpha") : std::nullopt;
+  const auto alpha = combine == Combine::Add ? context.scalar_arg(4, "alpha") : std::nullopt;
   if (alpha && constant_real(*alpha) != 1.0) return std::nullopt;
   const auto call = slice_call(context);
   if (!call || !has_slices(context, *call, source)) return std::nullopt;
@@ -310,14 +310,14 @@ Results import_index_slices(CallContext& context, Combine combine) {
 Results import_index_fill(CallContext& context, bool of_tensor) {
   const DType dtype = context.result().dtype;
   std::optional<ValueId> value =
-      of_tensor ? context.on_device_of_result(context.tensor(3, "value")) : number_tensor(context, 3, "value", {});
+      of_tensor ? context.on_device_of_result(context.tensor(3, "value")) : scalar_tensor(context, 3, "value", {});
   const auto call = slice_call(context);
   if (!value || !call || context.rank(*value) != 0) return std::nullopt;
   Sizes sizes = context.value(call->base).sizes;
   sizes[static_cast<size_t>(call->dim)] = context.value(call->index).sizes[0];
   Scatter scatter = by_slices(context.rank(call->base), call->dim);
   scatter.wrap = true;
-  scatter.distinct = true;  // what meets is equal
+  scatter.unique_indices = true;  // what meets is equal
   const ValueId source = context.build.expand(context.build.cast(*value, dtype), sizes);
   return std::vector{context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
 }
@@ -332,7 +332,7 @@ ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::E
   const auto& sizes = context.value(x).sizes;
   source = build.cast(source, context.dtype(x));
   const bool all = start.is_constant(0) && step.is_constant(1) &&
-                   graph::same_sizes(context.facts(), context.value(source).sizes, sizes);
+                   graph::same_sizes(context.assumptions(), context.value(source).sizes, sizes);
   if (all) return build.elementwise(ScalarOp::Identity, {source});
   Scatter scatter;
   scatter.start.assign(sizes.size(), 0);
@@ -379,7 +379,7 @@ Results import_diagonal_scatter(CallContext& context) {
   Scatter scatter;
   scatter.index_dims = {rank - 2};
   scatter.wrap = scatter.check = false;
-  scatter.distinct = true;
+  scatter.unique_indices = true;
   int next = 0;
   for (int d = 0; d < rank; ++d) scatter.target.push_back(d == row ? -1 : d == column ? -2 : next++);
   return std::vector{
@@ -424,8 +424,8 @@ Results import_as_strided_scatter(CallContext& context) {
   const bool range = context.is_contiguous(sizes, strides);
   sym::Expr end = offset + 1;
   for (size_t d = 0; d < sizes.size(); ++d) end = end + strides[d] * (sizes[d] - 1);
-  if (sym::bounds(count - end, context.facts()).low < 0) return std::nullopt;
-  if (range ? sym::bounds(offset, context.facts()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides))
+  if (sym::bounds(count - end, context.assumptions()).low < 0) return std::nullopt;
+  if (range ? sym::bounds(offset, context.assumptions()).low < 0 : !offset.is_constant() || !are_distinct(sizes, strides))
     return std::nullopt;
   graph::Builder& build = context.build;
   const ValueId flat = build.reshape(x, {count});
@@ -437,7 +437,7 @@ Results import_as_strided_scatter(CallContext& context) {
     scatter.target = {-1};
     for (size_t d = 0; d < sizes.size(); ++d) scatter.index_dims.push_back(static_cast<int>(d));
     scatter.wrap = scatter.check = false;
-    scatter.distinct = true;
+    scatter.unique_indices = true;
     const ValueId index = positions(context, sizes, strides, offset);
     written = build.scatter(flat, build.cast(source, value.dtype), {index}, std::move(scatter));
   }
@@ -458,7 +458,7 @@ Results import_embedding_backward(CallContext& context) {
     return std::nullopt;
   if (must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
   const Sizes& rows = context.value(gradient).sizes;
-  if (!graph::same_sizes(context.facts(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
+  if (!graph::same_sizes(context.assumptions(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
     return std::nullopt;
   graph::Builder& build = context.build;
   const sym::Expr padding = context.expr(3, "padding_idx", -1);
@@ -490,7 +490,7 @@ void add_scatter_rows(ImportTable& table) {
     table.emplace(name, ImportRow{importer, accepts});
   };
   add("aten::scatter.src", [](CallContext& c) { return scatter_source(c, Combine::Overwrite); });
-  add("aten::scatter.value", [](CallContext& c) { return scatter_number(c, Combine::Overwrite); });
+  add("aten::scatter.value", [](CallContext& c) { return scatter_scalar(c, Combine::Overwrite); });
   add(
       "aten::scatter.reduce", [](CallContext& c) { return import_scatter_named(c, false); }, Accepts::Arithmetic);
   add(

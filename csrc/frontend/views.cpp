@@ -10,13 +10,13 @@
 namespace cxxinductor::frontend {
 
 std::optional<sym::Expr> wrapped_start(const CallContext& context, sym::Expr start, sym::Expr size) {
-  const sym::Facts& facts = context.facts();
-  const auto negative = sym::prove_less(start, 0, facts);
+  const sym::Assumptions& assumptions = context.assumptions();
+  const auto negative = sym::prove_less(start, 0, assumptions);
   if (!negative) return std::nullopt;
   if (*negative) start = start + size;
-  if (sym::prove_less(start, 0, facts) != false) start = sym::max(start, 0);
-  if (sym::prove_less(size, start, facts) != false) start = sym::min(start, size);
-  return sym::simplify(start, facts);
+  if (sym::prove_less(start, 0, assumptions) != false) start = sym::max(start, 0);
+  if (sym::prove_less(size, start, assumptions) != false) start = sym::min(start, size);
+  return sym::simplify(start, assumptions);
 }
 
 namespace {
@@ -78,7 +78,7 @@ Results import_slice(CallContext& context) {
   const sym::Expr step = context.expr(4, "step", 1), length = context.result().sizes[static_cast<size_t>(dim)];
   const auto start = wrapped_start(context, context.expr(2, "start", 0), size);
   if (!start) return std::nullopt;
-  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.facts()))
+  if (start->is_constant(0) && step.is_constant(1) && sym::prove_equal(length, size, context.assumptions()))
     return std::vector{x};
   return std::vector{context.build.slice(x, dim, *start, length, step)};
 }
@@ -87,7 +87,7 @@ Results import_narrow(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const int dim = context.dim(1, "dim", 0, context.rank(x));
   const sym::Expr given = context.expr(2, "start", 0);
-  if (sym::prove_less(given, 0, context.facts()) != false) return std::nullopt;
+  if (sym::prove_less(given, 0, context.assumptions()) != false) return std::nullopt;
   return std::vector{context.build.slice(x, dim, given, context.result().sizes[static_cast<size_t>(dim)], 1)};
 }
 
@@ -102,9 +102,9 @@ Results import_select(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const int dim = context.dim(1, "dim", 0, context.rank(x));
   sym::Expr index = context.expr(2, "index", 0);
-  const auto negative = sym::prove_less(index, 0, context.facts());
+  const auto negative = sym::prove_less(index, 0, context.assumptions());
   if (!negative) return std::nullopt;
-  if (*negative) index = sym::simplify(index + context.value(x).sizes[static_cast<size_t>(dim)], context.facts());
+  if (*negative) index = sym::simplify(index + context.value(x).sizes[static_cast<size_t>(dim)], context.assumptions());
   return std::vector{select_at(context, x, dim, index)};
 }
 
@@ -117,7 +117,7 @@ Results import_split(CallContext& context) {
   for (size_t i = 0; i < context.result_count(); ++i) {
     const sym::Expr length = context.result(i).sizes[static_cast<size_t>(dim)];
     parts.push_back(context.build.slice(x, dim, start, length, 1));
-    start = sym::simplify(start + length, context.facts());
+    start = sym::simplify(start + length, context.assumptions());
   }
   return parts;
 }
@@ -138,22 +138,22 @@ Results import_as_strided(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const graph::Value& value = context.value(x);
   const CallValueInfo& result = context.result();
-  const sym::Facts& facts = context.facts();
-  if (!value.producer.valid() || !sym::prove_equal(context.expr(3, "storage_offset", 0), 0, facts)) return std::nullopt;
-  const auto restates = [&facts](const Sizes& sizes, const Sizes& a, const Sizes& b) {
+  const sym::Assumptions& assumptions = context.assumptions();
+  if (!value.producer.valid() || !sym::prove_equal(context.expr(3, "storage_offset", 0), 0, assumptions)) return std::nullopt;
+  const auto restates = [&assumptions](const Sizes& sizes, const Sizes& a, const Sizes& b) {
     for (size_t d = 0; d < sizes.size(); ++d) {
-      if (!sizes[d].is_constant(1) && !sym::prove_equal(a[d], b[d], facts)) return false;
+      if (!sizes[d].is_constant(1) && !sym::prove_equal(a[d], b[d], assumptions)) return false;
     }
     return true;
   };
   const Sizes& strides = value.layout.strides;
-  if (graph::same_sizes(facts, value.sizes, result.sizes)) {
+  if (graph::same_sizes(assumptions, value.sizes, result.sizes)) {
     if (restates(value.sizes, strides, result.strides)) return std::vector{x};
     return std::nullopt;
   }
   const bool dense = restates(value.sizes, strides, graph::contiguous_strides(value.sizes)) &&
                      restates(result.sizes, result.strides, graph::contiguous_strides(result.sizes)) &&
-                     sym::prove_equal(graph::element_count(value.sizes), graph::element_count(result.sizes), facts);
+                     sym::prove_equal(graph::element_count(value.sizes), graph::element_count(result.sizes), assumptions);
   if (!dense) return std::nullopt;
   return std::vector{context.build.reshape(x, result.sizes)};
 }

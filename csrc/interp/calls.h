@@ -20,41 +20,41 @@ std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string&
 
 // A window that a View of the loops or plan IR opens on a buffer's.
 template <class View>
-Window window_of(const View& view, const Window& buffer, const Symbols& symbols) {
-  Window window{buffer.storage, view.dtype, buffer.byte_offset, evaluate(view.sizes, symbols), evaluate(view.strides, symbols)};
-  window.byte_offset += evaluate(view.offset, symbols) * byte_size(buffer.dtype);
-  return window;
+MemRef memref_of(const View& view, const MemRef& buffer, const Symbols& symbols) {
+  MemRef memref{buffer.storage, view.dtype, buffer.byte_offset, evaluate(view.sizes, symbols), evaluate(view.strides, symbols)};
+  memref.byte_offset += evaluate(view.offset, symbols) * byte_size(buffer.dtype);
+  return memref;
 }
 
 // Results are stored by `give(result, tensor)`, where buffers may not exist before the call.
 template <class Call, class Give>
-void call_extern(const Call& call, const std::vector<Window>& buffers, const Symbols& symbols,
+void call_extern(const Call& call, const std::vector<MemRef>& buffers, const Symbols& symbols,
                  const ExternHandler& externs, Give give) {
   std::vector<Tensor> operands;
-  std::vector<Window> windows(call.operands.size());
+  std::vector<MemRef> memrefs(call.operands.size());
   for (size_t i = 0; i < call.operands.size(); ++i) {
     if (const auto* e = std::get_if<sym::Expr>(&call.operands[i])) {
       operands.push_back(integer_tensor(evaluate(*e, symbols)));
       continue;
     }
     const auto& view = std::get<0>(call.operands[i]);
-    windows[i] = window_of(view, buffers[view.buffer.index()], symbols);
-    operands.push_back(read_tensor(windows[i]));
+    memrefs[i] = memref_of(view, buffers[view.buffer.index()], symbols);
+    operands.push_back(read_tensor(memrefs[i]));
   }
   const std::vector<Tensor> results = call_extern(externs, call.callee, call.overload, call.args, operands, symbols,
                                                   call.results.size(), call.mutated_operands.size());
   for (size_t r = 0; r < call.results.size(); ++r) give(call.results[r], results[r]);
   for (size_t m = 0; m < call.mutated_operands.size(); ++m)
-    write_tensor(windows[call.mutated_operands[m]], results[call.results.size() + m]);
+    write_tensor(memrefs[call.mutated_operands[m]], results[call.results.size() + m]);
 }
 
 template <class Output>
-Tensor read_output(const Output& output, const std::vector<Window>& buffers, const Symbols& symbols) {
+Tensor read_output(const Output& output, const std::vector<MemRef>& buffers, const Symbols& symbols) {
   switch (output.kind) {
     case Output::Kind::Tensor:
       return read_tensor(buffers[output.buffer.index()]);
     case Output::Kind::View:
-      return read_tensor(window_of(output.view, buffers[output.view.buffer.index()], symbols));
+      return read_tensor(memref_of(output.view, buffers[output.view.buffer.index()], symbols));
     case Output::Kind::Symbol:
       return integer_tensor(evaluate(output.symbol, symbols));
     case Output::Kind::None:
@@ -65,27 +65,27 @@ Tensor read_output(const Output& output, const std::vector<Window>& buffers, con
 
 // Lays the arguments out in memory as the inputs' strides say. UserError where elements that share an address differ.
 template <class Program>
-void bind_inputs(const Program& program, const Arguments& arguments, std::vector<Window>& buffers) {
+void bind_inputs(const Program& program, const Arguments& arguments, std::vector<MemRef>& buffers) {
   using Input = typename decltype(program.inputs)::value_type;
   size_t next = 0;
   for (const Input& input : program.inputs) {
     if (input.kind != Input::Kind::Tensor) continue;
     if (next == arguments.tensors.size()) throw_user_error("expected more than {} tensor arguments", next);
     const Tensor& argument = arguments.tensors[next++];
-    Window& window = buffers[input.buffer.index()];
+    MemRef& memref = buffers[input.buffer.index()];
     const std::string& name = program.buffers[input.buffer].name;
-    check_argument(argument, name, window.dtype, window.sizes);
-    if (is_opaque(window.dtype)) throw_unsupported("argument {} has dtype {}", name, to_string(window.dtype));
-    allocate(window, name);
-    write_tensor(window, argument);
-    if (read_tensor(window).elements != argument.elements)
+    check_argument(argument, name, memref.dtype, memref.sizes);
+    if (is_opaque(memref.dtype)) throw_unsupported("argument {} has dtype {}", name, to_string(memref.dtype));
+    allocate(memref, name);
+    write_tensor(memref, argument);
+    if (read_tensor(memref).elements != argument.elements)
       throw_user_error("expected equal elements where the strides of argument {} overlap", name);
   }
 }
 
 // The value at the end of each input that is marked as written.
 template <class Program>
-void append_mutated_inputs(const Program& program, const std::vector<bool>& written, const std::vector<Window>& buffers,
+void append_mutated_inputs(const Program& program, const std::vector<bool>& written, const std::vector<MemRef>& buffers,
                            std::vector<Tensor>& results) {
   using Input = typename decltype(program.inputs)::value_type;
   for (const Input& input : program.inputs)

@@ -19,10 +19,10 @@ double error_of(const Scalar& expected, const Scalar& actual) {
   return std::fabs(x - y);
 }
 
-bool is_wanted(const Window& window, const std::vector<int64_t>& coords, const std::vector<bool>* only) {
+bool is_wanted(const MemRef& memref, const std::vector<int64_t>& coords, const std::vector<bool>* only) {
   if (!only) return true;
   int64_t offset = 0;
-  for (size_t d = 0; d < coords.size(); ++d) offset += coords[d] * window.strides[d];
+  for (size_t d = 0; d < coords.size(); ++d) offset += coords[d] * memref.strides[d];
   return (*only)[static_cast<size_t>(offset)];
 }
 
@@ -35,12 +35,12 @@ bool is_wrong(const Scalar& expected, double error, Tolerance tolerance) {
 
 }  // namespace
 
-double magnitude(const Window& window, const std::vector<bool>* only) {
+double magnitude(const MemRef& memref, const std::vector<bool>* only) {
   double sum = 0;
   int64_t counted = 0;
-  for_each_point(window.sizes, [&](const std::vector<int64_t>& coords, int64_t) {
-    if (!is_wanted(window, coords, only)) return;
-    const double value = read(window, coords).as_real();
+  for_each_point(memref.sizes, [&](const std::vector<int64_t>& coords, int64_t) {
+    if (!is_wanted(memref, coords, only)) return;
+    const double value = read(memref, coords).as_real();
     if (!std::isfinite(value)) return;
     sum += value * value;
     ++counted;
@@ -48,7 +48,7 @@ double magnitude(const Window& window, const std::vector<bool>* only) {
   return counted == 0 ? 0 : std::sqrt(sum / static_cast<double>(counted));
 }
 
-Difference find_difference(const Window& expected, const Window& actual, Tolerance tolerance,
+Difference find_difference(const MemRef& expected, const MemRef& actual, Tolerance tolerance,
                            const std::vector<bool>* only) {
   CXXI_CHECK(expected.dtype == actual.dtype && expected.sizes == actual.sizes, "windows of different types or sizes");
   Difference found;

@@ -29,7 +29,7 @@ struct Arguments {
   std::vector<Tensor> tensors;  // one for each tensor input, in order
   Symbols symbols;              // every symbol of the graph
 };
-// Called for extern nodes; the default throws Unsupported. Holes in `args` are positions in `operands`, where a symbolic
+// Called for extern nodes; the default throws Unsupported. Operand references in `args` are positions in `operands`, where a symbolic
 // operand is an i64 of rank 0; expressions in `args` come as integers. Gives the results in order, then the new contents
 // of each mutated operand in the order of mutated_operands.
 using ExternHandler = std::function<std::vector<Tensor>(const std::string& callee, const std::string& overload,

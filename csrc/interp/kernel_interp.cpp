@@ -18,7 +18,7 @@ void run_kernel(const plan::Kernel& kernel, const Symbols& symbols, const Region
       const plan::StmtId id = segment.stmts[i];
       run.execute(id);
       const auto forget = [&](plan::StmtId value) {
-        if (kernel.homes[value] == plan::Home::Local && last_use[value] == i) run.forget(value);
+        if (kernel.memory_spaces[value] == plan::MemorySpace::Local && last_use[value] == i) run.forget(value);
       };
       for (plan::StmtId operand : loops::operands(kernel.region.body[id])) forget(operand);
       forget(id);
@@ -35,8 +35,8 @@ plan::Kernel part_of(const plan::Kernel& kernel, plan::VarId var, int64_t begin,
   for (size_t s = 0; s < part.region.body.size(); ++s) {
     loops::Stmt& stmt = part.region.body[plan::StmtId(s)];
     if (auto* index = stmt.as<loops::Index>()) index->value = sym::substitute(index->value, shift);
-    if (auto* store = stmt.as<loops::Store>(); store && store->each)
-      *store->each = sym::substitute(*store->each, shift);
+    if (auto* store = stmt.as<loops::Store>(); store && store->conflict_order)
+      *store->conflict_order = sym::substitute(*store->conflict_order, shift);
     if (stmt.as<loops::Load>() || stmt.as<loops::Store>()) {
       sym::Expr& offset = part.offsets[plan::StmtId(s)];
       offset = sym::substitute(offset, shift);

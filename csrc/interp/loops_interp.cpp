@@ -22,11 +22,11 @@ std::vector<Tensor> run(const loops::Program& program, const Arguments& argument
   const Symbols& symbols = arguments.symbols;
   RegionMemory memory;
   for (const loops::Buffer& buffer : program.buffers) {
-    Window window{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols), evaluate(buffer.strides, symbols)};
-    if (buffer.role != loops::Buffer::Role::Input) allocate(window, buffer.name);
-    memory.windows.push_back(std::move(window));
+    MemRef memref{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols), evaluate(buffer.strides, symbols)};
+    if (buffer.role != loops::Buffer::Role::Input) allocate(memref, buffer.name);
+    memory.memrefs.push_back(std::move(memref));
   }
-  bind_inputs(program, arguments, memory.windows);
+  bind_inputs(program, arguments, memory.memrefs);
 
   std::vector<bool> written(program.buffers.size(), false);
   for (const loops::Step& step : program.steps) {
@@ -36,18 +36,18 @@ std::vector<Tensor> run(const loops::Program& program, const Arguments& argument
       continue;
     }
     const auto& call = std::get<loops::ExternCall>(step);
-    call_extern(call, memory.windows, symbols, externs, [&](loops::BufferId result, const Tensor& tensor) {
-      const Window& window = memory.windows[result.index()];
-      check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee), window.dtype,
-                     window.sizes);
-      write_tensor(window, tensor);
+    call_extern(call, memory.memrefs, symbols, externs, [&](loops::BufferId result, const Tensor& tensor) {
+      const MemRef& memref = memory.memrefs[result.index()];
+      check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee), memref.dtype,
+                     memref.sizes);
+      write_tensor(memref, tensor);
     });
   }
 
   std::vector<Tensor> results;
   for (const loops::ProgramOutput& output : program.outputs)
-    results.push_back(read_output(output, memory.windows, symbols));
-  append_mutated_inputs(program, written, memory.windows, results);
+    results.push_back(read_output(output, memory.memrefs, symbols));
+  append_mutated_inputs(program, written, memory.memrefs, results);
   return results;
 }
 

@@ -16,7 +16,7 @@ struct Storage {
   std::string name;  // for messages
   std::vector<std::byte> bytes;
 };
-struct Window {
+struct MemRef {
   std::shared_ptr<Storage> storage;  // null: not allocated, or freed
   DType dtype = DType::F32;
   int64_t byte_offset = 0;
@@ -27,15 +27,15 @@ int64_t evaluate(sym::Expr e, const Symbols& symbols);
 std::vector<int64_t> evaluate(const std::vector<sym::Expr>& list, const Symbols& symbols);
 int64_t element_count(const std::vector<int64_t>& sizes);
 // Elements from the lowest address of the window to its highest, at least 1 unless it is empty.
-int64_t span_of(const Window& window);
+int64_t span_of(const MemRef& memref);
 
 std::shared_ptr<Storage> allocate(std::string name, int64_t bytes);
-void allocate(Window& window, std::string name);  // storage of its span
+void allocate(MemRef& memref, std::string name);  // storage of its span
 
-Scalar read(const Window& window, std::span<const int64_t> coords);
-void write(const Window& window, std::span<const int64_t> coords, const Scalar& value);
-Tensor read_tensor(const Window& window);
-void write_tensor(const Window& window, const Tensor& tensor);
+Scalar read(const MemRef& memref, std::span<const int64_t> coords);
+void write(const MemRef& memref, std::span<const int64_t> coords, const Scalar& value);
+Tensor read_tensor(const MemRef& memref);
+void write_tensor(const MemRef& memref, const Tensor& tensor);
 
 // Row-major walk over the points of a box: body(coords, number of the point).
 template <class Body>

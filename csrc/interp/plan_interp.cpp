@@ -34,7 +34,7 @@ int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
       return ceil_div(groups, int64_t{mapping.block_threads} * mapping.unroll);
     }
     case plan::MappingKind::Rows:
-      return cpu || mapping.walk.valid() ? space : ceil_div(space, mapping.rows_per_block);
+      return cpu || mapping.serial.valid() ? space : ceil_div(space, mapping.rows_per_block);
     case plan::MappingKind::Columns:
       return outer * ceil_div(last, mapping.columns_per_block);
     case plan::MappingKind::Tiles: {
@@ -57,10 +57,10 @@ class PlanRun {
       : plan_(plan), symbols_(arguments.symbols), externs_(externs), written_(plan.buffers.size(), false) {
     check_symbols(arguments);
     for (const plan::Buffer& buffer : plan.buffers) {
-      Window window{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols_), evaluate(buffer.strides, symbols_)};
-      const int64_t bytes = evaluate(buffer.bytes, symbols_), needed = span_of(window) * byte_size(buffer.dtype);
+      MemRef memref{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols_), evaluate(buffer.strides, symbols_)};
+      const int64_t bytes = evaluate(buffer.bytes, symbols_), needed = span_of(memref) * byte_size(buffer.dtype);
       CXXI_CHECK(bytes >= needed, "buffer {} has {} bytes and needs {}", buffer.name, bytes, needed);
-      buffers_.push_back(std::move(window));
+      buffers_.push_back(std::move(memref));
     }
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
       plan::BufferId root(b);
@@ -68,7 +68,7 @@ class PlanRun {
         buffers_[b].byte_offset += evaluate(plan.buffers[root].base_offset, symbols_) * byte_size(buffers_[b].dtype);
         root = base;
       });
-      if (root.index() != b) parts_[root].push_back(b);
+      if (root.index() != b) slices_[root].push_back(b);
     }
     bind_inputs(plan, arguments, buffers_);
   }
@@ -104,7 +104,7 @@ class PlanRun {
     }
   }
 
-  Window& buffer(plan::BufferId id) { return buffers_[id.index()]; }
+  MemRef& buffer(plan::BufferId id) { return buffers_[id.index()]; }
 
   // byte_offset of a part: in the root's memory, to which the root's own place is added once it is known.
   void take_arena(uint32_t number) {
@@ -115,30 +115,30 @@ class PlanRun {
       if (declared.kind != plan::Buffer::Kind::Arena || declared.arena != number) continue;
       buffers_[b].storage = arena;
       buffers_[b].byte_offset = evaluate(declared.arena_offset, symbols_);
-      const auto parts = parts_.find(plan::BufferId(b));
-      if (parts == parts_.end()) continue;
-      for (size_t part : parts->second) {
-        buffers_[part].storage = arena;
-        buffers_[part].byte_offset += buffers_[b].byte_offset;
+      const auto slices = slices_.find(plan::BufferId(b));
+      if (slices == slices_.end()) continue;
+      for (size_t slice : slices->second) {
+        buffers_[slice].storage = arena;
+        buffers_[slice].byte_offset += buffers_[b].byte_offset;
       }
     }
   }
 
   void execute(const plan::Allocate& step) {
     allocate(buffer(step.buffer), plan_.buffers[step.buffer].name);
-    share_with_parts(step.buffer);
+    share_with_slices(step.buffer);
   }
   void execute(const plan::Free& step) {
     buffer(step.buffer).storage = nullptr;
-    share_with_parts(step.buffer);
+    share_with_slices(step.buffer);
   }
-  void share_with_parts(plan::BufferId id) {
-    if (const auto found = parts_.find(id); found != parts_.end())
-      for (size_t part : found->second) buffers_[part].storage = buffer(id).storage;
+  void share_with_slices(plan::BufferId id) {
+    if (const auto found = slices_.find(id); found != slices_.end())
+      for (size_t slice : found->second) buffers_[slice].storage = buffer(id).storage;
   }
 
   void execute(const plan::Reuse& step) {
-    Window &from = buffer(step.from), &to = buffer(step.to);
+    MemRef &from = buffer(step.from), &to = buffer(step.to);
     CXXI_CHECK(from.storage, "{} is reused and not there", plan_.buffers[step.from].name);
     to.storage = from.storage;
     to.byte_offset = from.byte_offset;
@@ -157,11 +157,11 @@ class PlanRun {
     });
   }
 
-  bool holds(const sym::Facts& facts) const {
+  bool holds(const sym::Assumptions& assumptions) const {
     const auto value = [&](const std::string& symbol) { return evaluate(sym::Expr::symbol(symbol), symbols_); };
-    return std::all_of(facts.ranges().begin(), facts.ranges().end(), [&](const auto& entry) {
+    return std::all_of(assumptions.ranges().begin(), assumptions.ranges().end(), [&](const auto& entry) {
       return entry.second.low <= value(entry.first) && value(entry.first) <= entry.second.high;
-    }) && std::all_of(facts.divisors().begin(), facts.divisors().end(), [&](const auto& entry) {
+    }) && std::all_of(assumptions.divisors().begin(), assumptions.divisors().end(), [&](const auto& entry) {
       return value(entry.first) % entry.second == 0;
     });
   }
@@ -181,24 +181,24 @@ class PlanRun {
     RegionMemory memory;
     memory.offsets = &kernel.offsets;
     for (size_t i = 0; i < launch.args.size(); ++i) {
-      Window flat = buffer(launch.args[i]);
+      MemRef flat = buffer(launch.args[i]);
       flat.sizes = {span_of(flat)};
       flat.strides = {1};
-      memory.windows.push_back(std::move(flat));
+      memory.memrefs.push_back(std::move(flat));
       if (kernel.params[i].written) written_[launch.args[i].index()] = true;
     }
     run_kernel(kernel, symbols, memory);
   }
 
-  void execute(const plan::Batch& batch) {
+  void execute(const plan::GroupedLaunch& batch) {
     for (const plan::Launch& launch : batch.launches) execute(launch);
   }
 
   const plan::Plan& plan_;
   const Symbols& symbols_;
   const ExternHandler& externs_;
-  std::vector<Window> buffers_;
-  std::map<plan::BufferId, std::vector<size_t>> parts_;  // by the buffer whose memory they lie in
+  std::vector<MemRef> buffers_;
+  std::map<plan::BufferId, std::vector<size_t>> slices_;  // by the buffer whose memory they lie in
   std::vector<bool> written_;
 };
 

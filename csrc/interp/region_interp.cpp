@@ -71,9 +71,9 @@ const Scalar& RegionRun::value(StmtId id) const {
   return value.results[0][static_cast<size_t>(position(id))];
 }
 
-const Window& RegionRun::window(loops::BufferId buffer) const {
-  CXXI_CHECK(buffer.index() < memory_.windows.size(), "region {} has no buffer {}", region_.name, buffer.index());
-  return memory_.windows[buffer.index()];
+const MemRef& RegionRun::memref(loops::BufferId buffer) const {
+  CXXI_CHECK(buffer.index() < memory_.memrefs.size(), "region {} has no buffer {}", region_.name, buffer.index());
+  return memory_.memrefs[buffer.index()];
 }
 
 std::vector<sym::Expr> RegionRun::place(StmtId id, const std::vector<sym::Expr>& coords) const {
@@ -112,22 +112,22 @@ std::span<const int64_t> RegionRun::evaluate_at(Expressions& expressions) const 
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Load& load, StmtId id) {
   Column column(static_cast<size_t>(points(stmt.vars)));
   Expressions coords = compile(place(id, load.coords));
-  const Window& from = window(load.buffer);
+  const MemRef& from = memref(load.buffer);
   over(stmt.vars, [&](size_t point) {
     const bool skipped = load.mask.valid() && !value(load.mask).truth();
-    column[point] = skipped ? load.otherwise : read(from, evaluate_at(coords));
+    column[point] = skipped ? load.other : read(from, evaluate_at(coords));
   });
   return {std::move(column)};
 }
 
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Store& store, StmtId id) {
   Expressions coords = compile(place(id, store.coords));
-  const Window& to = window(store.buffer);
+  const MemRef& to = memref(store.buffer);
   const auto put = [&](std::span<const int64_t> at, const Scalar& value) {
     write(to, at, store.combine == Combine::Overwrite ? value : combined(store.combine, read(to, at), value));
     if (memory_.written) (*memory_.written)[store.buffer.index()][static_cast<size_t>(at[0])] = true;
   };
-  if (!store.each) {
+  if (!store.conflict_order) {
     over(stmt.vars, [&](size_t) {
       if (!store.mask.valid() || value(store.mask).truth()) put(evaluate_at(coords), value(store.value));
     });
@@ -140,7 +140,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Stor
     Scalar value;
   };
   std::vector<Turn> turns;
-  Expressions number = compile({*store.each});
+  Expressions number = compile({*store.conflict_order});
   over(stmt.vars, [&](size_t) {
     if (store.mask.valid() && !value(store.mask).truth()) return;
     const std::span<const int64_t> at = evaluate_at(coords);

@@ -9,7 +9,7 @@ namespace cxxinductor::interp {
 
 // Where a region's accesses go: a window a buffer, in the order of loops::BufferId, and what an access says about it.
 struct RegionMemory {
-  std::vector<Window> windows;
+  std::vector<MemRef> memrefs;
   // The access's element offset from the start of its (flat) window; null: coordinates of the window are the access's.
   const IdVector<loops::StmtId, sym::Expr>* offsets = nullptr;
   // Flat windows: a flag an element, one list a window, set where a store writes; null: nobody asks.
@@ -58,7 +58,7 @@ class RegionRun {
   Expressions compile(const std::vector<sym::Expr>& list) const;
   std::span<const int64_t> evaluate_at(Expressions& expressions) const;
   std::vector<sym::Expr> place(loops::StmtId id, const std::vector<sym::Expr>& coords) const;
-  const Window& window(loops::BufferId buffer) const;
+  const MemRef& memref(loops::BufferId buffer) const;
 
   const loops::Region& region_;
   const Symbols& symbols_;

@@ -18,7 +18,7 @@ std::string quote(const std::string& text) {
 
 struct Printer {
   std::string operator()(None) const { return "none"; }
-  std::string operator()(Hole hole) const { return fmt::format("${}", hole.operand); }
+  std::string operator()(OperandRef ref) const { return fmt::format("${}", ref.operand); }
   std::string operator()(sym::Expr e) const { return fmt::format("expr({})", sym::to_string(e)); }
   std::string operator()(int64_t i) const { return fmt::format("{}", i); }
   std::string operator()(double d) const { return to_string(Scalar::from_real(DType::F64, d)); }

@@ -1,5 +1,5 @@
 // Arguments of a call into ATen, as data: a small closed variant. Used by `extern` nodes of every IR and by the
-// recorded calls that the front-end reads. Tensors and symbols computed elsewhere are holes.
+// recorded calls that the front-end reads. Tensors and symbols computed elsewhere are operand references.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct None {
   friend bool operator==(None, None) = default;
 };
 // Index into the operand list of the node that owns this tree.
-struct Hole {
+struct OperandRef {
   uint32_t operand;
-  friend bool operator==(Hole, Hole) = default;
+  friend bool operator==(OperandRef, OperandRef) = default;
 };
 // In-process object (generator, Python callable, script object) that the bridge keeps by index; never cached.
 struct Handle {
@@ -37,7 +37,7 @@ struct MemoryFormatArg {
 struct Arg;
 using ArgList = std::vector<Arg>;
 struct Arg {
-  std::variant<None, Hole, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg,
+  std::variant<None, OperandRef, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg,
                Handle, ArgList>
       value;
   Arg() = default;
@@ -54,20 +54,20 @@ struct Arg {
 // Calls visit with each hole of the tree, in order. Tree: Arg or const Arg.
 template <class Tree, class Visit>
 requires std::is_same_v<std::remove_const_t<Tree>, Arg>
-void for_each_hole(Tree& arg, const Visit& visit) {
-  if (auto* hole = std::get_if<Hole>(&arg.value)) visit(*hole);
+void for_each_operand_ref(Tree& arg, const Visit& visit) {
+  if (auto* ref = std::get_if<OperandRef>(&arg.value)) visit(*ref);
   if (auto* list = std::get_if<ArgList>(&arg.value))
-    for (auto& item : *list) for_each_hole(item, visit);
+    for (auto& item : *list) for_each_operand_ref(item, visit);
 }
 // Of what has positional and keyword arguments: an extern of any IR, a recorded call.
 template <class Callee, class Visit>
 requires requires(Callee& callee) { callee.args, callee.kwargs; }
-void for_each_hole(Callee& callee, const Visit& visit) {
-  for (auto& arg : callee.args) for_each_hole(arg, visit);
-  for (auto& named : callee.kwargs) for_each_hole(named.second, visit);
+void for_each_operand_ref(Callee& callee, const Visit& visit) {
+  for (auto& arg : callee.args) for_each_operand_ref(arg, visit);
+  for (auto& named : callee.kwargs) for_each_operand_ref(named.second, visit);
 }
 
-// Text: none, $0 (hole), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
+// Text: none, $0 (operand reference), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
 // [..]
 std::string to_string(const Arg& arg);
 

@@ -8,7 +8,7 @@
 namespace cxxinductor {
 namespace {
 
-constexpr std::array combine_words = {
+constexpr std::array combine_keywords = {
     std::pair{std::string_view("overwrite"), Combine::Overwrite}, std::pair{std::string_view("add"), Combine::Add},
     std::pair{std::string_view("mul"), Combine::Mul}, std::pair{std::string_view("max"), Combine::Max},
     std::pair{std::string_view("min"), Combine::Min}};
@@ -16,13 +16,13 @@ constexpr std::array combine_words = {
 }  // namespace
 
 std::string_view name_of(Combine combine) {
-  for (const auto& [word, value] : combine_words)
+  for (const auto& [word, value] : combine_keywords)
     if (value == combine) return word;
   throw_internal("no such way to combine");
 }
 
 std::optional<Combine> find_combine(std::string_view name) {
-  for (const auto& [word, value] : combine_words)
+  for (const auto& [word, value] : combine_keywords)
     if (word == name) return value;
   return std::nullopt;
 }

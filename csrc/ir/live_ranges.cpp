@@ -35,19 +35,19 @@ std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>
   return peaks;
 }
 
-int64_t typical_bytes(sym::Expr bytes, const sym::Facts& facts) {
+int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions) {
   try {
-    return std::clamp<int64_t>(sym::estimate(bytes, facts), 0, most_bytes);
+    return std::clamp<int64_t>(sym::estimate(bytes, assumptions), 0, most_bytes);
   } catch (const Error&) {
     return most_bytes;
   }
 }
 
-int64_t typical_bytes(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Facts& facts) {
+int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Assumptions& assumptions) {
   int64_t elements = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
-    const int64_t size = typical_bytes(sizes[d], facts), stride = typical_bytes(strides[d], facts);
+    const int64_t size = bytes_hint(sizes[d], assumptions), stride = bytes_hint(strides[d], assumptions);
     if (size == 0) return 0;
     int64_t reach = 0;
     if (__builtin_mul_overflow(size - 1, stride, &reach) || __builtin_add_overflow(elements, reach, &elements))
@@ -56,11 +56,11 @@ int64_t typical_bytes(DType dtype, std::span<const sym::Expr> sizes, std::span<c
   return std::min(elements, most_bytes / 16) * byte_size(dtype);
 }
 
-int64_t typical_share(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Facts& facts) {
+int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Assumptions& assumptions) {
   sym::Expr elements = 1;
   for (sym::Expr size : sizes) elements = elements * size;
-  return std::min(typical_bytes(dtype, sizes, strides, facts), typical_bytes(elements * byte_size(dtype), facts));
+  return std::min(bytes_hint(dtype, sizes, strides, assumptions), bytes_hint(elements * byte_size(dtype), assumptions));
 }
 
 int64_t allocated(int64_t bytes) { return (bytes + granularity - 1) / granularity * granularity; }

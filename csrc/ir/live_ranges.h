@@ -30,13 +30,13 @@ MemoryPeak find_peak(std::span<const LiveRange> ranges);
 std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges);
 
 // Bytes at typical sizes, never negative; at most 2^46, which is also what overflows, so that sums stay exact.
-int64_t typical_bytes(sym::Expr bytes, const sym::Facts& facts);
+int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions);
 // From a tensor's first element to past its last.
-int64_t typical_bytes(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Facts& facts);
+int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Assumptions& assumptions);
 // What an input accounts for: views of one storage share it, so that none counts for more than its own elements.
-int64_t typical_share(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
-                      const sym::Facts& facts);
+int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
+                      const sym::Assumptions& assumptions);
 // What torch's allocators take for a block of so many bytes.
 int64_t allocated(int64_t bytes);
 

@@ -19,7 +19,7 @@ template <class Input>
 std::string print_input(const Input& input, const std::string& tensor, const std::string& tensor_name) {
   std::string text = "opaque", expected_source;
   if (input.kind == Input::Kind::Tensor) {
-    text = tensor + (input.given_up ? " given_up" : "");
+    text = tensor + (input.donated ? " donated" : "");
     expected_source = tensor_name;
   } else if (input.kind == Input::Kind::Symbol) {
     text = "sym " + input.symbol;
@@ -39,7 +39,7 @@ Input parse_input(TextCursor& cursor, ParseDeclaration parse_declaration) {
     input.kind = Input::Kind::Opaque;
   } else {
     input.source = parse_declaration(input);
-    input.given_up = cursor.accept("given_up");
+    input.donated = cursor.accept("donated");
   }
   if (cursor.accept("from")) input.source = cursor.quoted("the input's source");
   return input;

@@ -239,7 +239,7 @@ constexpr bool has_arity(const ScalarOpInfo& row) {
 
 // The number of the first row that is not sound, or of rows when all are: the compiler's message about the assertion
 // below names it.
-constexpr size_t first_unsound_row() {
+constexpr size_t first_invalid_row() {
   for (size_t i = 0; i < op_rows.size(); ++i) {
     const ScalarOpInfo& row = op_rows[i];
     bool sound = is_name(row.name) && !row.doc.empty() && has_arity(row) && has_meaning(row);
@@ -252,7 +252,7 @@ constexpr size_t first_unsound_row() {
   }
   return op_rows.size();
 }
-static_assert(first_unsound_row() == op_rows.size());
+static_assert(first_invalid_row() == op_rows.size());
 
 }  // namespace
 

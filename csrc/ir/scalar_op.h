@@ -37,7 +37,7 @@ struct OpTraits {
   bool idempotent = false;        // f(f(x)) == f(x)
   bool transcendental = false;    // costs tens of instructions
   bool maps_zero_to_zero = false;
-  bool draws = false;             // random words, from the state of a generator in the first operands
+  bool random = false;             // random words, from the state of a generator in the first operands
 };
 
 struct ScalarOpInfo {

@@ -170,7 +170,7 @@ Arg parse_arg(TextCursor& cursor) {
   }
   if (cursor.looking_at("\"")) return Arg(cursor.quoted("a string"));
   if (cursor.accept("$"))
-    return Arg(Hole{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
+    return Arg(OperandRef{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
   if (cursor.looking_at_number() || cursor.looking_at("-")) {
     TextCursor ahead = cursor;
     std::string_view number = ahead.balanced_until(",])");
@@ -222,21 +222,21 @@ void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std
   });
 }
 
-std::string print_where(const sym::Facts& facts) {
+std::string print_where(const sym::Assumptions& assumptions) {
   constexpr sym::Interval unbounded;
   std::vector<std::string> clauses;
-  for (const auto& [symbol, range] : facts.ranges()) {
+  for (const auto& [symbol, range] : assumptions.ranges()) {
     std::string clause = symbol;
     if (range.low != unbounded.low) clause = fmt::format("{} <= {}", range.low, clause);
     if (range.high != unbounded.high) clause += fmt::format(" <= {}", range.high);
     if (range != unbounded) clauses.push_back(std::move(clause));
   }
-  for (const auto& [symbol, divisor] : facts.divisors())
+  for (const auto& [symbol, divisor] : assumptions.divisors())
     if (divisor != 1) clauses.push_back(fmt::format("{} | {}", divisor, symbol));
   return clauses.empty() ? "" : fmt::format(" where {}", fmt::join(clauses, ", "));
 }
 
-void parse_where(TextCursor& cursor, sym::Facts& facts) {
+void parse_where(TextCursor& cursor, sym::Assumptions& assumptions) {
   if (!cursor.accept("where")) return;
   do {
     cursor.skip_blanks();
@@ -246,7 +246,7 @@ void parse_where(TextCursor& cursor, sym::Facts& facts) {
       int64_t number = cursor.integer("a bound or divisor");
       if (cursor.accept("|")) {
         if (number < 1) start.fail("a positive divisor");
-        facts.set_divisor(parse_symbol_name(cursor, "a symbol"), number);
+        assumptions.set_divisor(parse_symbol_name(cursor, "a symbol"), number);
         continue;
       }
       cursor.expect("<=");
@@ -255,7 +255,7 @@ void parse_where(TextCursor& cursor, sym::Facts& facts) {
     std::string symbol = parse_symbol_name(cursor, "a symbol");
     if (cursor.accept("<=")) range.high = cursor.integer("an upper bound");
     if (range.low > range.high) start.fail("a range that is not empty");
-    facts.set_range(symbol, range);
+    assumptions.set_range(symbol, range);
   } while (cursor.accept(","));
 }
 
@@ -309,8 +309,8 @@ void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all) {
   throw_user_error("line {}: {}", cursor.line(), message);
 }
 
-void require_sound(std::string_view what, const std::vector<std::string>& messages) {
-  if (!messages.empty()) throw_user_error("the text is no sound {}:\n  {}", what, fmt::join(messages, "\n  "));
+void require_valid(std::string_view what, const std::vector<std::string>& messages) {
+  if (!messages.empty()) throw_user_error("the text is not a valid {}:\n  {}", what, fmt::join(messages, "\n  "));
 }
 
 }  // namespace cxxinductor

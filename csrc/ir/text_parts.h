@@ -56,9 +56,9 @@ void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload
 std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs);
 void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs);
 
-// ` where 1 <= s0 <= 65536, 8 | s0`, or nothing when no fact is known.
-std::string print_where(const sym::Facts& facts);
-void parse_where(TextCursor& cursor, sym::Facts& facts);
+// ` where 1 <= s0 <= 65536, 8 | s0`, or nothing when there are none.
+std::string print_where(const sym::Assumptions& assumptions);
+void parse_where(TextCursor& cursor, sym::Assumptions& assumptions);
 
 // ` from "model.py":12 "h.0" "aten.add.Tensor"`, or nothing for an invalid id. Equal origins share one entry when read.
 std::string print_origin(const OriginTable& origins, OriginId id);
@@ -82,6 +82,6 @@ std::string parse_symbol_name(TextCursor& cursor, std::string_view what);
 // UserErrors with the line that was being read.
 void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all);
 // UserError with every message, when there are any.
-void require_sound(std::string_view what, const std::vector<std::string>& messages);
+void require_valid(std::string_view what, const std::vector<std::string>& messages);
 
 }  // namespace cxxinductor

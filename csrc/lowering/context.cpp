@@ -12,7 +12,7 @@ namespace cxxinductor::lowering {
 
 Context::Context(const graph::Graph& source) : graph(source), buffers(source.values.size()) {
   program.name = graph.name;
-  program.facts = graph.facts;
+  program.assumptions = graph.assumptions;
   program.origins = graph.origins;
 }
 
@@ -21,16 +21,16 @@ namespace {
 // The operand that node, a view, looks at.
 graph::ValueId viewed(const graph::Node& node) { return std::get<graph::ValueId>(node.operands.at(0)); }
 
-bool is_consuming(const graph::Node& node) {
+bool is_inplace_scatter(const graph::Node& node) {
   const auto* scatter = node.as<graph::Scatter>();
-  return scatter && scatter->consumes;
+  return scatter && scatter->inplace;
 }
 
 const graph::Node* view_producer(const graph::Graph& graph, graph::ValueId id) {
   graph::NodeId producer = graph.values[id].producer;
   if (!producer.valid()) return nullptr;
   const graph::Node& node = graph.nodes[producer];
-  return graph::is_view(node.kind) || is_consuming(node) ? &node : nullptr;
+  return graph::is_view(node.kind) || is_inplace_scatter(node) ? &node : nullptr;
 }
 
 }  // namespace
@@ -42,7 +42,7 @@ graph::ValueId Context::base_of(graph::ValueId id) const {
 
 graph::ValueId Context::unscattered(graph::ValueId id) const {
   while (const graph::Node* node = view_producer(graph, id)) {
-    if (!is_consuming(*node)) break;
+    if (!is_inplace_scatter(*node)) break;
     id = viewed(*node);
   }
   return id;
@@ -51,7 +51,7 @@ graph::ValueId Context::unscattered(graph::ValueId id) const {
 Location Context::locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const {
   while (const graph::Node* node = view_producer(graph, id)) {
     graph::ValueId operand = viewed(*node);
-    if (!is_consuming(*node)) coords = coords_through_view(node->kind, value(operand), value(id), coords, space);
+    if (!is_inplace_scatter(*node)) coords = coords_through_view(node->kind, value(operand), value(id), coords, space);
     id = operand;
   }
   return {id, std::move(coords)};
@@ -65,7 +65,7 @@ std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
     return loops::View{buffers[id], buffer.dtype, buffer.sizes, buffer.strides, 0};
   }
   auto window = strided_view(viewed(*node));
-  if (!window || is_consuming(*node)) return window;
+  if (!window || is_inplace_scatter(*node)) return window;
   const graph::Value& result = value(id);
   std::vector<sym::Expr> strides(result.sizes.size());
   if (const auto* permute = node->as<graph::Permute>()) {
@@ -87,7 +87,7 @@ std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
     operand.layout.strides = window->strides;
     // A value of rank 0 may become [1, 1]; any stride does.
     auto reshaped = operand.sizes.empty() ? graph::contiguous_strides(result.sizes)
-                                          : graph::reshape_strides(graph.facts, operand, result.sizes);
+                                          : graph::reshape_strides(graph.assumptions, operand, result.sizes);
     if (!reshaped) return std::nullopt;
     strides = *reshaped;
   } else {
@@ -103,7 +103,7 @@ bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vecto
   for (const sym::Expr& size : sizes)
     if (size.is_constant(0)) return true;
   for (size_t d = 0; d < sizes.size(); ++d)
-    if (!sizes[d].is_constant(1) && a[d] != b[d] && !prove_equal(a[d], b[d], graph.facts)) return false;
+    if (!sizes[d].is_constant(1) && a[d] != b[d] && !prove_equal(a[d], b[d], graph.assumptions)) return false;
   return true;
 }
 
@@ -119,7 +119,7 @@ std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
     for (size_t d = strides.size(); d-- > 0 && found == strides.size();) {
       if (placed[d]) continue;
       bool unit = v.sizes[d].is_constant(1);
-      if (unit || strides[d] == next || prove_equal(strides[d], next, graph.facts)) found = d;
+      if (unit || strides[d] == next || prove_equal(strides[d], next, graph.assumptions)) found = d;
     }
     if (found == strides.size()) return contiguous;
     placed[found] = true;
@@ -145,9 +145,9 @@ std::string Context::fresh_name(const std::string& stem) const {
 }
 
 void Context::append_region(loops::Region region) {
-  loops::drop_unit_variables(region, program.facts);
-  loops::split_variables(region, program.facts);
-  loops::number_variables(region, program.facts);
+  loops::drop_unit_variables(region, program.assumptions);
+  loops::split_variables(region, program.assumptions);
+  loops::number_variables(region, program.assumptions);
   loops::remove_dead_statements(region);
   program.steps.push_back(std::move(region));
 }
@@ -169,7 +169,7 @@ loops::BufferId Context::materialise(graph::ValueId id, const std::string& name)
 }
 
 RegionWriter::RegionWriter(Context& context, std::string name, Device device, OriginId origin)
-    : context_(context), region_{std::move(name), device, {}, {}}, builder_(region_), space_(context.graph.facts) {
+    : context_(context), region_{std::move(name), device, {}, {}}, builder_(region_), space_(context.graph.assumptions) {
   builder_.set_origin(origin);
 }
 
@@ -194,8 +194,8 @@ loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coord
                       to_string(context_.value(id).device), to_string(region_.device));
   DType dtype = context_.value(id).dtype;
   if (is_opaque(dtype)) throw_unsupported("%{} of {} is read by a kernel", context_.value(id).name, to_string(dtype));
-  Scalar otherwise = Scalar::from_integer(dtype, 0);
-  return builder_.load(context_.program, buffer, std::move(at.coords), mask, otherwise);
+  Scalar other = Scalar::from_integer(dtype, 0);
+  return builder_.load(context_.program, buffer, std::move(at.coords), mask, other);
 }
 
 loops::StmtId RegionWriter::compute(loops::StmtId stmt) {

@@ -29,7 +29,7 @@ void add_inputs(Context& context) {
   for (const graph::Input& input : context.graph.inputs) {
     loops::ProgramInput lowered;
     lowered.source = input.source;
-    lowered.given_up = input.given_up;
+    lowered.donated = input.donated;
     switch (input.kind) {
       case graph::Input::Kind::Tensor: {
         const graph::Value& value = context.value(input.value);
@@ -51,7 +51,7 @@ void add_inputs(Context& context) {
 
 // Loop variables are named i0, i1, ...; a symbol of such a name could not be told from one.
 void check_symbol_names(const graph::Graph& graph) {
-  for (const auto& [symbol, range] : graph.facts.ranges())
+  for (const auto& [symbol, range] : graph.assumptions.ranges())
     if (symbol.size() > 1 && symbol[0] == 'i' && symbol.find_first_not_of("0123456789", 1) == std::string::npos)
       throw_unsupported("the symbol {} has the name of a loop variable", symbol);
 }
@@ -65,7 +65,7 @@ loops::Program lower(const graph::Graph& graph) {
   for (const graph::Node& node : graph.nodes) {
     const bool is_extern = node.as<graph::Extern>() != nullptr;
     const auto* scatter = node.as<graph::Scatter>();
-    if (!graph::is_view(node.kind) && !(scatter && scatter->consumes))
+    if (!graph::is_view(node.kind) && !(scatter && scatter->inplace))
       for (graph::ValueId result : node.results) {
         const graph::Value& value = context.value(result);
         // An extern's results come as the callee makes them.

@@ -46,7 +46,7 @@ void lower_in_place(Context& context, const graph::Node& node, const graph::Scat
   for (size_t d = 0; d < kind.target.size(); ++d) place.push_back(place_in(context, writer, node, kind, d, at));
   loops::Store how;
   how.combine = kind.combine;
-  if (graph::may_collide(kind)) how.each = number_of(at, source.sizes);
+  if (graph::may_collide(kind)) how.conflict_order = number_of(at, source.sizes);
   writer.update(target, std::move(place), writer.load(operand(node, 1), at), std::move(how));
   writer.finish();
 }
@@ -84,7 +84,7 @@ void lower_as_choice(Context& context, const graph::Node& node, const graph::Sca
 
 void lower_scatter(Context& context, const graph::Node& node, const graph::Scatter& kind) {
   const graph::ValueId result = node.results[0];
-  if (kind.consumes) return lower_in_place(context, node, kind, operand(node, 0));
+  if (kind.inplace) return lower_in_place(context, node, kind, operand(node, 0));
   if (node.operands.size() == 2) return lower_as_choice(context, node, kind);
   context.append_copy(operand(node, 0), context.buffers[result], "c_" + context.value(result).name);
   lower_in_place(context, node, kind, result);

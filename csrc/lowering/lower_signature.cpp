@@ -29,7 +29,7 @@ graph::ValueId unless_other_strides(const Context& context, graph::ValueId id) {
 // The value is the input's storage at the input's own coordinates: consuming scatters wrote it where it has to end.
 bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId input) {
   if (context.base_of(id) != input) return false;
-  loops::Space space(context.graph.facts);
+  loops::Space space(context.graph.assumptions);
   std::vector<sym::Expr> coords;
   for (size_t d = 0; d < context.value(id).sizes.size(); ++d) {
     coords.push_back(sym::Expr::symbol(fmt::format("i{}", d)));
@@ -41,7 +41,7 @@ bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId inp
   return true;
 }
 
-loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool any_strides,
+loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool flexible_strides,
                                    std::map<graph::ValueId, loops::BufferId>& copies) {
   loops::ProgramOutput output;
   id = unless_other_strides(context, id);
@@ -56,7 +56,7 @@ loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool any
     return output;
   }
   auto window = overwritten ? std::nullopt : context.strided_view(id);
-  if (window && (any_strides || context.same_strides(context.value(id).sizes, window->strides, context.value(id).layout.strides))) {
+  if (window && (flexible_strides || context.same_strides(context.value(id).sizes, window->strides, context.value(id).layout.strides))) {
     output.kind = loops::ProgramOutput::Kind::View;
     loops::Buffer& buffer = context.program.buffers[window->buffer];
     if (buffer.role != loops::Buffer::Role::Input) buffer.role = loops::Buffer::Role::Output;
@@ -109,7 +109,7 @@ void lower_signature(Context& context) {
     loops::ProgramOutput lowered;
     switch (output.kind) {
       case graph::Output::Kind::Tensor:
-        lowered = tensor_output(context, output.value, output.any_strides, copies);
+        lowered = tensor_output(context, output.value, output.flexible_strides, copies);
         break;
       case graph::Output::Kind::Symbol:
         lowered.kind = loops::ProgramOutput::Kind::Symbol;

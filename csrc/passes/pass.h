@@ -10,7 +10,7 @@ namespace cxxinductor::passes {
 
 template <class IR>
 struct Pass {
-  std::string_view name;  // as in options.disable
+  std::string_view name;  // as in options.skip_passes
   std::string_view doc;   // one line
   bool (*function)(IR&, const Options&);
 };

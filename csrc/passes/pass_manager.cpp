@@ -14,9 +14,9 @@ namespace {
 
 std::set<std::string, std::less<>> disabled_passes(const Options& options) {
   std::set<std::string, std::less<>> names;
-  for (size_t begin = 0; begin < options.disable.size();) {
-    size_t end = std::min(options.disable.find(',', begin), options.disable.size());
-    std::string name = options.disable.substr(begin, end - begin);
+  for (size_t begin = 0; begin < options.skip_passes.size();) {
+    size_t end = std::min(options.skip_passes.find(',', begin), options.skip_passes.size());
+    std::string name = options.skip_passes.substr(begin, end - begin);
     name.erase(0, name.find_first_not_of(' '));
     name.erase(name.find_last_not_of(' ') + 1);
     if (!name.empty()) names.insert(std::move(name));
@@ -27,7 +27,7 @@ std::set<std::string, std::less<>> disabled_passes(const Options& options) {
   for (const auto& pass : loops_pipeline()) known.push_back(pass.name);
   for (const std::string& name : names)
     if (std::find(known.begin(), known.end(), name) == known.end())
-      throw_user_error("option disable names the unknown pass '{}'; known are {}", name, fmt::join(known, ", "));
+      throw_user_error("option skip_passes names the unknown pass '{}'; known are {}", name, fmt::join(known, ", "));
   return names;
 }
 

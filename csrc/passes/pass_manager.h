@@ -1,4 +1,4 @@
-// Runs pipelines of passes: times them, verifies after each (options.verify = "each"), skips those that options.disable
+// Runs pipelines of passes: times them, verifies after each (options.verify = "each"), skips those that options.skip_passes
 // names. UserError lists the known passes when it names an unknown one.
 #pragma once
 

@@ -10,8 +10,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // First, so that the others see only what is needed.
       {"graph-dead-code", "remove nodes that nothing needs", remove_dead_code},
       // Before constants: what it finds constant folds on.
-      {"graph-positions",
-       "make comparisons of positions constants and drop checks of indices, where extents decide them", fold_positions},
+      {"graph-propagate-indices",
+       "make comparisons of positions constants and drop checks of indices, where extents decide them", propagate_indices},
       // Before the mask's own ops are rewritten; what made it dies after.
       {"graph-causal-attention", "tell attention that its mask is the causal one instead of making it",
        use_causal_attention},
@@ -19,7 +19,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-constants", "evaluate ops on constants, turn constants into immediates", fold_constants},
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
       // After no-ops: equal nodes may have read a value and its copy.
-      {"graph-common", "compute equal nodes once", merge_common_nodes},
+      {"graph-cse", "compute equal nodes once", eliminate_common_subexpressions},
       // After common: slices of one tensor are one value.
       {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
       // After common: a weight that two products share is padded once, by the merge that the next run of common makes.
@@ -32,8 +32,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
       // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
-      {"graph-consume", "let scatters write in place, after all readers of the old values, or into a copy",
-       consume_bases},
+      {"graph-reinplace", "let scatters write in place, after all readers of the old values, or into a copy",
+       reinplace_scatters},
   };
   return rows;
 }
@@ -42,9 +42,9 @@ std::span<const Pass<loops::Program>> loops_pipeline() {
   static constexpr Pass<loops::Program> rows[] = {
       {"loops-indices", "fold arithmetic and checks on positions into coordinates", fold_indices},
       // After indices: positions are index expressions then.
-      {"loops-one-hot", "replace sums over positions of which one counts by a choice", choose_one_hot},
-      {"loops-roundings", "remove roundings that change nothing, or all between ops where numerics=fast",
-       drop_roundings},
+      {"loops-one-hot", "replace sums over positions of which one counts by a choice", one_hot_to_select},
+      {"loops-elide-rounding-casts", "remove roundings that change nothing, or all between ops where numerics=fast",
+       elide_rounding_casts},
       // Last: the others leave statements behind.
       {"loops-dead-code", "remove statements that nothing needs, compute equal ones once", remove_dead_statements},
   };

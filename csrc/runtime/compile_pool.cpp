@@ -76,7 +76,7 @@ void CompilePool::run_next_later(std::unique_lock<std::mutex>& lock) {
   idle_.notify_all();
 }
 
-void CompilePool::run_later(const void* owner, CompileTask task) {
+void CompilePool::run_in_background(const void* owner, CompileTask task) {
   const std::lock_guard lock(mutex_);
   if (threads_.empty()) threads_.emplace_back([this] { work_loop(); });
   later_.push_back({owner, std::move(task)});

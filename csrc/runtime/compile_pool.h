@@ -2,7 +2,7 @@
 //
 // A pool lives as long as its owner; with no thread at all (threads == 1) the caller does the work itself. run_all may
 // be called from several threads at once: each call waits for its own tasks only, and helps while it waits. What nobody waits
-// for (run_later) has a thread even then, made when it is first needed. Not for:
+// for (run_in_background) has a thread even then, made when it is first needed. Not for:
 // work on the hot path of a call (that is Host::parallel_for).
 #pragma once
 
@@ -44,10 +44,10 @@ class CompilePool {
 
   // Runs the task on a thread of the pool when nothing is left that a run_all waits for, and returns at once. The task deals
   // with its own errors. `owner` stands for whoever needs the task.
-  void run_later(const void* owner, CompileTask task);
-  // Drops the owner's tasks of run_later that have not begun and waits for one that has.
+  void run_in_background(const void* owner, CompileTask task);
+  // Drops the owner's tasks of run_in_background that have not begun and waits for one that has.
   void cancel(const void* owner);
-  // Waits for all tasks of run_later.
+  // Waits for all tasks of run_in_background.
   void finish();
 
   int thread_count() const { return threads_for_run_all_; }
@@ -79,7 +79,7 @@ class CompilePool {
   std::condition_variable wake_;
   std::priority_queue<Entry> queue_;
   std::deque<Later> later_;
-  std::vector<const void*> running_;  // owners of the tasks of run_later that have begun
+  std::vector<const void*> running_;  // owners of the tasks of run_in_background that have begun
   std::condition_variable idle_;      // one of them has ended
   uint64_t next_order_ = 0, done_ = 0;
   bool stopping_ = false;

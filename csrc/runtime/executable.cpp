@@ -50,7 +50,7 @@ struct Executable::Impl {
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
               CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
               CallMemory::bytes_for<int64_t>(tables.most_symbols) +
-              2 * CallMemory::bytes_for<BatchItem>(tables.most_launches) +
+              2 * CallMemory::bytes_for<GroupedLaunchItem>(tables.most_launches) +
               CallMemory::bytes_for<plan::Variant>(tables.most_launches) +
               CallMemory::bytes_for<bool>(tables.conditions.size()) +
               CallMemory::bytes_for<void*>(tables.stream_devices.size()) +
@@ -97,8 +97,8 @@ class Call {
     addresses_ = memory_.take<void*>(tables.buffers.size());
     args_ = memory_.take<void*>(tables.most_args);
     symbols_ = memory_.take<int64_t>(tables.most_symbols);
-    items_ = memory_.take<BatchItem>(tables.most_launches);
-    alike_ = memory_.take<BatchItem>(tables.most_launches);
+    items_ = memory_.take<GroupedLaunchItem>(tables.most_launches);
+    alike_ = memory_.take<GroupedLaunchItem>(tables.most_launches);
     variants_ = memory_.take<plan::Variant>(tables.most_launches);
     holds_ = memory_.take<bool>(tables.conditions.size());
     streams_ = memory_.take<void*>(tables.stream_devices.size());
@@ -158,7 +158,7 @@ class Call {
     for (const SymbolBinding& b : tables_.bindings) symbols.push_back(values_[b.slot]);
     for (size_t i = 0; i < tables_.buffers.size(); ++i) {
       const plan::Buffer::Kind kind = tables_.buffers[i].kind;
-      if (kind == plan::Buffer::Kind::Own || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
+      if (kind == plan::Buffer::Kind::Standalone || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
     }
     const CallView view{plan_, host_, symbols, addresses_};
     for (; step_number < tables_.steps.size(); ++step_number) {
@@ -203,7 +203,7 @@ class Call {
         tensors_[tables_.buffers.size() + i].owner = host_.allocate(arena.device, bytes, &base);
       for (uint32_t b : arena.buffers) {
         addresses_[b] = static_cast<std::byte*>(base) + values_[tables_.buffers[b].arena_offset];
-        place_parts(tables_.buffers[b], addresses_[b]);
+        place_slices(tables_.buffers[b], addresses_[b]);
       }
     }
   }
@@ -223,7 +223,7 @@ class Call {
         launch(tables_.launches[step.index]);
         break;
       case StepTable::Kind::Batch:
-        launch_batch(tables_.batches[step.index]);
+        launch_grouped(tables_.grouped_launches[step.index]);
         break;
       case StepTable::Kind::Extern:
         call_extern(tables_.externs[step.index]);
@@ -270,13 +270,13 @@ class Call {
     }
     tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
     addresses_[buffer] = tensors_[buffer].data;
-    place_parts(table, addresses_[buffer]);
+    place_slices(table, addresses_[buffer]);
   }
 
-  void place_parts(const BufferTable& root, void* address) {
-    for (uint32_t p = root.parts_first; p < root.parts_first + root.parts_count; ++p) {
-      const PartTable& part = tables_.parts[p];
-      addresses_[part.buffer] = static_cast<std::byte*>(address) + values_[part.offset] * byte_size(root.dtype);
+  void place_slices(const BufferTable& root, void* address) {
+    for (uint32_t p = root.slices_first; p < root.slices_first + root.slices_count; ++p) {
+      const SliceRecord& slice = tables_.slices[p];
+      addresses_[slice.buffer] = static_cast<std::byte*>(address) + values_[slice.offset] * byte_size(root.dtype);
     }
   }
 
@@ -285,9 +285,9 @@ class Call {
     if (to.kind == plan::Buffer::Kind::Arena) return;  // the same place
     const TensorView view = window(to.geometry, dims_);
     TensorRef tensor = std::move(tensors_[table.from]);
-    const bool alone = host_.take_over(tensor, to.dtype, view.sizes, view.strides);
+    const bool alone = host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
     // Temporaries are ours alone; inputs and results of externs may have another holder.
-    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Own) {
+    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Standalone) {
       const TensorRef held = std::move(tensor);
       tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);
       const int64_t count = values_[table.bytes] / byte_size(to.dtype), stride = 1;
@@ -301,12 +301,12 @@ class Call {
   }
 
   // Writes the launch's arguments to the front of args and symbols.
-  plan::Variant gather(const LaunchTable& table, std::span<void*> args, std::span<int64_t> symbols) const {
+  plan::Variant gather(const LaunchRecord& table, std::span<void*> args, std::span<int64_t> symbols) const {
     for (size_t i = 0; i < table.args.size(); ++i) args[i] = addresses_[table.args[i]];
     for (size_t i = 0; i < table.symbols.size(); ++i) symbols[i] = values_[table.symbols[i]];
     return variant_for(table, args);
   }
-  plan::Variant variant_for(const LaunchTable& table, std::span<void* const> args) const {
+  plan::Variant variant_for(const LaunchRecord& table, std::span<void* const> args) const {
     plan::Variant variant;
     for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
     variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
@@ -314,12 +314,12 @@ class Call {
   }
 
   // The launches that need the same variant together.
-  void launch_batch(const BatchTable& batch) {
+  void launch_grouped(const GroupedLaunchRecord& batch) {
     std::span<void*> args = args_;
     std::span<int64_t> symbols = symbols_;
     size_t count = 0;
     for (uint32_t i = batch.first; i < batch.first + batch.count; ++i) {
-      const LaunchTable& table = tables_.launches[i];
+      const LaunchRecord& table = tables_.launches[i];
       const int64_t grid_x = values_[table.grid_x];
       if (grid_x <= 0) continue;
       variants_[count] = gather(table, args, symbols);
@@ -327,23 +327,23 @@ class Call {
       args = args.subspan(table.args.size());
       symbols = symbols.subspan(table.symbols.size());
     }
-    const LaunchTable& any = tables_.launches[batch.first];
+    const LaunchRecord& any = tables_.launches[batch.first];
     for (int number = 0; number < kVariants; ++number) {
       size_t alike = 0;
       for (size_t i = 0; i < count; ++i)
         if (variant_number(variants_[i]) == number) alike_[alike++] = items_[i];
       if (alike == 0) continue;
       const plan::Variant variant{(number & 1) != 0, (number & 2) != 0};
-      kernels_.get(any.kernel, variant).launch_batch(host_, alike_.first(alike), stream_of(any));
+      kernels_.get(any.kernel, variant).launch_grouped(host_, alike_.first(alike), stream_of(any));
     }
   }
 
-  void launch(const LaunchTable& table) {
+  void launch(const LaunchRecord& table) {
     if (values_[table.grid_x] <= 0 || values_[table.grid_y] <= 0) return;
     const plan::Variant variant = gather(table, args_, symbols_);
     for (const SpecialLaunch& special : table.specializations) {
       if (!holds_[special.condition]) continue;
-      const LaunchTable& launch = tables_.launches[special.launch];
+      const LaunchRecord& launch = tables_.launches[special.launch];
       if (variant_for(launch, args_) != plan::Variant()) continue;
       const LoadedKernel* kernel = kernels_.find(launch.kernel, plan::Variant());
       if (kernel) return start(*kernel, launch);
@@ -353,17 +353,17 @@ class Call {
     launch_misaligned(table, variant);
   }
 
-  void start(const LoadedKernel& kernel, const LaunchTable& table) {
+  void start(const LoadedKernel& kernel, const LaunchRecord& table) {
     kernel.launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), values_[table.grid_x],
                   values_[table.grid_y], stream_of(table));
   }
 
-  void* stream_of(const LaunchTable& table) const {
+  void* stream_of(const LaunchRecord& table) const {
     return table.stream < 0 ? nullptr : streams_[static_cast<size_t>(table.stream)];
   }
 
   // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
-  void launch_misaligned(const LaunchTable& table, plan::Variant variant) {
+  void launch_misaligned(const LaunchRecord& table, plan::Variant variant) {
     const LoadedKernel* kernel = kernels_.find(table.kernel, variant);
     if (kernel) return start(*kernel, table);
     const auto misaligned = [&](uint32_t i) { return !aligned16(args_[i]); };
@@ -475,7 +475,7 @@ class Call {
   std::span<void*> streams_;  // of Tables::stream_devices
   std::span<void*> args_;
   std::span<int64_t> symbols_;
-  std::span<BatchItem> items_, alike_;
+  std::span<GroupedLaunchItem> items_, alike_;
   std::span<plan::Variant> variants_;
   std::span<bool> holds_;  // Tables::conditions
   std::span<Operand> operands_;

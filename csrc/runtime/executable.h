@@ -17,7 +17,7 @@
 namespace cxxinductor::runtime {
 
 // What one launch of a batch gives its kernel, as LoadedKernel::launch takes it.
-struct BatchItem {
+struct GroupedLaunchItem {
   std::span<void* const> buffers;
   std::span<const int64_t> symbols;
   int64_t grid_x = 0;
@@ -30,9 +30,9 @@ class LoadedKernel {
   // buffers: base addresses in the order of params; grid as in plan::Launch. Throws Error when the launch fails.
   virtual void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
                       int64_t grid_y, void* stream) const = 0;
-  // A kernel with Kernel::batch > 1: all of them, in as few launches as the device has for them. Here: one by one.
-  virtual void launch_batch(Host& host, std::span<const BatchItem> items, void* stream) const {
-    for (const BatchItem& item : items) launch(host, item.buffers, item.symbols, item.grid_x, 1, stream);
+  // A kernel with Kernel::max_grouped > 1: all of them, in as few launches as the device has for them. Here: one by one.
+  virtual void launch_grouped(Host& host, std::span<const GroupedLaunchItem> items, void* stream) const {
+    for (const GroupedLaunchItem& item : items) launch(host, item.buffers, item.symbols, item.grid_x, 1, stream);
   }
 };
 

@@ -73,11 +73,11 @@ class TableBuilder {
       if (buffer.kind == plan::Buffer::Kind::Arena) table.arena_offset = slot(buffer.arena_offset);
       tables_.buffers.push_back(table);
     }
-    add_parts();
+    add_slices();
   }
 
-  void add_parts() {
-    std::map<uint32_t, std::vector<PartTable>> parts;
+  void add_slices() {
+    std::map<uint32_t, std::vector<SliceRecord>> slices;
     for (size_t b = 0; b < plan_.buffers.size(); ++b) {
       plan::BufferId root(b);
       sym::Expr offset = 0;
@@ -85,12 +85,12 @@ class TableBuilder {
         offset = offset + plan_.buffers[root].base_offset;
         root = base;
       });
-      if (root.index() != b) parts[root.index()].push_back({static_cast<uint32_t>(b), slot(offset)});
+      if (root.index() != b) slices[root.index()].push_back({static_cast<uint32_t>(b), slot(offset)});
     }
-    for (const auto& [root, inside] : parts) {
-      tables_.buffers[root].parts_first = static_cast<uint32_t>(tables_.parts.size());
-      tables_.buffers[root].parts_count = static_cast<uint32_t>(inside.size());
-      tables_.parts.insert(tables_.parts.end(), inside.begin(), inside.end());
+    for (const auto& [root, inside] : slices) {
+      tables_.buffers[root].slices_first = static_cast<uint32_t>(tables_.slices.size());
+      tables_.buffers[root].slices_count = static_cast<uint32_t>(inside.size());
+      tables_.slices.insert(tables_.slices.end(), inside.begin(), inside.end());
     }
   }
 
@@ -103,7 +103,7 @@ class TableBuilder {
       CXXI_CHECK(source.input < plan_.inputs.size(), "symbol {} comes from input {}", source.symbol, source.input);
       const plan::Input& input = plan_.inputs[source.input];
       SymbolBinding binding{
-          0, source.input, source.dim, 0, plan_.facts.range(source.symbol), plan_.facts.divisor(source.symbol)};
+          0, source.input, source.dim, 0, plan_.assumptions.range(source.symbol), plan_.assumptions.divisor(source.symbol)};
       binding.slot = static_cast<Slot>(std::find(names_.begin(), names_.end(), source.symbol) - names_.begin());
       if (source.dim >= 0) {
         CXXI_CHECK(input.kind == plan::Input::Kind::Tensor, "symbol {} reads a size of an input that is no tensor",
@@ -122,7 +122,7 @@ class TableBuilder {
   void use_buffer(plan::BufferId id) { last_use_[id.index()] = tables_.steps.size(); }
 
   void add_step(const plan::Allocate& step) {
-    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Own, "buffer {} is allocated but not Own",
+    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Standalone, "buffer {} is allocated but not Own",
                plan_.buffers[step.buffer].name);
     tables_.steps.push_back({StepTable::Kind::Allocate, step.buffer.index()});
   }
@@ -143,22 +143,22 @@ class TableBuilder {
     tables_.steps.push_back({StepTable::Kind::Launch, index});
   }
 
-  void add_step(const plan::Batch& step) {
-    const BatchTable batch{static_cast<uint32_t>(tables_.launches.size()), static_cast<uint32_t>(step.launches.size())};
+  void add_step(const plan::GroupedLaunch& step) {
+    const GroupedLaunchRecord batch{static_cast<uint32_t>(tables_.launches.size()), static_cast<uint32_t>(step.launches.size())};
     size_t args = 0, symbols = 0;
     for (const plan::Launch& launch : step.launches) {
-      const LaunchTable& table = tables_.launches[add_launch(launch)];
+      const LaunchRecord& table = tables_.launches[add_launch(launch)];
       args += table.args.size();
       symbols += table.symbols.size();
     }
     tables_.most_args = std::max(tables_.most_args, args);
     tables_.most_symbols = std::max(tables_.most_symbols, symbols);
     tables_.most_launches = std::max(tables_.most_launches, step.launches.size());
-    tables_.steps.push_back({StepTable::Kind::Batch, static_cast<uint32_t>(tables_.batches.size())});
-    tables_.batches.push_back(batch);
+    tables_.steps.push_back({StepTable::Kind::Batch, static_cast<uint32_t>(tables_.grouped_launches.size())});
+    tables_.grouped_launches.push_back(batch);
   }
 
-  uint32_t add_condition(const sym::Facts& when) {
+  uint32_t add_condition(const sym::Assumptions& when) {
     std::map<std::string, Property> properties;
     for (const auto& [symbol, range] : when.ranges()) properties[symbol].range = range;
     for (const auto& [symbol, divisor] : when.divisors()) properties[symbol].divisor = divisor;
@@ -180,7 +180,7 @@ class TableBuilder {
                kernel.params.size(), step.args.size());
     CXXI_CHECK(step.symbol_args.size() == kernel.symbols.size(), "kernel {} takes {} symbols, the launch has {}",
                kernel.name, kernel.symbols.size(), step.symbol_args.size());
-    LaunchTable table;
+    LaunchRecord table;
     table.kernel = step.kernel.index();
     table.stream = stream_of(kernel.device);
     const bool on_gpu = table.stream >= 0;
@@ -288,7 +288,7 @@ class TableBuilder {
       tables_.outputs.push_back(table);
     }
     std::reverse(tables_.outputs.begin(), tables_.outputs.end());
-    handed_out_ = std::move(needed_later);
+    live_out_ = std::move(needed_later);
   }
 
   void add_releases() {
@@ -297,7 +297,7 @@ class TableBuilder {
     for (int64_t buffer : tables_.input_buffers) {
       if (buffer < 0) continue;
       const auto id = static_cast<uint32_t>(buffer);
-      if (handed_out_.count(id) || !seen.insert(id).second) continue;
+      if (live_out_.count(id) || !seen.insert(id).second) continue;
       if (const auto found = last_use_.find(id); found != last_use_.end()) {
         after[found->second].push_back(id);
       } else {
@@ -335,7 +335,7 @@ class TableBuilder {
   std::vector<std::string> names_;
   std::map<uint32_t, size_t> last_use_;
   std::map<std::string, uint32_t> conditions_;  // by what they ask
-  std::set<uint32_t> handed_out_;
+  std::set<uint32_t> live_out_;
   Tables tables_;
 };
 
@@ -346,7 +346,7 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
     std::string operator()(const plan::Reuse& s) const { return "reuse " + plan.buffers[s.from].name; }
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
-    std::string operator()(const plan::Batch& s) const { return "batch " + plan.kernels[s.launches[0].kernel].name; }
+    std::string operator()(const plan::GroupedLaunch& s) const { return "batch " + plan.kernels[s.launches[0].kernel].name; }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
   };
   return std::visit(Namer{plan}, step);

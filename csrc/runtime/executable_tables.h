@@ -38,7 +38,7 @@ struct BufferTable {
   Geometry geometry;
   Slot arena_offset = 0;  // of an Arena buffer
   Slot bytes = 0;
-  uint32_t parts_first = 0, parts_count = 0;  // of an Arena or Own buffer: what lies in it, in Tables::parts
+  uint32_t slices_first = 0, slices_count = 0;  // of an Arena or Standalone buffer: what lies in it, in Tables::parts
 };
 
 struct ArenaTable {
@@ -47,9 +47,9 @@ struct ArenaTable {
   std::vector<uint32_t> buffers;
 };
 
-struct PartTable {
+struct SliceRecord {
   uint32_t buffer;
-  Slot offset;  // in elements, from the first of the Arena or Own buffer that it lies in
+  Slot offset;  // in elements, from the first of the Arena or Standalone buffer that it lies in
 };
 
 // A launch with the kernel of a specialization, for calls in which Tables::conditions[condition] holds.
@@ -58,7 +58,7 @@ struct SpecialLaunch {
   uint32_t launch;  // in Tables::launches
 };
 
-struct LaunchTable {
+struct LaunchRecord {
   uint32_t kernel;
   std::vector<uint32_t> args;  // buffers
   std::vector<Slot> symbols;
@@ -78,7 +78,7 @@ struct Property {
 };
 
 // Launches [first, first + count) of Tables::launches, all of one kernel.
-struct BatchTable {
+struct GroupedLaunchRecord {
   uint32_t first, count;
 };
 
@@ -132,15 +132,15 @@ struct Tables {
   std::vector<SymbolBinding> bindings;
   std::vector<Slot> dims;
   std::vector<BufferTable> buffers;
-  std::vector<PartTable> parts;
+  std::vector<SliceRecord> slices;
   std::vector<int64_t> input_buffers;   // for each plan input: buffer, or -1
   std::vector<uint32_t> unused_inputs;  // buffers released before the first step
   std::vector<uint32_t> releases;
   std::vector<StepTable> steps;
   std::vector<ReuseTable> reuses;
-  std::vector<LaunchTable> launches;
+  std::vector<LaunchRecord> launches;
   std::vector<std::vector<Property>> conditions;  // asked once a call
-  std::vector<BatchTable> batches;
+  std::vector<GroupedLaunchRecord> grouped_launches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;
   std::vector<ArenaTable> arenas;      // in the order of their first uses

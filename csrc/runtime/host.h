@@ -107,7 +107,7 @@ class Host;
 class ExternCallee {
  public:
   virtual ~ExternCallee() = default;
-  // Holes of the call's arguments refer to `operands`. planned_out calls write into `destinations` and leave `results`
+  // Operand references of the call's arguments refer to `operands`. planned_out calls write into `destinations` and leave `results`
   // alone; others put one tensor in each entry of `results` (fresh, or an alias where the schema says so), with the
   // strides that the op chose; an entry that the op leaves undefined stays without owner.
   virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
@@ -127,7 +127,7 @@ class Host {
                           std::span<const int64_t> strides) = 0;
   // Makes of `tensor` one of this geometry at the same address. True when nobody else refers to its memory, and there is no
   // more of it than the geometry takes: it may be written.
-  virtual bool take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+  virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                          std::span<const int64_t> strides) = 0;
   // Element by element, equal sizes and dtype; queued on the current stream.
   virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;

@@ -247,7 +247,7 @@ TensorRef PlainHost::alias(const TensorRef& base, void* data, DType dtype, std::
   return new_tensor(storage, data, dtype, sizes, strides);
 }
 
-bool PlainHost::take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+bool PlainHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                           std::span<const int64_t> strides) {
   Storage* storage = static_cast<Tensor*>(tensor.owner.get())->storage;
   kStorageOperations.retain(storage);

@@ -25,7 +25,7 @@ class PlainHost : public Host {
                           std::span<const int64_t> strides) override;
   TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                   std::span<const int64_t> strides) override;
-  bool take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+  bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                  std::span<const int64_t> strides) override;
   void copy_strided(const TensorView& to, const TensorView& from) override;
   void* current_stream(Device) override { return nullptr; }

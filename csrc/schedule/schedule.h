@@ -13,10 +13,10 @@
 namespace cxxinductor::schedule {
 
 // Steps over which a fusion may stretch the life of more bytes than it saves; absent: any number.
-using FusionReach = std::optional<size_t>;
+using LiveRangeLimit = std::optional<size_t>;
 // Merges regions; the result is a program with fewer, larger regions. Refusals say why neighbours stayed apart.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::Refusal>* refusals, FusionReach reach = {});
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {});
 // Orders steps, maps each region onto the target of its device, lays out buffers. eager_peaks: bytes that the same calls hold
 // when they run one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported where a region is on a
 // device without target.

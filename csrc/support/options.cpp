@@ -23,7 +23,7 @@ struct Choice {
 };
 const std::vector<Choice>& choices() {
   static const std::vector<Choice> table{
-      {"numerics", {"eager", "fast"}},       {"verify", {"each", "ends", "off"}},
+      {"numerics", {"eager", "fast"}},       {"verify", {"each", "boundaries", "off"}},
       {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
       {"tier", {"kernels", "aten"}},         {"epilogue_fusion", {"always", "auto", "never"}},
       {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},

@@ -65,7 +65,7 @@ WideInterval modulo(WideInterval a, WideInterval b) {
   return {0, a.low >= 0 ? std::min(a.high, top) : top};
 }
 
-WideInterval wide_bounds(Expr e, const Facts& facts);
+WideInterval wide_bounds(Expr e, const Assumptions& assumptions);
 
 bool is_division(Expr e) {
   return e.kind() == Kind::FloorDiv && e.operands()[1].is_constant() && e.operands()[1].constant() > 0;
@@ -75,7 +75,7 @@ bool is_division(Expr e) {
 // >= 2, which the ranges of the two terms do not say. With k the divisor, (x - k + 1) / k <= floordiv(x, k) <= x / k,
 // so that the sum times all divisors is bounded by one without division, where like terms cancel. Infinite where that
 // leads nowhere.
-Wide bound_of_quotients(Expr sum, const Facts& facts, bool upper) {
+Wide bound_of_quotients(Expr sum, const Assumptions& assumptions, bool upper) {
   constexpr int64_t most = int64_t{1} << 20;
   int64_t scale = 1;
   const std::vector<Term> terms = linear_terms(sum);
@@ -97,7 +97,7 @@ Wide bound_of_quotients(Expr sum, const Facts& facts, bool upper) {
       const Expr dividend = exact ? term.monomial.operands()[0] : term.monomial.operands()[0] - (divisor - 1);
       scaled = scaled + dividend * (Expr(scale / divisor) * term.coefficient);
     }
-    const WideInterval found = wide_bounds(scaled, facts);
+    const WideInterval found = wide_bounds(scaled, assumptions);
     if (upper) return divide(found.high, scale);
     return infinite(found.low) ? found.low : -divide(-found.low, scale);
   } catch (const Unsupported&) {  // a coefficient beyond 64 bits
@@ -105,27 +105,27 @@ Wide bound_of_quotients(Expr sum, const Facts& facts, bool upper) {
   }
 }
 
-WideInterval wide_bounds(Expr e, const Facts& facts) {
+WideInterval wide_bounds(Expr e, const Assumptions& assumptions) {
   switch (e.kind()) {
     case Kind::Constant:
       return {e.constant(), e.constant()};
     case Kind::Symbol:
-      return widen(facts.range(e.name()));
+      return widen(assumptions.range(e.name()));
     case Kind::FloorDiv: {
-      const WideInterval b = wide_bounds(e.operands()[1], facts);
-      return b.low > 0 ? hull(wide_bounds(e.operands()[0], facts), b, divide) : WideInterval{};
+      const WideInterval b = wide_bounds(e.operands()[1], assumptions);
+      return b.low > 0 ? hull(wide_bounds(e.operands()[0], assumptions), b, divide) : WideInterval{};
     }
     case Kind::Mod:
-      return modulo(wide_bounds(e.operands()[0], facts), wide_bounds(e.operands()[1], facts));
+      return modulo(wide_bounds(e.operands()[0], assumptions), wide_bounds(e.operands()[1], assumptions));
     case Kind::Add:
     case Kind::Mul:
     case Kind::Min:
     case Kind::Max:
       break;
   }
-  WideInterval out = wide_bounds(e.operands()[0], facts);
+  WideInterval out = wide_bounds(e.operands()[0], assumptions);
   for (Expr operand : e.operands().subspan(1)) {
-    const WideInterval other = wide_bounds(operand, facts);
+    const WideInterval other = wide_bounds(operand, assumptions);
     if (e.kind() == Kind::Add)
       out = {add(out.low, other.low), add(out.high, other.high)};
     else if (e.kind() == Kind::Mul)
@@ -140,28 +140,28 @@ WideInterval wide_bounds(Expr e, const Facts& facts) {
            (term.kind() == Kind::Mul && std::any_of(term.operands().begin(), term.operands().end(), is_division));
   };
   if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), divides))
-    out = {std::max(out.low, bound_of_quotients(e, facts, false)),
-           std::min(out.high, bound_of_quotients(e, facts, true))};
+    out = {std::max(out.low, bound_of_quotients(e, assumptions, false)),
+           std::min(out.high, bound_of_quotients(e, assumptions, true))};
   return out;
 }
 
 }  // namespace
 
-void Facts::set_range(std::string_view symbol, Interval range) { ranges_.insert_or_assign(std::string(symbol), range); }
-void Facts::set_divisor(std::string_view symbol, int64_t divisor) {
+void Assumptions::set_range(std::string_view symbol, Interval range) { ranges_.insert_or_assign(std::string(symbol), range); }
+void Assumptions::set_divisor(std::string_view symbol, int64_t divisor) {
   divisors_.insert_or_assign(std::string(symbol), divisor);
 }
-Interval Facts::range(std::string_view symbol) const {
+Interval Assumptions::range(std::string_view symbol) const {
   auto found = ranges_.find(symbol);
   return found == ranges_.end() ? Interval{} : found->second;
 }
-int64_t Facts::divisor(std::string_view symbol) const {
+int64_t Assumptions::divisor(std::string_view symbol) const {
   auto found = divisors_.find(symbol);
   return found == divisors_.end() ? 1 : found->second;
 }
 
-Facts joined(const Facts& a, const Facts& b) {
-  Facts both = a;
+Assumptions joined(const Assumptions& a, const Assumptions& b) {
+  Assumptions both = a;
   for (const auto& [symbol, range] : b.ranges()) {
     const Interval other = a.range(symbol);
     const int64_t low = std::max(range.low, other.low);
@@ -171,34 +171,34 @@ Facts joined(const Facts& a, const Facts& b) {
   return both;
 }
 
-Interval bounds(Expr e, const Facts& facts) { return narrow(wide_bounds(e, facts)); }
+Interval bounds(Expr e, const Assumptions& assumptions) { return narrow(wide_bounds(e, assumptions)); }
 
-int64_t known_divisor(Expr e, const Facts& facts) {
+int64_t known_divisor(Expr e, const Assumptions& assumptions) {
   switch (e.kind()) {
     case Kind::Constant:
       return e.constant() == smallest ? 1 : std::abs(e.constant());
     case Kind::Symbol:
-      return facts.divisor(e.name());
+      return assumptions.divisor(e.name());
     case Kind::Add:
     case Kind::Min:
     case Kind::Max: {
       int64_t divisor = 0;
-      for (Expr operand : e.operands()) divisor = std::gcd(divisor, known_divisor(operand, facts));
+      for (Expr operand : e.operands()) divisor = std::gcd(divisor, known_divisor(operand, assumptions));
       return divisor;
     }
     case Kind::Mul: {
       int64_t divisor = 1;
       for (Expr operand : e.operands()) {
         int64_t next;
-        if (__builtin_mul_overflow(divisor, known_divisor(operand, facts), &next)) return divisor;
+        if (__builtin_mul_overflow(divisor, known_divisor(operand, assumptions), &next)) return divisor;
         divisor = next;
       }
       return divisor;
     }
     case Kind::Mod:
-      return std::gcd(known_divisor(e.operands()[0], facts), known_divisor(e.operands()[1], facts));
+      return std::gcd(known_divisor(e.operands()[0], assumptions), known_divisor(e.operands()[1], assumptions));
     case Kind::FloorDiv: {
-      const int64_t a = known_divisor(e.operands()[0], facts);
+      const int64_t a = known_divisor(e.operands()[0], assumptions);
       const Expr b = e.operands()[1];
       if (b.is_constant() && b.constant() > 0 && a % b.constant() == 0) return a / b.constant();
       return 1;

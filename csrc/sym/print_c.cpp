@@ -9,7 +9,7 @@ namespace {
 
 class Printer {
  public:
-  Printer(const Facts& facts, const CSpelling& spelling) : facts_(facts), spelling_(spelling) {}
+  Printer(const Assumptions& assumptions, const CSpelling& spelling) : assumptions_(assumptions), spelling_(spelling) {}
 
   std::string print(Expr e) const {
     switch (e.kind()) {
@@ -60,7 +60,7 @@ class Printer {
   }
   std::string quotient(Expr e, std::string_view op, std::string_view function) const {
     const Expr a = e.operands()[0], b = e.operands()[1];
-    if (bounds(a, facts_).low >= 0 && bounds(b, facts_).low > 0)
+    if (bounds(a, assumptions_).low >= 0 && bounds(b, assumptions_).low > 0)
       return fmt::format("({} {} {})", print(a), op, print(b));
     return fmt::format("{}({}, {})", function, print(a), print(b));
   }
@@ -70,12 +70,12 @@ class Printer {
     return text;
   }
 
-  const Facts& facts_;
+  const Assumptions& assumptions_;
   const CSpelling& spelling_;
 };
 
 }  // namespace
 
-std::string to_c(Expr e, const Facts& facts, const CSpelling& spelling) { return Printer(facts, spelling).print(e); }
+std::string to_c(Expr e, const Assumptions& assumptions, const CSpelling& spelling) { return Printer(assumptions, spelling).print(e); }
 
 }  // namespace cxxinductor::sym

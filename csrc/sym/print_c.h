@@ -1,4 +1,4 @@
-// C spelling of an expression, for emitters: operands by name, floor semantics made explicit only where the facts do
+// C spelling of an expression, for emitters: operands by name, floor semantics made explicit only where the assumptions do
 // not prove the operands non-negative.
 #pragma once
 
@@ -15,6 +15,6 @@ struct CSpelling {
   std::string integer_suffix;                           // "LL" for 64-bit literals, "" for 32-bit
 };
 // floor_div and mod become / and % when both sides are proven non-negative, else cxxi_floor_div / cxxi_floor_mod.
-std::string to_c(Expr e, const Facts& facts, const CSpelling& spelling = {});
+std::string to_c(Expr e, const Assumptions& assumptions, const CSpelling& spelling = {});
 
 }  // namespace cxxinductor::sym

@@ -1,4 +1,4 @@
-// floor_div and mod in light normal form: the rules that hold without any facts (but for a divisor that is not zero).
+// floor_div and mod in light normal form: the rules that hold without any assumptions (but for a divisor that is not zero).
 #include <algorithm>
 #include <numeric>
 

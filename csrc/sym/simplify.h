@@ -1,7 +1,7 @@
-// Simplification that needs facts: ranges of symbols and divisibility.
+// Simplification that needs assumptions: ranges of symbols and divisibility.
 //
 // Rules read as algebra (before -> after, condition); each preserves the value for every assignment allowed by the
-// facts, and simplify is idempotent: both are fuzzed.
+// assumptions, and simplify is idempotent: both are fuzzed.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct Interval {
   friend bool operator==(Interval, Interval) = default;
 };
 
-class Facts {
+class Assumptions {
  public:
   void set_range(std::string_view symbol, Interval range);
   void set_divisor(std::string_view symbol, int64_t divisor);  // the symbol is a multiple of divisor
@@ -35,15 +35,15 @@ class Facts {
   std::map<std::string, int64_t, std::less<>> divisors_;
 };
 
-Facts joined(const Facts& a, const Facts& b);  // what holds where both do; an empty range becomes its lower end
+Assumptions joined(const Assumptions& a, const Assumptions& b);  // what holds where both do; an empty range becomes its lower end
 
-Interval bounds(Expr e, const Facts& facts);           // saturating interval arithmetic
-int64_t known_divisor(Expr e, const Facts& facts);     // largest d found such that d divides e always (0 for e == 0)
-Expr simplify(Expr e, const Facts& facts);
+Interval bounds(Expr e, const Assumptions& assumptions);           // saturating interval arithmetic
+int64_t known_divisor(Expr e, const Assumptions& assumptions);     // largest d found such that d divides e always (0 for e == 0)
+Expr simplify(Expr e, const Assumptions& assumptions);
 // A typical value, to steer by: every symbol is 64, or what of its range is nearest to it.
-int64_t estimate(Expr e, const Facts& facts);
-std::optional<bool> prove_less(Expr a, Expr b, const Facts& facts);  // a < b always, never, or unknown
-bool prove_equal(Expr a, Expr b, const Facts& facts);
-bool prove_divides(int64_t divisor, Expr e, const Facts& facts);
+int64_t estimate(Expr e, const Assumptions& assumptions);
+std::optional<bool> prove_less(Expr a, Expr b, const Assumptions& assumptions);  // a < b always, never, or unknown
+bool prove_equal(Expr a, Expr b, const Assumptions& assumptions);
+bool prove_divides(int64_t divisor, Expr e, const Assumptions& assumptions);
 
 }  // namespace cxxinductor::sym

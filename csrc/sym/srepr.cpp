@@ -59,9 +59,9 @@ class Reader {
     cursor_.expect("=");
     const std::string value = std::string(cursor_.balanced_until(",)"));
     if (value != "True") return;
-    if (property == "positive") facts_.set_range(symbol, {1, std::numeric_limits<int64_t>::max()});
-    if (property == "nonnegative" && facts_.range(symbol).low < 0)
-      facts_.set_range(symbol, {0, std::numeric_limits<int64_t>::max()});
+    if (property == "positive") assumptions_.set_range(symbol, {1, std::numeric_limits<int64_t>::max()});
+    if (property == "nonnegative" && assumptions_.range(symbol).low < 0)
+      assumptions_.set_range(symbol, {0, std::numeric_limits<int64_t>::max()});
   }
 
   int64_t integer_and_close() {
@@ -116,7 +116,7 @@ class Reader {
     if (name == "Identity") return p[0];
     if (name == "Abs") return {max(whole(p[0]), -whole(p[0]))};
     if (ceils) return {ceil_div(p[0].numerator, p[0].divisor)};
-    if (!floors && !p[0].whole() && (bounds(p[0].numerator, facts_).low < 0 || bounds(p[0].divisor, facts_).low <= 0))
+    if (!floors && !p[0].whole() && (bounds(p[0].numerator, assumptions_).low < 0 || bounds(p[0].divisor, assumptions_).low <= 0))
       throw_unsupported("TruncToInt of ({}) / ({}), which may be negative", to_string(p[0].numerator),
                         to_string(p[0].divisor));
     return {floor_div(p[0].numerator, p[0].divisor)};
@@ -159,7 +159,7 @@ class Reader {
   }
 
   TextCursor& cursor_;
-  Facts facts_;  // what the symbols' assumptions say
+  Assumptions assumptions_;  // what the symbols' assumptions say
 };
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 // Reads the state at the time of each question.
 ArgResolver resolver_of(const AtenExecutor::State& state) {
   ArgResolver resolver;
-  resolver.hole = [&state](uint32_t operand) { return state.values.at(operand); };
+  resolver.operand = [&state](uint32_t operand) { return state.values.at(operand); };
   resolver.symbol = [&state](sym::Expr e) {
     return sym::evaluate(e, [&state](std::string_view name) {
       auto found = state.symbols.find(name);
@@ -58,11 +58,11 @@ struct AtenExecutor::Impl {
 void AtenExecutor::Impl::find_last_uses() {
   std::vector<size_t> last(calls.values.size(), 0);
   for (size_t i = 0; i < calls.calls.size(); ++i) {
-    for_each_hole(calls.calls[i], [&](Hole value) { last.at(value.operand) = i + 1; });
+    for_each_operand_ref(calls.calls[i], [&](OperandRef value) { last.at(value.operand) = i + 1; });
     for (CallValue result : calls.calls[i].results) last.at(result) = i + 1;
   }
   for (const Arg& output : calls.outputs) {
-    for_each_hole(output, [&](Hole value) { last.at(value.operand) = 0; });
+    for_each_operand_ref(output, [&](OperandRef value) { last.at(value.operand) = 0; });
   }
   last_uses.resize(calls.calls.size());
   for (CallValue value = 0; value < last.size(); ++value) {
@@ -79,7 +79,7 @@ AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
     impl_->callees.push_back(*handle);
   }
   for (const Arg& output : impl_->calls.outputs) {
-    if (!output.is_none() && !output.as<Hole>() && !output.as<sym::Expr>() && !output.as<int64_t>())
+    if (!output.is_none() && !output.as<OperandRef>() && !output.as<sym::Expr>() && !output.as<int64_t>())
       throw_unsupported("{} returns {}", impl_->calls.name, to_string(output));
   }
   impl_->find_last_uses();
@@ -133,8 +133,8 @@ std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) cons
   const ArgResolver resolver = resolver_of(state);
   std::vector<c10::IValue> outputs;
   for (const Arg& output : graph.outputs) {
-    if (const auto* hole = output.as<Hole>())
-      outputs.push_back(state.values.at(hole->operand));
+    if (const auto* ref = output.as<OperandRef>())
+      outputs.push_back(state.values.at(ref->operand));
     else if (const auto* expr = output.as<sym::Expr>())
       outputs.emplace_back(resolver.symbol(*expr));
     else if (const auto* integer = output.as<int64_t>())

@@ -17,7 +17,7 @@
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
-#include "torch_bridge/prepared_inputs.h"
+#include "torch_bridge/folded_constants.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/reproducer.h"
 #include "torch_bridge/torch_host.h"
@@ -27,7 +27,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 struct AtomicCounters {
-  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, graph_fallbacks{0}, eager{0};
+  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, aten_fallbacks{0}, eager_fallbacks{0};
 };
 // Process-wide by nature: a user asks "what happened so far", whoever compiled it.
 AtomicCounters& counters() {
@@ -50,7 +50,7 @@ void find_gpus(frontend::CallGraph& calls, TargetOf target_of) {
 }
 
 void count(const runtime::Executable& executable, const driver::Report& report) {
-  const std::vector<bool> own = plan::own_kernels(executable.plan());
+  const std::vector<bool> own = plan::base_kernels(executable.plan());
   counters().kernels += std::count(own.begin(), own.end(), true);
   counters().externs += static_cast<int64_t>(report.externs.size());
 }
@@ -73,12 +73,12 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
     if (calls) compilation.report.calls_text = frontend::to_string(*calls);
     driver::write_dump(compilation.report, name, folder, options.dump);
-    if (const auto& preparation = compilation.preparation)
-      driver::write_dump(preparation->report, name + "_preparation", folder, options.dump);
+    if (const auto& const_graph = compilation.const_graph)
+      driver::write_dump(const_graph->report, name + "_const", folder, options.dump);
   }
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
-  if (const auto& preparation = compilation.preparation) count(*preparation->executable, preparation->report);
+  if (const auto& const_graph = compilation.const_graph) count(*const_graph->executable, const_graph->report);
   return compilation;
 }
 
@@ -120,13 +120,13 @@ struct CompiledGraph::Impl {
   bool check_inputs = true;
   Options options;
   std::unique_ptr<EagerReference> eager;     // check=eager
-  std::unique_ptr<PreparedInputs> prepared;  // option freezing
+  std::unique_ptr<FoldedConstants> constants;  // option freezing
   mutable std::mutex notes_mutex;
   mutable std::set<std::string> notes, notes_given;
 
-  void keep_preparation() {
-    if (!compilation.preparation) return;
-    prepared = std::make_unique<PreparedInputs>(*std::exchange(compilation.preparation, std::nullopt));
+  void keep_const_graph() {
+    if (!compilation.const_graph) return;
+    constants = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
   }
 
   // What the check option asks for at each call; null: nothing.
@@ -169,7 +169,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
-    impl->keep_preparation();
+    impl->keep_const_graph();
   } catch (const InternalError& error) {
     impl->fallback_reason = with_reproducer(calls, options, error.what());
   } catch (const std::exception& error) {
@@ -177,7 +177,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   }
   if (!impl->fallback_reason.empty()) {
     impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
-    counters().graph_fallbacks += 1;
+    counters().aten_fallbacks += 1;
   }
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
@@ -208,7 +208,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
   const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
-  if (impl_->prepared) impl_->prepared->append(inputs);
+  if (impl_->constants) impl_->constants->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
@@ -229,21 +229,21 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
-const PreparedInputs* CompiledGraph::prepared() const { return impl_->prepared.get(); }
+const FoldedConstants* CompiledGraph::constants() const { return impl_->constants.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }
 
 Counters read_counters() {
   const AtomicCounters& c = counters();
-  return {c.graphs, c.kernels, c.externs, c.graph_fallbacks, c.eager};
+  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks};
 }
 
 void reset_counters() {
   AtomicCounters& c = counters();
-  c.graphs = c.kernels = c.externs = c.graph_fallbacks = c.eager = 0;
+  c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = 0;
 }
 
-void count_eager() { counters().eager += 1; }
+void count_eager() { counters().eager_fallbacks += 1; }
 
 }  // namespace cxxinductor::torch_bridge

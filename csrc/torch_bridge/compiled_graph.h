@@ -15,7 +15,7 @@
 
 namespace cxxinductor::torch_bridge {
 
-class PreparedInputs;
+class FoldedConstants;
 
 class CompiledGraph {
  public:
@@ -37,7 +37,7 @@ class CompiledGraph {
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
   const plan::Plan* plan() const;          // null for a fallback
-  const PreparedInputs* prepared() const;  // null where option freezing found nothing to prepare, or is off
+  const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   // Lines about what the check option did not check so far, each once; empties the list. Thread-safe.
   std::vector<std::string> take_check_notes() const;
 
@@ -52,7 +52,7 @@ driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, con
 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {
-  int64_t graphs = 0, kernels = 0, externs = 0, graph_fallbacks = 0, eager = 0;
+  int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0;
 };
 Counters read_counters();
 void reset_counters();

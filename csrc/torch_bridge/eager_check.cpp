@@ -29,7 +29,7 @@ namespace {
 constexpr size_t kNever = static_cast<size_t>(-1);
 
 bool is_copy_into(const Call& call) {
-  return call.callee == "aten::copy_" && call.args.size() >= 2 && call.args[0].as<Hole>() && call.args[1].as<Hole>();
+  return call.callee == "aten::copy_" && call.args.size() >= 2 && call.args[0].as<OperandRef>() && call.args[1].as<OperandRef>();
 }
 
 bool leaves_garbage(const Call& call) {
@@ -67,17 +67,17 @@ double magnitude(const at::Tensor& tensor) {
 }
 
 // A copy on the host that the interpreter's comparison reads.
-interp::Window window_of(const at::Tensor& tensor) {
+interp::MemRef memref_of(const at::Tensor& tensor) {
   const at::Tensor host = tensor.to(at::kCPU).contiguous();
-  interp::Window window{interp::allocate("", static_cast<int64_t>(host.nbytes())), from_torch(host.scalar_type()), 0,
+  interp::MemRef memref{interp::allocate("", static_cast<int64_t>(host.nbytes())), from_torch(host.scalar_type()), 0,
                         host.sizes().vec(), host.strides().vec()};
-  if (host.nbytes() > 0) std::memcpy(window.storage->bytes.data(), host.const_data_ptr(), host.nbytes());
-  return window;
+  if (host.nbytes() > 0) std::memcpy(memref.storage->bytes.data(), host.const_data_ptr(), host.nbytes());
+  return memref;
 }
 
 }  // namespace
 
-struct EagerReference::Facts {
+struct EagerReference::CheckPlan {
   AtenExecutor executor;
   Options options;
   std::vector<size_t> producers;                      // for each call value: the call that makes it, or kNever
@@ -86,34 +86,34 @@ struct EagerReference::Facts {
   std::vector<std::vector<plan::BufferId>> complete;  // for each step: buffers that it completes
   std::set<uint32_t> written_inputs;                  // positions
 
-  Facts(frontend::CallGraph calls, const Options& the_options) : executor(std::move(calls)), options(the_options) {}
+  CheckPlan(frontend::CallGraph calls, const Options& the_options) : executor(std::move(calls)), options(the_options) {}
   const frontend::CallGraph& calls() const { return executor.calls(); }
   void find_producers();
   void find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan);
   void find_writers(const plan::Plan& plan);
 };
 
-void EagerReference::Facts::find_producers() {
+void EagerReference::CheckPlan::find_producers() {
   producers.assign(calls().values.size(), kNever);
   const std::set<CallValue> inputs(calls().inputs.begin(), calls().inputs.end());
   for (size_t i = 0; i < calls().calls.size(); ++i) {
     const Call& call = calls().calls[i];
     for (CallValue result : call.results) producers[result] = i;
     if (!executor.schema(i).is_mutable()) continue;
-    const Hole* target = is_copy_into(call) ? call.args[0].as<Hole>() : nullptr;
+    const OperandRef* target = is_copy_into(call) ? call.args[0].as<OperandRef>() : nullptr;
     if (target == nullptr || !inputs.contains(target->operand))
       throw_unsupported("check=eager cannot repeat {}, which writes into its arguments; use check=interp", call.callee);
   }
 }
 
-void EagerReference::Facts::find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan) {
+void EagerReference::CheckPlan::find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan) {
   std::multimap<std::string, CallValue> by_name;
   for (const frontend::ImportedName& item : names) by_name.emplace(item.name, item.value);
   // What an input becomes is not what it was: its buffer's name stands for the last value copied into it.
   std::map<std::string, CallValue> becomes;
   for (const Call& call : calls().calls) {
     if (!is_copy_into(call) || call.results.empty()) continue;
-    const CallValue target = call.args[0].as<Hole>()->operand;
+    const CallValue target = call.args[0].as<OperandRef>()->operand;
     for (const auto& [name, value] : by_name)
       if (value == target) becomes[name] = call.results[0];
   }
@@ -131,7 +131,7 @@ void EagerReference::Facts::find_values(const std::vector<frontend::ImportedName
   }
 }
 
-void EagerReference::Facts::find_writers(const plan::Plan& plan) {
+void EagerReference::CheckPlan::find_writers(const plan::Plan& plan) {
   last_writer.assign(plan.buffers.size(), kNever);
   for (size_t s = 0; s < plan.steps.size(); ++s)
     for (plan::BufferId id : written_by(plan, plan.steps[s])) {
@@ -150,10 +150,10 @@ void EagerReference::Facts::find_writers(const plan::Plan& plan) {
 
 class EagerReference::Check final : public runtime::StepObserver {
  public:
-  Check(const Facts& facts, std::vector<c10::IValue> inputs)
-      : facts_(facts), state_(facts.executor.bind(std::move(inputs))) {
-    for (uint32_t input : facts_.written_inputs) {
-      c10::IValue& value = state_.values[facts_.calls().inputs[input]];
+  Check(const CheckPlan& check_plan, std::vector<c10::IValue> inputs)
+      : check_plan_(check_plan), state_(check_plan.executor.bind(std::move(inputs))) {
+    for (uint32_t input : check_plan_.written_inputs) {
+      c10::IValue& value = state_.values[check_plan_.calls().inputs[input]];
       if (value.isTensor()) value = value.toTensor().clone();
     }
   }
@@ -161,7 +161,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   void before_step(const runtime::CallView& call, size_t step) override {
     const auto launches = plan::launches_of(call.plan.steps[step]);
     input_magnitudes_.assign(launches.size(), 0);
-    if (launches.empty() || facts_.complete[step].empty()) return;
+    if (launches.empty() || check_plan_.complete[step].empty()) return;
     find_symbols(call);
     // What is read may be gone after the step.
     for (size_t l = 0; l < launches.size(); ++l) {
@@ -173,10 +173,10 @@ class EagerReference::Check final : public runtime::StepObserver {
   }
 
   void after_step(const runtime::CallView& call, size_t step) override {
-    if (facts_.complete[step].empty()) return;
+    if (check_plan_.complete[step].empty()) return;
     find_symbols(call);
     const at::AutoDispatchBelowADInplaceOrView guard;
-    for (plan::BufferId buffer : facts_.complete[step]) check(call, step, buffer);
+    for (plan::BufferId buffer : check_plan_.complete[step]) check(call, step, buffer);
   }
 
  private:
@@ -205,11 +205,11 @@ class EagerReference::Check final : public runtime::StepObserver {
     while (!open.empty()) {
       const CallValue next = open.back();
       open.pop_back();
-      const size_t call = facts_.producers[next];
+      const size_t call = check_plan_.producers[next];
       if (call == kNever || !state_.values[next].isNone() || !needed.insert(call).second) continue;
-      const Call& found = facts_.calls().calls[call];
-      if (facts_.executor.is_random(call) || leaves_garbage(found)) return std::nullopt;
-      for_each_hole(found, [&](Hole hole) { open.push_back(hole.operand); });
+      const Call& found = check_plan_.calls().calls[call];
+      if (check_plan_.executor.is_random(call) || leaves_garbage(found)) return std::nullopt;
+      for_each_operand_ref(found, [&](OperandRef ref) { open.push_back(ref.operand); });
     }
     for (size_t call : needed) run(call);
     const c10::IValue& found = state_.values[value];
@@ -217,18 +217,18 @@ class EagerReference::Check final : public runtime::StepObserver {
   }
 
   void run(size_t number) {
-    const Call& call = facts_.calls().calls[number];
+    const Call& call = check_plan_.calls().calls[number];
     if (!is_copy_into(call)) {
       // Results that were compared stay what they are.
       std::vector<std::pair<CallValue, c10::IValue>> kept;
       for (CallValue result : call.results)
         if (!state_.values[result].isNone()) kept.emplace_back(result, state_.values[result]);
-      facts_.executor.run_call(number, state_);
+      check_plan_.executor.run_call(number, state_);
       for (auto& [result, value] : kept) state_.values[result] = std::move(value);
       return;
     }
-    const at::Tensor target = state_.values[call.args[0].as<Hole>()->operand].toTensor();
-    const c10::IValue& from = state_.values[call.args[1].as<Hole>()->operand];
+    const at::Tensor target = state_.values[call.args[0].as<OperandRef>()->operand].toTensor();
+    const c10::IValue& from = state_.values[call.args[1].as<OperandRef>()->operand];
     state_.values[call.results[0]] =
         at::empty_strided(target.sizes(), target.strides(), target.options()).copy_(from.toTensor());
   }
@@ -238,9 +238,9 @@ class EagerReference::Check final : public runtime::StepObserver {
     if (is_opaque(call.plan.buffers[buffer].dtype) || call.addresses[buffer.index()] == nullptr) return;
     const at::Tensor actual = tensor_of(call, buffer);
     bool compared = false;
-    for (CallValue value : facts_.values_of[buffer.index()]) {
-      const CallValueInfo& info = facts_.calls().values[value];
-      const size_t producer = facts_.producers[value];
+    for (CallValue value : check_plan_.values_of[buffer.index()]) {
+      const CallValueInfo& info = check_plan_.calls().values[value];
+      const size_t producer = check_plan_.producers[value];
       if (info.kind != CallValueInfo::Kind::Tensor || info.dtype != call.plan.buffers[buffer].dtype ||
           producer == kNever)
         continue;
@@ -258,7 +258,7 @@ class EagerReference::Check final : public runtime::StepObserver {
 
   void replace(CallValue value, const at::Tensor& actual) {
     std::vector<int64_t> strides;
-    for (sym::Expr stride : facts_.calls().values[value].strides) {
+    for (sym::Expr stride : check_plan_.calls().values[value].strides) {
       strides.push_back(sym::evaluate(stride, [&](std::string_view name) {
         const auto found = state_.symbols.find(name);
         if (found == state_.symbols.end()) throw_internal("check=eager: the symbol {} has no value", name);
@@ -283,11 +283,11 @@ class EagerReference::Check final : public runtime::StepObserver {
       const auto number = static_cast<size_t>(launch - plan::launches_of(call.plan.steps[step]).data());
       driver::Scale scale{magnitude(expected), input_magnitudes_[number], 1};
       scale.summed = driver::longest_sum(kernel, driver::launch_symbols(call.plan, *launch, symbols_));
-      tolerance = driver::tolerance_for(kernel, dtype, scale, facts_.options);
+      tolerance = driver::tolerance_for(kernel, dtype, scale, check_plan_.options);
     } else {
-      tolerance = driver::tolerance_for_extern(dtype, magnitude(expected), facts_.options);
+      tolerance = driver::tolerance_for_extern(dtype, magnitude(expected), check_plan_.options);
     }
-    const interp::Difference difference = interp::find_difference(window_of(expected), window_of(actual), tolerance);
+    const interp::Difference difference = interp::find_difference(memref_of(expected), memref_of(actual), tolerance);
     if (difference.differing == 0) return;
     std::string text =
         driver::describe_mismatch(call.plan, step, buffer, fmt::format("[{}]", fmt::join(actual.sizes().vec(), ", ")),
@@ -311,7 +311,7 @@ class EagerReference::Check final : public runtime::StepObserver {
         const plan::Kernel& kernel = plan.kernels[launch.kernel];
         for (size_t i = 0; i < launch.args.size(); ++i) {
           const uint32_t buffer = launch.args[i].index();
-          const size_t writer = facts_.last_writer[buffer];
+          const size_t writer = check_plan_.last_writer[buffer];
           if (!kernel.params[i].read || kernel.params[i].written || !unchecked_.contains(buffer)) continue;
           if (writer == kNever || writer >= step || !seen.insert(writer).second) continue;
           open.push_back(writer);
@@ -323,7 +323,7 @@ class EagerReference::Check final : public runtime::StepObserver {
     return names;
   }
 
-  const Facts& facts_;
+  const CheckPlan& check_plan_;
   AtenExecutor::State state_;
   interp::Symbols symbols_;
   std::vector<double> input_magnitudes_;  // of what the launches of the step under way read
@@ -332,15 +332,15 @@ class EagerReference::Check final : public runtime::StepObserver {
 
 EagerReference::EagerReference(frontend::CallGraph calls, const std::vector<frontend::ImportedName>& names,
                                const plan::Plan& plan, const Options& options)
-    : facts_(std::make_unique<Facts>(std::move(calls), options)) {
-  facts_->find_producers();
-  facts_->find_values(names, plan);
-  facts_->find_writers(plan);
+    : check_plan_(std::make_unique<CheckPlan>(std::move(calls), options)) {
+  check_plan_->find_producers();
+  check_plan_->find_values(names, plan);
+  check_plan_->find_writers(plan);
 }
 EagerReference::~EagerReference() = default;
 
 std::unique_ptr<runtime::StepObserver> EagerReference::check(std::vector<c10::IValue> inputs) const {
-  return std::make_unique<Check>(*facts_, std::move(inputs));
+  return std::make_unique<Check>(*check_plan_, std::move(inputs));
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -28,9 +28,9 @@ class EagerReference {
   std::unique_ptr<runtime::StepObserver> check(std::vector<c10::IValue> inputs) const;
 
  private:
-  struct Facts;
+  struct CheckPlan;
   class Check;
-  std::unique_ptr<Facts> facts_;
+  std::unique_ptr<CheckPlan> check_plan_;
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -12,7 +12,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 bool is_constant(const Arg& arg) {
-  if (arg.as<Hole>() || arg.as<Handle>()) return false;
+  if (arg.as<OperandRef>() || arg.as<Handle>()) return false;
   if (const auto* expr = arg.as<sym::Expr>()) return expr->is_constant();
   if (const auto* list = arg.as<ArgList>()) {
     for (const Arg& item : *list) {
@@ -35,7 +35,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
   explicit DispatcherCallee(const plan::CallExtern& call) : handle_(find_callee(call)), planned_out_(call.planned_out) {
     const c10::FunctionSchema& schema = handle_.schema();
     ArgResolver constants;
-    constants.hole = [](uint32_t) { return c10::IValue(); };
+    constants.operand = [](uint32_t) { return c10::IValue(); };
     constants.symbol = [](sym::Expr e) { return e.constant(); };
     for (size_t i = 0; i < schema.arguments().size(); ++i) {
       const c10::Argument& formal = schema.arguments()[i];
@@ -87,14 +87,14 @@ class DispatcherCallee final : public runtime::ExternCallee {
 
   void fill(std::vector<c10::IValue>& stack, std::span<const runtime::Operand> operands) const {
     ArgResolver resolver;
-    resolver.hole = [&](uint32_t hole) { return operand_value(operands[hole]); };
+    resolver.operand = [&](uint32_t ref) { return operand_value(operands[ref]); };
     resolver.symbol = [](sym::Expr e) -> int64_t {
       if (e.is_constant()) return e.constant();
       throw_internal("a symbolic argument of an extern call was not made an operand: {}", sym::to_string(e));
     };
     for (const Patch& patch : patches_) {
-      if (const auto* hole = patch.arg.as<Hole>())
-        stack[patch.position] = operand_value(operands[hole->operand]);
+      if (const auto* ref = patch.arg.as<OperandRef>())
+        stack[patch.position] = operand_value(operands[ref->operand]);
       else
         stack[patch.position] = to_ivalue(patch.arg, patch.type, resolver);
     }

@@ -61,9 +61,9 @@ std::string temporary_folder() {
 // A cached kernel is as good as the build that wrote it: the library's own size and time of change name the build.
 std::string build_id() {
   Dl_info found{};
-  struct stat facts {};
-  if (dladdr(reinterpret_cast<const void*>(&target_for), &found) == 0 || stat(found.dli_fname, &facts) != 0) return "unknown";
-  return fmt::format("{}-{}.{}", facts.st_size, facts.st_mtim.tv_sec, facts.st_mtim.tv_nsec);
+  struct stat status {};
+  if (dladdr(reinterpret_cast<const void*>(&target_for), &found) == 0 || stat(found.dli_fname, &status) != 0) return "unknown";
+  return fmt::format("{}-{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 std::string cpu_arch() {
@@ -123,9 +123,9 @@ const Target& cuda_target_of(int device) {
   const std::lock_guard lock(mutex);
   auto found = targets.find(device);
   if (found == targets.end()) {
-    const runtime::CudaDeviceFacts facts = services({}).cuda().facts(device);
-    Target target = cuda_target(facts.arch, facts.multiprocessors);
-    target.threads_per_multiprocessor = facts.threads_per_multiprocessor;
+    const runtime::CudaDeviceProperties properties = services({}).cuda().properties(device);
+    Target target = cuda_target(properties.arch, properties.multiprocessors);
+    target.threads_per_multiprocessor = properties.threads_per_multiprocessor;
     found = targets.emplace(device, std::move(target)).first;
   }
   return found->second;
@@ -152,7 +152,7 @@ runtime::CompilePool::Progress compile_progress() {
   return services ? services->pool.progress() : runtime::CompilePool::Progress();
 }
 
-void finish_compiles() {
+void wait_for_compiles() {
   Services* services = made_services;
   if (services) services->pool.finish();
 }

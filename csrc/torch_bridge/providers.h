@@ -22,7 +22,7 @@ bool has_host_compiler(const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
 // Waits for kernels that no call waits for.
-void finish_compiles();
+void wait_for_compiles();
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,
                                                        const Options& options, runtime::Host& host,

@@ -117,7 +117,7 @@ TensorRef TorchHost::alias(const TensorRef& base, void* data, DType dtype, std::
   return to_ref(on_storage(impl->storage(), data, dtype, sizes, strides));
 }
 
-bool TorchHost::take_over(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                           std::span<const int64_t> strides) {
   const c10::Storage storage = static_cast<c10::TensorImpl*>(tensor.owner.get())->storage();
   // This lets go of the tensor that came: whoever else holds it, or a view of it, still counts on the storage.

@@ -17,7 +17,7 @@ class TorchHost final : public runtime::Host {
   runtime::Owner allocate(Device device, int64_t bytes, void** data) override;
   runtime::TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
                                    std::span<const int64_t> strides) override;
-  bool take_over(runtime::TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
+  bool reuse_storage(runtime::TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                  std::span<const int64_t> strides) override;
   runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                            std::span<const int64_t> strides) override;

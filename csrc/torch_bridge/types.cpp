@@ -38,8 +38,8 @@ int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& 
   if (const auto* i = arg.as<int64_t>()) return *i;
   if (const auto* b = arg.as<bool>()) return *b ? 1 : 0;
   if (const auto* e = arg.as<sym::Expr>()) return resolver.symbol(*e);
-  if (const auto* hole = arg.as<Hole>()) {
-    c10::IValue v = resolver.hole(hole->operand);
+  if (const auto* ref = arg.as<OperandRef>()) {
+    c10::IValue v = resolver.operand(ref->operand);
     if (v.isInt()) return v.toInt();
   }
   if (const auto* d = arg.as<double>()) return static_cast<int64_t>(*d);
@@ -56,8 +56,8 @@ std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver)
   if (const auto* i = arg.as<int64_t>()) return at::Scalar(*i);
   if (const auto* d = arg.as<double>()) return at::Scalar(*d);
   if (const auto* e = arg.as<sym::Expr>()) return at::Scalar(resolver.symbol(*e));
-  if (const auto* hole = arg.as<Hole>()) {
-    const c10::IValue value = resolver.hole(hole->operand);
+  if (const auto* ref = arg.as<OperandRef>()) {
+    const c10::IValue value = resolver.operand(ref->operand);
     if (value.isScalar()) return value.toScalar();
   }
   return std::nullopt;
@@ -65,9 +65,9 @@ std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver)
 
 // A tensor of one element where the schema wants a number: floats that are made of sizes.
 std::optional<at::Scalar> element_of(const Arg& arg, const ArgResolver& resolver) {
-  const auto* hole = arg.as<Hole>();
-  if (hole == nullptr) return std::nullopt;
-  const c10::IValue value = resolver.hole(hole->operand);
+  const auto* ref = arg.as<OperandRef>();
+  if (ref == nullptr) return std::nullopt;
+  const c10::IValue value = resolver.operand(ref->operand);
   if (!value.isTensor() || value.toTensor().dim() != 0) return std::nullopt;
   return value.toTensor().item();
 }
@@ -78,7 +78,7 @@ c10::IValue tensor_to_ivalue(const Arg& arg, const c10::TypePtr& type, const Arg
   if (arg.is_none()) return at::Tensor();
   if (const std::optional<at::Scalar> number = number_of(arg, resolver))
     return at::native::wrapped_scalar_tensor(*number);
-  if (const auto* hole = arg.as<Hole>()) return resolver.hole(hole->operand);
+  if (const auto* ref = arg.as<OperandRef>()) return resolver.operand(ref->operand);
   mismatch(arg, type);
 }
 
@@ -176,7 +176,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       if (const auto* device = arg.as<Device>()) return to_torch(*device);
       mismatch(arg, type);
     default:
-      if (const auto* hole = arg.as<Hole>()) return resolver.hole(hole->operand);
+      if (const auto* ref = arg.as<OperandRef>()) return resolver.operand(ref->operand);
       throw_unsupported("arguments of type {} in a call of an op", type->str());
   }
 }

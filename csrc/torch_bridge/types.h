@@ -18,9 +18,9 @@ DType from_torch(c10::ScalarType type);  // Unsupported for quantised and other 
 c10::Device to_torch(Device device);
 Device from_torch(c10::Device device);   // Unsupported for anything but cpu and cuda
 
-// How the holes and symbols of an argument tree are filled.
+// How the operand references and symbols of an argument tree are filled.
 struct ArgResolver {
-  std::function<c10::IValue(uint32_t operand)> hole;
+  std::function<c10::IValue(uint32_t operand)> operand;
   std::function<int64_t(sym::Expr)> symbol;
 };
 // The IValue that `type` (of the callee's schema) wants for `arg`; UserError when it does not fit.

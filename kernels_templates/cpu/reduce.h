@@ -314,7 +314,7 @@ struct row_state {
 };
 // Columns: one state a column of the strip; group g of W columns, or column g of the tail.
 template <template <class, int> class R, class D, int W, int Columns>
-struct strip_state {
+struct column_tile_state {
   R<D, W> wide[Columns / W];
   R<D, 1> narrow[W == 1 ? Columns : W];
   template <int L>

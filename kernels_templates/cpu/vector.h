@@ -303,8 +303,8 @@ inline auto gather(const typename D::element* p, F offset) {
   }
 }
 template <class D, int L, class M, class F, class O>
-inline auto gather_masked(M m, const typename D::element* p, F offset, O otherwise) {
-  const typename D::element rest = to_memory<D, 1>(otherwise);
+inline auto gather_masked(M m, const typename D::element* p, F offset, O other) {
+  const typename D::element rest = to_memory<D, 1>(other);
   if constexpr (L == 1) {
     return from_memory<D, 1>(m ? p[offset(0)] : rest);
   } else {
@@ -315,11 +315,11 @@ inline auto gather_masked(M m, const typename D::element* p, F offset, O otherwi
 }
 // As gather_masked where the lanes' offsets are consecutive: one access when every lane is wanted.
 template <class D, int L, class M, class F, class O>
-inline auto load_masked(M m, const typename D::element* p, F offset, O otherwise) {
+inline auto load_masked(M m, const typename D::element* p, F offset, O other) {
   if constexpr (L == 1) {
-    return gather_masked<D, L>(m, p, offset, otherwise);
+    return gather_masked<D, L>(m, p, offset, other);
   } else {
-    const typename D::element rest = to_memory<D, 1>(otherwise);
+    const typename D::element rest = to_memory<D, 1>(other);
     vec<typename D::element, L> v;
     if (all(m)) {
       __builtin_memcpy(&v, p + offset(0), sizeof v);

@@ -313,7 +313,7 @@ struct cxxi_softmax_sum {
 // ---- Joining ---------------------------------------------------------------------------------------------------------
 // Equal: both threads have seen equally many elements.
 template <bool Equal, class State>
-CXXI_FN void cxxi_join_lane(State& state, int mask) {
+CXXI_FN void cxxi_lane_reduce(State& state, int mask) {
   State other = state.from_lane(mask);
   if constexpr (Equal) {
     state.merge_equal(other);
@@ -326,30 +326,30 @@ CXXI_FN void cxxi_join_lane(State& state, int mask) {
 }
 // Between lanes that differ in the bits [First, Last) of their number: afterwards they hold the same state.
 template <int First, int Last, bool Equal = false, class State>
-CXXI_FN void cxxi_join_lanes(State& state) {
+CXXI_FN void cxxi_warp_reduce(State& state) {
 #pragma unroll
-  for (int mask = First; mask < Last; mask *= 2) cxxi_join_lane<Equal>(state, mask);
+  for (int mask = First; mask < Last; mask *= 2) cxxi_lane_reduce<Equal>(state, mask);
 }
 // A row of Threads threads. More than a warp: share, a barrier, collect; `shared` has an entry a warp of the block.
 template <int Threads, bool Equal, class State>
-CXXI_FN void cxxi_join_row(State& state) {
-  cxxi_join_lanes<1, Threads, Equal>(state);
+CXXI_FN void cxxi_block_reduce(State& state) {
+  cxxi_warp_reduce<1, Threads, Equal>(state);
 }
 template <bool Equal, class State>
 CXXI_FN void cxxi_share_row(State& state, State* shared) {
-  cxxi_join_lanes<1, 32, Equal>(state);
+  cxxi_warp_reduce<1, 32, Equal>(state);
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = state;
 }
 template <int Threads, bool Equal, class State>
 CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
   constexpr int warps = Threads / 32;
   state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
-  cxxi_join_lanes<1, warps, Equal>(state);
+  cxxi_warp_reduce<1, warps, Equal>(state);
 }
 // States that the Slots parts of a block, of Threads threads each, hold for the same elements: the first part ends with what
 // all of them joined, in the order of the parts. `shared_bytes` has room for one part's states and may be in use.
 template <int Threads, int Slots, class State, int Items, int W>
-CXXI_FN void cxxi_join_slots(State (&states)[Items][W], void* shared_bytes, unsigned int lane, unsigned int slot) {
+CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, unsigned int lane, unsigned int slot) {
   State* shared = static_cast<State*>(shared_bytes);
   for (int turn = Slots - 1; turn >= 0; --turn) {
     __syncthreads();
@@ -395,12 +395,12 @@ struct cxxi_shared_states {
 // A strip of Groups groups of W columns, Threads threads a column. Every thread of the block takes part; `shared` may be in
 // use by an earlier call.
 template <int Threads, int Groups, int W, class State>
-CXXI_FN void cxxi_join_columns(State (&states)[W], void* shared_bytes) {
+CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
   constexpr bool in_lanes = Groups < 32 && (Groups & (Groups - 1)) == 0;
   constexpr int in_warp = !in_lanes ? 1 : Threads * Groups < 32 ? Threads : 32 / Groups;
   constexpr int slots = Threads / in_warp;
 #pragma unroll
-  for (int e = 0; e < W; ++e) cxxi_join_lanes<Groups, Groups * in_warp>(states[e]);
+  for (int e = 0; e < W; ++e) cxxi_warp_reduce<Groups, Groups * in_warp>(states[e]);
   if constexpr (slots > 1) {
     State* shared = static_cast<State*>(shared_bytes);
     const int group = threadIdx.x % Groups, slot = threadIdx.x / (Groups * in_warp);

@@ -26,7 +26,7 @@ __all__ = [
     "UserError",
     "counters",
     "explain",
-    "finish_compiles",
+    "wait_for_compiles",
     "option_table",
     "plan_text",
     "reset_counters",
@@ -35,14 +35,14 @@ __all__ = [
 
 def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
-    compiled graphs), graph_fallback (graphs that run through ATen whole) and eager (graphs given back to eager)."""
+    compiled graphs), aten_fallback (graphs that run through ATen whole) and eager_fallback (graphs given back to eager)."""
     return _C.counters()
 
 
-def finish_compiles() -> None:
+def wait_for_compiles() -> None:
     """Waits for kernels that are compiled beside running calls: those for sizes and addresses that came up only now (a general
     kernel serves until they are there). For benchmarks and tests; nothing else needs it."""
-    _C.finish_compiles()
+    _C.wait_for_compiles()
 
 
 def reset_counters() -> None:

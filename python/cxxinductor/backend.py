@@ -72,9 +72,9 @@ def compile_aot_graph(
     try:
         with reports.stage("read graph") as read:
             builder, constants = fx_reader.read_graph(gm, kind, example_inputs)
-            free = _free_outputs(gm, kind)
-            builder.free_output_strides(free)
-            builder.give_up_inputs(_given_up_inputs(gm, kind))
+            free = _flexible_outputs(gm, kind)
+            builder.flexible_output_strides(free)
+            builder.donate_inputs(_donated_inputs(gm, kind))
             builder.freeze_inputs(_frozen_inputs(kind))
         with progress.shown(options, kind):
             compiled = _C.compile(builder, options)
@@ -98,7 +98,7 @@ def compile_aot_graph(
     return compiled
 
 
-def _free_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
+def _flexible_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
     """Positions of a forward graph's outputs whose strides are ours to choose: nobody but the backward graph sees them.
 
     Of constant sizes only: AOTAutograd is told the strides as numbers.
@@ -111,7 +111,7 @@ def _free_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
     return {i for i in saved if _is_static(outputs[i])}
 
 
-def _given_up_inputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
+def _donated_inputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
     """Positions of a backward graph's inputs that nobody else holds while it runs, unless the user asks for a second run."""
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     return {i for i, node in enumerate(placeholders) if not node.meta.get(partition.HELD, True)} if kind == "backward" else set()

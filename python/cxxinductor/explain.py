@@ -16,7 +16,7 @@ class Explanation:
 
     Attributes:
         graphs: one report a graph (see reports.GraphReport).
-        counters: extern, graph_fallback and eager counts of this compile.
+        counters: extern, aten_fallback and eager_fallback counts of this compile.
     """
 
     graphs: list[reports.GraphReport]
@@ -26,7 +26,7 @@ class Explanation:
         c = self.counters
         last = (
             f"{len(self.graphs)} graphs; {c['kernels']} kernels; {c['extern']} extern calls; "
-            f"{c['graph_fallback']} graph fallbacks; {c['eager']} graphs left to eager"
+            f"{c['aten_fallback']} graph fallbacks; {c['eager_fallback']} graphs left to eager"
         )
         return "\n".join([*map(str, self.graphs), last])
 

@@ -14,7 +14,7 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
     bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format. results, flattened: for a tensor
     ``(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage)``, for an integer a Sym, for a
     missing one None. origin: (file, line, module path, call).
-``.give_up_inputs(positions)``: those that the caller keeps no reference to while the graph runs.
+``.donate_inputs(positions)``: those that the caller keeps no reference to while the graph runs.
 ``.freeze_inputs(positions)``: parameters and buffers, which option freezing takes to stay as they are.
 ``.output(outputs)``: a list of ValueRef, Sym, int or None.
 ``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.ValueRef``: a handle of the builder's.

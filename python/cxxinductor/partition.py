@@ -53,7 +53,7 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
             _compress_pool_indices(node)
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
-            _make_again(_mask_of(node))
+            _mark_must_recompute(_mask_of(node))
     joint.graph.lint()
     joint.recompile()
     forward, backward = min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
@@ -68,7 +68,7 @@ def _mask_of(attention: Node) -> Any:
     return attention.args[position] if len(attention.args) > position else None
 
 
-def _make_again(mask: Any) -> None:
+def _mark_must_recompute(mask: Any) -> None:
     """Tells min-cut not to save the mask, nor anything that it is made from, where that is no tensor of the user's."""
     needed: dict[Node, None] = {}
     waiting = [mask] if isinstance(mask, Node) else []

@@ -22,14 +22,14 @@ class GraphReport:
         details: the C++ report:
             fallback_reason: why it runs op by op through ATen, or "".
             eager_reason: why it was given back to eager, or "".
-            kernels: of each, name, device, launches a call, bytes_read and bytes_written a launch, contract (exact, bit-equal,
-            last bits, order changed, fast), contract_facts (lines), calls: (ATen call, file, line, module) of what was
+            kernels: of each, name, device, launches a call, bytes_read and bytes_written a launch, accuracy (exact, bit-equal,
+            last bits, order changed, fast), accuracy_details (lines), calls: (ATen call, file, line, module) of what was
             fused into it.
-            externs: the callee of each extern call. refusals: (producer, consumer, reason) of each fusion refused.
+            externs: the callee of each extern call. missed_fusions: (producer, consumer, reason) of each fusion refused.
             memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
-            preparation: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
+            const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
             kept, bytes: of them.
             times: (stage, seconds). texts, sources: filled by option dump.
         compiled: the callable; None for a graph given back to eager.
@@ -84,15 +84,15 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
         print(report, file=sys.stderr)
     elif times:
         print(f"{kind} graph: {_times(details['times'])}", file=sys.stderr)
-    _tell(report)
+    _notify_listeners(report)
 
 
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
-    _tell(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "refusals": [], "times": []}, None))
+    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "missed_fusions": [], "times": []}, None))
 
 
-def _tell(report: GraphReport) -> None:
+def _notify_listeners(report: GraphReport) -> None:
     for listener in _listeners:
         listener.append(report)
 
@@ -123,8 +123,8 @@ def describe(graph: GraphReport) -> list[str]:
                 f"  memory{where}: holds at most {_megabytes(memory['peak'])}, values alive at once "
                 f"{_megabytes(memory['lower_bound'])}{eager}"
             )
-    if d["preparation"]:
-        once = d["preparation"]
+    if d["const_graph"]:
+        once = d["const_graph"]
         lines.append(
             f"  once, and after writes to parameters: {sum(k['launches'] for k in once['kernels'])} launches and {len(once['externs'])} "
             f"extern calls make {once['tensors']} tensors, {_megabytes(once['bytes'])}, which are kept"
@@ -134,7 +134,7 @@ def describe(graph: GraphReport) -> list[str]:
         lines += _describe_kernel(kernel, f" on {kernel['device']}" if mixed else "")
     externs = Counter(d["externs"])
     lines.append("  extern calls: " + (", ".join(f"{n} x {op}" for op, n in sorted(externs.items())) or "none"))
-    lines += _describe_refusals(d["refusals"])
+    lines += _describe_missed_fusions(d["missed_fusions"])
     lines.append(f"  time: {_times(d['times'])}")
     return lines
 
@@ -142,14 +142,14 @@ def describe(graph: GraphReport) -> list[str]:
 def _describe_kernel(kernel: dict[str, Any], where: str) -> list[str]:
     lines = [
         f"  {kernel['name']}{where}: {kernel['launches']} launches, each reads {_megabytes(kernel['bytes_read'])}, writes "
-        f"{_megabytes(kernel['bytes_written'])}; {kernel['contract']}"
+        f"{_megabytes(kernel['bytes_written'])}; {kernel['accuracy']}"
     ]
     calls = Counter((call, _place(file, line, module)) for call, file, line, module in kernel["calls"])
     named = [f"{call}{place}{f' x {n}' if n > 1 else ''}" for (call, place), n in calls.items()]
     more = f" and {len(named) - _MOST_CALLS} more" if len(named) > _MOST_CALLS else ""
     if named:
         lines.append(f"    {'fuses' if len(kernel['calls']) > 1 else 'for'} {', '.join(named[:_MOST_CALLS])}{more}")
-    return lines + [f"    {fact}" for fact in kernel["contract_facts"]]
+    return lines + [f"    {fact}" for fact in kernel["accuracy_details"]]
 
 
 def _place(file: str, line: int, module: str) -> str:
@@ -157,13 +157,13 @@ def _place(file: str, line: int, module: str) -> str:
     return f" ({', '.join(part for part in parts if part)})" if any(parts) else ""
 
 
-def _describe_refusals(refusals: list[tuple[str, str, str]]) -> list[str]:
-    if not refusals:
+def _describe_missed_fusions(missed_fusions: list[tuple[str, str, str]]) -> list[str]:
+    if not missed_fusions:
         return []
     by_reason: dict[str, list[str]] = {}
-    for producer, consumer, reason in refusals:
+    for producer, consumer, reason in missed_fusions:
         by_reason.setdefault(reason, []).append(f"{producer} -> {consumer}")
-    lines = [f"  not fused ({len(refusals)}):"]
+    lines = [f"  not fused ({len(missed_fusions)}):"]
     for reason, pairs in sorted(by_reason.items(), key=lambda item: -len(item[1])):
         more = f", and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
         lines.append(f"    {reason}: {', '.join(pairs[:_MOST_PAIRS])}{more}")

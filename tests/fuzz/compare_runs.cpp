@@ -146,7 +146,7 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
   RandomGraph out;
   out.symbols = random.symbols;
   out.graph.name = from.name;
-  out.graph.facts = from.facts;
+  out.graph.assumptions = from.assumptions;
   std::map<uint32_t, ValueId> renamed;
   const auto copy_value = [&](ValueId id) {
     graph::Value value = from.values[id];

@@ -289,7 +289,7 @@ class Generator : ValuePool {
       shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(d) + 1);
     }
     for (size_t d = 0; d < shape.size() && shape.size() < 5; ++d) {  // split a size with a factor of two
-      if (sym::known_divisor(shape[d], out_.graph.facts) % 2 != 0 || one_in(2)) continue;
+      if (sym::known_divisor(shape[d], out_.graph.assumptions) % 2 != 0 || one_in(2)) continue;
       shape[d] = sym::floor_div(shape[d], 2);
       shape.insert(shape.begin() + static_cast<std::ptrdiff_t>(d) + number(0, 1), 2);
       break;
@@ -312,7 +312,7 @@ class Generator : ValuePool {
     if (!x) return;
     const auto dim = static_cast<size_t>(number(0, rank(*x) - 1));
     const sym::Expr extent = sizes(*x)[dim];
-    const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+    const int64_t least = sym::bounds(extent, out_.graph.assumptions).low;
     if (extent.is_constant() && least >= 2 && one_in(2)) {
       const int64_t step = number(1, 2), start = number(0, least - 1);
       keep(builder_.slice(*x, static_cast<int>(dim), start, (least - start + step - 1) / step, step), exact(*x));
@@ -327,7 +327,7 @@ class Generator : ValuePool {
     if (!x) return;
     Sizes low, shape;
     for (sym::Expr extent : sizes(*x)) {
-      const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+      const int64_t least = sym::bounds(extent, out_.graph.assumptions).low;
       low.push_back(number(least >= 2 && one_in(4) ? -1 : 0, 2));
       shape.push_back(extent + low.back() + number(0, 2));
     }
@@ -436,7 +436,7 @@ class Generator : ValuePool {
                               : builder_.gather(from, taken, take, shape);
     mark(source, by_order || exact(from));
     if (!by_order) source = combinable(source, kind.combine);
-    kind.distinct = by_order && one_in(2);
+    kind.unique_indices = by_order && one_in(2);
     const bool is_exact = exact(base) && exact(source);
     const ValueId result = builder_.scatter(base, source, places, kind);
     mark(result, is_exact);
@@ -453,7 +453,7 @@ class Generator : ValuePool {
     if (!base) return;
     const auto dim = static_cast<size_t>(number(0, rank(*base) - 1));
     const sym::Expr extent = sizes(*base)[dim];
-    const int64_t least = sym::bounds(extent, out_.graph.facts).low;
+    const int64_t least = sym::bounds(extent, out_.graph.assumptions).low;
     if (least < 2) return;
     const bool steps = extent.is_constant() && one_in(2);
     const int64_t step = steps ? number(1, 2) : 1, start = number(0, least - 1);
@@ -505,7 +505,7 @@ class Generator : ValuePool {
     if (!x) return;
     graph::Extern callee;
     callee.callee = "fuzz::twice";
-    callee.args = {Arg(Hole{0})};
+    callee.args = {Arg(OperandRef{0})};
     graph::Value result;
     result.dtype = dtype(*x);
     result.device = device_;

@@ -100,8 +100,8 @@ class ValuePool {
       const std::string name = "s" + std::to_string(symbols_.size());
       constexpr int64_t divisors[] = {1, 1, 1, 2, 3, 4};
       const int64_t divisor = pick(divisors), low = divisor * number(1, 3);
-      out_.graph.facts.set_range(name, {low, one_in(2) ? 64 : std::numeric_limits<int64_t>::max()});
-      if (divisor > 1) out_.graph.facts.set_divisor(name, divisor);
+      out_.graph.assumptions.set_range(name, {low, one_in(2) ? 64 : std::numeric_limits<int64_t>::max()});
+      if (divisor > 1) out_.graph.assumptions.set_divisor(name, divisor);
       out_.symbols[name] = low + divisor * number(0, 3);
       symbols_.push_back(sym::Expr::symbol(name));
     }

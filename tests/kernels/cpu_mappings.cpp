@@ -172,14 +172,14 @@ std::string with(std::string text, const std::string& hole, const std::string& v
 
 }  // namespace
 
-TEST_CASE("rows: softmax, resident, looped and of dynamic length", "[cpu]") {
+TEST_CASE("rows: softmax, persistent, looped and of dynamic length", "[cpu]") {
   for (const std::string& length :
        {std::string("1"), std::string("7"), std::string("1000"), std::string("40000"), std::string("s1")}) {
     const bool dynamic = length == "s1";
     CpuProgram program(with(with(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
     if (length != "1") {
       CHECK(program.kernel().mapping.kind == plan::MappingKind::Rows);
-      CHECK(program.kernel().mapping.resident == (length == "1000" || length == "7"));
+      CHECK(program.kernel().mapping.persistent == (length == "1000" || length == "7"));
     }
     for (int64_t n : dynamic ? std::vector<int64_t>{1, 15, 16, 130, 999} : std::vector<int64_t>{std::stoll(length)}) {
       const int64_t rows = 5;

@@ -8,7 +8,7 @@
 #include "kernels/compare.h"
 #include "kernels/cpu_program.h"
 #include "kernels/cuda_program.h"
-#include "kernels/walk_programs.h"
+#include "kernels/serial_row_programs.h"
 #include "unit/catch.h"
 #include "unit/schedule/plan_programs.h"
 
@@ -230,8 +230,8 @@ TEST_CASE("rows divided by their own value: the bits of a division", "[cuda]") {
   }
 }
 
-TEST_CASE("quotients of a row's value that a later sweep reads", "[cuda]") {
-  // The backward of a softmax that makes its probabilities again: the sweep of the sum ends with the division.
+TEST_CASE("quotients of a row's value that a later row loop reads", "[cuda]") {
+  // The backward of a softmax that makes its probabilities again: the row loop of the sum ends with the division.
   for (const char* columns : {"70", "64", "37", "1032"}) {
     std::string text = R"(program @p on DEVICE (@e: bf16[7, N], @s: f32[7], @g: bf16[7, N]) {
       output @y: bf16[7, N]
@@ -293,7 +293,7 @@ TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cud
   }
 }
 
-TEST_CASE("a maximum and its sum of exponentials in one sweep over a row that fits no registers", "[cuda]") {
+TEST_CASE("a maximum and its sum of exponentials in one row loop over a row that fits no registers", "[cuda]") {
   // The last columns make rows special: by default, all -infinity, one +infinity, one NaN, -infinity but for the end.
   const std::string text = R"(program @p on DEVICE (@x: f32[5, 300007]) {
     output @m: f32[5]
@@ -330,7 +330,7 @@ TEST_CASE("a maximum and its sum of exponentials in one sweep over a row that fi
 
 TEST_CASE("rows that are walked: values of each row, and sums across the rows of a part", "[cuda]") {
   struct Case {
-    WalkedRows rows;
+    SerialRows rows;
     int shared;  // sums in shared memory
   };
   // Rows of the whole block, of parts of it, of less than a warp; walks that end within a step; sums that leave
@@ -344,8 +344,8 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
     for (const Variant variant : {kVector32, kScalar32}) {
       CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);
       const plan::Kernel& kernel = cuda.kernel();
-      REQUIRE(kernel.mapping.walk.valid());
-      CHECK(std::count(kernel.homes.begin(), kernel.homes.end(), plan::Home::Shared) == shared);
+      REQUIRE(kernel.mapping.serial.valid());
+      CHECK(std::count(kernel.memory_spaces.begin(), kernel.memory_spaces.end(), plan::MemorySpace::Shared) == shared);
       CHECK((codegen::cuda_launch_shape(kernel, variant).dynamic_shared_bytes > 0) == (shared > 0));
       INFO(cuda.source().substr(cuda.source().find("typedef")));
       const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
@@ -360,7 +360,7 @@ TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cu
   CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {},
                    gpu_target());
   const plan::Plan& plan = cuda.executable->plan();
-  REQUIRE(cuda.kernel().mapping.walk.valid());
+  REQUIRE(cuda.kernel().mapping.serial.valid());
   CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
   CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(),
                       [](const plan::Param& param) { return param.read; }) == 3);
@@ -384,7 +384,7 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
     }}
     return @y, @m
   }})",
-                       walked ? "walked " : "",
+                       walked ? "serial " : "",
                        walked ? "" : "}\n    region @k over b < 2, j < 32, c < 512 {\n      %x = load @x[b, j, c]");
   };
   CpuProgram cpu(on_device(text(false), "cpu"));

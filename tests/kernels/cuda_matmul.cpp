@@ -23,7 +23,7 @@ namespace {
 
 constexpr double tolerance = 2e-2;  // two units of bf16: sums in another order may round to the neighbour, twice
 
-plan::Plan planned(const ProductProgram& product, const Target& target = gpu_target()) {
+plan::Plan planned(const MatmulProgram& product, const Target& target = gpu_target()) {
   plan::Plan plan = schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), target, Options());
   plan::verify_or_throw(plan, "plan");
   REQUIRE(plan.kernels.size() == 1);
@@ -33,7 +33,7 @@ plan::Plan planned(const ProductProgram& product, const Target& target = gpu_tar
 
 using Sizes = std::map<std::string, int64_t>;
 
-void compare(const ProductProgram& product, const MatmulTile* tile = nullptr, Variant variant = {true, false},
+void compare(const MatmulProgram& product, const MatmulTile* tile = nullptr, Variant variant = {true, false},
              const std::vector<Sizes>& symbols = {{}}) {
   INFO(product.text());
   CpuProgram cpu(on_device(product.text(), "cpu"));
@@ -83,7 +83,7 @@ TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
 }
 
 TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][matmul]") {
-  const auto kind = [](const ProductProgram& product) {
+  const auto kind = [](const MatmulProgram& product) {
     const plan::Plan plan =
         schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
     return plan.kernels[plan::KernelId(0)].mapping.kind;
@@ -97,7 +97,7 @@ TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][m
 TEST_CASE("NVRTC compiles the product template with every tile, without a warning", "[cuda][nvrtc][matmul]") {
   const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
   if (!nvrtc) return;
-  const ProductProgram plain{.m = 512, .n = 512, .k = 512, .right = {false}};
+  const MatmulProgram plain{.m = 512, .n = 512, .k = 512, .right = {false}};
   const auto compiles = [&](const plan::Plan& plan, const char* arch, Variant variant) {
     const Target target = cuda_target(arch, 132);
     const std::string source = codegen::emit_cuda({&plan.kernels[plan::KernelId(0)]}, variant, target, plan.origins);
@@ -126,7 +126,7 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
     WARN("skipped: " << why);
     return;
   }
-  const auto on_gpu = [&](const ProductProgram& product, const MatmulTile* tile) {
+  const auto on_gpu = [&](const MatmulProgram& product, const MatmulTile* tile) {
     INFO(product.text());
     CpuProgram cpu(on_device(product.text(), "cpu"));
     plan::Plan plan = planned(product, machine->target);
@@ -157,7 +157,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     WARN("skipped: " << why);
     return;
   }
-  const auto time = [&](const ProductProgram& product, const MatmulTile& tile) {
+  const auto time = [&](const MatmulProgram& product, const MatmulTile& tile) {
     GpuProgram gpu(with_tile(planned(product, machine->target), tile), machine);
     const plan::Launch* launch = nullptr;
     for (const plan::Step& step : gpu.plan.steps)
@@ -187,11 +187,11 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
   };
   for (const int size : {512, 768, 1024, 1536, 2048, 3072, 4096}) {
     const double n = size;
-    const schedule::ProductSize product{1, n, n, n};
+    const schedule::MatmulSize product{1, n, n, n};
     const MatmulTile& chosen = schedule::best_tile(product, 2, machine->target);
     fmt::print("{}: library estimated {:.1f} us\n", size, 1e6 * schedule::library_time(product, machine->target));
     for (const MatmulTile& tile : matmul_tiles) {
-      const ProductProgram plain{.m = size, .n = size, .k = size};
+      const MatmulProgram plain{.m = size, .n = size, .k = size};
       fmt::print("  {:>3} x {:>3} x {}, {} x {} warps: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n",
                  tile.m, tile.n, tile.k, tile.warps_m, tile.warps_n, time(plain, tile),
                  time(with_epilogue(plain), tile), 1e6 * schedule::template_time(product, tile, machine->target),

@@ -5,7 +5,7 @@
 #include "codegen/cuda/emit.h"
 #include "kernels/compare.h"
 #include "kernels/cuda_program.h"
-#include "kernels/walk_programs.h"
+#include "kernels/serial_row_programs.h"
 #include "runtime/compile_pool.h"
 #include "runtime/cuda/cuda_kernels.h"
 #include "runtime/cuda/dynamic_library.h"
@@ -59,15 +59,15 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
 TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
   const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
   if (!nvrtc) return;
-  for (const WalkedRows& shape :
-       {WalkedRows{128, 32, 8192, "bf16"}, WalkedRows{128, 32, 12288, "bf16"}, WalkedRows{128, 32, 16384, "bf16"},
-        WalkedRows{128, 32, 16384, "bf16", false}, WalkedRows{128, 32, 8192, "f32"},
-        WalkedRows{128, 32, 4096, "bf16", true, true}, WalkedRows{128, 32, 12288, "bf16", true, true}}) {
+  for (const SerialRows& shape :
+       {SerialRows{128, 32, 8192, "bf16"}, SerialRows{128, 32, 12288, "bf16"}, SerialRows{128, 32, 16384, "bf16"},
+        SerialRows{128, 32, 16384, "bf16", false}, SerialRows{128, 32, 8192, "f32"},
+        SerialRows{128, 32, 4096, "bf16", true, true}, SerialRows{128, 32, 12288, "bf16", true, true}}) {
     for (const char* arch : {"sm_80", "sm_90a"}) {
       const Target target = cuda_target(arch, 132);
       const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);
       const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
-      REQUIRE(kernel.mapping.walk.valid());
+      REQUIRE(kernel.mapping.serial.valid());
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
       CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.shared_bytes_per_block);
       CHECK(nvrtc

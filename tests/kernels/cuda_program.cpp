@@ -10,8 +10,8 @@ class EmulatedKernel : public runtime::LoadedKernel {
               int64_t grid_y, void*) const override {
     unit_->run(number_, buffers, symbols, grid_x * grid_y);
   }
-  void launch_batch(runtime::Host&, std::span<const runtime::BatchItem> items, void*) const override {
-    unit_->run_batch(number_, items);
+  void launch_grouped(runtime::Host&, std::span<const runtime::GroupedLaunchItem> items, void*) const override {
+    unit_->run_grouped(number_, items);
   }
 
  private:
@@ -63,7 +63,7 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
     kernels_.push_back({kernel->name, reinterpret_cast<Function>(function),
                         codegen::cuda_launch_shape(*kernel, variant).block_x, codegen::cuda_has_checks(*kernel),
-                        plan::BatchLayout(*kernel)});
+                        plan::GroupedLaunchLayout(*kernel)});
   }
 }
 
@@ -79,11 +79,11 @@ void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<
   run(kernel, std::move(args), grid);
 }
 
-void EmulatedUnit::run_batch(size_t number, std::span<const runtime::BatchItem> items) const {
+void EmulatedUnit::run_grouped(size_t number, std::span<const runtime::GroupedLaunchItem> items) const {
   const Kernel& kernel = kernels_.at(number);
   while (!items.empty()) {
-    alignas(8) std::array<std::byte, plan::max_batch_bytes + 8> table;
-    const runtime::FilledTable filled = runtime::fill_batch_table(kernel.batch, items, table.data());
+    alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
+    const runtime::FilledTable filled = runtime::fill_grouped_table(kernel.batch, items, table.data());
     run(kernel, {table.data()}, filled.blocks);
     items = items.subspan(filled.taken);
   }

@@ -11,7 +11,7 @@
 #include "ir/loops/text.h"
 #include "runtime/cpu/host_compiler.h"
 #include "runtime/cpu/shared_object.h"
-#include "runtime/cuda/batch_table.h"
+#include "runtime/cuda/grouped_launch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 #include "schedule/schedule.h"
@@ -28,7 +28,7 @@ class EmulatedUnit {
                const std::string& name);
   // InternalError where a barrier is not met by all threads, UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
-  void run_batch(size_t kernel, std::span<const runtime::BatchItem> items) const;
+  void run_grouped(size_t kernel, std::span<const runtime::GroupedLaunchItem> items) const;
   const std::string& source() const { return source_; }
 
  private:
@@ -38,7 +38,7 @@ class EmulatedUnit {
     Function function;
     int threads;
     bool checks;
-    plan::BatchLayout batch;
+    plan::GroupedLaunchLayout batch;
   };
   static void run(const Kernel& kernel, std::vector<void*> args, int64_t grid);
   std::string source_;

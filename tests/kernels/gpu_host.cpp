@@ -97,8 +97,8 @@ std::shared_ptr<GpuMachine> find_gpu(std::string* why) {
 }
 
 GpuMachine::GpuMachine() : nvrtc(nvrtc_places()), calls_(std::make_unique<Calls>()) {
-  const runtime::CudaDeviceFacts facts = driver.facts(0);
-  target = cuda_target(facts.arch, facts.multiprocessors);
+  const runtime::CudaDeviceProperties properties = driver.properties(0);
+  target = cuda_target(properties.arch, properties.multiprocessors);
   int device = 0;
   void* context = nullptr;
   Calls::check(calls_->device_get(&device, 0), "cuDeviceGet");

@@ -90,7 +90,7 @@ double copy_bytes_per_ms(GpuMachine& machine) {
 std::string describe(const plan::Mapping& m) {
   static constexpr const char* kinds[] = {"pointwise", "rows", "columns", "tiles", "matmul"};
   return fmt::format("{}{} v{} u{} block {} per_row {} items {}", kinds[static_cast<int>(m.kind)],
-                     m.resident ? " resident" : "", m.vector_width, m.unroll, m.block_threads, m.threads_per_row,
+                     m.persistent ? " persistent" : "", m.vector_width, m.unroll, m.block_threads, m.threads_per_row,
                      m.items_per_thread);
 }
 

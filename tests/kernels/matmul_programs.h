@@ -18,7 +18,7 @@ struct FactorLayout {
   int padding = 0;
 };
 
-struct ProductProgram {
+struct MatmulProgram {
   int m = 64, n = 64, k = 64, batch = 0;  // batch 0: none
   const char* dtype = "bf16";
   FactorLayout left = {}, right = {};
@@ -74,7 +74,7 @@ struct ProductProgram {
 };
 
 // gelu(product + bias) and that plus a residual, two outputs; eager's roundings.
-inline ProductProgram with_epilogue(ProductProgram product) {
+inline MatmulProgram with_epilogue(MatmulProgram product) {
   product.inputs = ", @c: DTYPE[COLUMNS], @r: DTYPE[SIZES]";
   product.buffers = "output @y: DTYPE[SIZES]\n  output @z: DTYPE[SIZES]";
   product.outputs = "@y, @z";
@@ -98,7 +98,7 @@ inline ProductProgram with_epilogue(ProductProgram product) {
 }
 
 // A bias added in f32, as addmm does, and the result kept in f32 as well.
-inline ProductProgram with_wide_epilogue(ProductProgram product) {
+inline MatmulProgram with_wide_epilogue(MatmulProgram product) {
   product.inputs = ", @c: DTYPE[COLUMNS]";
   product.buffers = "output @y: f32[SIZES]";
   product.epilogue = R"(%c = load @c[j]
@@ -109,7 +109,7 @@ inline ProductProgram with_wide_epilogue(ProductProgram product) {
 }
 
 // Factors that are computed: a relu of the left one, the right one scaled by a value for each k.
-inline ProductProgram with_prologue(ProductProgram product) {
+inline MatmulProgram with_prologue(MatmulProgram product) {
   product.inputs = ", @s: f32[" + std::to_string(product.k) + "]";
   product.prologue = R"(%a.wide = cast<f32>(%a)
     %a.positive = relu(%a.wide)

@@ -1,5 +1,5 @@
 // Every row of ops.def, on every dtype that it accepts, over edge values: a target's compiled kernels against the row's
-// evaluator. Shared by the sweeps of all targets.
+// evaluator. Shared by the row loops of all targets.
 #pragma once
 
 #include <fmt/format.h>
@@ -104,7 +104,7 @@ inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DTy
   const size_t count = kernel.region.body.size();
   kernel.offsets = IdVector<plan::StmtId, sym::Expr>(count, i);
   kernel.access = IdVector<plan::StmtId, plan::AccessKind>(count, plan::AccessKind::Vector);
-  kernel.homes = IdVector<plan::StmtId, plan::Home>(count, plan::Home::Local);
+  kernel.memory_spaces = IdVector<plan::StmtId, plan::MemorySpace>(count, plan::MemorySpace::Local);
   plan::Segment segment;
   for (size_t s = 0; s < count; ++s) segment.stmts.emplace_back(s);
   kernel.segments = {segment};
@@ -157,7 +157,7 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
   return std::isfinite(largest) && std::fabs(e - f) <= 8 * epsilon * largest;
 }
 
-// Compiled kernels as the sweeps call them: the kernel's number, its buffers, the count of elements.
+// Compiled kernels as the row loops call them: the kernel's number, its buffers, the count of elements.
 using RunKernel = std::function<void(size_t kernel, const std::vector<void*>& buffers, int64_t count)>;
 
 // Every op that accepts the dtype. `compile` gets one kernel an op.

@@ -35,7 +35,7 @@ std::string program(Combine combine) {
     regions += fmt::format(
         "  region @put_{0} over i < {1} {{\n    %0 = load @k[i]\n    check %0 < ({2}) \"index\"\n    %2 = load "
         "@s_{0}[i]\n"
-        "    update{3} @y_{0}[%0] = %2 each (i)\n  }}\n",
+        "    update{3} @y_{0}[%0] = %2 conflict_order (i)\n  }}\n",
         name, points, places, combine == Combine::Overwrite ? "" : fmt::format("<{}>", name_of(combine)));
     outputs += (outputs.empty() ? "@y_" : ", @y_") + name;
   }
@@ -111,7 +111,7 @@ TEST_CASE("on the CPU the last of several points stays, and sums go in order", "
     region @put over i < 2000, j < 3 {
       %0 = load @k[i]
       %1 = load @s[i, j]
-      update @y[%0, j] = %1 each (3*i + j)
+      update @y[%0, j] = %1 conflict_order (3*i + j)
     }
     return @y
   })");
@@ -128,7 +128,7 @@ TEST_CASE("on the CPU the last of several points stays, and sums go in order", "
     }
     region @put over i < 600 {
       %0 = load @s[i]
-      update<add> @y[0] = %0 each (i)
+      update<add> @y[0] = %0 conflict_order (i)
     }
     return @y
   })");

@@ -224,7 +224,7 @@ def check(fn, *inputs, options=None, calls=2, tolerance=None):
         actual, expected = compiled(*ours), fn(*theirs)
         torch.testing.assert_close((actual, ours), (expected, theirs), **(tolerance or {}))
     counters = cxxinductor.counters()
-    assert counters["graphs"] > 0 and counters["graph_fallback"] == counters["eager"] == 0, counters
+    assert counters["graphs"] > 0 and counters["aten_fallback"] == counters["eager_fallback"] == 0, counters
     return actual
 
 
@@ -247,7 +247,7 @@ def test_families_in_training(name):
 
     torch.testing.assert_close(gradients(torch.compile(fn, backend="cxxinductor")), gradients(fn), rtol=1e-4, atol=1e-4)
     counters = cxxinductor.counters()
-    assert counters["graph_fallback"] == counters["eager"] == 0
+    assert counters["aten_fallback"] == counters["eager_fallback"] == 0
 
 
 @pytest.mark.gpu
@@ -298,7 +298,7 @@ def test_copies_to_the_gpu(pinned, non_blocking):
         assert torch.equal(compiled(x, table), fn(x, table))
         torch.cuda.synchronize()
         table.add_(1)
-    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 @pytest.mark.gpu
@@ -319,7 +319,7 @@ def test_copies_to_the_cpu_wait_for_the_stream():
         with torch.cuda.stream(stream):
             torch.testing.assert_close(compiled(x), expected)
         torch.testing.assert_close(compiled(x), expected)
-    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 @pytest.mark.gpu
@@ -357,7 +357,7 @@ def test_sizes_that_change():
     for n in (5, 17, 64):
         x, table = torch.randn(3, n, device="cuda"), torch.randn(64)
         torch.testing.assert_close(compiled(x, table), fn(x, table))
-    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 @pytest.mark.gpu
@@ -372,7 +372,7 @@ def test_without_a_host_compiler(tmp_path):
         "def fn(x, t): return x * torch.log(t * 2 + 1).to(x.device) + torch.arange(4).float().log1p().to(x.device)\n"
         "x, t = torch.randn(8, 4, device='cuda'), torch.rand(4)\n"
         "torch.testing.assert_close(torch.compile(fn, backend='cxxinductor')(x, t), fn(x, t))\n"
-        "c = cxxinductor.counters(); assert c['graphs'] == 1 and c['graph_fallback'] == 0 and c['extern'] > 2, c\n"
+        "c = cxxinductor.counters(); assert c['graphs'] == 1 and c['aten_fallback'] == 0 and c['extern'] > 2, c\n"
     )
     environment = {**os.environ, "PATH": str(tmp_path), "CXXINDUCTOR_CACHE_DIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
@@ -436,7 +436,7 @@ class TestTwoGpus:
                 actual = compiled(x, v)
                 torch.cuda.current_stream("cuda:0").synchronize()
             torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-4)
-        assert cxxinductor.counters()["graph_fallback"] == 0
+        assert cxxinductor.counters()["aten_fallback"] == 0
 
     def test_training_over_two(self):
         first = torch.nn.Linear(32, 64).to("cuda:0")
@@ -451,7 +451,7 @@ class TestTwoGpus:
         actual = torch.autograd.grad(torch.compile(fn, backend="cxxinductor")(x), parameters)
         torch.testing.assert_close(actual, expected, rtol=1e-4, atol=1e-5)
         counters = cxxinductor.counters()
-        assert counters["graph_fallback"] == counters["eager"] == 0
+        assert counters["aten_fallback"] == counters["eager_fallback"] == 0
 
     def test_dropout_draws_from_each_generator(self):
         def fn(x, y):

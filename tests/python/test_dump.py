@@ -41,7 +41,7 @@ def test_all_forms_are_written(dumped, device):
     assert texts["graph.txt"].startswith("graph @inference")
     assert texts["loops.txt"].startswith("program @inference") and texts["fused.txt"].startswith("program @inference")
     assert texts["plan.txt"].startswith("plan @inference")
-    assert re.search(r"\w+ -> \w+: \w+", texts["refusals.txt"])
+    assert re.search(r"\w+ -> \w+: \w+", texts["missed_fusions.txt"])
     extension = ".cu" if device == "cuda" else ".cpp"
     sources = sorted(path.stem for path in (folder / "kernels").glob("*" + extension))
     assert sources == kernels_of(folder) and len(sources) >= 2

@@ -41,10 +41,10 @@ def test_everything_is_said(device):
     norm = next(kernel for kernel in kernels.values() if "aten.native_layer_norm.default" in [c[0] for c in kernel["calls"]])
     assert any(call[3] == "norm" for call in norm["calls"])
     assert graph.details["externs"] == ["aten::addmm"]
-    assert ("f0", "f1", "the reductions run over different variables") in graph.details["refusals"]
+    assert ("f0", "f1", "the reductions run over different variables") in graph.details["missed_fusions"]
     stages = [stage for stage, _ in graph.details["times"]]
     assert stages[0] == "read graph" and {"graph passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
-    assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "graph_fallback": 0, "eager": 0}
+    assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "aten_fallback": 0, "eager_fallback": 0}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
                  "not fused (1):", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
@@ -52,7 +52,7 @@ def test_everything_is_said(device):
 
 
 @pytest.mark.parametrize(
-    "fn, grade, facts",
+    "fn, accuracy, details",
     [
         (lambda x: x.t().contiguous(), "exact", []),
         (lambda x: torch.cat([x, x.flip(1)]), "exact", []),
@@ -62,29 +62,29 @@ def test_everything_is_said(device):
         (lambda x: (x.bfloat16() * 3 + 1).float(), "bit-equal", ["rounds to bf16 where eager does: aten._to_copy"]),
     ],
 )
-def test_contracts_come_from_the_plan(fn, grade, facts, device):
+def test_accuracy_comes_from_the_plan(fn, accuracy, details, device):
     (graph,) = explained(fn, torch.randn(6, 8, device=device)).graphs
     (kernel,) = graph.details["kernels"]
-    assert kernel["contract"] == grade, kernel
-    for fact in facts:
-        assert any(line.startswith(fact) for line in kernel["contract_facts"]), kernel
-    if not facts:
-        assert kernel["contract_facts"] == []
+    assert kernel["accuracy"] == accuracy, kernel
+    for fact in details:
+        assert any(line.startswith(fact) for line in kernel["accuracy_details"]), kernel
+    if not details:
+        assert kernel["accuracy_details"] == []
 
 
-def test_contract_of_functions_and_of_fast_numerics(device):
+def test_accuracy_of_functions_and_of_fast_numerics(device):
     x = torch.randn(6, 8, device=device)
     (graph,) = explained(torch.exp, x).graphs
-    assert graph.details["kernels"][0]["contract"] == ("bit-equal" if device == "cuda" else "last bits")
+    assert graph.details["kernels"][0]["accuracy"] == ("bit-equal" if device == "cuda" else "last bits")
     (graph,) = explained(torch.exp, x, numerics="fast").graphs
-    assert graph.details["kernels"][0]["contract"] == "fast"
+    assert graph.details["kernels"][0]["accuracy"] == "fast"
 
 
 def test_graphs_that_are_not_compiled_say_why(device):
     x = torch.randn(4, device=device)
     with pytest.warns(UserWarning):
         explanation = explained(lambda x: x + 1, x, tier="aten")
-    assert explanation.counters["graph_fallback"] == 1
+    assert explanation.counters["aten_fallback"] == 1
     assert "runs op by op through ATen: the option tier=aten asks for it" in str(explanation)
 
 

@@ -83,7 +83,7 @@ def drop_capabilities():
 def test_no_host_compiler(processes, tmp_path):
     environment = {"PATH": str(tmp_path), "CXXINDUCTOR_CACHE": "off"}
     [(counters, messages, right)] = processes((compile_and_run, environment))
-    assert right and counters["graph_fallback"] == 1 and counters["graphs"] == 0
+    assert right and counters["aten_fallback"] == 1 and counters["graphs"] == 0
     assert len(messages) == 1
     assert "runs op by op through ATen: no host compiler" in messages[0] and "install g++ or clang++" in messages[0]
 
@@ -98,7 +98,7 @@ def test_no_host_compiler(processes, tmp_path):
 )
 def test_compile_or_load_failure_leaves_a_reproducer(text, reason, processes, tmp_path):
     [(counters, messages, right)] = processes((compile_and_run, script(tmp_path, text)))
-    assert right and counters["graph_fallback"] == 1 and counters["graphs"] == 0
+    assert right and counters["aten_fallback"] == 1 and counters["graphs"] == 0
     assert len(messages) == 1
     assert "runs op by op through ATen" in messages[0] and reason in messages[0]
     [error] = tmp_path.glob("cxxinductor-reproducer-*/*/error.txt")
@@ -113,7 +113,7 @@ def test_compile_or_load_failure_leaves_a_reproducer(text, reason, processes, tm
 def test_a_reproducer_that_cannot_be_written_changes_nothing_else(processes, tmp_path):
     environment = script(tmp_path, "exit 1\n") | {"CXXINDUCTOR_DUMP_DIR": str(tmp_path / "c++")}
     [(counters, messages, right)] = processes((compile_and_run, environment))
-    assert right and counters["graph_fallback"] == 1
+    assert right and counters["aten_fallback"] == 1
     assert len(messages) == 1 and "no folder was written" in messages[0]
 
 
@@ -147,7 +147,7 @@ def test_out_of_memory_is_torchs_error_and_the_next_call_works(device):
         compiled(spread(2**46))
     assert error.type is eager_error.type and "memory" in str(error.value)
     assert compiled(spread(12)).tolist() == [3.0] * 12
-    assert cxxinductor.counters()["graphs"] == 1 and cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["graphs"] == 1 and cxxinductor.counters()["aten_fallback"] == 0
 
 
 # ---- the cache -----------------------------------------------------------------------------------------------------------
@@ -155,7 +155,7 @@ def test_out_of_memory_is_torchs_error_and_the_next_call_works(device):
 
 def assert_compiled(result, complaint=None):
     counters, messages, right = result
-    assert right and counters["graphs"] == 1 and counters["graph_fallback"] == 0
+    assert right and counters["graphs"] == 1 and counters["aten_fallback"] == 0
     if complaint is None:
         assert messages == []
     else:

@@ -55,11 +55,11 @@ def test_weights_are_cast_once(block, device):
     result, (after,) = run(compiled, x)
     assert torch.equal(result, plain)
     casts = 2 * (64 * 96 * 2)
-    assert after.details["preparation"]["bytes"] >= casts
+    assert after.details["const_graph"]["bytes"] >= casts
     traffic = [sum((k["bytes_read"] + k["bytes_written"]) * k["launches"] for k in r.details["kernels"]) for r in (before, after)]
     tables = 16 * 64 * 4  # of the angles
     assert traffic[1] <= traffic[0] - 3 * casts + tables
-    assert "are kept" in str(after) and before.details["preparation"] is None
+    assert "are kept" in str(after) and before.details["const_graph"] is None
     assert torch.equal(run(compiled, x)[0], plain)
 
 
@@ -96,7 +96,7 @@ def test_training_is_left_alone(block, device):
     with reports.collect() as found:
         compiled(torch.randn(16, 64, device=device)).sum().backward()
     assert {r.kind for r in found} == {"forward", "backward"}
-    assert all(r.details["preparation"] is None for r in found)
+    assert all(r.details["const_graph"] is None for r in found)
 
 
 def test_what_leaves_the_graph_is_the_users(device):
@@ -124,7 +124,7 @@ def test_buffers_that_the_graph_writes_are_not_frozen(device):
     for _ in range(3):
         result, found = run(compiled, x)
         torch.testing.assert_close(result, run(eager, x)[0])
-        assert all(r.details["preparation"] is None for r in found)
+        assert all(r.details["const_graph"] is None for r in found)
 
 
 def test_large_tables_are_not_kept(device):
@@ -133,7 +133,7 @@ def test_large_tables_are_not_kept(device):
     x = torch.randn(2, 1024, device=device)
     result, (report,) = run(compiled, x)
     torch.testing.assert_close(result, run(lambda: x @ (scale.t() @ scale).relu())[0], rtol=1e-4, atol=1e-2)
-    assert report.details["preparation"] is None  # 4 MB made of 4 kB
+    assert report.details["const_graph"] is None  # 4 MB made of 4 kB
 
 
 def test_dynamic_sizes(block, device):
@@ -141,7 +141,7 @@ def test_dynamic_sizes(block, device):
     with reports.collect() as found:
         for rows in (16, 24, 7):
             assert_equal(compiled, block, torch.randn(rows, 64, device=device))
-    assert len(found) == 1 and found[0].details["preparation"]["tensors"] >= 2
+    assert len(found) == 1 and found[0].details["const_graph"]["tensors"] >= 2
 
 
 def test_threads(block, device):
@@ -181,10 +181,10 @@ def test_models_under_autocast(make, device):
     with reports.collect() as found:
         compiled = frozen(model)
         assert torch.equal(call(compiled), plain)
-    kept = sum(r.details["preparation"]["bytes"] for r in found)
+    kept = sum(r.details["const_graph"]["bytes"] for r in found)
     weights = sum(p.numel() for name, p in model.named_parameters() if p.dim() > 1)
     assert kept >= 0.5 * weights, "most weights are cast once"
-    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 @pytest.mark.gpu
@@ -193,5 +193,5 @@ def test_convolution_weights_are_turned_once(device):
     x = torch.randn(8, 32, 16, 16, device=device, dtype=torch.bfloat16)
     result, (report,) = run(frozen(model), x)
     torch.testing.assert_close(result, run(model, x)[0], rtol=2e-2, atol=2e-2)
-    assert report.details["preparation"]["tensors"] == 3
+    assert report.details["const_graph"]["tensors"] == 3
     assert all(stride == p.stride() for p, stride in zip(model.parameters(), [(288, 9, 3, 1), (1,)] * 3))

@@ -69,7 +69,7 @@ def test_inference(make, dtype, device):
     explanation = cxxinductor.explain(model, **inputs)
     compiled = torch.compile(model, backend="cxxinductor")(**inputs)
     assert_as_good_as_eager(first(compiled), first(eager), first(reference))
-    assert explanation.counters["graph_fallback"] == 0 and explanation.counters["eager"] == 0
+    assert explanation.counters["aten_fallback"] == 0 and explanation.counters["eager_fallback"] == 0
     for graph in explanation.graphs:
         strange = [op for op in graph.details["externs"] if not any(known in op for known in LIBRARY_OPS)]
         assert not strange, f"externs beside library ops: {sorted(set(strange))}"

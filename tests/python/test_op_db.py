@@ -8,7 +8,7 @@ from typing import Iterator
 import pytest
 import torch
 from op_db.calls import Call, calls, dtypes, forms, name_of, operators
-from op_db.known import KNOWN, Known, known
+from op_db.expected_failures import EXPECTED_FAILURES, ExpectedFailure, expected_failure
 from op_db.program import Program, programs
 from op_db.run import Finding, check
 from op_db.sweep import sweep
@@ -32,8 +32,8 @@ def failures(chosen: list[Call], size: int) -> list[str]:
     for program in programs(chosen, size):
         for result in sweep(program):
             finding, call = result.finding, result.calls[0]
-            if finding.sort and not result.is_traced_so and not known(call, finding):
-                found.append(f"{finding.sort}: {', '.join(map(str, result.calls))}: {finding.text}")
+            if finding.kind and not result.is_traced_so and not expected_failure(call, finding):
+                found.append(f"{finding.kind}: {', '.join(map(str, result.calls))}: {finding.text}")
     return found
 
 
@@ -41,7 +41,7 @@ def quick_calls(position: int, device: str) -> list[Call]:
     """One of every sixth operator, whose dtype, form and sample go through all there are from operator to operator."""
     found = []
     for number, (name, op) in enumerate(list(operators().items())[::6]):
-        if number % QUICK_GRAPHS != position or any(name in entry.operators for entry in KNOWN):
+        if number % QUICK_GRAPHS != position or any(name in entry.operators for entry in EXPECTED_FAILURES):
             continue
         kinds = [(dtype, form) for dtype in dtypes(op, device) for form in forms(op, dtype, device)]
         for attempt in range(min(3, len(kinds))):
@@ -59,19 +59,19 @@ def test_a_call_of_every_sixth_operator(position, device):
         pytest.fail("\n".join(found), pytrace=False)
 
 
-@pytest.mark.parametrize("entry", KNOWN, ids=lambda entry: f"{entry.sort} {entry.text}")
+@pytest.mark.parametrize("entry", EXPECTED_FAILURES, ids=lambda entry: f"{entry.kind} {entry.text}")
 def test_what_is_known_to_fail_fails(entry, device):
     if device not in entry.devices:
         pytest.skip(f"does not fail on {device}")
     fixed = []
     for name in entry.operators:
         if finding := unexplained(entry, operators()[name], device):
-            fixed.append(f"{name}: {finding.sort or 'right'} {finding.text}")
+            fixed.append(f"{name}: {finding.kind or 'right'} {finding.text}")
     if fixed:
-        pytest.fail(f"take out of op_db/known.py ({entry.reason}):\n" + "\n".join(fixed), pytrace=False)
+        pytest.fail(f"take out of op_db/expected_failures.py ({entry.reason}):\n" + "\n".join(fixed), pytrace=False)
 
 
-def unexplained(entry: Known, op: OpInfo, device: str) -> Finding | None:
+def unexplained(entry: ExpectedFailure, op: OpInfo, device: str) -> Finding | None:
     """None where some call fails in the way of the entry."""
     finding = Finding("", "")
     for call in itertools.islice(covered(entry, op, device), MOST_TRIED):
@@ -81,7 +81,7 @@ def unexplained(entry: Known, op: OpInfo, device: str) -> Finding | None:
     return finding
 
 
-def covered(entry: Known, op: OpInfo, device: str) -> Iterator[Call]:
+def covered(entry: ExpectedFailure, op: OpInfo, device: str) -> Iterator[Call]:
     for dtype in dtypes(op, device):
         for form in forms(op, dtype, device):
             if entry.covers(name_of(op), str(dtype).removeprefix("torch."), form, device):

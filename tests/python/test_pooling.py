@@ -34,7 +34,7 @@ def check(function, x, backward=True):
         assert ours.stride() == eager.stride()
         torch.testing.assert_close(ours, eager, rtol=0, atol=0, equal_nan=True)
     counters = cxxinductor.counters()
-    assert counters["graph_fallback"] == counters["eager"] == 0
+    assert counters["aten_fallback"] == counters["eager_fallback"] == 0
     return counters["extern"]
 
 

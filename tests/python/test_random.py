@@ -25,7 +25,7 @@ def check(function, *inputs, device):
         assert torch.equal(a, b), (a.dtype, a.shape)
         assert a.stride() == b.stride()
     assert torch.equal(our_state, state)
-    assert cxxinductor.counters()["graph_fallback"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)

@@ -29,7 +29,7 @@ def externs(fn, *inputs):
 def bytes_moved(fn, *inputs):
     """By our kernels, when nothing is left to others."""
     found = report(fn, *inputs)
-    assert found.counters["graph_fallback"] == 0 and externs(fn, *inputs) == []
+    assert found.counters["aten_fallback"] == 0 and externs(fn, *inputs) == []
     return sum(k["launches"] * (k["bytes_read"] + k["bytes_written"]) for g in found.graphs for k in g.details["kernels"])
 
 
@@ -38,7 +38,7 @@ def check(fn, *inputs, device, dynamic=None):
     ours, theirs = clones(inputs), clones(inputs)
     actual = torch.compile(fn, backend="cxxinductor", dynamic=dynamic)(*ours)
     expected = fn(*theirs)
-    assert cxxinductor.counters()["graph_fallback"] == 0 and cxxinductor.counters()["eager"] == 0
+    assert cxxinductor.counters()["aten_fallback"] == 0 and cxxinductor.counters()["eager_fallback"] == 0
     if device == "cpu":
         for a, e in zip(tree(actual) + ours, tree(expected) + theirs):
             if isinstance(e, torch.Tensor):
@@ -187,7 +187,7 @@ def test_an_index_smaller_than_its_source_in_every_dimension(device):
         i = torch.randint(0, sizes[2], smaller).to(device)
         torch.testing.assert_close(compiled(x, i, s), fn(x, i, s))
     counters = cxxinductor.counters()
-    assert counters["graphs"] == 1 and counters["extern"] == counters["graph_fallback"] == 0
+    assert counters["graphs"] == 1 and counters["extern"] == counters["aten_fallback"] == 0
 
 
 @pytest.mark.parametrize("integer", [torch.int64, torch.int32], ids=str)

@@ -1,7 +1,7 @@
 // One kernel's text for the CPU: the loops of its mapping around statements that are emitted once, as a generic lambda
 // over the number of lanes, and instantiated for vectors and for the scalar tail. Internal to codegen/cpu.
 //
-// Names in the text: x_<variable>, s_<symbol>, p<parameter>, v<statement>; w<statement> is the array of a Resident
+// Names in the text: x_<variable>, s_<symbol>, p<parameter>, v<statement>; w<statement> is the array of a Persistent
 // value or of a Row value of a strip, r<statement> the state of a reduction.
 #pragma once
 
@@ -41,7 +41,7 @@ class CpuKernelEmitter {
   void emit_pointwise();
   void emit_rows();
   void emit_columns();
-  void emit_row_sweep(const plan::Segment& segment);
+  void emit_row_loop(const plan::Segment& segment);
   void emit_strip_segment(const plan::Segment& segment);
   void decode_space(std::string_view number, size_t count);
   void open_body(std::string_view parameters, const std::vector<StmtId>& stmts);
@@ -88,7 +88,7 @@ class CpuKernelEmitter {
   bool marked_ = false;          // a #line is in force
   bool strip_ = false;           // Columns: reduction states and Row values are arrays over the strip
   loops::VarSet running_;        // variables that the current segment runs over
-  std::set<uint32_t> resident_;  // Resident statements that have an array
+  std::set<uint32_t> persistent_;  // Persistent statements that have an array
   std::set<uint32_t> declared_;  // Row values with a name at the row's scope
 };
 

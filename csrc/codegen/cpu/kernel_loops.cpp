@@ -9,10 +9,10 @@ namespace {
 
 // Updates between two settles of a sum: error grows with the square root of N rather than N.
 constexpr int kSettleEvery = 128;
-// A Resident value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
+// A Persistent value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
 // kernel's lie on the stack of the thread that runs it.
-constexpr int64_t kLargestResidentBytes = 64 * 1024;
-constexpr int64_t kMostResidentBytes = 512 * 1024;
+constexpr int64_t kLargestPersistentBytes = 64 * 1024;
+constexpr int64_t kMostPersistentBytes = 512 * 1024;
 
 std::string product_text(const std::vector<std::string>& factors) {
   std::string text;
@@ -32,17 +32,17 @@ CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable
   sets_ = rows && width_ > 1 ? std::clamp(mapping.unroll, 1, 8) : 1;
   strip_ = mapping.kind == plan::MappingKind::Columns;
   for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
-  if (!rows || !mapping.resident) return;
+  if (!rows || !mapping.persistent) return;
   sym::Expr length = 1;
-  int64_t resident_bytes = 0;
+  int64_t persistent_bytes = 0;
   for (VarId v : mapping.row) length = length * kernel.region.vars[v].extent;
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
     const StmtId id(i);
-    if (kernel.homes[id] != plan::Home::Resident || !length.is_constant()) continue;
+    if (kernel.memory_spaces[id] != plan::MemorySpace::Persistent || !length.is_constant()) continue;
     const int64_t bytes = length.constant() * byte_size(stmt(id).dtype);
-    if (bytes > kLargestResidentBytes || resident_bytes + bytes > kMostResidentBytes) continue;
-    resident_bytes += bytes;
-    resident_.insert(id.index());
+    if (bytes > kLargestPersistentBytes || persistent_bytes + bytes > kMostPersistentBytes) continue;
+    persistent_bytes += bytes;
+    persistent_.insert(id.index());
   }
 }
 
@@ -185,7 +185,7 @@ void CpuKernelEmitter::emit_rows() {
   const plan::Mapping& mapping = kernel_.mapping;
   sym::Expr length = 1;
   for (VarId v : mapping.row) length = length * kernel_.region.vars[v].extent;
-  for (uint32_t id : resident_) {
+  for (uint32_t id : persistent_) {
     out_.line("alignas(64) {}::element w{}[{}];", cpu_dtype_tag(stmt(StmtId(id)).dtype), id,
               std::max<int64_t>(length.constant(), 1));
   }
@@ -196,9 +196,9 @@ void CpuKernelEmitter::emit_rows() {
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
   for (const plan::Segment& segment : kernel_.segments) {
     running_ = space;
-    if (segment.kind == plan::Segment::Kind::Sweep) {
+    if (segment.kind == plan::Segment::Kind::RowLoop) {
       for (VarId v : mapping.row) running_ |= loops::VarSet::of(v);
-      emit_row_sweep(segment);
+      emit_row_loop(segment);
       continue;
     }
     for (StmtId id : with_missing_operands(segment)) {
@@ -209,7 +209,7 @@ void CpuKernelEmitter::emit_rows() {
   out_.line("}}");
 }
 
-void CpuKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
+void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   const std::vector<VarId>& row = kernel_.mapping.row;
   const std::vector<StmtId> reduces = reduces_of(segment);
   const int sets = reduces.empty() ? 1 : sets_;
@@ -305,13 +305,13 @@ void CpuKernelEmitter::emit_columns() {
   decode_space("cxxi_unit / cxxi_strips", mapping.space.size() - 1);
   for (const plan::Segment& segment : kernel_.segments) {
     for (StmtId id : reduces_of(segment)) {
-      out_.line("cxxi::strip_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, columns,
+      out_.line("cxxi::column_tile_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, columns,
                 id.index());
     }
-    if (segment.kind != plan::Segment::Kind::Once) continue;
+    if (segment.kind != plan::Segment::Kind::PerRow) continue;
     for (StmtId id : segment.stmts) {
       const bool value = !stmt(id).as<loops::Store>() && !stmt(id).as<loops::Check>() && !stmt(id).as<loops::Project>();
-      if (value && kernel_.homes[id] == plan::Home::Row && resident_.insert(id.index()).second) {
+      if (value && kernel_.memory_spaces[id] == plan::MemorySpace::Row && persistent_.insert(id.index()).second) {
         out_.line("alignas(64) {}::element w{}[{}];", cpu_dtype_tag(stmt(id).dtype), id.index(), columns);
       }
     }
@@ -320,7 +320,7 @@ void CpuKernelEmitter::emit_columns() {
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
   for (const plan::Segment& segment : kernel_.segments) {
     running_ = space;
-    if (segment.kind == plan::Segment::Kind::Sweep) {
+    if (segment.kind == plan::Segment::Kind::RowLoop) {
       for (VarId v : mapping.row) running_ |= loops::VarSet::of(v);
     }
     emit_strip_segment(segment);
@@ -331,7 +331,7 @@ void CpuKernelEmitter::emit_columns() {
 
 void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
   const std::vector<VarId> row =
-      segment.kind == plan::Segment::Kind::Sweep ? kernel_.mapping.row : std::vector<VarId>{};
+      segment.kind == plan::Segment::Kind::RowLoop ? kernel_.mapping.row : std::vector<VarId>{};
   out_.line("{{");
   out_.indent();
   const std::string last = variable(vector_var_);

@@ -29,7 +29,7 @@ std::string_view reduction_struct(Reduction reduction) {
     case Reduction::ArgMin:
       return "argmin";
     case Reduction::SoftmaxSum:
-      throw_unsupported("softmax_sum on the CPU: its rows stay in caches, and take two sweeps");
+      throw_unsupported("softmax_sum on the CPU: its rows stay in caches, and take two row loops");
     case Reduction::Welford:
       return "welford";
   }
@@ -172,7 +172,7 @@ std::string CpuKernelEmitter::expression(sym::Expr e, std::string_view lane) con
     }
     return "s_" + identifier(name);
   };
-  return sym::to_c(e, kernel_.facts, spelled);
+  return sym::to_c(e, kernel_.assumptions, spelled);
 }
 
 std::string CpuKernelEmitter::offset_lambda(StmtId id) const {
@@ -203,14 +203,14 @@ std::string CpuKernelEmitter::once_condition(const Stmt& s) const {
 // ---- segments ---------------------------------------------------------------------------------------------------
 
 bool CpuKernelEmitter::kept(StmtId id) const {
-  switch (kernel_.homes[id]) {
-    case plan::Home::Local:
+  switch (kernel_.memory_spaces[id]) {
+    case plan::MemorySpace::Local:
       return false;
-    case plan::Home::Row:
+    case plan::MemorySpace::Row:
       return true;
-    case plan::Home::Resident:
-    case plan::Home::Shared:
-      return resident_.count(id.index()) != 0;
+    case plan::MemorySpace::Persistent:
+    case plan::MemorySpace::Shared:
+      return persistent_.count(id.index()) != 0;
   }
   return false;
 }
@@ -260,7 +260,7 @@ std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const 
 void CpuKernelEmitter::emit_kept(StmtId id) {
   const Stmt& s = stmt(id);
   if (!strip_) {  // a Row value has its name at the row's scope already
-    if (resident_.count(id.index())) {
+    if (persistent_.count(id.index())) {
       out_.line("const auto {} = cxxi::load<{}, {}>(w{} + cxxi_element);", value_name(id), cpu_dtype_tag(s.dtype),
                 width(s), id.index());
     }
@@ -325,7 +325,7 @@ void CpuKernelEmitter::emit_statement(StmtId id) {
     emit_check(id, s, *check);
     return;
   }
-  if (resident_.count(id.index())) {
+  if (persistent_.count(id.index())) {
     const std::string at = strip_ ? variable(vector_var_) + " - cxxi_strip" : "cxxi_element";
     out_.line("cxxi::store<{}, {}>(w{} + ({}), {});", cpu_dtype_tag(s.dtype), width(s), id.index(), at, name);
   }
@@ -341,7 +341,7 @@ std::string CpuKernelEmitter::load_text(StmtId id, const Stmt& s, const loops::L
   }
   const bool wide = has_lanes(s) && (direct || consecutive(id));
   return fmt::format("cxxi::{}<{}, {}>({}, {}, {}, {})", wide ? "load_masked" : "gather_masked", tag, lanes,
-                     value_name(load.mask), base, offset_lambda(id), cpu_literal(load.otherwise));
+                     value_name(load.mask), base, offset_lambda(id), cpu_literal(load.other));
 }
 
 std::string CpuKernelEmitter::store_text(StmtId id, const Stmt& s, const loops::Store& store) const {

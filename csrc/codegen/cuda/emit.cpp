@@ -5,7 +5,7 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
-#include "ir/plan/walk.h"
+#include "ir/plan/serial_rows.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -47,7 +47,7 @@ CudaLaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
   CudaLaunchShape shape;
   shape.block_x = kernel.mapping.block_threads;
   if (kernel.mapping.kind == plan::MappingKind::Matmul) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
-  if (kernel.mapping.walk.valid()) shape.dynamic_shared_bytes = plan::walk_shared_bytes(kernel);
+  if (kernel.mapping.serial.valid()) shape.dynamic_shared_bytes = plan::serial_shared_bytes(kernel);
   return shape;
 }
 

@@ -39,7 +39,7 @@ void CudaKernelEmitter::emit_columns() {
   CXXI_CHECK(columns % width_ == 0 && groups * threads == mapping.block_threads,
              "{}: {} threads for strips of {} columns by {}", kernel_.name, mapping.block_threads, columns, threads);
   const sym::Expr size = kernel_.region.vars[vector_var_].extent;
-  const sym::Expr strips = sym::simplify(sym::ceil_div(size, columns), kernel_.facts);
+  const sym::Expr strips = sym::simplify(sym::ceil_div(size, columns), kernel_.assumptions);
   dead_rows_ = !proven_multiple(size, columns);
   if (groups > 1) out_.line("const int cxxi_column = threadIdx.x % {};", groups);
   out_.line("const cxxi_uint cxxi_lane = threadIdx.x / {};", groups);
@@ -83,7 +83,7 @@ void CudaKernelEmitter::emit_column_segment(const plan::Segment& segment) {
   body.lanes = width_ > 1;
   for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
   if (!whole_groups()) body.count = "cxxi_lanes";
-  if (segment.kind == plan::Segment::Kind::Sweep) {
+  if (segment.kind == plan::Segment::Kind::RowLoop) {
     emit_points(segment);
     return;
   }
@@ -123,7 +123,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   for (const auto* list : {&mapping.space, &mapping.row})
     for (VarId v : *list) body.running |= loops::VarSet::of(v);
   if (!whole_groups()) body.count = "cxxi_lanes";
-  body.position = "(long long)(cxxi_number)";
+  body.position = "(long long)(cxxi_linear)";
   body.slot = "[u]";
   open("{");
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
@@ -139,9 +139,9 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
       out_.line("#pragma unroll");
       open(fmt::format("for (int u = 0; u < {}; ++u) {{", unroll));
     }
-    out_.line("const cxxi_uint cxxi_number = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
-    if (unroll > 1) open("if (cxxi_number < cxxi_points) {");
-    decode("cxxi_number", mapping.row, 1);
+    out_.line("const cxxi_uint cxxi_linear = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
+    if (unroll > 1) open("if (cxxi_linear < cxxi_points) {");
+    decode("cxxi_linear", mapping.row, 1);
     loading ? emit_early_loads(early, body) : emit_body(segment.stmts, body);
     if (unroll > 1) {
       close();
@@ -154,7 +154,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   const int groups = mapping.columns_per_block / width_;
   for (StmtId id : reduces) {
     const Stmt& s = stmt(id);
-    if (threads > 1) out_.line("cxxi_join_columns<{}, {}>(r{}, cxxi_shared);", threads, groups, id.index());
+    if (threads > 1) out_.line("cxxi_column_reduce<{}, {}>(r{}, cxxi_shared);", threads, groups, id.index());
     const std::string_view type = cuda_type(s.dtype);
     if (has_lanes(s)) {
       kept_.insert(id.index());

@@ -3,7 +3,7 @@
 //
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
-// kept across sweeps, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
+// kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
 // states in shared memory, d<statement> a
 // row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
 // z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
@@ -47,41 +47,41 @@ class CudaKernelEmitter {
     std::string count;         // lanes of the group that exist; empty: all of them
     std::string side_effects;  // who may store and check; empty: every thread
     std::string slot;          // entry of the arrays of loaded groups: "[u]"; empty: they are no arrays
-    std::string item;          // entry of the Resident arrays: "[k]"
+    std::string item;          // entry of the Persistent arrays: "[k]"
     std::string position;      // of the group's first element in the row, for reductions
     loops::VarSet running;     // variables that the segment runs over
   };
 
-  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_walk.cpp, kernel_columns.cpp, kernel_matmul.cpp).
+  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_serial_rows.cpp, kernel_columns.cpp, kernel_matmul.cpp).
   std::vector<std::string> parameters() const;
   std::string launch_bounds() const;
   void emit_signature();
   void emit_uniform_loads();
   void declare_symbols();  // and parameters by value
-  void emit_batch_signature();
-  void emit_batch_arguments();
+  void emit_grouped_signature();
+  void emit_grouped_arguments();
   void emit_pointwise();
   void emit_tiles();
   void emit_tile_loads(const std::vector<StmtId>& staged, int step);
   void emit_rows();
   void emit_row_segments();
-  void emit_walk();
+  void emit_serial_rows();
   void declare_sums();
   void declare_shared_sums();
   std::vector<StmtId> shared_sums(const std::vector<StmtId>& stmts) const;  // that the statements update or read
-  void emit_walked_loads(const std::vector<StmtId>& loads, char prefix);
-  void emit_finish(const plan::Segment& segment);
-  std::vector<StmtId> resident_loads(bool walked) const;
+  void emit_serial_loads(const std::vector<StmtId>& loads, char prefix);
+  void emit_serial_epilogue(const plan::Segment& segment);
+  std::vector<StmtId> persistent_loads(bool serial) const;
   std::vector<StmtId> row_loads_ahead() const;
   void emit_row_start();
   sym::Expr groups_of_row() const;
   bool shares_are_equal(const loops::Reduce& reduce) const;
-  void declare_residents();
-  void emit_row_sweep(const plan::Segment& segment);
-  void emit_resident_items(const plan::Segment& segment);
+  void declare_persistent_values();
+  void emit_row_loop(const plan::Segment& segment);
+  void emit_persistent_items(const plan::Segment& segment);
   void emit_looped_items(const plan::Segment& segment);
   void emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading, const Body& body);
-  void join_row(const std::vector<StmtId>& reduces);
+  void block_reduce(const std::vector<StmtId>& reduces);
   void emit_columns();
   void emit_column_segment(const plan::Segment& segment);
   void emit_points(const plan::Segment& segment);
@@ -120,7 +120,7 @@ class CudaKernelEmitter {
   std::string applied(StmtId id, const loops::Apply& apply) const;
   StmtId rounded_value(StmtId id) const;
   bool shares_divisor(StmtId id) const;
-  bool draws_in_fours(StmtId id) const;
+  bool philox_vec4(StmtId id) const;
   void declare_divisors(const plan::Segment& segment);
   void mark_origin(const Stmt& s);
   void unmark_origin();
@@ -139,13 +139,13 @@ class CudaKernelEmitter {
   bool has_lanes(const Stmt& s) const { return width_ > 1 && vector_var_.valid() && s.vars.contains(vector_var_); }
   bool is_wide(StmtId id) const { return has_lanes(stmt(id)) && kernel_.access[id] == plan::AccessKind::Vector; }
   bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
-  bool resident(StmtId id) const { return kernel_.homes[id] == plan::Home::Resident; }
-  bool shared(StmtId id) const { return kernel_.homes[id] == plan::Home::Shared; }
-  bool walks() const { return kernel_.mapping.walk.valid(); }
-  // A reduction over the walk: a state for each element of the thread's items.
+  bool persistent(StmtId id) const { return kernel_.memory_spaces[id] == plan::MemorySpace::Persistent; }
+  bool shared(StmtId id) const { return kernel_.memory_spaces[id] == plan::MemorySpace::Shared; }
+  bool is_serial() const { return kernel_.mapping.serial.valid(); }
+  // A reduction over the serial variable: a state for each element of the thread's items.
   bool is_across(StmtId id) const {
     const auto* reduce = stmt(id).as<loops::Reduce>();
-    return reduce && walks() && reduce->over.contains(kernel_.mapping.walk);
+    return reduce && is_serial() && reduce->over.contains(kernel_.mapping.serial);
   }
   std::string variable(VarId v) const;
   std::string extent(VarId v) const;
@@ -170,7 +170,7 @@ class CudaKernelEmitter {
   StmtId grouped_;            // a value of an earlier segment that is there as a group
   bool dead_rows_ = false;    // rows (Columns: columns) past the end have threads
   std::set<uint32_t> made_;   // loads made once a kernel, or ahead of a walk's row, under their own names
-  std::set<uint32_t> ahead_;  // resident loads that were made before the walk, or while the row before was computed
+  std::set<uint32_t> ahead_;  // persistent loads that were made before the walk, or while the row before was computed
   std::string block_ = "blockIdx.x";  // number of the block among those of its launch
   std::set<uint32_t> early_;          // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;         // loads that are read from a shared tile

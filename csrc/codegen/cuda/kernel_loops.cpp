@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
-#include "ir/plan/batch.h"
+#include "ir/plan/grouped_launch.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -74,11 +74,11 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
 
 // A walk's shape counts on all registers that one block a multiprocessor leaves each thread.
 std::string CudaKernelEmitter::launch_bounds() const {
-  return fmt::format("{}{}", kernel_.mapping.block_threads, walks() ? ", 1" : "");
+  return fmt::format("{}{}", kernel_.mapping.block_threads, is_serial() ? ", 1" : "");
 }
 
 void CudaKernelEmitter::emit_signature() {
-  if (kernel_.batch > 1) return emit_batch_signature();
+  if (kernel_.max_grouped > 1) return emit_grouped_signature();
   const std::vector<std::string> arguments = parameters();
   out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", launch_bounds(), kernel_.name);
   for (size_t i = 0; i < arguments.size(); ++i)
@@ -101,7 +101,7 @@ void CudaKernelEmitter::declare_symbols() {
 void CudaKernelEmitter::emit_uniform_loads() {
   for (const Stmt& s : kernel_.region.body) {
     const auto* draw = s.as<loops::Apply>();
-    if (!draw || !info(draw->op).traits.draws) continue;
+    if (!draw || !info(draw->op).traits.random) continue;
     for (StmtId operand : draw->operands) {
       const auto* load = stmt(operand).as<loops::Load>();
       const bool same = load && !load->mask.valid() && stmt(operand).vars.empty() && kernel_.offsets[operand].is_constant();
@@ -111,9 +111,9 @@ void CudaKernelEmitter::emit_uniform_loads() {
   }
 }
 
-// The kernel takes the table of ir/plan/batch.h and finds its launch by its block.
-void CudaKernelEmitter::emit_batch_signature() {
-  const size_t entries = static_cast<size_t>(kernel_.batch);
+// The kernel takes the table of ir/plan/grouped_launch.h and finds its launch by its block.
+void CudaKernelEmitter::emit_grouped_signature() {
+  const size_t entries = static_cast<size_t>(kernel_.max_grouped);
   open(fmt::format("struct cxxi_table_{} {{", kernel_.name));
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
     const std::string_view type = cuda_type(kernel_.params[i].dtype);
@@ -125,21 +125,21 @@ void CudaKernelEmitter::emit_batch_signature() {
   for (size_t j = 0; j < kernel_.symbols.size(); ++j) out_.line("long long s{}[{}];", j, entries);
   out_.line("unsigned int first[{}];", entries);
   close("};");
-  out_.line("static_assert(sizeof(cxxi_table_{}) == {});", kernel_.name, plan::BatchLayout(kernel_).bytes());
+  out_.line("static_assert(sizeof(cxxi_table_{}) == {});", kernel_.name, plan::GroupedLaunchLayout(kernel_).bytes());
   out_.line("extern \"C\" __global__ void __launch_bounds__({}) {}(", launch_bounds(), kernel_.name);
   out_.line("    const __grid_constant__ cxxi_table_{} cxxi_table{}", kernel_.name,
             has_checks(kernel_) ? ", int* cxxi_record) {" : ") {");
   out_.indent();
-  emit_batch_arguments();
+  emit_grouped_arguments();
 }
 
-void CudaKernelEmitter::emit_batch_arguments() {
+void CudaKernelEmitter::emit_grouped_arguments() {
   int step = 1;
-  while (step * 2 < kernel_.batch) step *= 2;
+  while (step * 2 < kernel_.max_grouped) step *= 2;
   out_.line("int cxxi_entry = 0;  // the last one whose first block is not past this one");
   for (; step > 0; step /= 2)
     out_.line("if (cxxi_entry + {0} < {1} && cxxi_table.first[cxxi_entry + {0}] <= blockIdx.x) cxxi_entry += {0};",
-              step, kernel_.batch);
+              step, kernel_.max_grouped);
   block_ = "cxxi_block";
   out_.line("const unsigned int {} = blockIdx.x - cxxi_table.first[cxxi_entry];", block_);
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
@@ -165,7 +165,7 @@ sym::Expr CudaKernelEmitter::group_count(const std::vector<VarId>& vars, int wid
     const sym::Expr size = kernel_.region.vars[vars[d]].extent;
     count = count * (d + 1 == vars.size() ? sym::ceil_div(size, width) : size);
   }
-  return sym::simplify(count, kernel_.facts);
+  return sym::simplify(count, kernel_.assumptions);
 }
 
 std::string CudaKernelEmitter::count_text(const std::vector<VarId>& vars, int width) const {
@@ -183,7 +183,7 @@ void CudaKernelEmitter::decode(std::string_view number, const std::vector<VarId>
       break;
     }
     sym::Expr size = kernel_.region.vars[vars[d]].extent;
-    if (last) size = sym::simplify(sym::ceil_div(size, width), kernel_.facts);
+    if (last) size = sym::simplify(sym::ceil_div(size, width), kernel_.assumptions);
     const std::string size_text = fmt::format("cxxi_uint({})", expression(size, false));
     out_.line("const cxxi_index {} = cxxi_index({} % {}){};", variable(vars[d]), rest, size_text, times);
     const std::string name = fmt::format("{}_{}", number, d);
@@ -193,7 +193,7 @@ void CudaKernelEmitter::decode(std::string_view number, const std::vector<VarId>
 }
 
 bool CudaKernelEmitter::proven_multiple(sym::Expr e, int64_t divisor) const {
-  return sym::prove_divides(divisor, e, kernel_.facts);
+  return sym::prove_divides(divisor, e, kernel_.assumptions);
 }
 
 // ---- Pointwise --------------------------------------------------------------------------------------------------
@@ -210,16 +210,16 @@ void CudaKernelEmitter::emit_pointwise() {
   // Where there is nothing to share, it would only keep more in registers at once: gelu lost a seventh of its speed.
   const bool draws = std::any_of(kernel_.region.body.begin(), kernel_.region.body.end(), [](const Stmt& s) {
     const auto* apply = s.as<loops::Apply>();
-    return apply && info(apply->op).traits.draws;
+    return apply && info(apply->op).traits.random;
   });
   const bool even = draws && proven_multiple(group_count(mapping.space, width_), int64_t{mapping.block_threads} * unroll);
   if (!even) out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
   const auto enter = [&] {
     const std::string block =
         unroll > 1 ? fmt::format("(cxxi_uint({}) * {} + u)", block_, unroll) : fmt::format("cxxi_uint({})", block_);
-    out_.line("const cxxi_uint cxxi_number = {} * {} + threadIdx.x;", block, mapping.block_threads);
-    open(even ? "{" : "if (cxxi_number < cxxi_groups) {");
-    decode("cxxi_number", mapping.space, width_);
+    out_.line("const cxxi_uint cxxi_linear = {} * {} + threadIdx.x;", block, mapping.block_threads);
+    open(even ? "{" : "if (cxxi_linear < cxxi_groups) {");
+    decode("cxxi_linear", mapping.space, width_);
     if (!body.count.empty())
       out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
                 integer(width_));
@@ -270,7 +270,7 @@ void CudaKernelEmitter::emit_tiles() {
   for (StmtId id : staged)
     out_.line("__shared__ {} t{}[{}][{}];", cuda_type(stmt(id).dtype), id.index(), tile, tile + 1);
   const auto tiles = [&](VarId v) {
-    return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.facts), false);
+    return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.assumptions), false);
   };
   out_.line("const int cxxi_x = threadIdx.x % {0}, cxxi_y = threadIdx.x / {0};", tile);
   out_.line("const cxxi_uint cxxi_strip = {} / cxxi_uint({});", block_, tiles(across));

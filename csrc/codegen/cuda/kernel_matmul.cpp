@@ -26,32 +26,32 @@ void CudaKernelEmitter::emit_matmul() {
   const plan::MatmulParts parts = plan::matmul_parts(kernel_);
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   const std::vector<VarId> batch(mapping.space.begin(), mapping.space.end() - 2);
-  HoleFillings holes;
-  holes["threads"] = std::to_string(mapping.block_threads);
-  holes["name"] = kernel_.name;
-  holes["parameters"] = fmt::format("{}", fmt::join(parameters(), ", "));
-  holes["symbols"] = text_of({}, 1, [](CudaKernelEmitter& part) { part.declare_symbols(); });
-  holes["factor"] = cuda_type(stmt(parts.left).dtype);
-  holes["kept"] = cuda_type(stmt(parts.kept).dtype);
-  holes["tile"] =
+  TemplateVariables variables;
+  variables["threads"] = std::to_string(mapping.block_threads);
+  variables["name"] = kernel_.name;
+  variables["parameters"] = fmt::format("{}", fmt::join(parameters(), ", "));
+  variables["symbols"] = text_of({}, 1, [](CudaKernelEmitter& part) { part.declare_symbols(); });
+  variables["factor"] = cuda_type(stmt(parts.left).dtype);
+  variables["kept"] = cuda_type(stmt(parts.kept).dtype);
+  variables["tile"] =
       fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}, {}, {}, {}, {}>", mapping.tile_m, mapping.tile_n, mapping.tile_k,
                   mapping.warps_m, mapping.warps_n, mapping.stages, mapping.left_along_k, mapping.right_along_k);
-  holes["padding"] = std::to_string(plan::matmul_row_padding);
-  holes["width"] = std::to_string(mapping.vector_width);
-  holes["unroll"] = std::to_string(mapping.unroll);
-  holes["band"] = std::to_string(mapping.band);
-  holes["rows"] = extent(m);
-  holes["columns"] = extent(n);
-  holes["depth"] = extent(parts.k);
-  holes["batch"] = text_of({}, 1, [&](CudaKernelEmitter& part) { part.decode("cxxi_problem", batch, 1); });
-  holes["left"] = factor(parts.left, m, mapping.left_along_k);
-  holes["right"] = factor(parts.right, n, mapping.right_along_k);
-  holes["m"] = variable(m);
-  holes["n"] = variable(n);
-  holes["sums"] = fmt::format("g{}", parts.kept.index());
-  holes["epilogue"] =
+  variables["padding"] = std::to_string(plan::matmul_row_padding);
+  variables["width"] = std::to_string(mapping.vector_width);
+  variables["unroll"] = std::to_string(mapping.unroll);
+  variables["band"] = std::to_string(mapping.group_m);
+  variables["rows"] = extent(m);
+  variables["columns"] = extent(n);
+  variables["depth"] = extent(parts.k);
+  variables["batch"] = text_of({}, 1, [&](CudaKernelEmitter& part) { part.decode("cxxi_problem", batch, 1); });
+  variables["left"] = factor(parts.left, m, mapping.left_along_k);
+  variables["right"] = factor(parts.right, n, mapping.right_along_k);
+  variables["m"] = variable(m);
+  variables["n"] = variable(n);
+  variables["sums"] = fmt::format("g{}", parts.kept.index());
+  variables["epilogue"] =
       text_of(n, mapping.vector_width, [&](CudaKernelEmitter& part) { part.emit_epilogue(parts.kept); });
-  out_.raw_line(filled_template("cuda/matmul_kernel.cuh", holes));
+  out_.raw_line(render_template_file("cuda/matmul_kernel.cuh", variables));
 }
 
 std::string CudaKernelEmitter::factor(StmtId value, VarId across, bool along_k) {
@@ -84,7 +84,7 @@ std::string CudaKernelEmitter::factor(StmtId value, VarId across, bool along_k) 
 
 // The statements that a factor needs, for a group of it, and `return` of that group.
 void CudaKernelEmitter::emit_computed_group(StmtId value, VarId along) {
-  const std::vector<bool> needed = plan::cone_of(kernel_.region, value);
+  const std::vector<bool> needed = plan::backward_slice(kernel_.region, value);
   std::vector<StmtId> stmts;
   for (size_t s = 0; s < needed.size(); ++s)
     if (needed[s]) stmts.push_back(StmtId(s));

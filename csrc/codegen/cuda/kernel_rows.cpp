@@ -1,4 +1,4 @@
-// Rows: several threads share a row, keep its values in registers across sweeps, and join their reductions.
+// Rows: several threads share a row, keep its values in registers across row loops, and join their reductions.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
@@ -19,15 +19,15 @@ std::set<uint32_t> segment_ids(const plan::Segment& segment) {
 }  // namespace
 
 void CudaKernelEmitter::emit_rows() {
-  if (walks()) {
-    emit_walk();
+  if (is_serial()) {
+    emit_serial_rows();
     return;
   }
   emit_row_start();
-  // A resident row whose length sizes decide.
-  if (kernel_.mapping.resident && !groups_of_row().is_constant())
+  // A persistent row whose length sizes decide.
+  if (kernel_.mapping.persistent && !groups_of_row().is_constant())
     out_.line("const cxxi_uint cxxi_groups = {};", count_text(kernel_.mapping.row, width_));
-  declare_residents();
+  declare_persistent_values();
   emit_row_segments();
 }
 
@@ -35,12 +35,12 @@ void CudaKernelEmitter::emit_row_segments() {
   const plan::Mapping& mapping = kernel_.mapping;
   loops::VarSet space;
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
-  if (walks()) space |= loops::VarSet::of(mapping.walk);
+  if (is_serial()) space |= loops::VarSet::of(mapping.serial);
   std::set<uint32_t> declared;
   for (const plan::Segment& segment : kernel_.segments) {
-    if (segment.kind == plan::Segment::Kind::Finish) continue;
-    if (segment.kind == plan::Segment::Kind::Sweep) {
-      emit_row_sweep(segment);
+    if (segment.kind == plan::Segment::Kind::Epilogue) continue;
+    if (segment.kind == plan::Segment::Kind::RowLoop) {
+      emit_row_loop(segment);
       continue;
     }
     Body body;
@@ -95,15 +95,15 @@ bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
          std::all_of(row.begin(), row.end(), [&](VarId v) { return reduce.over.contains(v); });
 }
 
-void CudaKernelEmitter::declare_residents() {
+void CudaKernelEmitter::declare_persistent_values() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
     const StmtId id(i);
-    if (resident(id) && !is_across(id))
+    if (persistent(id) && !is_across(id))
       out_.line("{} w{}[{}] = {{}};", storage(id), i, kernel_.mapping.items_per_thread);
   }
 }
 
-void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
+void CudaKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   std::vector<StmtId> reduces;
   for (StmtId id : segment.stmts) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
@@ -112,20 +112,20 @@ void CudaKernelEmitter::emit_row_sweep(const plan::Segment& segment) {
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{0} r{1} = {0}::start();", state, id.index());
   }
-  // Narrow values that an earlier sweep left behind.
+  // Narrow values that an earlier row loop left behind.
   const std::set<uint32_t> own = segment_ids(segment);
   std::set<uint32_t> kept;
   for (StmtId id : segment.stmts) {
     for (StmtId operand : loops::operands(stmt(id))) {
       const bool narrow = has_lanes(stmt(operand)) && byte_size(stmt(operand).dtype) < 4;
-      if (resident(operand) && narrow && !own.count(operand.index())) kept.insert(operand.index());
+      if (persistent(operand) && narrow && !own.count(operand.index())) kept.insert(operand.index());
     }
   }
   for (uint32_t index : kept) out_.line("cxxi_keep_packed(w{});", index);
   declare_divisors(segment);
-  kernel_.mapping.resident ? emit_resident_items(segment) : emit_looped_items(segment);
+  kernel_.mapping.persistent ? emit_persistent_items(segment) : emit_looped_items(segment);
   early_.clear();
-  join_row(reduces);
+  block_reduce(reduces);
 }
 
 void CudaKernelEmitter::declare_divisors(const plan::Segment& segment) {
@@ -140,7 +140,7 @@ void CudaKernelEmitter::declare_divisors(const plan::Segment& segment) {
 void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading,
                                   const Body& body) {
   const std::vector<VarId>& row = kernel_.mapping.row;
-  decode("cxxi_number", row, width_);
+  decode("cxxi_linear", row, width_);
   if (!body.count.empty())
     out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
               integer(width_));
@@ -161,15 +161,15 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
   emit_body(segment.stmts, body);
 }
 
-void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
+void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const sym::Interval groups = sym::bounds(groups_of_row(), kernel_.facts);
+  const sym::Interval groups = sym::bounds(groups_of_row(), kernel_.assumptions);
   const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
   CXXI_CHECK(int64_t{items} * threads >= groups.high, "{}: {} threads with {} items cannot hold {} groups",
              kernel_.name, threads, items, groups.high);
   std::string guard = dead_rows_ ? "cxxi_live" : "";
   if (int64_t{items} * threads != groups.low)  // not all are there, or perhaps not
-    guard += fmt::format("{}cxxi_number < {}", guard.empty() ? "" : " && ",
+    guard += fmt::format("{}cxxi_linear < {}", guard.empty() ? "" : " && ",
                          groups.low == groups.high ? fmt::format("{}u", groups.low) : "cxxi_groups");
 
   std::vector<StmtId> early = early_loads(segment.stmts);
@@ -183,14 +183,14 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
   body.lanes = width_ > 1;
   for (const auto* list : {&mapping.space, &mapping.row})
     for (VarId v : *list) body.running |= loops::VarSet::of(v);
-  if (walks()) body.running |= loops::VarSet::of(mapping.walk);
+  if (is_serial()) body.running |= loops::VarSet::of(mapping.serial);
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "cxxi_position";
   body.item = items == 1 ? "[0]" : "[k]";
   body.slot = "[u]";
   const std::string lane = threads > 1 ? "cxxi_lane" : "cxxi_uint(0)";
   const auto enter = [&](const std::string& item) {
-    out_.line("const cxxi_uint cxxi_number = {}{};", lane, items == 1 ? "" : fmt::format(" + {} * {}", item, threads));
+    out_.line("const cxxi_uint cxxi_linear = {}{};", lane, items == 1 ? "" : fmt::format(" + {} * {}", item, threads));
     open(guard.empty() ? "{" : fmt::format("if ({}) {{", guard));
   };
   if (batch == 1) {
@@ -211,7 +211,7 @@ void CudaKernelEmitter::emit_resident_items(const plan::Segment& segment) {
     open("{");
   }
   for (StmtId id : early)
-    if (!resident(id)) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), batch);
+    if (!persistent(id)) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), batch);
   for (const bool loading : {true, false}) {
     if (!loading)
       for (StmtId id : early) early_.insert(id.index());
@@ -247,8 +247,8 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
                    threads > 1 ? "cxxi_lane" : "0", dead_rows_ ? "cxxi_live && " : "", threads * unroll));
   const std::vector<StmtId> early = unroll > 1 ? early_loads(segment.stmts) : std::vector<StmtId>{};
   const auto enter = [&] {
-    out_.line("const cxxi_uint cxxi_number = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
-    if (unroll > 1) open(even ? "{" : "if (cxxi_number < cxxi_groups) {");
+    out_.line("const cxxi_uint cxxi_linear = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
+    if (unroll > 1) open(even ? "{" : "if (cxxi_linear < cxxi_groups) {");
   };
   for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
   for (const bool loading : {true, false}) {
@@ -270,25 +270,25 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
   close();
 }
 
-void CudaKernelEmitter::join_row(const std::vector<StmtId>& reduces) {
+void CudaKernelEmitter::block_reduce(const std::vector<StmtId>& reduces) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int threads = mapping.threads_per_row;
   if (reduces.empty()) return;
   const auto equal = [&](StmtId id) { return shares_are_equal(*stmt(id).as<loops::Reduce>()); };
-  const std::string turn = walks() ? "[cxxi_step & 1]" : "";
+  const std::string turn = is_serial() ? "[cxxi_step & 1]" : "";
   if (threads > 32) {
     for (StmtId id : reduces) {
       const auto& reduce = *stmt(id).as<loops::Reduce>();
       // Of a walk's rows two are under way: threads may write the next one's states before all have read this one's.
       out_.line("__shared__ {} h{}{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
-                walks() ? "[2]" : "", mapping.block_threads / 32);
+                is_serial() ? "[2]" : "", mapping.block_threads / 32);
       out_.line("cxxi_share_row<{0}>(r{1}, h{1}{2});", equal(id), id.index(), turn);
     }
     out_.line("__syncthreads();");
     for (StmtId id : reduces)
       out_.line("cxxi_collect_row<{0}, {1}>(r{2}, h{2}{3});", threads, equal(id), id.index(), turn);
   } else if (threads > 1) {
-    for (StmtId id : reduces) out_.line("cxxi_join_row<{}, {}>(r{});", threads, equal(id), id.index());
+    for (StmtId id : reduces) out_.line("cxxi_block_reduce<{}, {}>(r{});", threads, equal(id), id.index());
   }
   for (StmtId id : reduces) {
     const Stmt& s = stmt(id);

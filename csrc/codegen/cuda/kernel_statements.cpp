@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
-#include "ir/plan/walk.h"
+#include "ir/plan/serial_rows.h"
 #include "support/error.h"
 #include "sym/print_c.h"
 
@@ -65,7 +65,7 @@ std::string CudaKernelEmitter::expression(sym::Expr e, bool lane) const {
     }
     return "s_" + identifier(name);
   };
-  return sym::to_c(e, kernel_.facts, spelling);
+  return sym::to_c(e, kernel_.assumptions, spelling);
 }
 
 std::string CudaKernelEmitter::wide_expression(sym::Expr e, bool lane) const {
@@ -82,7 +82,7 @@ std::string CudaKernelEmitter::wide_expression(sym::Expr e, bool lane) const {
     }
     return "a_" + identifier(name);
   };
-  return sym::to_c(e, kernel_.facts, spelling);
+  return sym::to_c(e, kernel_.assumptions, spelling);
 }
 
 std::string CudaKernelEmitter::address(StmtId id, bool lane) const {
@@ -156,7 +156,7 @@ void CudaKernelEmitter::emit_early_loads(const std::vector<StmtId>& loads, const
   for (StmtId id : loads) {
     const auto& load = *stmt(id).as<loops::Load>();
     const std::string to =
-        resident(id) ? fmt::format("w{}{}", id.index(), body.item) : fmt::format("g{}{}", id.index(), body.slot);
+        persistent(id) ? fmt::format("w{}{}", id.index(), body.item) : fmt::format("g{}{}", id.index(), body.slot);
     if (is_wide(id)) {
       out_.line("{} = {};", to, wide_load(id, load, body));
     } else if (has_lanes(stmt(id))) {
@@ -184,7 +184,7 @@ void CudaKernelEmitter::bring_values(const std::vector<StmtId>& stmts, const Bod
     if (is_across(id)) {
       out_.line("const {} v{} = cxxi_cast<{}>(r{}{}[{}].result<0>());", type, index, type, index,
                 shared(id) ? "" : body.item, of_lanes ? "e" : "0");
-    } else if (resident(id)) {
+    } else if (persistent(id)) {
       out_.line("const {} v{} = w{}{}{};", type, index, index, body.item, of_lanes ? ".get(e)" : "");
     } else if (of_lanes && kept_.count(index)) {
       out_.line("const {} v{} = w{}[e];", type, index, index);
@@ -201,7 +201,7 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
   for (StmtId id : sums) {
     const auto& reduce = *stmt(id).as<loops::Reduce>();
     out_.line("{} r{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(), width_);
-    out_.line("s{0}.load(r{0}, cxxi_number);", id.index());
+    out_.line("s{0}.load(r{0}, cxxi_linear);", id.index());
   }
   bring_values(stmts, body, false);
   emit_ahead_of_lanes(stmts, body);
@@ -214,7 +214,7 @@ void CudaKernelEmitter::emit_body(const std::vector<StmtId>& stmts, const Body& 
   emit_after_lanes(stmts, body);
   unmark_origin();
   for (StmtId id : sums)
-    if (here_.count(id.index())) out_.line("s{0}.store(r{0}, cxxi_number);", id.index());
+    if (here_.count(id.index())) out_.line("s{0}.store(r{0}, cxxi_linear);", id.index());
 }
 
 // Wide loads, and statements with one value a group.
@@ -224,7 +224,7 @@ void CudaKernelEmitter::emit_ahead_of_lanes(const std::vector<StmtId>& stmts, co
     if (is_wide(id)) {
       if (const auto* load = s.as<loops::Load>(); load && !early_.count(id.index())) {
         mark_origin(s);
-        const std::string to = resident(id) ? fmt::format("w{}{}", id.index(), body.item)
+        const std::string to = persistent(id) ? fmt::format("w{}{}", id.index(), body.item)
                                             : fmt::format("const {} g{}", storage(id), id.index());
         out_.line("{} = {};{}", to, wide_load(id, *load, body), origin_comment(s));
       }
@@ -241,7 +241,7 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     if (s.as<loops::Store>() && is_wide(id)) out_.line("{} g{} = {{}};", storage(id), id.index());
     if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_ && !is_across(id))
       out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
-    if (draws_in_fours(id)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
+    if (philox_vec4(id)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
   }
   // A division by the row's value is done for all lanes at once, between the loop that ends with its dividends and the
   // loop that begins with its quotients.
@@ -367,7 +367,7 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   }
   if (const auto* constant = s.as<loops::Constant>()) {
     assign(id, cuda_literal(constant->value));
-  } else if (draws_in_fours(id)) {
+  } else if (philox_vec4(id)) {
     const std::vector<StmtId>& from = s.as<loops::Apply>()->operands;
     mark_origin(s);
     out_.line(
@@ -423,12 +423,12 @@ plan::StmtId CudaKernelEmitter::rounded_value(StmtId id) const {
 bool CudaKernelEmitter::shares_divisor(StmtId id) const {
   const auto* apply = stmt(id).as<loops::Apply>();
   if (!apply || apply->op != ScalarOp::Div || stmt(id).dtype != DType::F32) return false;
-  return kernel_.mapping.kind == plan::MappingKind::Rows && kernel_.homes[id] != plan::Home::Row &&
-         kernel_.homes[apply->operands[1]] == plan::Home::Row;
+  return kernel_.mapping.kind == plan::MappingKind::Rows && kernel_.memory_spaces[id] != plan::MemorySpace::Row &&
+         kernel_.memory_spaces[apply->operands[1]] == plan::MemorySpace::Row;
 }
 
 // Is it a random word of each lane, where every fourth lane has a position that is a multiple of four?
-bool CudaKernelEmitter::draws_in_fours(StmtId id) const {
+bool CudaKernelEmitter::philox_vec4(StmtId id) const {
   const auto* draw = stmt(id).as<loops::Apply>();
   if (!draw || draw->op != ScalarOp::Philox || !has_lanes(stmt(id)) || width_ % 4 != 0) return false;
   for (size_t i = 0; i < draw->operands.size(); ++i)
@@ -436,7 +436,7 @@ bool CudaKernelEmitter::draws_in_fours(StmtId id) const {
   const auto* position = stmt(draw->operands[2]).as<loops::Index>();
   if (!position) return false;
   const sym::Expr moves = sym::Expr::symbol(kernel_.region.vars[vector_var_].name);
-  const sym::Expr start = sym::simplify(position->value - moves, kernel_.facts);
+  const sym::Expr start = sym::simplify(position->value - moves, kernel_.assumptions);
   const std::vector<sym::Expr>& symbols = start.free_symbols();
   return std::find(symbols.begin(), symbols.end(), moves) == symbols.end() && proven_multiple(start, 4);
 }
@@ -444,7 +444,7 @@ bool CudaKernelEmitter::draws_in_fours(StmtId id) const {
 // What later segments read is put where they look for it.
 void CudaKernelEmitter::keep(StmtId id, const Body& body) {
   const bool lane = has_lanes(stmt(id));
-  if (resident(id)) {
+  if (persistent(id)) {
     const std::string entry = fmt::format("w{}{}", id.index(), body.item);
     out_.line("{}", lane ? fmt::format("{}.set(e, {});", entry, value_name(id))
                          : fmt::format("{} = {};", entry, value_name(id)));
@@ -455,7 +455,7 @@ void CudaKernelEmitter::keep(StmtId id, const Body& body) {
 
 // The same for what lies in an array of lanes.
 void CudaKernelEmitter::keep_lanes(StmtId id, const Body& body) {
-  if (!resident(id) && kept_.count(id.index()) == 0) return;
+  if (!persistent(id) && kept_.count(id.index()) == 0) return;
   out_.line("#pragma unroll");
   open(fmt::format("for (int e = 0; e < {}; ++e) {{", width_));
   out_.line("const {} {} = l{}[e];", cuda_type(stmt(id).dtype), value_name(id), id.index());
@@ -469,8 +469,8 @@ std::string CudaKernelEmitter::scalar_load(StmtId id, const loops::Load& load, c
                                       range_condition(kernel_.offsets[id])});
   if (condition.empty()) return place;
   const DType dtype = stmt(id).dtype;
-  const Scalar otherwise = load.mask.valid() ? load.otherwise : Scalar::from_integer(dtype, 0);
-  return fmt::format("{} ? {} : {}", condition, place, cuda_literal(otherwise));
+  const Scalar other = load.mask.valid() ? load.other : Scalar::from_integer(dtype, 0);
+  return fmt::format("{} ? {} : {}", condition, place, cuda_literal(other));
 }
 
 std::string CudaKernelEmitter::wide_load(StmtId id, const loops::Load& load, const Body& body) const {
@@ -480,8 +480,8 @@ std::string CudaKernelEmitter::wide_load(StmtId id, const loops::Load& load, con
   const std::string condition =
       join({load.mask.valid() ? value_name(load.mask) : "", range_condition(kernel_.offsets[id])});
   if (condition.empty()) return call;
-  const Scalar otherwise = load.mask.valid() ? load.otherwise : Scalar::from_integer(stmt(id).dtype, 0);
-  return fmt::format("{} ? {} : cxxi_fill_group<{}>({})", condition, call, width_, cuda_literal(otherwise));
+  const Scalar other = load.mask.valid() ? load.other : Scalar::from_integer(stmt(id).dtype, 0);
+  return fmt::format("{} ? {} : cxxi_fill_group<{}>({})", condition, call, width_, cuda_literal(other));
 }
 
 void CudaKernelEmitter::emit_load(StmtId id, const loops::Load& load, const Body& body) {
@@ -494,12 +494,12 @@ void CudaKernelEmitter::emit_load(StmtId id, const loops::Load& load, const Body
     assign(id, scalar_load(id, load, body, lane));
     keep(id, body);
     return;
-  } else if (resident(id)) {
+  } else if (persistent(id)) {
     assign(id, fmt::format("w{}{}{}", id.index(), body.item, get));
   } else {
     assign(id, fmt::format("g{}{}{}", id.index(), early_.count(id.index()) ? body.slot : "", get));
   }
-  if (!resident(id)) keep(id, body);
+  if (!persistent(id)) keep(id, body);
 }
 
 void CudaKernelEmitter::emit_store(StmtId id, const loops::Store& store, const Body& body) {
@@ -517,7 +517,7 @@ void CudaKernelEmitter::emit_store(StmtId id, const loops::Store& store, const B
   const std::string text =
       store.combine == Combine::Overwrite
           ? fmt::format("p{}[{}] = {};", store.buffer.index(), place, value_name(store.value))
-          : fmt::format("cxxi_put_{}<cxxi_by_{}>(p{} + {}, {});", store.each ? "atomic" : "alone",
+          : fmt::format("cxxi_put_{}<cxxi_by_{}>(p{} + {}, {});", store.conflict_order ? "atomic" : "alone",
                         name_of(store.combine), store.buffer.index(), place, value_name(store.value));
   out_.line("{}", guarded(condition, text));
 }

@@ -69,7 +69,7 @@ ValueId Builder::input(std::string name, DType dtype, Device device, std::vector
 }
 
 void Builder::symbol_input(std::string symbol, sym::Interval range) {
-  graph_.facts.set_range(symbol, range);
+  graph_.assumptions.set_range(symbol, range);
   Input input;
   input.kind = Input::Kind::Symbol;
   input.symbol = symbol;
@@ -83,11 +83,11 @@ ValueId Builder::elementwise(ScalarOp op, std::vector<Operand> operands) {
   std::vector<sym::Expr> sizes;
   for (const Operand& operand : operands)
     if (const auto* id = std::get_if<ValueId>(&operand))
-      sizes = broadcast_sizes(graph_.facts, sizes, graph_.values[*id].sizes);
+      sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
   for (Operand& operand : operands) {
     auto* id = std::get_if<ValueId>(&operand);
     if (!id || graph_.values[*id].sizes.empty()) continue;
-    if (!same_sizes(graph_.facts, graph_.values[*id].sizes, sizes)) *id = expand(*id, sizes);
+    if (!same_sizes(graph_.assumptions, graph_.values[*id].sizes, sizes)) *id = expand(*id, sizes);
   }
   // Immediates enter in the compute type of the tensors, never rounded to their dtype.
   if (auto expected = immediate_dtype(graph_, op, operands))
@@ -186,7 +186,7 @@ ValueId Builder::scatter(ValueId base, ValueId source, std::vector<ValueId> indi
 std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results) {
   if (callee.alias_of.empty()) callee.alias_of.assign(results.size(), -1);
   if (callee.alias_of.size() != results.size())
-    throw_user_error("extern {} expects {} alias facts, found {}", callee.callee, results.size(),
+    throw_user_error("extern {} expects {} alias annotations, found {}", callee.callee, results.size(),
                      callee.alias_of.size());
   Node node{std::move(callee), std::move(operands), {}, origin_};
   for (size_t i = 0; i < results.size(); ++i) {
@@ -202,10 +202,10 @@ std::vector<ValueId> Builder::call_extern(Extern callee, std::vector<Operand> op
   return ids;
 }
 
-void Builder::output(ValueId value, bool any_strides) {
+void Builder::output(ValueId value, bool flexible_strides) {
   Output output;
   output.value = value;
-  output.any_strides = any_strides;
+  output.flexible_strides = flexible_strides;
   graph_.outputs.push_back(output);
 }
 

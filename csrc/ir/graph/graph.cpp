@@ -8,7 +8,7 @@ std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes) {
 
 sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::product(sizes); }
 
-bool may_collide(const Scatter& scatter) { return !scatter.index_dims.empty() && !scatter.distinct; }
+bool may_collide(const Scatter& scatter) { return !scatter.index_dims.empty() && !scatter.unique_indices; }
 
 std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id) {
   const Value& value = graph.values[id];
@@ -18,7 +18,7 @@ std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id) {
   if (const auto* callee = node.as<Extern>()) {
     if (value.result_index >= callee->alias_of.size() || callee->alias_of[value.result_index] < 0) return std::nullopt;
     operand = static_cast<size_t>(callee->alias_of[value.result_index]);
-  } else if (const auto* scatter = node.as<Scatter>(); !is_view(node.kind) && !(scatter && scatter->consumes)) {
+  } else if (const auto* scatter = node.as<Scatter>(); !is_view(node.kind) && !(scatter && scatter->inplace)) {
     return std::nullopt;
   }
   if (operand >= node.operands.size()) return std::nullopt;

@@ -114,11 +114,11 @@ struct Scatter {
   bool check = true;  // out of range raises
   // No two source elements meet, or those that do are equal and overwrite: stated by who knows, always so without
   // indices.
-  bool distinct = false;
+  bool unique_indices = false;
   // The result takes the base's storage, which nobody reads as it was from here on. Else it is a new tensor.
-  bool consumes = false;
+  bool inplace = false;
 };
-// A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with holes.
+// A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with operand references.
 struct Extern {
   std::string callee;     // "aten::mm"
   std::string overload;   // "" or "default" or "dim_IntList"
@@ -164,9 +164,9 @@ struct Input {
   std::string source;  // the user's name for it, for error messages
   // A tensor that the caller keeps no reference to while the graph runs (what a backward graph gets from its forward
   // graph): its memory is free after its last use.
-  bool given_up = false;
+  bool donated = false;
   // A tensor whose elements stay as they are from call to call, as far as the caller counts writes: what depends on
-  // such inputs alone need not be computed in every call (passes/graph/split_preparation.h).
+  // such inputs alone need not be computed in every call (passes/graph/split_const_graph.h).
   bool frozen = false;
 };
 
@@ -176,7 +176,7 @@ struct Output {
   ValueId value;
   sym::Expr symbol;
   // The caller takes the tensor in whatever strides it comes (and asks for them): what is saved for a backward graph.
-  bool any_strides = false;
+  bool flexible_strides = false;
 };
 
 // The last version of an input that the graph mutates: ends in the input's own storage.
@@ -187,7 +187,7 @@ struct Mutation {
 
 struct Graph {
   std::string name = "graph";
-  sym::Facts facts;  // ranges and divisors of the symbols
+  sym::Assumptions assumptions;  // ranges and divisors of the symbols
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   std::vector<Mutation> mutations;
@@ -231,7 +231,7 @@ class Builder {
   // results: dtype, device, sizes and strides of each as the callee returns them.
   std::vector<ValueId> call_extern(Extern callee, std::vector<Operand> operands, std::vector<Value> results);
 
-  void output(ValueId value, bool any_strides = false);
+  void output(ValueId value, bool flexible_strides = false);
   void output_symbol(sym::Expr e);
   void output_none();
   void mutation(uint32_t input, ValueId value);

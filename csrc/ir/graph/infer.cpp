@@ -67,7 +67,7 @@ struct Inference {
           (place->sizes.empty() && place->device.type == DeviceType::Cpu))
         place = &value;
       if (value.sizes.empty()) continue;
-      if (shape && !same_sizes(graph.facts, shape->sizes, value.sizes))
+      if (shape && !same_sizes(graph.assumptions, shape->sizes, value.sizes))
         throw_user_error("{} expects operands of equal sizes, found {} and {}", row.name, text_of(shape->sizes),
                          text_of(value.sizes));
       if (!shape) shape = &value;
@@ -136,11 +136,11 @@ struct Inference {
     const Value& x = only_tensor("reshape");
     sym::Expr before = element_count(x.sizes), after = element_count(declared.sizes);
     // Equality of products is often beyond proof (floor divisions of symbols), so only a proven difference is an error.
-    if (prove_less(before, after, graph.facts).value_or(false) ||
-        prove_less(after, before, graph.facts).value_or(false))
+    if (prove_less(before, after, graph.assumptions).value_or(false) ||
+        prove_less(after, before, graph.assumptions).value_or(false))
       throw_user_error("reshape expects {} elements, found sizes {}", sym::to_string(before), text_of(declared.sizes));
     Value result = typed(x.dtype, x.device, declared.sizes);
-    if (auto strides = reshape_strides(graph.facts, x, declared.sizes)) result.layout.strides = *strides;
+    if (auto strides = reshape_strides(graph.assumptions, x, declared.sizes)) result.layout.strides = *strides;
     return {result};
   }
 
@@ -151,7 +151,7 @@ struct Inference {
     Value result = typed(x.dtype, x.device, declared.sizes);
     for (size_t d = rank; d-- > 0;) {
       if (d >= missing && !x.sizes[d - missing].is_constant(1)) {
-        if (!prove_equal(x.sizes[d - missing], declared.sizes[d], graph.facts))
+        if (!prove_equal(x.sizes[d - missing], declared.sizes[d], graph.assumptions))
           throw_user_error("expand expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d - missing]), d,
                            sym::to_string(declared.sizes[d]));
         result.layout.strides[d] = x.layout.strides[d - missing];
@@ -173,16 +173,16 @@ struct Inference {
     if (declared.sizes.size() != x.sizes.size())
       throw_user_error("slice expects rank {}, found {}", x.sizes.size(), declared.sizes.size());
     for (size_t d = 0; d < x.sizes.size(); ++d)
-      if (d != dim && !prove_equal(x.sizes[d], declared.sizes[d], graph.facts))
+      if (d != dim && !prove_equal(x.sizes[d], declared.sizes[d], graph.assumptions))
         throw_user_error("slice expects size {} at dimension {}, found {}", sym::to_string(x.sizes[d]), d,
                          sym::to_string(declared.sizes[d]));
-    if (prove_less(s.step, 1, graph.facts).value_or(false))
+    if (prove_less(s.step, 1, graph.assumptions).value_or(false))
       throw_user_error("slice expects a positive step, found {}", sym::to_string(s.step));
-    if (prove_less(s.start, 0, graph.facts).value_or(false))
+    if (prove_less(s.start, 0, graph.assumptions).value_or(false))
       throw_user_error("slice expects a start of 0 or more, found {}", sym::to_string(s.start));
     sym::Expr last = s.start + s.step * (declared.sizes[dim] - 1);
-    bool empty = !prove_less(0, declared.sizes[dim], graph.facts).value_or(false);
-    if (!empty && prove_less(x.sizes[dim] - 1, last, graph.facts).value_or(false))
+    bool empty = !prove_less(0, declared.sizes[dim], graph.assumptions).value_or(false);
+    if (!empty && prove_less(x.sizes[dim] - 1, last, graph.assumptions).value_or(false))
       throw_user_error("slice reaches element {} of a dimension of {}", sym::to_string(last),
                        sym::to_string(x.sizes[dim]));
     Value result = typed(x.dtype, x.device, declared.sizes);
@@ -219,7 +219,7 @@ struct Inference {
         throw_user_error("cat expects {} of rank {} as operand {}, found {} of rank {}", to_string(first.dtype),
                          sizes.size(), i, to_string(x.dtype), x.sizes.size());
       for (size_t d = 0; d < sizes.size(); ++d)
-        if (d != dim && !prove_equal(x.sizes[d], sizes[d], graph.facts))
+        if (d != dim && !prove_equal(x.sizes[d], sizes[d], graph.assumptions))
           throw_user_error("cat expects sizes equal but at dimension {}, found {} and {}", dim, text_of(first.sizes),
                            text_of(x.sizes));
       sizes[dim] = sizes[dim] + x.sizes[dim];
@@ -246,7 +246,7 @@ struct Inference {
       check_dim(g.index_dims[e], rank, "gather index_dims");
       for (size_t k = 0; k < indices; ++k)
         if (const Value& index = tensor(k + 1, "gather");
-            !prove_equal(index.sizes[e], declared.sizes[static_cast<size_t>(g.index_dims[e])], graph.facts))
+            !prove_equal(index.sizes[e], declared.sizes[static_cast<size_t>(g.index_dims[e])], graph.assumptions))
           throw_user_error("gather index {} has sizes {}, result {}", k, text_of(index.sizes), text_of(declared.sizes));
     }
     return {typed(x.dtype, x.device, declared.sizes)};
@@ -275,12 +275,12 @@ struct Inference {
   }
   void check_scatter_range(const Scatter& s, size_t d, const Value& base, const Value& source) const {
     const sym::Expr count = source.sizes[static_cast<size_t>(s.target[d])];
-    if (prove_less(s.step[d], 1, graph.facts).value_or(false) || prove_less(s.start[d], 0, graph.facts).value_or(false))
+    if (prove_less(s.step[d], 1, graph.assumptions).value_or(false) || prove_less(s.start[d], 0, graph.assumptions).value_or(false))
       throw_user_error("scatter expects a start of 0 or more and a positive step, found {} and {}",
                        sym::to_string(s.start[d]), sym::to_string(s.step[d]));
     const sym::Expr last = s.start[d] + s.step[d] * (count - 1);
-    const bool empty = !prove_less(0, count, graph.facts).value_or(false);
-    if (!empty && prove_less(base.sizes[d] - 1, last, graph.facts).value_or(false))
+    const bool empty = !prove_less(0, count, graph.assumptions).value_or(false);
+    if (!empty && prove_less(base.sizes[d] - 1, last, graph.assumptions).value_or(false))
       throw_user_error("scatter reaches element {} of a dimension of {}", sym::to_string(last),
                        sym::to_string(base.sizes[d]));
   }
@@ -305,14 +305,14 @@ struct Inference {
         throw_user_error("scatter expects indices of rank {}, found {}", s.index_dims.size(), index.sizes.size());
       for (size_t e = 0; e < s.index_dims.size(); ++e) {
         check_dim(s.index_dims[e], source.sizes.size(), "scatter index_dims");
-        if (!prove_equal(index.sizes[e], source.sizes[static_cast<size_t>(s.index_dims[e])], graph.facts))
+        if (!prove_equal(index.sizes[e], source.sizes[static_cast<size_t>(s.index_dims[e])], graph.assumptions))
           throw_user_error("scatter index {} has sizes {}, the source {}", k - 2, text_of(index.sizes),
                            text_of(source.sizes));
       }
     }
     check_scatter_dims(s, base, source);
     Value result = typed(base.dtype, base.device, base.sizes);
-    if (s.consumes) result.layout.strides = base.layout.strides;
+    if (s.inplace) result.layout.strides = base.layout.strides;
     return {result};
   }
 
@@ -335,13 +335,13 @@ bool declares_dtype(const NodeKind& kind) {
   return std::holds_alternative<Full>(kind) || std::holds_alternative<Iota>(kind);
 }
 
-bool same_sizes(const sym::Facts& facts, const Sizes& a, const Sizes& b) {
+bool same_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [&](sym::Expr x, sym::Expr y) {
-           return x == y || prove_equal(x, y, facts);
+           return x == y || prove_equal(x, y, assumptions);
          });
 }
 
-Sizes broadcast_sizes(const sym::Facts& facts, const Sizes& a, const Sizes& b) {
+Sizes broadcast_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {
   const Sizes& longer = a.size() >= b.size() ? a : b;
   const Sizes& shorter = a.size() >= b.size() ? b : a;
   Sizes result = longer;
@@ -351,7 +351,7 @@ Sizes broadcast_sizes(const sym::Facts& facts, const Sizes& a, const Sizes& b) {
     if (shorter[d].is_constant(1)) continue;
     if (size.is_constant(1))
       size = shorter[d];
-    else if (!prove_equal(size, shorter[d], facts))
+    else if (!prove_equal(size, shorter[d], assumptions))
       throw_user_error("sizes {} and {} do not broadcast", text_of(a), text_of(b));
   }
   return result;
@@ -408,7 +408,7 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
   return found;
 }
 
-std::optional<Sizes> reshape_strides(const sym::Facts& facts, const Value& operand, const Sizes& sizes) {
+std::optional<Sizes> reshape_strides(const sym::Assumptions& assumptions, const Value& operand, const Sizes& sizes) {
   const Sizes& old_sizes = operand.sizes;
   const Sizes& old_strides = operand.layout.strides;
   if (old_strides == contiguous_strides(old_sizes)) return contiguous_strides(sizes);
@@ -420,14 +420,14 @@ std::optional<Sizes> reshape_strides(const sym::Facts& facts, const Value& opera
   for (size_t d = old_sizes.size(); d-- > 0;) {
     old_count = old_count * old_sizes[d];
     bool run_ends =
-        d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, facts));
+        d == 0 || (!old_sizes[d - 1].is_constant(1) && !prove_equal(old_strides[d - 1], old_count * base, assumptions));
     if (!run_ends) continue;
-    while (left > 0 && (!prove_equal(new_count, old_count, facts) || sizes[left - 1].is_constant(1))) {
+    while (left > 0 && (!prove_equal(new_count, old_count, assumptions) || sizes[left - 1].is_constant(1))) {
       --left;
       strides[left] = new_count * base;
       new_count = new_count * sizes[left];
     }
-    if (!prove_equal(new_count, old_count, facts)) return std::nullopt;
+    if (!prove_equal(new_count, old_count, assumptions)) return std::nullopt;
     if (d > 0) {
       base = old_strides[d - 1];
       old_count = new_count = 1;

@@ -24,11 +24,11 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
 // What immediates of the op must have, as far as its tensor operands say; nothing when it has none but a condition.
 std::optional<DType> immediate_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>& operands);
 // Right-aligned broadcast of two shapes; UserError where two sizes are not provably equal and neither is 1.
-std::vector<sym::Expr> broadcast_sizes(const sym::Facts& facts, const std::vector<sym::Expr>& a,
+std::vector<sym::Expr> broadcast_sizes(const sym::Assumptions& assumptions, const std::vector<sym::Expr>& a,
                                        const std::vector<sym::Expr>& b);
-bool same_sizes(const sym::Facts& facts, const std::vector<sym::Expr>& a, const std::vector<sym::Expr>& b);
+bool same_sizes(const sym::Assumptions& assumptions, const std::vector<sym::Expr>& a, const std::vector<sym::Expr>& b);
 // Strides of the reshape as a view, or nothing where it must copy.
-std::optional<std::vector<sym::Expr>> reshape_strides(const sym::Facts& facts, const Value& operand,
+std::optional<std::vector<sym::Expr>> reshape_strides(const sym::Assumptions& assumptions, const Value& operand,
                                                       const std::vector<sym::Expr>& sizes);
 
 }  // namespace cxxinductor::graph

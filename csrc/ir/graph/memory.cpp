@@ -10,9 +10,9 @@ class Run {
   explicit Run(const Graph& graph) : graph_(graph), ranges_(graph.values.size()), base_(graph.values.size()) {
     for (size_t v = 0; v < base_.size(); ++v) base_[ValueId(v)] = ValueId(v);
     for (const Input& input : graph.inputs)
-      if (input.given_up) {
+      if (input.donated) {
         const Value& value = graph.values[input.value];
-        allocate(input.value, typical_share(value.dtype, value.sizes, value.layout.strides, graph.facts));
+        allocate(input.value, share_hint(value.dtype, value.sizes, value.layout.strides, graph.assumptions));
       }
     for (const Node& node : graph.nodes) {
       visit(node);
@@ -44,7 +44,7 @@ class Run {
   }
   int64_t bytes_of(ValueId id) const {
     const Value& value = graph_.values[id];
-    return typical_bytes(value.dtype, value.sizes, value.layout.strides, graph_.facts);
+    return bytes_hint(value.dtype, value.sizes, value.layout.strides, graph_.assumptions);
   }
   void allocate(ValueId id, int64_t bytes) {
     ranges_[id] = {allocated(bytes), step_, step_};

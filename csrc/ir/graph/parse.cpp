@@ -25,7 +25,7 @@ class Parser {
 
   Graph parse() {
     parse_guarded(cursor_, [&] { parse_graph(); });
-    require_sound("graph", verify(graph_));
+    require_valid("graph", verify(graph_));
     return std::move(graph_);
   }
 
@@ -40,7 +40,7 @@ class Parser {
       while (cursor_.accept(","));
       cursor_.expect(")");
     }
-    parse_where(cursor_, graph_.facts);
+    parse_where(cursor_, graph_.assumptions);
     cursor_.expect("{");
     while (!cursor_.looking_at("final") && !cursor_.looking_at("return")) {
       if (graph_.nodes.size() >= max_text_items) cursor_.fail("fewer nodes");
@@ -68,7 +68,7 @@ class Parser {
       if (!declaration.dtype) cursor_.fail("':' and the input's type");
       input.value = add_value(typed_value(declaration), declaration.name);
       input.source = declaration.name;
-      input.given_up = cursor_.accept("given_up");
+      input.donated = cursor_.accept("donated");
       input.frozen = cursor_.accept("frozen");
     }
     if (cursor_.accept("from")) input.source = cursor_.quoted("the input's source");
@@ -149,7 +149,7 @@ class Parser {
       const Declaration& declaration = declarations[i];
       Value& value = results[i];
       if (declaration.dtype &&
-          (*declaration.dtype != value.dtype || !same_sizes(graph_.facts, declaration.sizes, value.sizes)))
+          (*declaration.dtype != value.dtype || !same_sizes(graph_.assumptions, declaration.sizes, value.sizes)))
         start.fail(fmt::format("a node that gives the type declared for %{} (it gives {}{})", declaration.name,
                                to_string(value.dtype), print_expr_list(value.sizes)));
       if (declaration.dtype) value.sizes = declaration.sizes;
@@ -171,10 +171,10 @@ class Parser {
     std::vector<sym::Expr> sizes;
     for (const Operand& operand : operands)
       if (const auto* id = std::get_if<ValueId>(&operand))
-        sizes = broadcast_sizes(graph_.facts, sizes, graph_.values[*id].sizes);
+        sizes = broadcast_sizes(graph_.assumptions, sizes, graph_.values[*id].sizes);
     for (Operand& operand : operands) {
       auto* id = std::get_if<ValueId>(&operand);
-      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.facts, graph_.values[*id].sizes, sizes))
+      if (!id || graph_.values[*id].sizes.empty() || same_sizes(graph_.assumptions, graph_.values[*id].sizes, sizes))
         continue;
       std::string stem = graph_.values[*id].name, name;
       for (size_t k = 0; name.empty() || known_.contains(name); ++k) name = fmt::format("{}.expanded{}", stem, k);
@@ -309,14 +309,14 @@ class Parser {
         scatter.wrap = false;
       } else if (word == "no_check") {
         scatter.check = false;
-      } else if (word == "distinct") {
-        scatter.distinct = true;
-      } else if (word == "consumes") {
-        scatter.consumes = true;
+      } else if (word == "unique_indices") {
+        scatter.unique_indices = true;
+      } else if (word == "inplace") {
+        scatter.inplace = true;
       } else if (const auto combine = find_combine(word)) {
         scatter.combine = *combine;
       } else {
-        start.fail("index_dims, start, step, a way to combine, no_wrap, no_check, distinct or consumes");
+        start.fail("index_dims, start, step, a way to combine, no_wrap, no_check, unique_indices or inplace");
       }
     }
     return scatter;
@@ -376,7 +376,7 @@ class Parser {
     callee.planned_out = cursor_.accept("planned_out");
     callee.ordered = cursor_.accept("ordered");
     callee.cacheable = !cursor_.accept("no_cache");
-    callee.exact_strides = !cursor_.accept("any_strides");
+    callee.exact_strides = !cursor_.accept("flexible_strides");
     node.kind = std::move(callee);
     for (size_t i = 0; i < declarations.size(); ++i) {
       if (!declarations[i].dtype) cursor_.fail(fmt::format("a type for extern result %{}", declarations[i].name));
@@ -406,7 +406,7 @@ class Parser {
     if (cursor_.accept("none")) return builder_.output_none();
     if (!cursor_.accept("expr")) {
       const ValueId value = parse_value();
-      return builder_.output(value, cursor_.accept("any_strides"));
+      return builder_.output(value, cursor_.accept("flexible_strides"));
     }
     cursor_.expect("(");
     builder_.output_symbol(parse_expr(cursor_, ")"));

@@ -17,7 +17,7 @@ class Printer {
     std::vector<std::string> inputs;
     for (const Input& input : graph_.inputs) inputs.push_back(input_text(input));
     std::string device = device_ == Device() ? "" : fmt::format(" on {} ", to_string(device_));
-    writer_.line("graph @{}{}({}){} {{", graph_.name, device, fmt::join(inputs, ", "), print_where(graph_.facts));
+    writer_.line("graph @{}{}({}){} {{", graph_.name, device, fmt::join(inputs, ", "), print_where(graph_.assumptions));
     writer_.indent();
     for (const Node& node : graph_.nodes) print_node(node);
     for (const Mutation& mutation : graph_.mutations) {
@@ -71,7 +71,7 @@ class Printer {
         CXXI_CHECK(graph_.values.contains(input.value), "an input names no value");
         const Value& value = graph_.values[input.value];
         text = "%" + value.name + type_text(value) + layout_text(value, declared(value, Layout::Kind::Fixed));
-        if (input.given_up) text += " given_up";
+        if (input.donated) text += " donated";
         if (input.frozen) text += " frozen";
         expected_source = value.name;
         break;
@@ -90,7 +90,7 @@ class Printer {
   std::string output_text(const Output& output) const {
     switch (output.kind) {
       case Output::Kind::Tensor:
-        return name(output.value) + (output.any_strides ? " any_strides" : "");
+        return name(output.value) + (output.flexible_strides ? " flexible_strides" : "");
       case Output::Kind::Symbol:
         return fmt::format("expr({})", sym::to_string(output.symbol));
       case Output::Kind::None:
@@ -132,7 +132,7 @@ class Printer {
     try {
       return infer_results(graph_, node.kind, node.operands, declaration);
     } catch (const UserError&) {
-      return {};  // an unsound graph still prints: the verifier's report contains its text
+      return {};  // an invalid graph still prints: the verifier's report contains its text
     }
   }
 
@@ -194,7 +194,7 @@ class Printer {
         if (differs(s.step, 1)) text += ", step=" + print_expr_list(s.step);
         if (s.combine != Combine::Overwrite) text += fmt::format(", {}", name_of(s.combine));
         for (const auto& [word, set] : {std::pair{", no_wrap", !s.wrap}, std::pair{", no_check", !s.check},
-                                        std::pair{", distinct", s.distinct}, std::pair{", consumes", s.consumes}})
+                                        std::pair{", unique_indices", s.unique_indices}, std::pair{", inplace", s.inplace}})
           if (set) text += word;
         return text + ">";
       }
@@ -215,7 +215,7 @@ class Printer {
     if (e.planned_out) text += " planned_out";
     if (e.ordered) text += " ordered";
     if (!e.cacheable) text += " no_cache";
-    if (!e.exact_strides) text += " any_strides";
+    if (!e.exact_strides) text += " flexible_strides";
     return text;
   }
 

@@ -5,7 +5,7 @@
 //  G3  Values are defined before they are read.
 //  G4  Names print: values' are unique, and graph, values and symbols are spelled with the characters of their text
 //  form. G5  A value has one stride a dimension. G6  Results are what kind and operands give (infer.h): count, dtype,
-//  device, sizes, attributes in range. G7  An extern names its callee; its operands are tensors and symbols; holes,
+//  device, sizes, attributes in range. G7  An extern names its callee; its operands are tensors and symbols; operand references,
 //  aliases and mutated operands are in range. G8  A mutation ends in a tensor input of the same dtype, device and
 //  sizes, each input at most once. G9  Every symbol is declared: a symbol input, a range, or a size or stride of an
 //  input or extern result. G10 An extern that holds in-process handles is not cacheable.
@@ -44,7 +44,7 @@ class Verifier {
     check_nodes();
     check_mutations();
     check_symbols();
-    if (messages_.empty()) check_consumption();
+    if (messages_.empty()) check_inplace_scatters();
     return std::move(messages_);
   }
 
@@ -121,8 +121,8 @@ class Verifier {
     for (const Input& input : graph_.inputs) {
       if (input.kind == Input::Kind::Symbol && !is_symbol_name(input.symbol))
         report("G4", "an input", "has the symbol '{}'", input.symbol);
-      if (input.kind != Input::Kind::Tensor && input.given_up) report("G13", "an input", "is given up and no tensor");
-      if (input.frozen && (input.kind != Input::Kind::Tensor || input.given_up))
+      if (input.kind != Input::Kind::Tensor && input.donated) report("G13", "an input", "is donated and not a tensor");
+      if (input.frozen && (input.kind != Input::Kind::Tensor || input.donated))
         report("G13", "an input", "is frozen, and given up or no tensor");
     }
   }
@@ -154,7 +154,7 @@ class Verifier {
       report("G6", where(found), "is {}, its operands give {}", to_string(found.dtype), to_string(expected.dtype));
     if (expected.device != found.device)
       report("G6", where(found), "is on {}, its operands give {}", to_string(found.device), to_string(expected.device));
-    if (!same_sizes(graph_.facts, expected.sizes, found.sizes))
+    if (!same_sizes(graph_.assumptions, expected.sizes, found.sizes))
       report("G6", where(found), "has sizes {}, its operands give {}", print_expr_list(found.sizes),
              print_expr_list(expected.sizes));
   }
@@ -172,7 +172,7 @@ class Verifier {
     }
     if (handles && callee.cacheable) report("G10", where(node), "holds a handle and is cacheable");
     if (callee.alias_of.size() != node.results.size())
-      report("G7", where(node), "has {} results and {} alias facts", node.results.size(), callee.alias_of.size());
+      report("G7", where(node), "has {} results and {} alias annotations", node.results.size(), callee.alias_of.size());
     for (int operand : callee.alias_of)
       if (operand != -1 && (operand < 0 || !is_tensor(node, static_cast<size_t>(operand))))
         report("G7", where(node), "has a result that aliases operand {}, which is no tensor", operand);
@@ -185,8 +185,8 @@ class Verifier {
     return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]);
   }
   void check_arg(const Arg& arg, const Node& node, bool& handles) {
-    if (const auto* hole = arg.as<Hole>(); hole && hole->operand >= node.operands.size())
-      report("G7", where(node), "has the argument ${} and {} operands", hole->operand, node.operands.size());
+    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= node.operands.size())
+      report("G7", where(node), "has the argument ${} and {} operands", ref->operand, node.operands.size());
     handles |= arg.as<Handle>() != nullptr;
     if (const auto* list = arg.as<ArgList>())
       for (const Arg& item : *list) check_arg(item, node, handles);
@@ -204,16 +204,16 @@ class Verifier {
       const Value& target = graph_.values[input.value];
       if (!mutated.insert(mutation.input).second) report("G8", where(target), "is mutated twice");
       if (target.dtype != last.dtype || target.device != last.device ||
-          !same_sizes(graph_.facts, target.sizes, last.sizes))
+          !same_sizes(graph_.assumptions, target.sizes, last.sizes))
         report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
     }
   }
 
   // Consuming scatters make versions of a storage; each reader must read the latest one before it.
-  void check_consumption() {
+  void check_inplace_scatters() {
     const auto consumes = [](const Node& node) {
       const auto* scatter = node.as<Scatter>();
-      return scatter && scatter->consumes;
+      return scatter && scatter->inplace;
     };
     if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), consumes)) return;
     IdVector<ValueId, NodeId> version(graph_.values.size()), latest(graph_.values.size());
@@ -237,7 +237,7 @@ class Verifier {
       for (size_t i = 1; i < node.operands.size(); ++i)
         if (storage[std::get<ValueId>(node.operands[i])] == root)
           report("G11", where(node), "consumes the storage of its operand {}", i);
-      check_consumed(node, base, root);
+      check_inplace_base(node, base, root);
       version[node.results[0]] = latest[root] = NodeId(n);
     }
     for (const Output& output : graph_.outputs)
@@ -245,7 +245,7 @@ class Verifier {
     for (const Mutation& mutation : graph_.mutations)
       read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
   }
-  void check_consumed(const Node& node, ValueId base, ValueId root) {
+  void check_inplace_base(const Node& node, ValueId base, ValueId root) {
     ValueId at = base;
     while (at != root) {
       const Node& step = graph_.nodes[graph_.values[at].producer];
@@ -276,8 +276,8 @@ class Verifier {
   }
 
   void check_symbols() {
-    for (const auto& [symbol, range] : graph_.facts.ranges()) symbols_.insert(symbol);
-    for (const auto& [symbol, divisor] : graph_.facts.divisors()) symbols_.insert(symbol);
+    for (const auto& [symbol, range] : graph_.assumptions.ranges()) symbols_.insert(symbol);
+    for (const auto& [symbol, divisor] : graph_.assumptions.divisors()) symbols_.insert(symbol);
     for (const Input& input : graph_.inputs) {
       if (input.kind == Input::Kind::Symbol) symbols_.insert(input.symbol);
       if (input.kind == Input::Kind::Tensor) declare(graph_.values[input.value]);
@@ -319,7 +319,7 @@ void verify_or_throw(const Graph& graph, std::string_view after) {
   bool printable = std::none_of(messages.begin(), messages.end(), [](const std::string& message) {
     return message.starts_with("G1:") || message.starts_with("G5:");
   });
-  throw_internal("the graph is unsound after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "),
+  throw_internal("graph verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "),
                  printable ? print(graph) : "");
 }
 

@@ -135,7 +135,7 @@ std::optional<sym::Expr> exact_quotient(sym::Expr e, sym::Expr divisor) {
   return sym::sum(terms);
 }
 
-Space::Space(const Region& region, const sym::Facts& facts) : facts_(&facts) {
+Space::Space(const Region& region, const sym::Assumptions& assumptions) : assumptions_(&assumptions) {
   for (const Var& var : region.vars) add(sym::Expr::symbol(var.name), var.extent);
 }
 
@@ -144,7 +144,7 @@ const sym::Expr* Space::extent_of(sym::Expr var) const {
   return found == extents_.end() ? nullptr : &found->second;
 }
 
-bool Space::equal(sym::Expr a, sym::Expr b) const { return a == b || sym::prove_equal(a, b, *facts_); }
+bool Space::equal(sym::Expr a, sym::Expr b) const { return a == b || sym::prove_equal(a, b, *assumptions_); }
 
 bool Space::is_index(sym::Expr e) const {
   for (sym::Expr symbol : e.free_symbols())
@@ -174,10 +174,10 @@ Space::Linear Space::linear(sym::Expr e) const {
 
 std::optional<sym::Expr> Space::extreme_of_atom(sym::Expr atom, bool upper) const {
   if (const sym::Expr* extent = extent_of(atom)) return upper ? *extent - 1 : sym::Expr(0);
-  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *facts_).low >= 1 &&
+  if (atom.kind() == sym::Kind::Mod && sym::bounds(atom.operands()[1], *assumptions_).low >= 1 &&
       !is_index(atom.operands()[1]))
     return upper ? atom.operands()[1] - 1 : sym::Expr(0);
-  if (atom.kind() == sym::Kind::FloorDiv && sym::bounds(atom.operands()[1], *facts_).low >= 1) {
+  if (atom.kind() == sym::Kind::FloorDiv && sym::bounds(atom.operands()[1], *assumptions_).low >= 1) {
     auto numerator = extreme(atom.operands()[0], upper);
     if (numerator) return sym::floor_div(*numerator, atom.operands()[1]);
   }
@@ -188,7 +188,7 @@ std::optional<sym::Expr> Space::extreme(sym::Expr e, bool upper) const {
   Linear form = linear(e);
   sym::Expr total = form.rest;
   for (const Term& term : form.terms) {
-    sym::Interval sign = sym::bounds(term.coefficient, *facts_);
+    sym::Interval sign = sym::bounds(term.coefficient, *assumptions_);
     if (sign.low < 0 && sign.high > 0) return std::nullopt;
     auto value = extreme_of_atom(term.atom, (sign.low >= 0) == upper);
     if (!value) return std::nullopt;
@@ -199,14 +199,14 @@ std::optional<sym::Expr> Space::extreme(sym::Expr e, bool upper) const {
 
 bool Space::in_range(sym::Expr e, sym::Expr bound) const {
   auto low = extreme(e, false);
-  if (!low || sym::bounds(*low, *facts_).low < 0) return false;
+  if (!low || sym::bounds(*low, *assumptions_).low < 0) return false;
   auto high = extreme(e, true);
-  return high && sym::bounds(expand(bound - *high), *facts_).low >= 1;
+  return high && sym::bounds(expand(bound - *high), *assumptions_).low >= 1;
 }
 
 bool Space::at_least(sym::Expr a, sym::Expr b) const {
   auto low = extreme(a - b, false);
-  return low && sym::bounds(*low, *facts_).low >= 0;
+  return low && sym::bounds(*low, *assumptions_).low >= 0;
 }
 
 std::optional<bool> Space::decide_order(ScalarOp op, sym::Expr a, sym::Expr b) const {
@@ -247,14 +247,14 @@ sym::Expr Space::divide(sym::Expr e, sym::Expr divisor, bool remainder) const {
   for (const Term& term : linear(part).terms) {
     sym::Expr g = term.coefficient, m, t;
     auto smaller = exact_quotient(divisor, g);
-    if (g.is_constant(1) || !smaller || sym::bounds(g, *facts_).low < 1) continue;
+    if (g.is_constant(1) || !smaller || sym::bounds(g, *assumptions_).low < 1) continue;
     split_multiples(part, g, &m, &t);
     if (!in_range(t, g)) continue;
     return remainder ? g * divide(m, *smaller, true) + t : whole + divide(m, *smaller, false);
   }
   if (remainder && part.kind() == sym::Kind::Mod && exact_quotient(part.operands()[1], divisor))
     return divide(part.operands()[0], divisor, true);
-  if (!remainder && part.kind() == sym::Kind::FloorDiv && sym::bounds(part.operands()[1], *facts_).low >= 1)
+  if (!remainder && part.kind() == sym::Kind::FloorDiv && sym::bounds(part.operands()[1], *assumptions_).low >= 1)
     return whole + sym::floor_div(part.operands()[0], part.operands()[1] * divisor);
   return remainder ? sym::mod(part, divisor) : whole + sym::floor_div(part, divisor);
 }
@@ -281,7 +281,7 @@ sym::Expr Space::simplify(sym::Expr e) const {
   for (sym::Expr operand : e.operands()) operands.push_back(simplify(operand));
   if (e.kind() == sym::Kind::Add) return recombine(sym::sum(operands));
   bool divides = e.kind() == sym::Kind::FloorDiv || e.kind() == sym::Kind::Mod;
-  if (!divides || !is_index(operands[0]) || sym::bounds(operands[1], *facts_).low < 0) return rebuild(e, operands);
+  if (!divides || !is_index(operands[0]) || sym::bounds(operands[1], *assumptions_).low < 0) return rebuild(e, operands);
   return divide(operands[0], operands[1], e.kind() == sym::Kind::Mod);
 }
 

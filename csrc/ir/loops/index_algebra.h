@@ -1,8 +1,8 @@
 // Algebra of index expressions inside an iteration space: what lowering and fusion need to compose coordinates and to
-// see through them. Variables have extents (symbolic ones too), which say more than the ranges of sym::Facts can:
+// see through them. Variables have extents (symbolic ones too), which say more than the ranges of sym::Assumptions can:
 // mod(s0*i + j, s0) is j when j < s0.
 //
-// Everything here is sound for every size that the facts allow; where nothing is proven, expressions stay as they are.
+// Everything here is sound for every size that the assumptions allow; where nothing is proven, expressions stay as they are.
 #pragma once
 
 #include <optional>
@@ -30,10 +30,10 @@ struct Digit {
 
 class Space {
  public:
-  explicit Space(const sym::Facts& facts) : facts_(&facts) {}
-  Space(const Region& region, const sym::Facts& facts);
+  explicit Space(const sym::Assumptions& assumptions) : assumptions_(&assumptions) {}
+  Space(const Region& region, const sym::Assumptions& assumptions);
   void add(sym::Expr var, sym::Expr extent) { extents_[var] = extent; }
-  const sym::Facts& facts() const { return *facts_; }
+  const sym::Assumptions& assumptions() const { return *assumptions_; }
   const sym::Expr* extent_of(sym::Expr var) const;  // null: not a variable of this space
   bool equal(sym::Expr a, sym::Expr b) const;       // proven
 
@@ -68,7 +68,7 @@ class Space {
   sym::Expr recombine(sym::Expr e) const;
   sym::Expr divide(sym::Expr e, sym::Expr divisor, bool remainder) const;
 
-  const sym::Facts* facts_;
+  const sym::Assumptions* assumptions_;
   ExprMap extents_;
 };
 

@@ -31,7 +31,7 @@ struct OperandsOf {
   void operator()(const Project& project) { ids.push_back(project.of); }
   void operator()(const Store& store) {
     add_statements_of(store.coords, ids);
-    if (store.each) add_statements_of(*store.each, ids);
+    if (store.conflict_order) add_statements_of(*store.conflict_order, ids);
     ids.push_back(store.value);
     if (store.mask.valid()) ids.push_back(store.mask);
   }
@@ -99,9 +99,9 @@ VarSet reduced_vars(const Region& region) {
   return vars;
 }
 
-VarId walked_var(const Region& region) {
+VarId serial_var(const Region& region) {
   for (size_t v = 0; v < region.vars.size(); ++v)
-    if (region.vars[VarId(v)].walked) return VarId(v);
+    if (region.vars[VarId(v)].serial) return VarId(v);
   return {};
 }
 
@@ -123,13 +123,13 @@ VarId RegionBuilder::var(std::string name, sym::Expr extent) {
 StmtId RegionBuilder::append(Stmt stmt) { return region_.body.push_back(std::move(stmt)); }
 
 StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask,
-                           Scalar otherwise) {
+                           Scalar other) {
   VarSet vars = vars_of_all(region_, coords);
   DType dtype = program.buffers[buffer].dtype;
   if (mask.valid()) vars |= statement(region_, mask).vars;
   // Without a mask `otherwise` says nothing; keep it canonical, so that equal loads compare equal.
-  if (!mask.valid()) otherwise = Scalar();
-  return append({Load{buffer, std::move(coords), mask, otherwise}, dtype, vars, origin_});
+  if (!mask.valid()) other = Scalar();
+  return append({Load{buffer, std::move(coords), mask, other}, dtype, vars, origin_});
 }
 
 StmtId RegionBuilder::constant(Scalar value) { return append({Constant{value}, value.dtype(), {}, origin_}); }
@@ -178,7 +178,7 @@ StmtId RegionBuilder::store(const Program& program, BufferId buffer, std::vector
 StmtId RegionBuilder::update(const Program& program, Store store) {
   VarSet vars = vars_of_all(region_, store.coords) | statement(region_, store.value).vars;
   if (store.mask.valid()) vars |= statement(region_, store.mask).vars;
-  if (store.each) vars |= vars_of(region_, *store.each);
+  if (store.conflict_order) vars |= vars_of(region_, *store.conflict_order);
   store.update = true;
   const DType dtype = program.buffers[store.buffer].dtype;
   return append({std::move(store), dtype, vars, origin_});

@@ -62,7 +62,7 @@ struct Load {
   BufferId buffer;
   std::vector<sym::Expr> coords;
   StmtId mask;       // bool statement, or invalid: always in range
-  Scalar otherwise;  // the value where the mask is false (nothing is read there)
+  Scalar other;  // the value where the mask is false (nothing is read there)
 };
 struct Constant {
   Scalar value;
@@ -97,8 +97,8 @@ struct Store {
   bool update = false;
   Combine combine = Combine::Overwrite;  // other than Overwrite: an update
   // Present where two points of an update may meet at one element: their order, a row-major number over all variables
-  // of the statement. The largest one is stored; combining goes in that order (in any order on throughput devices).
-  std::optional<sym::Expr> each = {};
+  // of the statement. The largest one is stored; combining goes in that order (in any order on GPUs).
+  std::optional<sym::Expr> conflict_order = {};
 };
 // Raises (device-side) where 0 <= index < bound does not hold; `what` names the op and the bound for the message.
 struct Check {
@@ -132,7 +132,7 @@ struct Var {
   sym::Expr extent;
   // At most one variable of a region: its points are taken in turn by whoever computes the rest of a row, so that
   // reductions over it alone may stand beside those over rows. Such results are only stored.
-  bool walked = false;
+  bool serial = false;
 };
 
 struct Region {
@@ -171,7 +171,7 @@ struct ExternCall {
   std::string overload;
   std::vector<Arg> args;
   std::vector<std::pair<std::string, Arg>> kwargs;
-  std::vector<std::variant<View, sym::Expr>> operands;  // what the holes refer to
+  std::vector<std::variant<View, sym::Expr>> operands;  // what the operand references refer to
   std::vector<BufferId> results;
   std::vector<int> alias_of;  // for each result: operand index that it may alias, or -1
   std::vector<uint32_t> mutated_operands;
@@ -189,7 +189,7 @@ struct ProgramInput {
   BufferId buffer;
   std::string symbol;
   std::string source;
-  bool given_up = false;  // as in graph::Input
+  bool donated = false;  // as in graph::Input
 };
 
 struct ProgramOutput {
@@ -202,7 +202,7 @@ struct ProgramOutput {
 
 struct Program {
   std::string name;
-  sym::Facts facts;
+  sym::Assumptions assumptions;
   std::vector<ProgramInput> inputs;
   std::vector<ProgramOutput> outputs;
   IdVector<BufferId, Buffer> buffers;
@@ -215,7 +215,7 @@ struct Program {
 std::vector<StmtId> operands(const Stmt& stmt);     // SSA operands, `%n` symbols of coordinates included, in order
 VarSet vars_of(const Region& region, sym::Expr e);  // variables that an expression mentions, through `%n` too
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over
-VarId walked_var(const Region& region);             // invalid: there is none
+VarId serial_var(const Region& region);             // invalid: there is none
 sym::Expr statement_symbol(StmtId stmt);            // the symbol "%n" (spelled v_n inside sym)
 StmtId statement_of_symbol(std::string_view name);  // invalid when the name is no statement symbol
 bool depends_on_data(sym::Expr e);                  // mentions a statement's value
@@ -235,7 +235,7 @@ class RegionBuilder {
   void set_origin(OriginId origin) { origin_ = origin; }
   VarId var(std::string name, sym::Expr extent);
   StmtId load(const Program& program, BufferId buffer, std::vector<sym::Expr> coords, StmtId mask = {},
-              Scalar otherwise = {});
+              Scalar other = {});
   StmtId constant(Scalar value);
   StmtId index(sym::Expr value);
   StmtId apply(ScalarOp op, std::vector<StmtId> operands, DType cast_to = DType::F32);

@@ -16,7 +16,7 @@ class Parser {
 
   Program parse() {
     parse_guarded(cursor_, [&] { parse_program(); });
-    require_sound("program", verify(program_));
+    require_valid("program", verify(program_));
     return std::move(program_);
   }
 
@@ -31,7 +31,7 @@ class Parser {
       while (cursor_.accept(","));
       cursor_.expect(")");
     }
-    parse_where(cursor_, program_.facts);
+    parse_where(cursor_, program_.assumptions);
     cursor_.expect("{");
     for (;;) {
       if (program_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");

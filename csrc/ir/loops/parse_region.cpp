@@ -61,11 +61,11 @@ class RegionParser {
  private:
   void parse_var() {
     TextCursor start = cursor_;
-    const bool walked = cursor_.accept("walked");
+    const bool serial = cursor_.accept("serial");
     std::string name = parse_symbol_name(cursor_, "a variable");
     if (region_.vars.size() == 32) start.fail("at most 32 variables");
     cursor_.expect("<");
-    region_.vars[builder_.var(name, parse_expr(cursor_, ",{"))].walked = walked;
+    region_.vars[builder_.var(name, parse_expr(cursor_, ",{"))].serial = serial;
   }
 
   void parse_stmt() {
@@ -126,7 +126,7 @@ class RegionParser {
     cursor_.expect("=");
     store.value = names_.parse(cursor_);
     store.mask = parse_mask();
-    if (cursor_.accept("each")) store.each = parse_embedded();
+    if (cursor_.accept("conflict_order")) store.conflict_order = parse_embedded();
     builder_.update(*how_.program, std::move(store));
   }
 
@@ -160,12 +160,12 @@ class RegionParser {
     BufferId buffer = how_.parse_buffer(cursor_);
     std::vector<sym::Expr> coords = parse_coords();
     StmtId mask = parse_mask();
-    Scalar otherwise;
+    Scalar other;
     if (mask.valid()) {
       cursor_.expect("else");
-      otherwise = parse_typed_scalar(cursor_);
+      other = parse_typed_scalar(cursor_);
     }
-    builder_.load(*how_.program, buffer, std::move(coords), mask, otherwise);
+    builder_.load(*how_.program, buffer, std::move(coords), mask, other);
   }
 
   void parse_apply(TextCursor& start, ScalarOp op) {

@@ -25,7 +25,7 @@ class Printer {
     std::vector<std::string> inputs;
     for (const ProgramInput& input : program_.inputs) inputs.push_back(input_text(input));
     std::string device = device_ == Device() ? "" : fmt::format(" on {} ", to_string(device_));
-    writer_.line("program @{}{}({}){} {{", program_.name, device, fmt::join(inputs, ", "), print_where(program_.facts));
+    writer_.line("program @{}{}({}){} {{", program_.name, device, fmt::join(inputs, ", "), print_where(program_.assumptions));
     writer_.indent();
     for (const Buffer& buffer : program_.buffers)
       if (buffer.role != Buffer::Role::Input)

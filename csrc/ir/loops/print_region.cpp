@@ -16,7 +16,7 @@ class RegionPrinter {
       if (region_.device != how_.device) head += " on " + to_string(region_.device);
     }
     std::vector<std::string> vars;
-    for (const Var& var : region_.vars) vars.push_back(fmt::format("{}{} < {}", var.walked ? "walked " : "", var.name, sym::to_string(var.extent)));
+    for (const Var& var : region_.vars) vars.push_back(fmt::format("{}{} < {}", var.serial ? "serial " : "", var.name, sym::to_string(var.extent)));
     if (!vars.empty()) head += fmt::format(" over {}", fmt::join(vars, ", "));
     writer_.line("{} {{", head);
     writer_.indent();
@@ -50,7 +50,7 @@ class RegionPrinter {
 
   std::string kind_text(const Load& load, const Stmt&, StmtId id) const {
     std::string text = fmt::format("{} = load {}", ref(id), coords_text(load.buffer, load.coords));
-    if (load.mask.valid()) text += fmt::format(" if {} else {}", ref(load.mask), print_typed_scalar(load.otherwise));
+    if (load.mask.valid()) text += fmt::format(" if {} else {}", ref(load.mask), print_typed_scalar(load.other));
     return text;
   }
   std::string kind_text(const Constant& constant, const Stmt&, StmtId id) const {
@@ -77,7 +77,7 @@ class RegionPrinter {
     std::string head = store.update ? "update" : "store";
     if (store.combine != Combine::Overwrite) head += fmt::format("<{}>", name_of(store.combine));
     std::string tail = store.mask.valid() ? fmt::format(" if {}", ref(store.mask)) : "";
-    if (store.each) tail += fmt::format(" each ({})", print_expr(*store.each));
+    if (store.conflict_order) tail += fmt::format(" conflict_order ({})", print_expr(*store.conflict_order));
     return fmt::format("{} {} = {}{}", head, coords_text(store.buffer, store.coords), ref(store.value), tail);
   }
   std::string kind_text(const Check& check, const Stmt&, StmtId) const {

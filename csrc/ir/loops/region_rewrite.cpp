@@ -53,7 +53,7 @@ struct Hasher {
 
 struct Same {
   bool operator()(const Load& a, const Load& b) const {
-    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.otherwise == b.otherwise;
+    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.other == b.other;
   }
   bool operator()(const Constant& a, const Constant& b) const { return a.value == b.value; }
   bool operator()(const Index& a, const Index& b) const { return a.value == b.value; }
@@ -64,7 +64,7 @@ struct Same {
   bool operator()(const Project& a, const Project& b) const { return a.of == b.of && a.result == b.result; }
   bool operator()(const Store& a, const Store& b) const {
     return a.buffer == b.buffer && a.coords == b.coords && a.value == b.value && a.mask == b.mask &&
-           a.update == b.update && a.combine == b.combine && a.each == b.each;
+           a.update == b.update && a.combine == b.combine && a.conflict_order == b.conflict_order;
   }
   bool operator()(const Check& a, const Check& b) const {
     return a.index == b.index && a.bound == b.bound && a.what == b.what;
@@ -119,7 +119,7 @@ bool find_split(const Region& region, SplitPoint* split) {
 
 constexpr size_t max_split_variables = 24;
 
-void split_variable(Region& region, const SplitPoint& split, const sym::Facts& facts) {
+void split_variable(Region& region, const SplitPoint& split, const sym::Assumptions& assumptions) {
   IdVector<VarId, Var> vars;
   ExprMap values;
   std::string inner_name = fresh_variable_name(region.vars);
@@ -133,7 +133,7 @@ void split_variable(Region& region, const SplitPoint& split, const sym::Facts& f
     vars.push_back({inner_name, split.inner});
     values[sym::Expr::symbol(var.name)] = sym::Expr::symbol(var.name) * split.inner + sym::Expr::symbol(inner_name);
   }
-  region = change_variables(region, vars, values, facts);
+  region = change_variables(region, vars, values, assumptions);
 }
 
 }  // namespace
@@ -145,7 +145,7 @@ std::string fresh_variable_name(const IdVector<VarId, Var>& vars) {
   }
 }
 
-BodyBuilder::BodyBuilder(Region& region, const sym::Facts& facts) : region_(region), space_(region, facts) {
+BodyBuilder::BodyBuilder(Region& region, const sym::Assumptions& assumptions) : region_(region), space_(region, assumptions) {
   CXXI_CHECK(region.body.empty(), "the body of region {} is not empty", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) var_of_symbol_[region.symbol(VarId(v))] = VarId(v);
 }
@@ -169,7 +169,7 @@ VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
   if (const auto* load = stmt.as<Load>()) add_coords(load->coords);
   if (const auto* store = stmt.as<Store>()) {
     add_coords(store->coords);
-    if (store->each) vars |= vars_of_expr(*store->each);
+    if (store->conflict_order) vars |= vars_of_expr(*store->conflict_order);
   }
   if (const auto* index = stmt.as<Index>()) vars |= vars_of_expr(index->value);
   if (const auto* check = stmt.as<Check>()) vars |= vars_of_expr(check->bound);
@@ -201,7 +201,7 @@ Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
     statement(load->mask);
   } else if (auto* store = result.as<Store>()) {
     for (sym::Expr& e : store->coords) expression(e);
-    if (store->each) expression(*store->each);
+    if (store->conflict_order) expression(*store->conflict_order);
     statement(store->value);
     statement(store->mask);
   } else if (auto* apply = result.as<Apply>()) {
@@ -250,9 +250,9 @@ StmtId BodyBuilder::spread(StmtId operand, VarSet over, OriginId origin) {
 }
 
 Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,
-                        const sym::Facts& facts) {
+                        const sym::Assumptions& assumptions) {
   Region result{region.name, region.device, vars, {}};
-  BodyBuilder builder(result, facts);
+  BodyBuilder builder(result, assumptions);
   Renaming renaming{std::vector<StmtId>(region.body.size()), values, {}};
   for (size_t v = 0; v < region.vars.size(); ++v) {
     auto value = values.find(region.symbol(VarId(v)));
@@ -262,7 +262,7 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
   return result;
 }
 
-void spread_reductions(Region& region, const sym::Facts& facts) {
+void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
   VarSet all;
   for (size_t v = 0; v < region.vars.size(); ++v) all |= VarSet::of(VarId(v));
   const bool full = std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
@@ -271,7 +271,7 @@ void spread_reductions(Region& region, const sym::Facts& facts) {
   });
   if (full) return;
   Region result{region.name, region.device, region.vars, {}};
-  BodyBuilder builder(result, facts);
+  BodyBuilder builder(result, assumptions);
   Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
   for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
   for (size_t s = 0; s < region.body.size(); ++s) {
@@ -296,7 +296,7 @@ void remove_dead_statements(Region& region) {
   }
   if (!any_dead) return;
   Region result{region.name, region.device, region.vars, {}};
-  sym::Facts none;
+  sym::Assumptions none;
   BodyBuilder builder(result, none);
   Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
   for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
@@ -305,7 +305,7 @@ void remove_dead_statements(Region& region) {
   region = std::move(result);
 }
 
-void drop_unit_variables(Region& region, const sym::Facts& facts) {
+void drop_unit_variables(Region& region, const sym::Assumptions& assumptions) {
   VarSet unit;
   for (size_t v = 0; v < region.vars.size(); ++v)
     if (region.vars[VarId(v)].extent.is_constant(1)) unit |= VarSet::of(VarId(v));
@@ -327,22 +327,22 @@ void drop_unit_variables(Region& region, const sym::Facts& facts) {
     else
       vars.push_back(region.vars[VarId(v)]);
   }
-  region = change_variables(region, vars, values, facts);
+  region = change_variables(region, vars, values, assumptions);
 }
 
-void split_variables(Region& region, const sym::Facts& facts) {
+void split_variables(Region& region, const sym::Assumptions& assumptions) {
   SplitPoint split;
-  while (region.vars.size() < max_split_variables && find_split(region, &split)) split_variable(region, split, facts);
+  while (region.vars.size() < max_split_variables && find_split(region, &split)) split_variable(region, split, assumptions);
 }
 
-bool split_variable_for(Region& region, sym::Expr e, const sym::Facts& facts) {
+bool split_variable_for(Region& region, sym::Expr e, const sym::Assumptions& assumptions) {
   SplitPoint split;
   if (region.vars.size() >= max_split_variables || !find_split(e, region, &split)) return false;
-  split_variable(region, split, facts);
+  split_variable(region, split, assumptions);
   return true;
 }
 
-void number_variables(Region& region, const sym::Facts& facts) {
+void number_variables(Region& region, const sym::Assumptions& assumptions) {
   bool numbered = true;
   IdVector<VarId, Var> vars;
   ExprMap values;
@@ -350,9 +350,9 @@ void number_variables(Region& region, const sym::Facts& facts) {
     std::string name = fmt::format("i{}", v);
     numbered = numbered && region.vars[VarId(v)].name == name;
     values[region.symbol(VarId(v))] = sym::Expr::symbol(name);
-    vars.push_back({std::move(name), region.vars[VarId(v)].extent, region.vars[VarId(v)].walked});
+    vars.push_back({std::move(name), region.vars[VarId(v)].extent, region.vars[VarId(v)].serial});
   }
-  if (!numbered) region = change_variables(region, vars, values, facts);
+  if (!numbered) region = change_variables(region, vars, values, assumptions);
 }
 
 }  // namespace cxxinductor::loops

@@ -21,7 +21,7 @@ struct Renaming {
 // `vars` are computed.
 class BodyBuilder {
  public:
-  BodyBuilder(Region& region, const sym::Facts& facts);
+  BodyBuilder(Region& region, const sym::Assumptions& assumptions);
   Region& region() { return region_; }
   const Space& space() const { return space_; }
   StmtId emit(Stmt stmt);
@@ -46,19 +46,19 @@ class BodyBuilder {
 // The region with other variables; `values` gives each old variable as an expression of the new ones.
 std::string fresh_variable_name(const IdVector<VarId, Var>& vars);
 Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, const ExprMap& values,
-                        const sym::Facts& facts);
+                        const sym::Assumptions& assumptions);
 void remove_dead_statements(Region& region);
 // Variables of extent 1 become 0, but for one that a reduction needs to have something to reduce over.
-void drop_unit_variables(Region& region, const sym::Facts& facts);
+void drop_unit_variables(Region& region, const sym::Assumptions& assumptions);
 // Reductions whose operand lost variables (it became a constant along them, say) get it back over all variables of the
 // region: one row space for all reductions is what fusion and plan are built on.
-void spread_reductions(Region& region, const sym::Facts& facts);
+void spread_reductions(Region& region, const sym::Assumptions& assumptions);
 // Where coordinates divide a variable by a factor of its extent, the variable is split in two, until no such division
 // is left.
-void split_variables(Region& region, const sym::Facts& facts);
+void split_variables(Region& region, const sym::Assumptions& assumptions);
 // Splits one variable that e divides by a factor of its extent; false when there is none.
-bool split_variable_for(Region& region, sym::Expr e, const sym::Facts& facts);
+bool split_variable_for(Region& region, sym::Expr e, const sym::Assumptions& assumptions);
 // i0, i1, ... in the order of the variables.
-void number_variables(Region& region, const sym::Facts& facts);
+void number_variables(Region& region, const sym::Assumptions& assumptions);
 
 }  // namespace cxxinductor::loops

@@ -11,10 +11,10 @@
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
 //  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at most
 //  one region.
-//  L10 An extern names its callee; holes, aliases and mutated operands are in range; views have one stride a
+//  L10 An extern names its callee; operand references, aliases and mutated operands are in range; views have one stride a
 //  dimension. L11 Each input buffer is one tensor input; outputs name buffers; what is given up is a
 //  tensor input.
-//  L12 A region has at most one walked variable; reductions over it are over no other, and are only stored.
+//  L12 A region has at most one serial variable; reductions over it are over no other, and are only stored.
 //  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
 //  that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the store's
 //  variables and the region does not load the buffer.
@@ -72,7 +72,7 @@ class Verifier {
       if (input.kind == ProgramInput::Kind::Symbol && !is_symbol_name(input.symbol))
         report("L2", "an input", "has the symbol '{}'", input.symbol);
       if (input.kind != ProgramInput::Kind::Tensor) {
-        if (input.given_up) report("L11", "an input", "is given up and no tensor");
+        if (input.donated) report("L11", "an input", "is donated and not a tensor");
         continue;
       }
       if (!program_.buffers.contains(input.buffer))
@@ -117,8 +117,8 @@ class Verifier {
   }
 
   void check_symbols() {
-    for (const auto& [symbol, range] : program_.facts.ranges()) context_.symbols.insert(symbol);
-    for (const auto& [symbol, divisor] : program_.facts.divisors()) context_.symbols.insert(symbol);
+    for (const auto& [symbol, range] : program_.assumptions.ranges()) context_.symbols.insert(symbol);
+    for (const auto& [symbol, divisor] : program_.assumptions.divisors()) context_.symbols.insert(symbol);
     for (const ProgramInput& input : program_.inputs) {
       if (input.kind == ProgramInput::Kind::Symbol) context_.symbols.insert(input.symbol);
       if (input.kind == ProgramInput::Kind::Tensor) declare(program_.buffers[input.buffer]);
@@ -165,7 +165,7 @@ class Verifier {
     }
     if (handles && call.cacheable) report("L10", place, "holds a handle and is cacheable");
     if (call.alias_of.size() != call.results.size())
-      report("L10", place, "has {} results and {} alias facts", call.results.size(), call.alias_of.size());
+      report("L10", place, "has {} results and {} alias annotations", call.results.size(), call.alias_of.size());
     for (int operand : call.alias_of)
       if (operand != -1 && (operand < 0 || !is_tensor(call, static_cast<size_t>(operand))))
         report("L10", place, "has a result that aliases operand {}, which is no tensor", operand);
@@ -178,8 +178,8 @@ class Verifier {
     return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
   }
   void check_arg(const Arg& arg, const ExternCall& call, const std::string& place, bool& handles) {
-    if (const auto* hole = arg.as<Hole>(); hole && hole->operand >= call.operands.size())
-      report("L10", place, "has the argument ${} and {} operands", hole->operand, call.operands.size());
+    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= call.operands.size())
+      report("L10", place, "has the argument ${} and {} operands", ref->operand, call.operands.size());
     handles |= arg.as<Handle>() != nullptr;
     if (const auto* list = arg.as<ArgList>())
       for (const Arg& item : *list) check_arg(item, call, place, handles);
@@ -243,7 +243,7 @@ void verify_or_throw(const Program& program, std::string_view after) {
   } catch (const InternalError& error) {
     text = fmt::format("(cannot be printed: {})", error.what());
   }
-  throw_internal("the program is unsound after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), text);
+  throw_internal("program verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), text);
 }
 
 }  // namespace cxxinductor::loops

@@ -41,9 +41,9 @@ class RegionVerifier {
   void check_vars() {
     if (context_.named && !is_text_name(region_.name)) report("L2", "", "has a name that does not print");
     if (region_.vars.size() > 32) report("L1", "", "has {} variables, at most 32 are possible", region_.vars.size());
-    walked_ = walked_var(region_);
+    serial_ = serial_var(region_);
     for (const Var& var : region_.vars) {
-      if (var.walked && &var != &region_.vars[walked_]) report("L12", var.name, "is a second walked variable");
+      if (var.serial && &var != &region_.vars[serial_]) report("L12", var.name, "is a second serial variable");
       if (!is_symbol_name(var.name) || statement_of_symbol(var.name).valid())
         report("L2", var.name, "is no name for a variable");
       if (!names_.insert(var.name).second) report("L2", var.name, "is the name of two variables");
@@ -108,8 +108,8 @@ class RegionVerifier {
   void check_stmt(StmtId id) {
     for (StmtId operand : operands(stmt(id))) {
       const auto* reduce = stmt(operand).as<Reduce>();
-      if (reduce && walked_.valid() && reduce->over.contains(walked_) && !stmt(id).as<Store>())
-        report("L12", where(id), "computes with %{}, a reduction over the walked variable", operand.index());
+      if (reduce && serial_.valid() && reduce->over.contains(serial_) && !stmt(id).as<Store>())
+        report("L12", where(id), "computes with %{}, a reduction over the serial variable", operand.index());
     }
     for (StmtId operand : operands(stmt(id)))
       if (stmt(operand).as<Store>() || stmt(operand).as<Check>()) {
@@ -124,8 +124,8 @@ class RegionVerifier {
     DType dtype = context_.buffers[load.buffer.index()].dtype;
     expect_vars(id, check_access(id, load.buffer, load.coords, load.mask));
     expect_dtype(id, dtype);
-    if (load.mask.valid() && load.otherwise.dtype() != dtype)
-      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.otherwise.dtype()),
+    if (load.mask.valid() && load.other.dtype() != dtype)
+      report("L4", where(id), "gives {} where masked, expected {}", to_string(load.other.dtype()),
              to_string(dtype));
   }
   void check_kind(StmtId id, const Constant& constant) {
@@ -166,8 +166,8 @@ class RegionVerifier {
       report("L8", where(id), "reduces over a variable that its operand does not vary over");
     if (row.order_matters && compute_type(operand.dtype) != operand.dtype)
       report("L4", where(id), "reduces {} with {}, which needs a compute type", to_string(operand.dtype), row.name);
-    if (walked_.valid() && reduce.over.contains(walked_) && reduce.over.count() > 1)
-      report("L12", where(id), "reduces over the walked variable and others");
+    if (serial_.valid() && reduce.over.contains(serial_) && reduce.over.count() > 1)
+      report("L12", where(id), "reduces over the serial variable and others");
     expect_dtype(id, result_dtype(reduce.reduction, operand.dtype, 0));
     expect_vars(id, operand.vars - reduce.over);
   }
@@ -183,9 +183,9 @@ class RegionVerifier {
   void check_kind(StmtId id, const Store& store) {
     DType dtype = context_.buffers[store.buffer.index()].dtype;
     VarSet vars = check_access(id, store.buffer, store.coords, store.mask) | stmt(store.value).vars;
-    if (store.each) {
-      check_expr(id, *store.each);
-      vars |= vars_of(region_, *store.each);
+    if (store.conflict_order) {
+      check_expr(id, *store.conflict_order);
+      vars |= vars_of(region_, *store.conflict_order);
     }
     expect_vars(id, vars);
     check_update(id, store);
@@ -194,17 +194,17 @@ class RegionVerifier {
       report("L4", where(id), "stores {} into a buffer of {}", to_string(stmt(store.value).dtype), to_string(dtype));
   }
   void check_update(StmtId id, const Store& store) {
-    if (!store.update && (store.combine != Combine::Overwrite || store.each))
+    if (!store.update && (store.combine != Combine::Overwrite || store.conflict_order))
       report("L13", where(id), "combines or may meet itself and is no update");
     if (!accepts(store.combine, stmt(id).dtype))
       report("L13", where(id), "combines {} by {}", to_string(stmt(id).dtype), name_of(store.combine));
-    if (store.each && vars_of(region_, *store.each) != stmt(id).vars)
+    if (store.conflict_order && vars_of(region_, *store.conflict_order) != stmt(id).vars)
       report("L13", where(id), "has an order that does not run over its variables");
     if (!store.update) return;
     for (const Access& access : accesses(region_)) {
       if (access.buffer != store.buffer || access.stmt == id) continue;
       if (access.store) report("L13", where(id), "updates a buffer that the region stores elsewhere too");
-      if (!access.store && store.each) report("L13", where(id), "may meet itself in a buffer that the region loads");
+      if (!access.store && store.conflict_order) report("L13", where(id), "may meet itself in a buffer that the region loads");
     }
   }
   void check_kind(StmtId id, const Check& check) {
@@ -239,7 +239,7 @@ class RegionVerifier {
 
   const Region& region_;
   const RegionContext& context_;
-  VarId walked_;
+  VarId serial_;
   std::unordered_set<std::string> names_;
   std::vector<std::string> messages_;
 };

@@ -67,7 +67,7 @@ MatmulParts matmul_parts(const Kernel& kernel) {
   return *parts;
 }
 
-std::vector<bool> cone_of(const loops::Region& region, StmtId value) {
+std::vector<bool> backward_slice(const loops::Region& region, StmtId value) {
   std::vector<bool> needed(region.body.size(), false);
   needed[value.index()] = true;
   for (size_t s = value.index() + 1; s-- > 0;)

@@ -25,7 +25,7 @@ MatmulParts matmul_parts(const Kernel& kernel);
 VarId matmul_m(const Mapping& mapping);
 VarId matmul_n(const Mapping& mapping);
 // For each statement, whether `value` needs it; value included.
-std::vector<bool> cone_of(const loops::Region& region, StmtId value);
+std::vector<bool> backward_slice(const loops::Region& region, StmtId value);
 // Shared memory of a block: the stages of both factors' tiles, or the sums of a tile in rows.
 int64_t matmul_shared_bytes(const Kernel& kernel);
 inline constexpr int matmul_row_padding = 8;  // elements between rows of sums, so that rows start in different banks

@@ -54,7 +54,7 @@ class Walk {
   void visit(const Launch& launch) {
     for (BufferId arg : launch.args) touch(arg);
   }
-  void visit(const Batch& batch) {
+  void visit(const GroupedLaunch& batch) {
     for (const Launch& launch : batch.launches) visit(launch);
   }
   void visit(const CallExtern& call) {
@@ -77,25 +77,25 @@ class Walk {
 
 MemoryProfile profile_memory(const Plan& plan, Device device) {
   const Walk walk(plan);
-  std::vector<bool> given_up(plan.buffers.size(), false);
+  std::vector<bool> donated(plan.buffers.size(), false);
   for (const Input& input : plan.inputs)
-    if (plan.buffers.contains(input.buffer)) given_up[input.buffer.index()] = input.given_up;
+    if (plan.buffers.contains(input.buffer)) donated[input.buffer.index()] = input.donated;
   std::vector<LiveRange> held, alive;
   for (size_t b = 0; b < plan.buffers.size(); ++b) {
     const Buffer& buffer = plan.buffers[BufferId(b)];
     const Span& span = walk.span(BufferId(b));
     const bool input = buffer.kind == Buffer::Kind::Input;
-    if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Part) continue;
-    if (buffer.device != device || (input && !given_up[b])) continue;
-    const int64_t bytes = input ? typical_share(buffer.dtype, buffer.sizes, buffer.strides, plan.facts)
-                                : typical_bytes(buffer.bytes, plan.facts);
+    if (span.last < 0 || span.alias || buffer.kind == Buffer::Kind::Slice) continue;
+    if (buffer.device != device || (input && !donated[b])) continue;
+    const int64_t bytes = input ? share_hint(buffer.dtype, buffer.sizes, buffer.strides, plan.assumptions)
+                                : bytes_hint(buffer.bytes, plan.assumptions);
     const LiveRange range{bytes, input ? 0 : span.first, span.last};
     alive.push_back(range);
     if (buffer.kind != Buffer::Kind::Arena) held.push_back({allocated(bytes), range.first, range.last});
   }
   for (size_t a = 0; a < plan.arenas.size(); ++a)
     if (plan.arenas[a].device == device && walk.first_use(a) >= 0)
-      held.push_back({allocated(typical_bytes(plan.arenas[a].bytes, plan.facts)), walk.first_use(a), walk.steps()});
+      held.push_back({allocated(bytes_hint(plan.arenas[a].bytes, plan.assumptions)), walk.first_use(a), walk.steps()});
   const MemoryPeak most = find_peak(held);
   return {most.bytes, find_peak(alive).bytes, most.step};
 }

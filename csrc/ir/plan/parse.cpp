@@ -15,7 +15,7 @@ namespace {
 constexpr int max_number = 1 << 30;
 
 template <class Table>
-auto parse_word(TextCursor& cursor, const Table& table, std::string_view what) {
+auto parse_keyword(TextCursor& cursor, const Table& table, std::string_view what) {
   for (const auto& [word, value] : table)
     if (cursor.accept(word)) return value;
   cursor.fail(what);
@@ -31,13 +31,13 @@ class KernelParser {
     kernel_.device = parse_device(cursor_);
     parse_params();
     parse_symbols();
-    parse_where(cursor_, kernel_.facts);
+    parse_where(cursor_, kernel_.assumptions);
     cursor_.expect("{");
     cursor_.expect("index_limit");
     kernel_.index_limit = parse_parenthesized_expr(cursor_);
     kernel_.always_index32 = cursor_.accept("always_index32");
     kernel_.order_changed = cursor_.accept("order_changed");
-    if (cursor_.accept("batch")) kernel_.batch = parse_int(cursor_, "the launches of a batch", 1, max_number);
+    if (cursor_.accept("max_grouped")) kernel_.max_grouped = parse_int(cursor_, "the launches of a batch", 1, max_number);
     cursor_.expect("bytes_read");
     kernel_.bytes_read_hint = cursor_.integer("a number of bytes");
     cursor_.expect("bytes_written");
@@ -99,13 +99,13 @@ class KernelParser {
   void parse_mapping() {
     Mapping& mapping = kernel_.mapping;
     cursor_.expect("mapping");
-    mapping.kind = parse_word(cursor_, mapping_words, "a kind of mapping");
+    mapping.kind = parse_keyword(cursor_, mapping_keywords, "a kind of mapping");
     cursor_.expect("space");
     mapping.space = parse_vars();
     cursor_.expect("row");
     mapping.row = parse_vars();
-    if (cursor_.accept("walk")) mapping.walk = parse_var();
-    for (const auto& [word, member] : mapping_numbers)
+    if (cursor_.accept("serial")) mapping.serial = parse_var();
+    for (const auto& [word, member] : mapping_integers)
       if (cursor_.accept(word)) mapping.*member = parse_int(cursor_, word, 0, max_number);
     for (const auto& [word, member] : mapping_counts)
       if (cursor_.accept(word)) mapping.*member = cursor_.integer(word);
@@ -137,17 +137,17 @@ class KernelParser {
     if (cursor.accept("at"))
       offset = parse_parenthesized_expr(cursor, [this](std::string_view text) { return names_.rewrite(text); });
     AccessKind access = AccessKind::Vector;
-    for (const auto& [word, kind] : access_words)
+    for (const auto& [word, kind] : access_keywords)
       if (cursor.accept(word)) access = kind;
     kernel_.offsets.push_back(offset);
     kernel_.access.push_back(access);
-    kernel_.homes.push_back(cursor.accept("home") ? parse_word(cursor, home_words, "where the value lives")
-                                                  : Home::Local);
+    kernel_.memory_spaces.push_back(cursor.accept("memory_space") ? parse_keyword(cursor, memory_space_keywords, "where the value lives")
+                                                  : MemorySpace::Local);
   }
 
   void parse_segment() {
     Segment segment;
-    segment.kind = parse_word(cursor_, segment_words, "a segment: once, sweep or finish");
+    segment.kind = parse_keyword(cursor_, segment_keywords, "a segment: per_row, row_loop or epilogue");
     if (kernel_.segments.size() >= max_text_items) cursor_.fail("fewer segments");
     cursor_.expect("[");
     if (!cursor_.accept("]")) {
@@ -171,7 +171,7 @@ class Parser {
 
   Plan parse() {
     parse_guarded(cursor_, [&] { parse_plan(); });
-    require_sound("plan", verify(plan_));
+    require_valid("plan", verify(plan_));
     return std::move(plan_);
   }
 
@@ -192,7 +192,7 @@ class Parser {
       while (cursor_.accept(","));
       cursor_.expect(")");
     }
-    parse_where(cursor_, plan_.facts);
+    parse_where(cursor_, plan_.assumptions);
     cursor_.expect("{");
     while (cursor_.accept("symbol")) parse_symbol_source();
     while (cursor_.accept("arena")) {
@@ -205,7 +205,7 @@ class Parser {
       plan_.eager_peaks[device] = cursor_.integer("a number of bytes");
     }
     while (cursor_.accept("buffer")) parse_buffer(false);
-    for (auto& [part, base] : bases_) plan_.buffers[part].base = parse_buffer_name(base);
+    for (auto& [slice, base] : bases_) plan_.buffers[slice].base = parse_buffer_name(base);
     while (cursor_.accept("kernel")) {
       Kernel kernel = KernelParser(cursor_, origins_).parse();
       KernelId id(plan_.kernels.size());
@@ -253,13 +253,13 @@ class Parser {
     buffer.device = parse_on();
     cursor_.expect("bytes");
     buffer.bytes = parse_parenthesized_expr(cursor_);
-    buffer.kind = is_input ? Buffer::Kind::Input : parse_word(cursor_, buffer_words, "a kind of buffer");
+    buffer.kind = is_input ? Buffer::Kind::Input : parse_keyword(cursor_, buffer_keywords, "a kind of buffer");
     if (buffer.kind == Buffer::Kind::Arena) {
       if (!cursor_.looking_at("at")) buffer.arena = static_cast<uint32_t>(parse_int(cursor_, "an arena's number", 0, max_number));
       cursor_.expect("at");
       buffer.arena_offset = parse_parenthesized_expr(cursor_);
     }
-    if (buffer.kind == Buffer::Kind::Part) {
+    if (buffer.kind == Buffer::Kind::Slice) {
       cursor_.expect("of");
       bases_.emplace_back(BufferId(plan_.buffers.size()), cursor_);  // may be declared further down
       cursor_.sigil_name('@', "a buffer");
@@ -292,8 +292,8 @@ class Parser {
       plan_.steps.emplace_back(reuse);
     } else if (cursor_.accept("launch")) {
       plan_.steps.emplace_back(parse_launch(parse_kernel_name()));
-    } else if (cursor_.accept("batch")) {
-      parse_batch();
+    } else if (cursor_.accept("grouped_launch")) {
+      parse_grouped_launch();
     } else {
       auto call = parse_extern<View, CallExtern>(
           cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
@@ -311,8 +311,8 @@ class Parser {
     return found->second;
   }
 
-  void parse_batch() {
-    Batch batch;
+  void parse_grouped_launch() {
+    GroupedLaunch batch;
     const KernelId kernel = parse_kernel_name();
     cursor_.expect("{");
     while (!cursor_.accept("}")) {

@@ -36,38 +36,38 @@ using loops::VarSet;
 //                    variables, group of the run): group g is group g % groups_per_run of run g / groups_per_run.
 //   lanes            a statement has one value for each element of a group exactly if its vars hold the vector
 //                    variable; otherwise one value a group.
-//   once-only        a Store or Check whose vars lack some variables that its segment runs over (Sweep: space and row;
-//                    Once: space) runs only where those variables are 0.
+//   once-only        a Store or Check whose vars lack some variables that its segment runs over (RowLoop: space and row;
+//                    PerRow: space) runs only where those variables are 0.
 // Both variants of a kernel (Variant::vectorized) have the same mapping and grid; without it Vector accesses are made
 // element by element, since addresses may be misaligned.
 enum class MappingKind : uint8_t {
   // Every point of `space` once. No reductions.
-  //   throughput device: thread t of block b takes the groups (b * unroll + u) * block_threads + t, u < unroll.
+  //   GPU: thread t of block b takes the groups (b * unroll + u) * block_threads + t, u < unroll.
   //     grid_x = ceil_div(groups, block_threads * unroll)
   //   CPU: unit u = points [u * chunk, min((u + 1) * chunk, points)) of the row-major linearised `space`; a thread that
   //     gets units [begin, end) walks one contiguous range of points. grid_x = ceil_div(points, chunk)
   Pointwise,
-  // A row is a point of `space` (row-major number); its elements are the points of `row` (row-major). resident: values
-  // with Home::Resident survive from sweep to sweep; other values are computed again by each sweep that lists them.
-  //   throughput device: row = b * rows_per_block + t / threads_per_row; lane = t % threads_per_row takes the groups
-  //     lane + k * threads_per_row of the row (resident: k < items_per_thread, which holds the longest row). Rows past the end
+  // A row is a point of `space` (row-major number); its elements are the points of `row` (row-major). persistent: values
+  // with MemorySpace::Persistent survive from row loop to row loop; other values are computed again by each row loop that lists them.
+  //   GPU: row = b * rows_per_block + t / threads_per_row; lane = t % threads_per_row takes the groups
+  //     lane + k * threads_per_row of the row (persistent: k < items_per_thread, which holds the longest row). Rows past the end
   //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
-  //   CPU: unit = a row, grid_x = rows; Resident values lie in a per-thread array of the row's (constant) length.
-  //   walk, resident rows on throughput devices only: a block stays with one point of `space` and takes the points of the
+  //   CPU: unit = a row, grid_x = rows; Persistent values lie in a per-thread array of the row's (constant) length.
+  //   walk, persistent rows on GPUs only: a block stays with one point of `space` and takes the points of the
   //     walk in turn, rows_per_block at a time, t / threads_per_row being the first; each of them is a row. Reductions
-  //     over the walk give a value for each element of the row: every thread adds up those of its groups, and the
+  //     over the serial variable give a value for each element of the row: every thread adds up those of its groups, and the
   //     threads of a block that hold the same groups join at the end. grid_x = points of space
   Rows,
   // The last variable of `space` is the contiguous one in memory and `row` lies across it. A strip is columns_per_block
   // consecutive columns (values of the last space variable, the last strip may be cut) at one point of the outer space
   // variables; strip number = outer point * ceil_div(columns, columns_per_block) + strip of the outer point. Never
-  // resident.
-  //   throughput device: block = strip; c = t % (columns_per_block / vector_width) is the thread's group in the strip
+  // persistent.
+  //   GPU: block = strip; c = t % (columns_per_block / vector_width) is the thread's group in the strip
   //     and y = t / (columns_per_block / vector_width) < threads_per_row; it walks points y + k * threads_per_row of
   //     the row-major `row`. grid_x = strips
   //   CPU: unit = strip, grid_x = strips; columns_per_block is a multiple of vector_width.
   Columns,
-  // Pointwise over a transposing access, throughput devices only: tiles of tile x tile over tile_var (contiguous in the
+  // Pointwise over a transposing access, GPUs only: tiles of tile x tile over tile_var (contiguous in the
   // Staged loads) and the last variable `c` of space (contiguous in the stores). Block number = (outer point over the
   // other space variables, row-major) * tiles(tile_var) * tiles(c) + tile of tile_var * tiles(c) + tile of c, tiles cut
   // at the edges. With x = t % tile, y = t / tile and step = block_threads / tile: Staged loads are read with
@@ -76,13 +76,13 @@ enum class MappingKind : uint8_t {
   Tiles,
   // A product on tensor cores: one sum over the one variable k of `row`, of products of two 16-bit floats (matmul.h names
   // the parts). `space` ends with m and n: the left factor varies over m and k, the right one over n and k, both over any
-  // of the variables before (the batch). Two segments: a Sweep with all that the sum needs, a Once with the epilogue.
-  // Throughput devices only: a block computes tile_m x tile_n sums at one point of the batch, in steps of tile_k, of
+  // of the variables before (the batch). Two segments: a RowLoop with all that the sum needs, a PerRow with the epilogue.
+  // GPUs only: a block computes tile_m x tile_n sums at one point of the batch, in steps of tile_k, of
   // which stages - 1 are under way, with warps_m x warps_n warps. Factors pass through shared memory in chunks of 8
   // elements along k, or along m (n) without left_along_k (right_along_k); a factor that is a Load has access Staged and
   // is linear in its variables, other factors are computed by their statements, for which the chunk is the group. Sums
   // then pass through shared memory into groups along n, for which the epilogue runs. Block number = batch point * tiles
-  // + number of the tile; tiles are numbered in bands of `band` rows of tiles, down each column of a band. grid_x =
+  // + number of the tile; tiles are numbered in bands of `group_m` rows of tiles, down each column of a band. grid_x =
   // blocks
   Matmul,
 };
@@ -91,20 +91,20 @@ struct Mapping {
   MappingKind kind = MappingKind::Pointwise;
   std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row, or is walk
   std::vector<VarId> row;    // outermost first; empty for Pointwise and Tiles
-  VarId walk;                // Rows: taken in turn by a block; mostly there is none
+  VarId serial;                // Rows: taken in turn by a block; mostly there is none
   int vector_width = 1;      // elements of a group, a power of two
   bool vector_tail = false;  // the vector variable's extent is not known to be a multiple of vector_width
   int unroll = 1;            // Pointwise: groups a thread; Rows looped, Columns: groups (points) in flight
   int block_threads = 256;   // Rows: threads_per_row * rows_per_block; Columns: threads_per_row * groups of the strip
   int threads_per_row = 1;   // power of two; Columns: threads that share a column
   int rows_per_block = 1;
-  int items_per_thread = 1;  // Rows resident on a throughput device: groups a thread holds
-  bool resident = false;
+  int items_per_thread = 1;  // Rows persistent on a GPU: groups a thread holds
+  bool persistent = false;
   int columns_per_block = 32;
   VarId tile_var;            // Tiles
   int tile = 32;
   int tile_m = 1, tile_n = 1, tile_k = 1;  // Matmul, these and the next two lines
-  int warps_m = 1, warps_n = 1, stages = 1, band = 1;
+  int warps_m = 1, warps_n = 1, stages = 1, group_m = 1;
   bool left_along_k = false, right_along_k = false;
   int chunk = 1;             // CPU Pointwise: points a unit
   int grain = 1;             // CPU: units below which a second thread does not pay
@@ -121,27 +121,27 @@ enum class AccessKind : uint8_t {
 };
 
 // Where a value lives.
-enum class Home : uint8_t {
+enum class MemorySpace : uint8_t {
   Local,     // consumed in the segment (and vector lane) that computes it
-  Row,       // one value a row, in a register of every thread of the row: results of reduce and of Once statements
-  Resident,  // an array over the thread's items in the dtype of the statement (narrow types packed), across sweeps;
-             // reductions over the walk too
-  Shared,    // reductions over the walk, where a row has the whole block: states in its shared memory, each element's
-             // touched by the one thread that takes its group (walk.h)
+  Row,       // one value a row, in a register of every thread of the row: results of reduce and of PerRow statements
+  Persistent,  // an array over the thread's items in the dtype of the statement (narrow types packed), across row loops;
+             // reductions over the serial variable too
+  Shared,    // reductions over the serial variable, where a row has the whole block: states in its shared memory, each element's
+             // touched by the one thread that takes its group (serial_rows.h)
 };
 
 struct Segment {
-  // Once: statements that do not vary over `row`, executed once a row (Columns: a column) by every thread that needs
+  // PerRow: statements that do not vary over `row`, executed once a row (Columns: a column) by every thread that needs
   // them; stores and checks by one thread of the row.
-  // Sweep: statements executed for each point of `row`; the reduces among them are complete, and known to every thread
-  // of the row, when the sweep ends. A Reduce is always in a sweep, its Projects in later segments.
-  // A Pointwise or Tiles kernel has exactly one segment, a Sweep over the points of space. Stores, checks, reduces and
-  // Resident statements are listed once; other statements again in each sweep that needs them. A segment's list is in
+  // RowLoop: statements executed for each point of `row`; the reduces among them are complete, and known to every thread
+  // of the row, when the row loop ends. A Reduce is always in a row loop, its Projects in later segments.
+  // A Pointwise or Tiles kernel has exactly one segment, a RowLoop over the points of space. Stores, checks, reduces and
+  // Persistent statements are listed once; other statements again in each row loop that needs them. A segment's list is in
   // body order; every operand is listed earlier in the segment, or has a home other than Local in an earlier one.
-  // Finish, last and only with a walk: stores of the reductions over the walk, for each point of `row`, when the walk has
+  // Epilogue, last and only with a walk: stores of the reductions over the serial variable, for each point of `row`, when the walk has
   // ended. The other segments run for each point of the walk.
-  enum class Kind : uint8_t { Once, Sweep, Finish };
-  Kind kind = Kind::Sweep;
+  enum class Kind : uint8_t { PerRow, RowLoop, Epilogue };
+  Kind kind = Kind::RowLoop;
   std::vector<StmtId> stmts;
 };
 
@@ -162,21 +162,21 @@ struct Kernel {
   loops::Region region;
   std::vector<Param> params;        // buffer parameters, in argument order
   std::vector<std::string> symbols;  // then these, as int64
-  sym::Facts facts;                 // ranges of symbols and of the region's variables
+  sym::Assumptions assumptions;                 // ranges of symbols and of the region's variables
   // Load, Store: element offset from the parameter's base over variables, symbols and statement symbols.
   IdVector<StmtId, sym::Expr> offsets;
   IdVector<StmtId, AccessKind> access;     // Load, Store
-  IdVector<StmtId, Home> homes;
+  IdVector<StmtId, MemorySpace> memory_spaces;
   std::vector<Segment> segments;
   Mapping mapping;
   // Largest element offset + 1 of any access and largest count of points: 32-bit indices are right while it is < 2^31.
   // (Index statements are i64 values whatever the variant.)
   sym::Expr index_limit;
-  bool always_index32 = false;  // the facts prove it
+  bool always_index32 = false;  // the assumptions prove it
   bool order_changed = false;   // holds a reduction whose order differs from eager's: not bit-equal
-  // Launches that one call of a CUDA kernel runs at most; their arguments come as a table (batch.h). 1: it takes no
+  // Launches that one call of a CUDA kernel runs at most; their arguments come as a table (grouped_launch.h). 1: it takes no
   // batches, and its arguments are parameters.
-  int batch = 1;
+  int max_grouped = 1;
   int64_t bytes_read_hint = 0, bytes_written_hint = 0;
 };
 
@@ -193,11 +193,11 @@ struct Buffer {
   enum class Kind : uint8_t {
     Input,        // the caller's
     Arena,        // bytes [arena_offset, arena_offset + bytes) of one of the call's arenas, on its device
-    Own,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
+    Standalone,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
     // Elements of another buffer, its base: this one's strides from an offset in the base's memory. Steps write and read
     // parts as any buffer; a base of which parts are declared consists of them, and each of its elements is in one.
-    Part,
+    Slice,
   };
   std::string name;
   DType dtype = DType::F32;
@@ -208,7 +208,7 @@ struct Buffer {
   Kind kind = Kind::Arena;
   uint32_t arena = 0;  // position in Plan::arenas
   sym::Expr arena_offset;
-  BufferId base;          // of a Part: an Arena or Own buffer, or a Part of one
+  BufferId base;          // of a Part: an Arena or Standalone buffer, or a Part of one
   sym::Expr base_offset;  // in elements
 };
 
@@ -220,14 +220,14 @@ struct Arena {
 };
 
 struct Allocate {
-  BufferId buffer;  // Own
+  BufferId buffer;  // Standalone
 };
 struct Free {
-  BufferId buffer;  // Own or ExternOwned, after the last use
+  BufferId buffer;  // Standalone or ExternOwned, after the last use
 };
 // `to` takes over the memory of `from` with what is in it: the next launch writes it in place. Nothing uses `from` from here
 // on. Both are of one dtype, device and count of bytes. Two arena buffers lie at the same place; otherwise `to` is Own and
-// `from` is Own, ExternOwned or an Input that the caller gave up. Where somebody else holds the memory of an ExternOwned or
+// `from` is Standalone, ExternOwned or an Input that the caller gave up. Where somebody else holds the memory of an ExternOwned or
 // an Input after all, `to` is allocated and gets a copy.
 struct Reuse {
   BufferId from, to;
@@ -238,7 +238,7 @@ struct Reuse {
 struct Specialization {
   KernelId kernel;
   sym::Expr grid_x = 1;
-  sym::Facts when;
+  sym::Assumptions when;
 };
 struct Launch {
   KernelId kernel;
@@ -248,9 +248,9 @@ struct Launch {
   std::vector<Specialization> specializations;  // the first whose properties hold is the best
   OriginId origin;
 };
-// Launches of one kernel with Kernel::batch > 1 that do not depend on one another: they run at once, as one launch (or
+// Launches of one kernel with Kernel::max_grouped > 1 that do not depend on one another: they run at once, as one launch (or
 // as few, where they are more than the kernel takes).
-struct Batch {
+struct GroupedLaunch {
   std::vector<Launch> launches;
 };
 struct View {
@@ -272,12 +272,12 @@ struct CallExtern {
   bool planned_out = false;
   OriginId origin;
 };
-using Step = std::variant<Allocate, Free, Reuse, Launch, Batch, CallExtern>;
+using Step = std::variant<Allocate, Free, Reuse, Launch, GroupedLaunch, CallExtern>;
 
 // The launches of a step: one, those of a batch, or none.
 inline std::span<const Launch> launches_of(const Step& step) {
   if (const auto* launch = std::get_if<Launch>(&step)) return {launch, 1};
-  if (const auto* batch = std::get_if<Batch>(&step)) return batch->launches;
+  if (const auto* batch = std::get_if<GroupedLaunch>(&step)) return batch->launches;
   return {};
 }
 
@@ -295,7 +295,7 @@ struct Input {
   BufferId buffer;
   std::string symbol;
   std::string source;
-  bool given_up = false;  // as in graph::Input
+  bool donated = false;  // as in graph::Input
 };
 struct Output {
   enum class Kind : uint8_t { Tensor, View, Symbol, None };
@@ -312,7 +312,7 @@ struct SymbolSource {
 };
 
 // Why two regions were not fused, for explain() and dumps.
-struct Refusal {
+struct MissedFusion {
   std::string producer, consumer, reason;
 };
 
@@ -321,7 +321,7 @@ struct Plan {
   std::string target;  // Target::name, of the first device
   // Of the buffers and kernels, each once. The first is the main device, which the text form leaves out where it can.
   std::vector<Device> devices{Device()};
-  sym::Facts facts;
+  sym::Assumptions assumptions;
   std::vector<SymbolSource> symbols;
   std::vector<Input> inputs;
   std::vector<Output> outputs;
@@ -332,11 +332,11 @@ struct Plan {
   // By device: what the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
   std::map<Device, int64_t> eager_peaks;
   OriginTable origins;
-  std::vector<Refusal> refusals;  // not part of the text form
+  std::vector<MissedFusion> missed_fusions;  // not part of the text form
 };
 
 // By kernel: false for those that are specializations of others only, needed when sizes ask for them.
-inline std::vector<bool> own_kernels(const Plan& plan) {
+inline std::vector<bool> base_kernels(const Plan& plan) {
   std::vector<bool> own(plan.kernels.size(), true);
   for (const Step& step : plan.steps)
     for (const Launch& launch : launches_of(step))
@@ -351,7 +351,7 @@ template <class Visit>
 void for_each_base(const Plan& plan, BufferId id, Visit visit) {
   // A plan that is not verified yet may have circles.
   for (size_t depth = 0; depth < plan.buffers.size(); ++depth) {
-    if (!plan.buffers.contains(id) || plan.buffers[id].kind != Buffer::Kind::Part) return;
+    if (!plan.buffers.contains(id) || plan.buffers[id].kind != Buffer::Kind::Slice) return;
     id = plan.buffers[id].base;
     if (!plan.buffers.contains(id)) return;
     visit(id);

@@ -24,18 +24,18 @@ class KernelPrinter {
                                    param.by_value ? " by_value" : ""));
     writer_.line("kernel{} on {} ({}) symbols [{}]{} {{", origins_ ? " @" + kernel_.name : "",
                  to_string(kernel_.device), fmt::join(params, ", "), fmt::join(kernel_.symbols, ", "),
-                 print_where(kernel_.facts));
+                 print_where(kernel_.assumptions));
     writer_.indent();
     writer_.line("index_limit ({}){}{}{} bytes_read {} bytes_written {}", sym::to_string(kernel_.index_limit),
                  kernel_.always_index32 ? " always_index32" : "", kernel_.order_changed ? " order_changed" : "",
-                 kernel_.batch != 1 ? fmt::format(" batch {}", kernel_.batch) : "",
+                 kernel_.max_grouped != 1 ? fmt::format(" max_grouped {}", kernel_.max_grouped) : "",
                  kernel_.bytes_read_hint, kernel_.bytes_written_hint);
     print_body();
     print_mapping();
     for (const Segment& segment : kernel_.segments) {
       std::vector<std::string> stmts;
       for (StmtId id : segment.stmts) stmts.push_back(fmt::format("%{}", id.index()));
-      writer_.line("{} [{}]", word_of(segment_words, segment.kind), fmt::join(stmts, ", "));
+      writer_.line("{} [{}]", keyword_of(segment_keywords, segment.kind), fmt::join(stmts, ", "));
     }
     writer_.dedent();
     writer_.line("}}");
@@ -52,10 +52,10 @@ class KernelPrinter {
   void print_mapping() {
     const Mapping& mapping = kernel_.mapping;
     const Mapping defaults;
-    std::string text = fmt::format("mapping {} space {} row {}", word_of(mapping_words, mapping.kind),
+    std::string text = fmt::format("mapping {} space {} row {}", keyword_of(mapping_keywords, mapping.kind),
                                    var_list(mapping.space), var_list(mapping.row));
-    if (mapping.walk.valid()) text += " walk " + var_name(mapping.walk);
-    for (const auto& [word, member] : mapping_numbers)
+    if (mapping.serial.valid()) text += " serial " + var_name(mapping.serial);
+    for (const auto& [word, member] : mapping_integers)
       if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
     for (const auto& [word, member] : mapping_counts)
       if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
@@ -81,9 +81,9 @@ class KernelPrinter {
     bool accesses = stmt.as<loops::Load>() || stmt.as<loops::Store>();
     if (accesses && kernel_.offsets.contains(id))
       text += fmt::format(" at ({})", loops::print_expr(kernel_.offsets[id]));
-    if (accesses && kernel_.access.contains(id)) text += fmt::format(" {}", word_of(access_words, kernel_.access[id]));
-    if (kernel_.homes.contains(id) && kernel_.homes[id] != Home::Local)
-      text += fmt::format(" home {}", word_of(home_words, kernel_.homes[id]));
+    if (accesses && kernel_.access.contains(id)) text += fmt::format(" {}", keyword_of(access_keywords, kernel_.access[id]));
+    if (kernel_.memory_spaces.contains(id) && kernel_.memory_spaces[id] != MemorySpace::Local)
+      text += fmt::format(" memory_space {}", keyword_of(memory_space_keywords, kernel_.memory_spaces[id]));
     return text;
   }
 
@@ -103,7 +103,7 @@ class Printer {
     std::vector<std::string> inputs;
     for (const Input& input : plan_.inputs) inputs.push_back(input_text(input));
     writer_.line("plan @{} for {}{} ({}){} {{", plan_.name, plan_.target, devices_text(), fmt::join(inputs, ", "),
-                 print_where(plan_.facts));
+                 print_where(plan_.assumptions));
     writer_.indent();
     for (const SymbolSource& source : plan_.symbols)
       writer_.line("symbol {} = input {}{}", source.symbol, source.input,
@@ -140,11 +140,11 @@ class Printer {
     if (buffer.strides != row_major_strides(buffer.sizes)) text += " strides " + print_expr_list(buffer.strides);
     text += on(buffer.device);
     text += fmt::format(" bytes ({})", sym::to_string(buffer.bytes));
-    if (buffer.kind != Buffer::Kind::Input) text += fmt::format(" {}", word_of(buffer_words, buffer.kind));
+    if (buffer.kind != Buffer::Kind::Input) text += fmt::format(" {}", keyword_of(buffer_keywords, buffer.kind));
     if (buffer.kind == Buffer::Kind::Arena)
       text += fmt::format("{} at ({})", buffer.arena == 0 ? "" : fmt::format(" {}", buffer.arena),
                           sym::to_string(buffer.arena_offset));
-    if (buffer.kind == Buffer::Kind::Part)
+    if (buffer.kind == Buffer::Kind::Slice)
       text += fmt::format(" of {} at ({})", name(buffer.base), sym::to_string(buffer.base_offset));
     return text;
   }
@@ -177,8 +177,8 @@ class Printer {
   void print_step(const Kind& step) {
     writer_.raw_line(step_text(step));
   }
-  void print_step(const Batch& batch) {
-    writer_.line("batch @{} {{", batch.launches.empty() ? "?" : kernel_name(batch.launches[0].kernel));
+  void print_step(const GroupedLaunch& batch) {
+    writer_.line("grouped_launch @{} {{", batch.launches.empty() ? "?" : kernel_name(batch.launches[0].kernel));
     writer_.indent();
     for (const Launch& launch : batch.launches) writer_.raw_line(arguments_text(launch));
     writer_.dedent();

@@ -3,28 +3,28 @@
 //  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
 //  P2  A kernel's region is sound (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
-//  P4  Every variable is in space or in row exactly once, or is the walk; a row only where the kind has one, a walk only
-//      with resident rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
-//      and give values that vary over space (and the walk), or are over the walk; a matmul has the parts that
+//  P4  Every variable is in space or in row exactly once, or is the serial variable; a row only where the kind has one, a walk only
+//      with persistent rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
+//      and give values that vary over space (and the walk), or are over the serial variable; a matmul has the parts that
 //      matmul.h names.
 //  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies
 //  over
-//      space; the result of a reduction is read in a later segment; stores, checks, reductions and resident values are
-//      computed by one segment. A reduction over the walk is read by stores alone, and those make up the finish segment.
-//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only resident
-//      mappings have resident values, only walks of one row at a time shared ones, and these are reductions over the walk.
+//      space; the result of a reduction is read in a later segment; stores, checks, reductions and persistent values are
+//      computed by one segment. A reduction over the serial variable is read by stores alone, and those make up the finish segment.
+//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only persistent
+//      mappings have persistent values, only walks of one row at a time shared ones, and these are reductions over the serial variable.
 //  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
 //      Parameters by value are CUDA kernels', and these load nothing but their first element.
 //  P8  Ids of buffers, kernels and inputs are in range; what is given up is a tensor input.
 //  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
 //  written
 //      is one argument only.
-//  P10 Own buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
+//  P10 Standalone buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
 //      last use; every buffer but an input is written before it is read.
 //  P11 An arena buffer lies in its arena, on the arena's device, and those of one arena that live at the same time do not
 //      overlap, as far as offsets and sizes are constant; outputs are no arena buffers.
 //  P12 Every symbol has one source, an input that gives it; expressions use only these.
-//  P13 An extern names its callee; holes, aliases and mutated operands are in range; results are extern-owned, or
+//  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
 //  allocated
 //      and planned.
 //  P14 A CPU kernel in which points of a store may meet is sequential.
@@ -35,7 +35,7 @@
 //  P17 A part lies in its base, which is an arena or own buffer or a part of one, of the part's dtype and device. The
 //      parts of a base have as many elements as it has, and it is read once all of them are written.
 //  P18 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
-//      properties and the plan's facts say; these are of the plan's symbols. Batches have none, grids of one direction.
+//      properties and the plan's assumptions say; these are of the plan's symbols. Batches have none, grids of one direction.
 //  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them.
 #include "ir/plan/verify.h"
 
@@ -45,7 +45,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "ir/plan/batch.h"
+#include "ir/plan/grouped_launch.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify_kernel.h"
 #include "ir/text_parts.h"
@@ -70,12 +70,12 @@ class Verifier {
     check_symbols();
     for (const Step& step : plan_.steps) {
       if (const auto* reuse = std::get_if<Reuse>(&step)) check_reuse(*reuse);
-      for (const Launch& launch : launches_of(step)) check_launch(launch, std::holds_alternative<Batch>(step));
-      if (const auto* batch = std::get_if<Batch>(&step)) check_batch(*batch);
+      for (const Launch& launch : launches_of(step)) check_launch(launch, std::holds_alternative<GroupedLaunch>(step));
+      if (const auto* batch = std::get_if<GroupedLaunch>(&step)) check_grouped_launch(*batch);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
     }
-    check_parts();
-    check_lifetimes();
+    check_slices();
+    check_liveness();
     check_arena();
     return std::move(messages_);
   }
@@ -116,7 +116,7 @@ class Verifier {
     std::set<BufferId> inputs;
     for (const Input& input : plan_.inputs) {
       if (input.kind != Input::Kind::Tensor) {
-        if (input.given_up) report("P8", "an input", "is given up and no tensor");
+        if (input.donated) report("P8", "an input", "is donated and not a tensor");
         continue;
       }
       check_buffer(input.buffer, "an input");
@@ -130,11 +130,11 @@ class Verifier {
         report("P8", where(BufferId(b)), "is of the kind of inputs and none");
       if (buffer.kind == Buffer::Kind::Arena && buffer.arena >= plan_.arenas.size())
         report("P11", where(BufferId(b)), "is in arena {} of {}", buffer.arena, plan_.arenas.size());
-      if (buffer.kind != Buffer::Kind::Part) continue;
+      if (buffer.kind != Buffer::Kind::Slice) continue;
       BufferId root(b);
       for_each_base(plan_, BufferId(b), [&](BufferId base) { root = base; });
       const Buffer::Kind kind = plan_.buffers[root].kind;
-      if (kind != Buffer::Kind::Arena && kind != Buffer::Kind::Own)
+      if (kind != Buffer::Kind::Arena && kind != Buffer::Kind::Standalone)
         report("P17", where(BufferId(b)), "lies in no buffer that is there to hold it");
     }
     for (const Output& output : plan_.outputs) {
@@ -213,11 +213,11 @@ class Verifier {
     }
   }
 
-  void check_launch(const Launch& launch, bool in_batch) {
+  void check_launch(const Launch& launch, bool grouped) {
     const Kernel& kernel = plan_.kernels[launch.kernel];
     std::string place = "launch of @" + kernel.name;
-    if (in_batch != (kernel.batch > 1))
-      report("P16", place, "is {} batch, the kernel takes {}", in_batch ? "in a" : "in no", kernel.batch);
+    if (grouped != (kernel.max_grouped > 1))
+      report("P16", place, "is {} batch, the kernel takes {}", grouped ? "in a" : "in no", kernel.max_grouped);
     check_exprs(launch.symbol_args, place);
     check_exprs({launch.grid_x, launch.grid_y}, place);
     if (launch.symbol_args.size() != kernel.symbols.size())
@@ -237,7 +237,7 @@ class Verifier {
         if (share_elements(plan_, launch.args[i], launch.args[j]) && (kernel.params[i].written || kernel.params[j].written))
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
     }
-    if (!launch.specializations.empty() && (in_batch || !launch.grid_y.is_constant(1)))
+    if (!launch.specializations.empty() && (grouped || !launch.grid_y.is_constant(1)))
       report("P18", place, "has specializations and is in a batch, or its grid has two directions");
     for (const Specialization& special : launch.specializations) check_specialization(launch, special, place);
   }
@@ -248,7 +248,7 @@ class Verifier {
     const auto same_use = [](const Param& a, const Param& b) {
       return a.dtype == b.dtype && a.read == b.read && a.written == b.written && a.by_value == b.by_value;
     };
-    if (kernel.device != own.device || kernel.symbols != own.symbols || kernel.batch != 1 ||
+    if (kernel.device != own.device || kernel.symbols != own.symbols || kernel.max_grouped != 1 ||
         !std::equal(kernel.params.begin(), kernel.params.end(), own.params.begin(), own.params.end(), same_use)) {
       report("P18", place, "has the specialization @{}, which takes other arguments", kernel.name);
       return;
@@ -258,12 +258,12 @@ class Verifier {
     };
     for (const auto& [symbol, range] : special.when.ranges()) known(symbol);
     for (const auto& [symbol, divisor] : special.when.divisors()) known(symbol);
-    const sym::Facts facts = joined(plan_.facts, special.when);
+    const sym::Assumptions assumptions = joined(plan_.assumptions, special.when);
     for (size_t i = 0; i < kernel.symbols.size(); ++i) {
       const std::string& symbol = kernel.symbols[i];
-      const sym::Interval needed = kernel.facts.range(symbol), given = bounds(launch.symbol_args[i], facts);
+      const sym::Interval needed = kernel.assumptions.range(symbol), given = bounds(launch.symbol_args[i], assumptions);
       if (given.low < needed.low || given.high > needed.high ||
-          !prove_divides(kernel.facts.divisor(symbol), launch.symbol_args[i], facts))
+          !prove_divides(kernel.assumptions.divisor(symbol), launch.symbol_args[i], assumptions))
         report("P18", place, "has the specialization @{} for more than is known of {}", kernel.name, symbol);
     }
   }
@@ -273,28 +273,28 @@ class Verifier {
     const std::string place = fmt::format("reuse of {} as {}", where(reuse.from), where(reuse.to));
     if (from.dtype != to.dtype || from.device != to.device || from.bytes != to.bytes)
       report("P15", place, "changes dtype, device or bytes");
-    const auto given_up = [&](const Input& input) {
-      return input.kind == Input::Kind::Tensor && input.buffer == reuse.from && input.given_up;
+    const auto donated = [&](const Input& input) {
+      return input.kind == Input::Kind::Tensor && input.buffer == reuse.from && input.donated;
     };
     bool sound = false;
     switch (from.kind) {
       case Buffer::Kind::Arena:
         sound = to.kind == Buffer::Kind::Arena && from.arena == to.arena && from.arena_offset == to.arena_offset;
         break;
-      case Buffer::Kind::Own:
+      case Buffer::Kind::Standalone:
       case Buffer::Kind::ExternOwned:
-        sound = to.kind == Buffer::Kind::Own;
+        sound = to.kind == Buffer::Kind::Standalone;
         break;
-      case Buffer::Kind::Part:
+      case Buffer::Kind::Slice:
         break;
       case Buffer::Kind::Input:
-        sound = to.kind == Buffer::Kind::Own && std::any_of(plan_.inputs.begin(), plan_.inputs.end(), given_up);
+        sound = to.kind == Buffer::Kind::Standalone && std::any_of(plan_.inputs.begin(), plan_.inputs.end(), donated);
         break;
     }
     if (!sound) report("P15", place, "is between kinds or places that do not go together");
   }
 
-  void check_batch(const Batch& batch) {
+  void check_grouped_launch(const GroupedLaunch& batch) {
     if (batch.launches.empty()) {
       report("P16", "a batch", "has no launches");
       return;
@@ -302,8 +302,8 @@ class Verifier {
     const Kernel& kernel = plan_.kernels[batch.launches[0].kernel];
     const std::string place = "batch of @" + kernel.name;
     if (kernel.mapping.kind == MappingKind::Matmul) report("P16", place, "is of a template, which takes no table");
-    if (static_cast<size_t>(kernel.batch) > batch_capacity(kernel))
-      report("P16", place, "has a table for {} launches, {} fit", kernel.batch, batch_capacity(kernel));
+    if (static_cast<size_t>(kernel.max_grouped) > grouped_capacity(kernel))
+      report("P16", place, "has a table for {} launches, {} fit", kernel.max_grouped, grouped_capacity(kernel));
     std::map<BufferId, std::pair<size_t, bool>> users;  // the first launch that uses it; whether one writes it
     const auto meet = [&](BufferId id, size_t launch, bool writes) {
       auto found = users.find(id);
@@ -340,7 +340,7 @@ class Verifier {
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;
       bool planned =
-          kind == Buffer::Kind::Own || kind == Buffer::Kind::Arena || kind == Buffer::Kind::Part;
+          kind == Buffer::Kind::Standalone || kind == Buffer::Kind::Arena || kind == Buffer::Kind::Slice;
       if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned)
         report("P13", place, "returns {}, which is of the wrong kind", where(id));
     }
@@ -350,7 +350,7 @@ class Verifier {
       check_arg(arg, call, place);
     }
     if (call.alias_of.size() != call.results.size())
-      report("P13", place, "has {} results and {} alias facts", call.results.size(), call.alias_of.size());
+      report("P13", place, "has {} results and {} alias annotations", call.results.size(), call.alias_of.size());
     for (int operand : call.alias_of)
       if (operand != -1 && (operand < 0 || !is_tensor(call, static_cast<size_t>(operand))))
         report("P13", place, "has a result that aliases operand {}, which is no tensor", operand);
@@ -363,8 +363,8 @@ class Verifier {
     return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
   }
   void check_arg(const Arg& arg, const CallExtern& call, const std::string& place) {
-    if (const auto* hole = arg.as<Hole>(); hole && hole->operand >= call.operands.size())
-      report("P13", place, "has the argument ${} and {} operands", hole->operand, call.operands.size());
+    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= call.operands.size())
+      report("P13", place, "has the argument ${} and {} operands", ref->operand, call.operands.size());
     if (const auto* list = arg.as<ArgList>())
       for (const Arg& item : *list) check_arg(item, call, place);
   }
@@ -385,7 +385,7 @@ class Verifier {
   }
   void hold(BufferId id, size_t step, const std::string& place) {
     Life& life = lives_[id.index()];
-    if (plan_.buffers[id].kind == Buffer::Kind::Own && !life.allocated)
+    if (plan_.buffers[id].kind == Buffer::Kind::Standalone && !life.allocated)
       report("P10", place, "uses {} before it is allocated", where(id));
     if (life.freed) report("P10", place, "uses {} after it was freed", where(id));
     if (life.first == never) life.first = step;
@@ -393,21 +393,21 @@ class Verifier {
   }
   bool is_written(BufferId id) const {
     if (lives_[id.index()].written) return true;
-    const auto parts = parts_.find(id);
-    return parts != parts_.end() && std::all_of(parts->second.begin(), parts->second.end(),
-                                                [this](BufferId part) { return is_written(part); });
+    const auto slices = slices_.find(id);
+    return slices != slices_.end() && std::all_of(slices->second.begin(), slices->second.end(),
+                                                [this](BufferId slice) { return is_written(slice); });
   }
 
   void visit(const Allocate& allocate, size_t) {
     Life& life = lives_[allocate.buffer.index()];
-    if (plan_.buffers[allocate.buffer].kind != Buffer::Kind::Own || life.allocated)
+    if (plan_.buffers[allocate.buffer].kind != Buffer::Kind::Standalone || life.allocated)
       report("P10", where(allocate.buffer), "is allocated twice or not of the own kind");
     life.allocated = true;
   }
   void visit(const Free& free, size_t) {
     Life& life = lives_[free.buffer.index()];
     Buffer::Kind kind = plan_.buffers[free.buffer].kind;
-    bool exists = kind == Buffer::Kind::Own ? life.allocated : kind == Buffer::Kind::ExternOwned && life.written;
+    bool exists = kind == Buffer::Kind::Standalone ? life.allocated : kind == Buffer::Kind::ExternOwned && life.written;
     if (!exists || life.freed) report("P10", where(free.buffer), "is freed twice or not there to be freed");
     life.freed = true;
   }
@@ -429,7 +429,7 @@ class Verifier {
     for (size_t i = 0; i < std::min(launch.args.size(), kernel.params.size()); ++i)
       use(launch.args[i], step, kernel.params[i].read, kernel.params[i].written, place);
   }
-  void visit(const Batch& batch, size_t step) {
+  void visit(const GroupedLaunch& batch, size_t step) {
     for (const Launch& launch : batch.launches) visit(launch, step);
   }
   void visit(const CallExtern& call, size_t step) {
@@ -443,7 +443,7 @@ class Verifier {
     }
   }
 
-  void check_lifetimes() {
+  void check_liveness() {
     lives_.resize(plan_.buffers.size());
     for (size_t s = 0; s < plan_.steps.size(); ++s)
       std::visit([&](const auto& step) { visit(step, s); }, plan_.steps[s]);
@@ -452,35 +452,35 @@ class Verifier {
       BufferId id = output.kind == Output::Kind::Tensor ? output.buffer : output.view.buffer;
       use(id, plan_.steps.size(), true, false, "return");
       if (plan_.buffers[id].kind == Buffer::Kind::Arena) report("P11", where(id), "is an output and in the arena");
-      if (plan_.buffers[id].kind == Buffer::Kind::Part) report("P11", where(id), "is an output and a part");
+      if (plan_.buffers[id].kind == Buffer::Kind::Slice) report("P11", where(id), "is an output and a part");
     }
   }
 
   // ---- P17 ---------------------------------------------------------------------------------------------------------
 
-  void check_parts() {
+  void check_slices() {
     for (size_t b = 0; b < plan_.buffers.size(); ++b)
-      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Part)
-        parts_[plan_.buffers[BufferId(b)].base].push_back(BufferId(b));
+      if (plan_.buffers[BufferId(b)].kind == Buffer::Kind::Slice)
+        slices_[plan_.buffers[BufferId(b)].base].push_back(BufferId(b));
     const auto elements = [](const Buffer& buffer) { return sym::product(buffer.sizes); };
-    for (const auto& [base, parts] : parts_) {
+    for (const auto& [base, slices] : slices_) {
       const Buffer& whole = plan_.buffers[base];
       sym::Expr sum = 0;
-      for (BufferId id : parts) {
-        const Buffer& part = plan_.buffers[id];
-        sum = sum + elements(part);
-        if (part.dtype != whole.dtype || part.device != whole.device)
+      for (BufferId id : slices) {
+        const Buffer& slice = plan_.buffers[id];
+        sum = sum + elements(slice);
+        if (slice.dtype != whole.dtype || slice.device != whole.device)
           report("P17", where(id), "is of another dtype or device than {}", where(base));
-        const sym::Expr end = part.base_offset * byte_size(part.dtype) + part.bytes;
-        if (is_negative(part.base_offset) || is_negative(whole.bytes - end))
+        const sym::Expr end = slice.base_offset * byte_size(slice.dtype) + slice.bytes;
+        if (is_negative(slice.base_offset) || is_negative(whole.bytes - end))
           report("P17", where(id), "does not lie in {}", where(base));
       }
-      const sym::Expr rest = sym::simplify(elements(whole) - sum, plan_.facts);
+      const sym::Expr rest = sym::simplify(elements(whole) - sum, plan_.assumptions);
       if (rest.is_constant() && !rest.is_constant(0))
         report("P17", where(base), "has {} elements more than its parts", to_string(rest));
     }
   }
-  bool is_negative(sym::Expr e) const { return sym::prove_less(e, 0, plan_.facts).value_or(false); }
+  bool is_negative(sym::Expr e) const { return sym::prove_less(e, 0, plan_.assumptions).value_or(false); }
 
   // ---- P11 ---------------------------------------------------------------------------------------------------------
 
@@ -521,7 +521,7 @@ class Verifier {
   const Plan& plan_;
   std::unordered_set<std::string> symbols_;
   std::vector<Life> lives_;
-  std::map<BufferId, std::vector<BufferId>> parts_;  // by base
+  std::map<BufferId, std::vector<BufferId>> slices_;  // by base
   std::vector<std::string> messages_;
 };
 
@@ -538,7 +538,7 @@ void verify_or_throw(const Plan& plan, std::string_view after) {
   } catch (const InternalError& error) {
     text = fmt::format("(cannot be printed: {})", error.what());
   }
-  throw_internal("the plan is unsound after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), text);
+  throw_internal("plan verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "), text);
 }
 
 }  // namespace cxxinductor::plan

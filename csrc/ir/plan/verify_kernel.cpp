@@ -45,7 +45,7 @@ class KernelVerifier {
 
   void check_signature() {
     if (!is_c_identifier(kernel_.name)) report("P1", "the name is no C identifier");
-    if (kernel_.batch < 1) report("P4", "a batch of {} launches", kernel_.batch);
+    if (kernel_.max_grouped < 1) report("P4", "a batch of {} launches", kernel_.max_grouped);
     if (region_.device != kernel_.device)
       report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
     std::unordered_set<std::string> names;
@@ -56,16 +56,16 @@ class KernelVerifier {
 
   void check_tables() {
     size_t count = region_.body.size();
-    if (kernel_.offsets.size() != count || kernel_.access.size() != count || kernel_.homes.size() != count)
-      report("P3", "{} statements have {} offsets, {} kinds of access and {} homes", count, kernel_.offsets.size(),
-             kernel_.access.size(), kernel_.homes.size());
+    if (kernel_.offsets.size() != count || kernel_.access.size() != count || kernel_.memory_spaces.size() != count)
+      report("P3", "{} statements have {} offsets, {} kinds of access and {} memory_spaces", count, kernel_.offsets.size(),
+             kernel_.access.size(), kernel_.memory_spaces.size());
     for (const auto* vars : {&kernel_.mapping.space, &kernel_.mapping.row})
       for (VarId v : *vars)
         if (!region_.vars.contains(v)) report("P4", "the mapping names a variable that does not exist");
     if (kernel_.mapping.tile_var.valid() && !region_.vars.contains(kernel_.mapping.tile_var))
       report("P4", "the mapping's tile_var does not exist");
-    if (kernel_.mapping.walk.valid() && !region_.vars.contains(kernel_.mapping.walk))
-      report("P4", "the mapping's walk does not exist");
+    if (kernel_.mapping.serial.valid() && !region_.vars.contains(kernel_.mapping.serial))
+      report("P4", "the mapping's serial variable does not exist");
     for (const Segment& segment : kernel_.segments)
       for (StmtId id : segment.stmts)
         if (!region_.body.contains(id)) report("P5", "a segment lists a statement that does not exist");
@@ -102,7 +102,7 @@ class KernelVerifier {
       if (!param.read)
         report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(),
                access.buffer.index());
-      if (store->each && kernel_.device.type == DeviceType::Cpu && !kernel_.mapping.sequential)
+      if (store->conflict_order && kernel_.device.type == DeviceType::Cpu && !kernel_.mapping.sequential)
         report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
     for (const Param& param : kernel_.params)
@@ -116,14 +116,14 @@ class KernelVerifier {
     size_t listed = mapping.space.size() + mapping.row.size();
     for (VarId v : mapping.space) space |= VarSet::of(v);
     for (VarId v : mapping.row) row |= VarSet::of(v);
-    if (mapping.walk.valid()) {
-      walk_ = VarSet::of(mapping.walk);
+    if (mapping.serial.valid()) {
+      serial_ = VarSet::of(mapping.serial);
       ++listed;
-      if (!mapping.resident || kernel_.device.type != DeviceType::Cuda)
-        report("P4", "only resident rows of a GPU are walked");
+      if (!mapping.persistent || kernel_.device.type != DeviceType::Cuda)
+        report("P4", "only persistent rows of a GPU have a serial variable");
     }
-    if ((space | row | walk_).count() != static_cast<int>(listed) || listed != region_.vars.size())
-      report("P4", "every variable is in space or in row exactly once, or is the walk");
+    if ((space | row | serial_).count() != static_cast<int>(listed) || listed != region_.vars.size())
+      report("P4", "every variable is in space or in row exactly once, or is the serial variable");
     bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns ||
                    mapping.kind == MappingKind::Matmul;
     if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
@@ -131,10 +131,10 @@ class KernelVerifier {
       report("P4", "tile_var belongs to tiles, and only to them");
     if (mapping.tile_var.valid() && (!space.contains(mapping.tile_var) || mapping.tile_var == mapping.space.back()))
       report("P4", "tile_var is a variable of space other than the last");
-    if (mapping.resident && mapping.kind != MappingKind::Rows) report("P4", "only rows are resident");
-    check_mapping_numbers();
+    if (mapping.persistent && mapping.kind != MappingKind::Rows) report("P4", "only rows are persistent");
+    check_mapping_integers();
     if (mapping.kind == MappingKind::Matmul) check_matmul();
-    space_ = space | walk_;
+    space_ = space | serial_;
     for (size_t s = 0; s < region_.body.size(); ++s) {
       if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
       if (!region_.body[StmtId(s)].as<loops::Reduce>()->over.subset_of(row) ||
@@ -143,10 +143,10 @@ class KernelVerifier {
     }
   }
 
-  // A reduction over the walk.
+  // A reduction over the serial variable.
   bool is_across(StmtId id) const {
     const auto* reduce = region_.body[id].as<loops::Reduce>();
-    return reduce && kernel_.mapping.walk.valid() && reduce->over == walk_;
+    return reduce && kernel_.mapping.serial.valid() && reduce->over == serial_;
   }
 
   void check_matmul() {
@@ -168,14 +168,14 @@ class KernelVerifier {
         mapping.tile_k % 32 != 0 || mapping.stages < 2)
       report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to the warps", mapping.tile_m, mapping.tile_n,
              mapping.tile_k, mapping.stages);
-    if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::Sweep ||
-        kernel_.segments[1].kind != Segment::Kind::Once)
-      report("P5", "a matmul has a sweep and a once segment");
+    if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::RowLoop ||
+        kernel_.segments[1].kind != Segment::Kind::PerRow)
+      report("P5", "a matmul has a row loop and a per-row segment");
   }
 
-  void check_mapping_numbers() {
+  void check_mapping_integers() {
     const Mapping& mapping = kernel_.mapping;
-    for (const auto& [word, member] : mapping_numbers)
+    for (const auto& [word, member] : mapping_integers)
       if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
     for (const auto& [word, member] : mapping_counts)
       if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
@@ -196,25 +196,25 @@ class KernelVerifier {
   void check_segments() {
     std::vector<int> computed(region_.body.size(), -1);  // the last segment that computes the statement
     if (kernel_.mapping.kind == MappingKind::Pointwise || kernel_.mapping.kind == MappingKind::Tiles)
-      if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::Sweep)
-        report("P5", "a pointwise or tiled kernel has one sweep");
+      if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::RowLoop)
+        report("P5", "a pointwise or tiled kernel has one row loop");
     for (size_t g = 0; g < kernel_.segments.size(); ++g) {
       const Segment& segment = kernel_.segments[g];
       std::set<StmtId> here;
       for (StmtId id : segment.stmts) {
         const loops::Stmt& stmt = region_.body[id];
-        if (segment.kind == Segment::Kind::Once && !stmt.vars.subset_of(space_))
-          report("P5", "%{} varies over the row and stands in a once segment", id.index());
+        if (segment.kind == Segment::Kind::PerRow && !stmt.vars.subset_of(space_))
+          report("P5", "%{} varies over the row and stands in a per-row segment", id.index());
         const bool finishes = stmt.as<loops::Store>() && is_across(stmt.as<loops::Store>()->value);
-        if (finishes != (segment.kind == Segment::Kind::Finish))
-          report("P5", "%{} is a store of a reduction over the walk and stands outside of finish, or the reverse", id.index());
+        if (finishes != (segment.kind == Segment::Kind::Epilogue))
+          report("P5", "%{} is a store of a reduction over the serial variable and stands outside of finish, or the reverse", id.index());
         for (StmtId operand : operands(stmt))
-          if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the walk", id.index());
-        if (segment.kind == Segment::Kind::Once && stmt.as<loops::Reduce>())
-          report("P5", "the reduction %{} stands in a once segment", id.index());
+          if (is_across(operand) && !finishes) report("P5", "%{} computes with a reduction over the serial variable", id.index());
+        if (segment.kind == Segment::Kind::PerRow && stmt.as<loops::Reduce>())
+          report("P5", "the reduction %{} stands in a per-row segment", id.index());
         if (!here.empty() && id < *here.rbegin()) report("P5", "segment {} lists %{} out of order", g, id.index());
         bool once = stmt.as<loops::Store>() || stmt.as<loops::Reduce>() || stmt.as<loops::Check>() ||
-                    kernel_.homes[id] == Home::Resident;
+                    kernel_.memory_spaces[id] == MemorySpace::Persistent;
         if (computed[id.index()] >= 0 && once) report("P5", "%{} is executed by two segments", id.index());
         for (StmtId operand : operands(stmt)) check_operand(id, operand, computed, static_cast<int>(g));
         if (!here.insert(id).second) report("P5", "segment {} lists %{} twice", g, id.index());
@@ -224,16 +224,16 @@ class KernelVerifier {
     for (size_t s = 0; s < region_.body.size(); ++s) {
       StmtId id(s);
       if (computed[s] < 0) report("P5", "no segment computes %{}", s);
-      Home home = kernel_.homes[id];
-      const bool settled = is_across(id) ? home == Home::Resident || home == Home::Shared : home == Home::Row;
+      MemorySpace memory_space = kernel_.memory_spaces[id];
+      const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
       if (region_.body[id].as<loops::Reduce>() && !settled)
-        report("P6", "the reduction %{} does not live in a row, or over the walk, with the thread's items", s);
-      if (home == Home::Shared && (!is_across(id) || kernel_.mapping.rows_per_block != 1))
+        report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
+      if (memory_space == MemorySpace::Shared && (!is_across(id) || kernel_.mapping.rows_per_block != 1))
         report("P6", "%{} is shared and no reduction over a walk of one row at a time", s);
-      if (home == Home::Row && !region_.body[id].vars.subset_of(space_))
+      if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_))
         report("P6", "%{} lives in a row and varies over it", s);
-      if (home == Home::Resident && !kernel_.mapping.resident)
-        report("P6", "%{} is resident in a kernel that keeps nothing", s);
+      if (memory_space == MemorySpace::Persistent && !kernel_.mapping.persistent)
+        report("P6", "%{} is persistent in a kernel that keeps nothing", s);
     }
   }
 
@@ -241,10 +241,10 @@ class KernelVerifier {
     int at = computed[operand.index()];
     if (at < 0) {
       report("P5", "%{} is computed before its operand %{}", id.index(), operand.index());
-    } else if (at != segment && kernel_.homes[operand] == Home::Local) {
+    } else if (at != segment && kernel_.memory_spaces[operand] == MemorySpace::Local) {
       report("P6", "%{} reads %{}, which is local to another segment", id.index(), operand.index());
     } else if (at == segment && region_.body[operand].as<loops::Reduce>()) {
-      report("P5", "%{} reads the reduction %{} in the sweep that computes it", id.index(), operand.index());
+      report("P5", "%{} reads the reduction %{} in the row loop that computes it", id.index(), operand.index());
     }
   }
 
@@ -252,7 +252,7 @@ class KernelVerifier {
   const loops::Region& region_;
   loops::RegionContext context_;
   VarSet space_;  // what a row is a point of: the walk too
-  VarSet walk_;
+  VarSet serial_;
   std::vector<std::string> messages_;
 };
 

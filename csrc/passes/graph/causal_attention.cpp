@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "passes/graph/elements.h"
+#include "passes/graph/index_propagation.h"
 #include "passes/graph/passes.h"
 
 namespace cxxinductor::passes {
@@ -39,13 +39,13 @@ Arg* mask_of(graph::Extern& call, const Attention& row) {
 }
 
 // Added to scores, or true where they count.
-bool lets_through(const Number& number) {
+bool lets_through(const ScalarOrExpr& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
   return scalar &&
          (scalar->dtype() == DType::Bool ? scalar->truth() : is_float(scalar->dtype()) && scalar->real() == 0);
 }
 // Torch masks with the least f16 where cuDNN has no infinity: no score comes near it.
-bool shuts_out(const Number& number) {
+bool shuts_out(const ScalarOrExpr& number) {
   const auto* scalar = std::get_if<Scalar>(&number);
   return scalar &&
          (scalar->dtype() == DType::Bool ? !scalar->truth() : is_float(scalar->dtype()) && scalar->real() <= -65504);
@@ -54,7 +54,7 @@ bool shuts_out(const Number& number) {
 // Of keys, by a mask, to each query: all; those at its place and before it, of as many as there are queries; or others.
 enum class Shown { All, Before, Others };
 
-Shown shown_by(Elements& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
+Shown shown_by(IndexPropagation& elements, const graph::Graph& graph, ValueId mask, ValueId query, ValueId key) {
   const auto element = elements.of(mask);
   if (!element) return Shown::Others;
   if (!element->condition) return lets_through(element->value) ? Shown::All : Shown::Others;
@@ -70,9 +70,9 @@ Shown shown_by(Elements& elements, const graph::Graph& graph, ValueId mask, Valu
   // Scores count where `reach` is not negative.
   const auto [a, b] = *element->condition;
   sym::Expr reach;
-  if (lets_through(element->value) && shuts_out(element->otherwise))
+  if (lets_through(element->value) && shuts_out(element->other))
     reach = b - a;
-  else if (shuts_out(element->value) && lets_through(element->otherwise))
+  else if (shuts_out(element->value) && lets_through(element->other))
     reach = a - b - 1;
   else
     return Shown::Others;
@@ -81,24 +81,24 @@ Shown shown_by(Elements& elements, const graph::Graph& graph, ValueId mask, Valu
 
 // The argument becomes none, and the operand that it alone stood for goes.
 void take_away(graph::Node& node, Arg& mask) {
-  const uint32_t number = mask.as<Hole>()->operand;
+  const uint32_t number = mask.as<OperandRef>()->operand;
   mask = Arg(None{});
   node.operands.erase(node.operands.begin() + number);
-  for_each_hole(std::get<graph::Extern>(node.kind), [&](Hole& hole) { hole.operand -= hole.operand > number; });
+  for_each_operand_ref(std::get<graph::Extern>(node.kind), [&](OperandRef& ref) { ref.operand -= ref.operand > number; });
 }
 
-bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
+bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
   auto& call = std::get<graph::Extern>(node.kind);
   Arg* mask = mask_of(call, row);
-  if (mask == nullptr || !mask->as<Hole>() || row.query + 1 >= call.args.size()) return false;
-  const Hole *query = call.args[row.query].as<Hole>(), *key = call.args[row.query + 1].as<Hole>();
+  if (mask == nullptr || !mask->as<OperandRef>() || row.query + 1 >= call.args.size()) return false;
+  const OperandRef *query = call.args[row.query].as<OperandRef>(), *key = call.args[row.query + 1].as<OperandRef>();
   const bool told = row.is_causal < call.args.size() && !(call.args[row.is_causal] == Arg(false));
   if (!query || !key || told) return false;
-  const auto operand = [&](const Hole* hole) { return std::get<ValueId>(node.operands[hole->operand]); };
-  const Shown shown = shown_by(elements, graph, operand(mask->as<Hole>()), operand(query), operand(key));
+  const auto operand = [&](const OperandRef* ref) { return std::get<ValueId>(node.operands[ref->operand]); };
+  const Shown shown = shown_by(elements, graph, operand(mask->as<OperandRef>()), operand(query), operand(key));
   if (shown == Shown::Others) return false;
   uint32_t readers = 0;
-  for_each_hole(call, [&](Hole hole) { readers += hole.operand == mask->as<Hole>()->operand; });
+  for_each_operand_ref(call, [&](OperandRef ref) { readers += ref.operand == mask->as<OperandRef>()->operand; });
   const bool plain = call.mutated_operands.empty() &&
                      std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
@@ -115,7 +115,7 @@ bool tell(Elements& elements, const graph::Graph& graph, graph::Node& node, cons
 }  // namespace
 
 bool use_causal_attention(graph::Graph& graph, const Options&) {
-  Elements elements(graph);
+  IndexPropagation elements(graph);
   bool changed = false;
   for (graph::Node& node : graph.nodes) {
     const auto* call = node.as<graph::Extern>();

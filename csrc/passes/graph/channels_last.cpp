@@ -71,8 +71,8 @@ class ChannelsLast {
       const bool* transposed = callee->args[known.transposed_argument].as<bool>();
       if (!transposed || *transposed || node.operands.size() < known.tensors) return nullptr;
       for (size_t i = 0; i < known.tensors; ++i) {
-        const Hole* hole = callee->args[i].as<Hole>();
-        if (!hole || hole->operand != i || !is_image(std::get<ValueId>(node.operands[i]))) return nullptr;
+        const OperandRef* ref = callee->args[i].as<OperandRef>();
+        if (!ref || ref->operand != i || !is_image(std::get<ValueId>(node.operands[i]))) return nullptr;
       }
       return &known;
     }
@@ -146,7 +146,7 @@ class ChannelsLast {
 
   double bytes(ValueId id) const {
     double count = byte_size(value(id).dtype);
-    for (Expr size : value(id).sizes) count *= static_cast<double>(std::max<int64_t>(1, bounds(size, graph_.facts).low));
+    for (Expr size : value(id).sizes) count *= static_cast<double>(std::max<int64_t>(1, bounds(size, graph_.assumptions).low));
     return count;
   }
 

@@ -73,7 +73,7 @@ class ScatterComposer {
     for (size_t r = 0; r < b.size(); ++r) {
       const bool unit = b[r].is_constant(1);
       while (!unit && d < a.size() && a[d].is_constant(1)) ++d;
-      const bool same = d < a.size() && (a[d] == b[r] || prove_equal(a[d], b[r], graph_.facts));
+      const bool same = d < a.size() && (a[d] == b[r] || prove_equal(a[d], b[r], graph_.assumptions));
       if (!same && !unit) return std::nullopt;
       if (same) source[r] = static_cast<int>(d++);
     }
@@ -138,7 +138,7 @@ class ScatterComposer {
     return true;
   }
   bool same_place(const Place& a, const Place& b, Expr size) const {
-    const auto same = [&](Expr x, Expr y) { return x == y || prove_equal(x, y, graph_.facts); };
+    const auto same = [&](Expr x, Expr y) { return x == y || prove_equal(x, y, graph_.assumptions); };
     if (!same(a.start, b.start)) return false;
     if (a.dim < 0 || b.dim < 0 || size.is_constant(1)) return (a.dim < 0) == (b.dim < 0) || size.is_constant(1);
     return a.dim == b.dim && same(a.step, b.step);
@@ -147,7 +147,7 @@ class ScatterComposer {
   bool compose(graph::NodeId id) {
     const graph::Node outer_node = graph_.nodes[id];
     const auto* outer = outer_node.as<graph::Scatter>();
-    if (!outer || outer_node.operands.size() > 2 || outer->combine != Combine::Overwrite || outer->consumes)
+    if (!outer || outer_node.operands.size() > 2 || outer->combine != Combine::Overwrite || outer->inplace)
       return false;
     const ValueId tensor = operand(outer_node, 0), source = operand(outer_node, 1);
     if (const auto read = window_on(tensor, unlike_copies(source));
@@ -162,7 +162,7 @@ class ScatterComposer {
     }
     if (!inner_node || uses_[made] != 1) return false;
     const auto* inner = inner_node->as<graph::Scatter>();
-    if (!inner || inner->consumes) return false;
+    if (!inner || inner->inplace) return false;
     const auto read = window_on(tensor, operand(*inner_node, 0)), written = written_window(*outer, source, made);
     if (!read || !written) return false;
     if (!same_window(*read, *written, value(made).sizes)) return false;
@@ -227,7 +227,7 @@ class ScatterComposer {
       }
       // Indices count in the window: only where that is the tensor's whole dimension are they indices of the tensor.
       const bool all = place.start.is_constant(0) && place.step.is_constant(1) &&
-                       prove_equal(value(operand(inner_node, 0)).sizes[i], value(tensor).sizes[d], graph_.facts);
+                       prove_equal(value(operand(inner_node, 0)).sizes[i], value(tensor).sizes[d], graph_.assumptions);
       if (!all) return false;
       composed.target.push_back(inner.target[i]);
       composed.start.push_back(0);

@@ -19,10 +19,10 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   if (!callee || callee->callee != "aten::convolution" || callee->args.size() <= bias_argument) return -1;
   const graph::Value& result = graph.values[node.results.at(0)];
   if (result.device.type != DeviceType::Cuda || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
-  const Hole* hole = callee->args[bias_argument].as<Hole>();
-  if (!hole || hole->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
-  const auto* bias = std::get_if<ValueId>(&node.operands[hole->operand]);
-  return bias && graph.values[*bias].dtype == result.dtype ? static_cast<int>(hole->operand) : -1;
+  const OperandRef* ref = callee->args[bias_argument].as<OperandRef>();
+  if (!ref || ref->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
+  const auto* bias = std::get_if<ValueId>(&node.operands[ref->operand]);
+  return bias && graph.values[*bias].dtype == result.dtype ? static_cast<int>(ref->operand) : -1;
 }
 
 }  // namespace

@@ -84,7 +84,7 @@ void sort_nodes(graph::Graph& graph) {
   graph.nodes = std::move(nodes);
 }
 
-IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool any_strides) {
+IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides) {
   IdVector<ValueId, char> escaping(graph.values.size(), 0);
   auto mark = [&](ValueId id) {
     while (true) {
@@ -95,7 +95,7 @@ IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool any_stri
     }
   };
   for (const graph::Output& output : graph.outputs)
-    if (output.kind == graph::Output::Kind::Tensor && (any_strides || !output.any_strides)) mark(output.value);
+    if (output.kind == graph::Output::Kind::Tensor && (flexible_strides || !output.flexible_strides)) mark(output.value);
   for (const graph::Mutation& mutation : graph.mutations) mark(mutation.value);
   return escaping;
 }

@@ -18,7 +18,7 @@ void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);
 void sort_nodes(graph::Graph& graph);
 // Values that are outputs or mutations, and the values that those are views of; with or without the outputs that are
 // taken in any strides.
-IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph, bool any_strides = true);
+IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides = true);
 bool is_signature_value(const graph::Graph& graph, graph::ValueId id);  // an output or the final value of a mutation
 
 }  // namespace cxxinductor::passes

@@ -12,7 +12,7 @@ namespace {
 
 using graph::ValueId;
 
-bool is_number(const graph::Operand& operand, double number) {
+bool is_scalar_constant(const graph::Operand& operand, double number) {
   const auto* scalar = std::get_if<Scalar>(&operand);
   return scalar && scalar->as_real() == number &&
          (number != 0 || !is_float(scalar->dtype()) || !std::signbit(scalar->real()));
@@ -61,7 +61,7 @@ class NoOpFinder {
   // Readers cannot tell the two apart, externs that see strides included.
   bool interchangeable(ValueId a, ValueId b) const {
     const graph::Value &x = graph_.values[a], &y = graph_.values[b];
-    return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.facts, x.sizes, y.sizes) &&
+    return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.assumptions, x.sizes, y.sizes) &&
            x.layout.strides == y.layout.strides;
   }
 
@@ -74,8 +74,8 @@ class NoOpFinder {
   ValueId elementwise_operand(const graph::Node& node, ScalarOp op) const {
     const auto& o = node.operands;
     const bool floating = is_float(graph_.values[node.results[0]].dtype);
-    auto neutral_right = [&](double number) { return is_number(o[1], number) ? tensor(o[0]) : ValueId(); };
-    auto neutral_either = [&](double number) { return is_number(o[0], number) ? tensor(o[1]) : neutral_right(number); };
+    auto neutral_right = [&](double number) { return is_scalar_constant(o[1], number) ? tensor(o[0]) : ValueId(); };
+    auto neutral_either = [&](double number) { return is_scalar_constant(o[0], number) ? tensor(o[1]) : neutral_right(number); };
     if (op == ScalarOp::Identity) return tensor(o[0]);
     if (op == ScalarOp::Cast) return converted_back(tensor(o[0]), graph_.values[node.results[0]].dtype);
     if (op == ScalarOp::Mul) return neutral_either(1);

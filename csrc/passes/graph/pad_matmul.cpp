@@ -84,14 +84,14 @@ class Padder {
   };
 
   bool worth(const graph::Value& result, const Shape& shape, int element) const {
-    const auto bytes = [&](Expr e) { return sym::known_divisor(e, graph_.facts) * element; };
+    const auto bytes = [&](Expr e) { return sym::known_divisor(e, graph_.assumptions) * element; };
     const double high = shape.along_rows ? slowdown(bytes(shape.rows)) : 1;
     const double factor = std::max({slowdown(bytes(shape.depth)), slowdown(bytes(shape.columns)), high});
     if (factor == 1) return false;
-    const auto typical = [&](Expr e) { return static_cast<double>(sym::estimate(e, graph_.facts)); };
-    const double m = typical(shape.rows), k = typical(shape.depth), n = typical(shape.columns);
+    const auto hint = [&](Expr e) { return static_cast<double>(sym::estimate(e, graph_.assumptions)); };
+    const double m = hint(shape.rows), k = hint(shape.depth), n = hint(shape.columns);
     double batch = 1;
-    for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= typical(result.sizes[d]);
+    for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= hint(result.sizes[d]);
     const double saved = 2 * batch * m * k * n * (factor - 1) / operations_per_byte;
     const bool left = bytes(shape.depth) % row_bytes != 0 || high > 1;
     const double copied = 2 * element * batch * (k * n + m * n + (left ? m * k : 0));

@@ -9,14 +9,14 @@ namespace cxxinductor::passes {
 
 bool remove_dead_code(graph::Graph& graph, const Options& options);
 bool fold_constants(graph::Graph& graph, const Options& options);
-bool fold_positions(graph::Graph& graph, const Options& options);
+bool propagate_indices(graph::Graph& graph, const Options& options);
 bool use_causal_attention(graph::Graph& graph, const Options& options);
 bool remove_no_ops(graph::Graph& graph, const Options& options);
-bool merge_common_nodes(graph::Graph& graph, const Options& options);
+bool eliminate_common_subexpressions(graph::Graph& graph, const Options& options);
 bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
 bool compose_scatters(graph::Graph& graph, const Options& options);
-bool consume_bases(graph::Graph& graph, const Options& options);
+bool reinplace_scatters(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
 bool unblock_uploads(graph::Graph& graph, const Options& options);
 

@@ -15,10 +15,10 @@ using loops::StmtId;
 
 class IndexFolder {
  public:
-  IndexFolder(const loops::Region& region, const sym::Facts& facts)
+  IndexFolder(const loops::Region& region, const sym::Assumptions& assumptions)
       : region_(region),
         result_{region.name, region.device, region.vars, {}},
-        builder_(result_, facts),
+        builder_(result_, assumptions),
         renaming_{std::vector<StmtId>(region.body.size()), {}, {}} {
     for (size_t v = 0; v < region.vars.size(); ++v) renaming_.vars.push_back(loops::VarSet::of(loops::VarId(v)));
   }
@@ -101,7 +101,7 @@ bool has_index_statements(const loops::Region& region) {
 }
 
 // A fold must not leave a reduction whose operand no longer varies over what it reduces.
-bool is_sound(const loops::Region& region) {
+bool is_valid(const loops::Region& region) {
   for (const Stmt& stmt : region.body)
     if (const auto* reduce = stmt.as<loops::Reduce>();
         reduce && !reduce->over.subset_of(region.body[reduce->operand].vars))
@@ -132,8 +132,8 @@ bool separate_points(loops::Region& region) {
   bool changed = false;
   for (Stmt& stmt : region.body) {
     auto* store = stmt.as<loops::Store>();
-    if (!store || !store->each || !is_injective(region, stmt, *store)) continue;
-    store->each.reset();
+    if (!store || !store->conflict_order || !is_injective(region, stmt, *store)) continue;
+    store->conflict_order.reset();
     changed = true;
   }
   return changed;
@@ -148,10 +148,10 @@ bool fold_indices(loops::Program& program, const Options&) {
     if (!region) continue;
     changed = separate_points(*region) || changed;
     if (!has_index_statements(*region)) continue;
-    IndexFolder folder(*region, program.facts);
+    IndexFolder folder(*region, program.assumptions);
     if (!folder.run()) continue;
     loops::Region folded = folder.take();
-    if (!is_sound(folded)) continue;
+    if (!is_valid(folded)) continue;
     loops::remove_dead_statements(folded);
     *region = std::move(folded);
     separate_points(*region);

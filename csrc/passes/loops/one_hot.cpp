@@ -82,10 +82,10 @@ class Finder {
 
 class Rewriter {
  public:
-  Rewriter(const Region& region, const sym::Facts& facts)
+  Rewriter(const Region& region, const sym::Assumptions& assumptions)
       : region_(region),
         result_{region.name, region.device, region.vars, {}},
-        builder_(result_, facts),
+        builder_(result_, assumptions),
         renaming_{std::vector<StmtId>(region.body.size()), {}, {}} {
     for (size_t v = 0; v < region.vars.size(); ++v) renaming_.vars.push_back(VarSet::of(VarId(v)));
   }
@@ -136,12 +136,12 @@ class Rewriter {
 
 }  // namespace
 
-bool choose_one_hot(loops::Program& program, const Options&) {
+bool one_hot_to_select(loops::Program& program, const Options&) {
   bool changed = false;
   for (loops::Step& step : program.steps) {
     auto* region = std::get_if<Region>(&step);
     if (!region || loops::reduced_vars(*region).empty()) continue;
-    Rewriter rewriter(*region, program.facts);
+    Rewriter rewriter(*region, program.assumptions);
     if (!rewriter.run()) continue;
     *region = rewriter.take();
     changed = true;

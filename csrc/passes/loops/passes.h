@@ -7,8 +7,8 @@
 namespace cxxinductor::passes {
 
 bool fold_indices(loops::Program& program, const Options& options);
-bool choose_one_hot(loops::Program& program, const Options& options);
-bool drop_roundings(loops::Program& program, const Options& options);
+bool one_hot_to_select(loops::Program& program, const Options& options);
+bool elide_rounding_casts(loops::Program& program, const Options& options);
 bool remove_dead_statements(loops::Program& program, const Options& options);
 
 }  // namespace cxxinductor::passes

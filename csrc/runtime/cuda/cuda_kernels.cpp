@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/cuda/batch_table.h"
+#include "runtime/cuda/grouped_launch_table.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -82,13 +82,13 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
     }
   }
 
-  void launch_batch(Host&, std::span<const BatchItem> items, void* stream) const override {
+  void launch_grouped(Host&, std::span<const GroupedLaunchItem> items, void* stream) const override {
     provider_.raise_failed_checks();
-    alignas(8) std::array<std::byte, plan::max_batch_bytes + 8> table;
+    alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
     CXXI_CHECK(batch_.bytes() <= table.size(), "kernel {} takes a table of {} bytes", name_, batch_.bytes());
     std::array<void*, 2> arguments{table.data(), const_cast<void**>(&record_)};
     while (!items.empty()) {
-      const FilledTable filled = fill_batch_table(batch_, items, table.data());
+      const FilledTable filled = fill_grouped_table(batch_, items, table.data());
       provider_.context_.launch(function_, filled.blocks, 1, block_x_, block_y_, shared_, stream, arguments.data(),
                                 name_);
       items = items.subspan(filled.taken);
@@ -109,7 +109,7 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
 
   const CudaKernelProvider& provider_;
   std::string name_;
-  plan::BatchLayout batch_;
+  plan::GroupedLaunchLayout batch_;
   CudaFunction function_;
   int block_x_, block_y_;
   int64_t shared_;
@@ -170,12 +170,12 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   origins_ = plan.origins;
   loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * kVariants]());
   asked_.reset(new std::atomic<bool>[plan.kernels.size() * kVariants]());
-  const std::vector<bool> own = plan::own_kernels(plan);
+  const std::vector<bool> own = plan::base_kernels(plan);
   std::vector<Unit> units;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device != device_) continue;
-    const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.facts).low >= kIndexLimit32;
+    const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= kIndexLimit32;
     if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
@@ -214,7 +214,7 @@ const LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Varian
   const size_t number = kernel.index() * kVariants + variant_number(variant);
   if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
   if (asked_[number].exchange(true)) return nullptr;
-  pool_.run_later(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), [this, kernel, variant] {
+  pool_.run_in_background(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), [this, kernel, variant] {
                            // What else serves goes on serving.
                            try {
                              get(kernel, variant);

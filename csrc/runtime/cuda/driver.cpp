@@ -102,7 +102,7 @@ int CudaDriver::version() const {
   return version;
 }
 
-CudaDeviceFacts CudaDriver::facts(int device) const {
+CudaDeviceProperties CudaDriver::properties(int device) const {
   const std::string what = fmt::format("cuda:{}", device);
   const int count = device_count();
   if (device < 0 || device >= count) throw_user_error("{} does not exist: the driver sees {} devices", what, count);
@@ -115,15 +115,15 @@ CudaDeviceFacts CudaDriver::facts(int device) const {
   };
   char name[256] = {};
   functions_->check(functions_->device_name(name, sizeof name - 1, handle), "cuDeviceGetName", what);
-  CudaDeviceFacts facts;
-  facts.name = name;
+  CudaDeviceProperties properties;
+  properties.name = name;
   const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   // From 9.0 on, the features that are of one architecture alone have an "a".
-  facts.arch = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
-  facts.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-  facts.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
-  return facts;
+  properties.arch = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  properties.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  properties.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  return properties;
 }
 
 struct CudaContext::State {

@@ -9,7 +9,7 @@
 
 namespace cxxinductor::runtime {
 
-struct CudaDeviceFacts {
+struct CudaDeviceProperties {
   std::string name;
   std::string arch;  // "sm_90a": the exact architecture that kernels are compiled for
   int multiprocessors = 1;
@@ -28,7 +28,7 @@ class CudaDriver {
   CudaDriver& operator=(const CudaDriver&) = delete;
 
   int device_count() const;
-  CudaDeviceFacts facts(int device) const;
+  CudaDeviceProperties properties(int device) const;
   // The driver's version, e.g. 13000.
   int version() const;
 

@@ -12,7 +12,7 @@
 
 namespace cxxinductor::schedule {
 
-std::optional<std::string> refuse_region(const loops::Program& program, const loops::Region& region,
+std::optional<std::string> fusion_blocker(const loops::Program& program, const loops::Region& region,
                                          const FusionCosts& costs, const Options& options);
 
 }  // namespace cxxinductor::schedule

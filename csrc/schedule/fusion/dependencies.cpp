@@ -18,37 +18,37 @@ void sort_unique(std::vector<BufferId>& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
-void extern_accesses(const loops::ExternCall& call, RegionFacts& facts) {
+void extern_accesses(const loops::ExternCall& call, RegionSummary& summary) {
   for (size_t i = 0; i < call.operands.size(); ++i)
-    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) facts.reads.push_back(view->buffer);
+    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) summary.reads.push_back(view->buffer);
   for (uint32_t i : call.mutated_operands)
-    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) facts.writes.push_back(view->buffer);
-  facts.writes.insert(facts.writes.end(), call.results.begin(), call.results.end());
-  sort_unique(facts.reads);
-  sort_unique(facts.writes);
+    if (const auto* view = std::get_if<loops::View>(&call.operands[i])) summary.writes.push_back(view->buffer);
+  summary.writes.insert(summary.writes.end(), call.results.begin(), call.results.end());
+  sort_unique(summary.reads);
+  sort_unique(summary.writes);
 }
 
 }  // namespace
 
-RegionFacts facts_of(const loops::Region& region) {
-  RegionFacts facts;
+RegionSummary summarize(const loops::Region& region) {
+  RegionSummary summary;
   for (const loops::Stmt& stmt : region.body) {
-    if (const auto* load = stmt.as<loops::Load>()) facts.reads.push_back(load->buffer);
+    if (const auto* load = stmt.as<loops::Load>()) summary.reads.push_back(load->buffer);
     if (const auto* store = stmt.as<loops::Store>()) {
-      facts.writes.push_back(store->buffer);
-      if (store->update) facts.reads.push_back(store->buffer);
+      summary.writes.push_back(store->buffer);
+      if (store->update) summary.reads.push_back(store->buffer);
     }
-    if (const auto* reduce = stmt.as<loops::Reduce>()) facts.reduced |= reduce->over;
-    if (stmt.as<loops::Check>()) ++facts.checks;
+    if (const auto* reduce = stmt.as<loops::Reduce>()) summary.reduced |= reduce->over;
+    if (stmt.as<loops::Check>()) ++summary.checks;
     if (const auto* apply = stmt.as<loops::Apply>()) {
-      ++facts.applies;
-      if (info(apply->op).traits.transcendental) ++facts.transcendental;
+      ++summary.applies;
+      if (info(apply->op).traits.transcendental) ++summary.transcendental;
     }
   }
-  for (size_t v = 0; v < region.vars.size(); ++v) facts.all |= loops::VarSet::of(loops::VarId(v));
-  sort_unique(facts.reads);
-  sort_unique(facts.writes);
-  return facts;
+  for (size_t v = 0; v < region.vars.size(); ++v) summary.all |= loops::VarSet::of(loops::VarId(v));
+  sort_unique(summary.reads);
+  sort_unique(summary.writes);
+  return summary;
 }
 
 bool intersect(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
@@ -58,24 +58,24 @@ bool intersect(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
 Dependencies::Dependencies(loops::Program program) : program_(std::move(program)) {
   readers_.resize(program_.buffers.size());
   writers_.resize(program_.buffers.size());
-  handed_out_.resize(program_.buffers.size(), false);
+  live_out_.resize(program_.buffers.size(), false);
   for (size_t b = 0; b < program_.buffers.size(); ++b)
-    handed_out_[BufferId(b)] = program_.buffers[BufferId(b)].role != loops::Buffer::Role::Temporary;
+    live_out_[BufferId(b)] = program_.buffers[BufferId(b)].role != loops::Buffer::Role::Temporary;
   for (const loops::ProgramOutput& output : program_.outputs) {
-    if (output.kind == loops::ProgramOutput::Kind::Tensor) handed_out_[output.buffer] = true;
-    if (output.kind == loops::ProgramOutput::Kind::View) handed_out_[output.view.buffer] = true;
+    if (output.kind == loops::ProgramOutput::Kind::Tensor) live_out_[output.buffer] = true;
+    if (output.kind == loops::ProgramOutput::Kind::View) live_out_[output.view.buffer] = true;
   }
   dies_.resize(program_.buffers.size(), false);
-  for (size_t b = 0; b < dies_.size(); ++b) dies_[BufferId(b)] = handed_out_[BufferId(b)] == 0;
+  for (size_t b = 0; b < dies_.size(); ++b) dies_[BufferId(b)] = live_out_[BufferId(b)] == 0;
   for (const loops::ProgramInput& input : program_.inputs)
-    if (input.given_up) dies_[input.buffer] = true;
+    if (input.donated) dies_[input.buffer] = true;
   find_memories();
   for (loops::Step& step : program_.steps) {
     Node added;
     if (const auto* region = std::get_if<loops::Region>(&step))
-      added.facts = facts_of(*region);
+      added.summary = summarize(*region);
     else
-      extern_accesses(std::get<loops::ExternCall>(step), added.facts);
+      extern_accesses(std::get<loops::ExternCall>(step), added.summary);
     added.step = std::move(step);
     StepId id = steps_.push_back(std::move(added));
     node(id).parent = id;
@@ -97,15 +97,15 @@ loops::BufferId Dependencies::add_buffer(loops::Buffer buffer) {
   BufferId id = program_.buffers.push_back(std::move(buffer));
   readers_.resize(program_.buffers.size());
   writers_.resize(program_.buffers.size());
-  handed_out_.resize(program_.buffers.size(), false);
+  live_out_.resize(program_.buffers.size(), false);
   memory_of_.push_back(static_cast<uint32_t>(memory_writers_.size()));
   memory_writers_.emplace_back();
   return id;
 }
 
 void Dependencies::note_accesses(StepId id) {
-  for (BufferId b : node(id).facts.reads) readers_[b].push_back(id);
-  for (BufferId b : node(id).facts.writes) {
+  for (BufferId b : node(id).summary.reads) readers_[b].push_back(id);
+  for (BufferId b : node(id).summary.writes) {
     writers_[b].push_back(id);
     memory_writers_[memory_of_[b]].push_back(id);
   }
@@ -135,11 +135,11 @@ void Dependencies::build_edges() {
   std::vector<std::vector<StepId>> readers_since(memories);
   for (size_t s = 0; s < steps_.size(); ++s) {
     StepId id(s);
-    for (BufferId b : node(id).facts.reads) {
+    for (BufferId b : node(id).summary.reads) {
       if (StepId writer = last_writer[memory_of_[b]]; writer.valid()) add_edge(writer, id);
       readers_since[memory_of_[b]].push_back(id);
     }
-    for (BufferId b : node(id).facts.writes) {
+    for (BufferId b : node(id).summary.writes) {
       uint32_t memory = memory_of_[b];
       if (last_writer[memory].valid()) add_edge(last_writer[memory], id);
       for (StepId reader : readers_since[memory]) add_edge(reader, id);
@@ -175,7 +175,7 @@ std::vector<StepId> Dependencies::order() const {
 }
 
 bool Dependencies::reads(StepId id, BufferId buffer) const {
-  return alive(id) && std::binary_search(node(id).facts.reads.begin(), node(id).facts.reads.end(), buffer);
+  return alive(id) && std::binary_search(node(id).summary.reads.begin(), node(id).summary.reads.end(), buffer);
 }
 
 std::optional<StepId> Dependencies::producer(BufferId buffer) const {
@@ -183,7 +183,7 @@ std::optional<StepId> Dependencies::producer(BufferId buffer) const {
   std::optional<StepId> found;
   for (StepId id : writers_[buffer]) {
     id = find(id);
-    const auto& writes = node(id).facts.writes;
+    const auto& writes = node(id).summary.writes;
     if (node(id).removed || !std::binary_search(writes.begin(), writes.end(), buffer)) continue;
     if (!region(id) || (found && *found != id)) return std::nullopt;
     found = id;
@@ -199,8 +199,8 @@ std::vector<StepId> Dependencies::readers(BufferId buffer) const {
   return found;
 }
 
-bool Dependencies::needed_beyond(BufferId buffer, StepId a, StepId b) const {
-  if (handed_out_[buffer]) return true;
+bool Dependencies::has_other_users(BufferId buffer, StepId a, StepId b) const {
+  if (live_out_[buffer]) return true;
   for (StepId id : readers_[buffer])
     if (id = find(id); id != a && id != b && reads(id, buffer)) return true;
   return false;
@@ -279,15 +279,15 @@ StepId Dependencies::merge(StepId first, StepId second, const std::vector<StepId
   kept.place = std::min(node(first).place, node(second).place);
   kept.before.insert(kept.before.end(), node(gone).before.begin(), node(gone).before.end());
   kept.after.insert(kept.after.end(), node(gone).after.begin(), node(gone).after.end());
-  node(gone) = Node{.step = {}, .facts = {}, .parent = survivor, .removed = true};
-  kept.facts = facts_of(fused);
+  node(gone) = Node{.step = {}, .summary = {}, .parent = survivor, .removed = true};
+  kept.summary = summarize(fused);
   kept.step = std::move(fused);
   ++kept.version;
   return survivor;
 }
 
 void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops::Region region) {
-  RegionFacts now = facts_of(region);
+  RegionSummary now = summarize(region);
   for (BufferId b : now.reads) {
     if (reads(reader, b)) continue;
     readers_[b].push_back(reader);
@@ -295,20 +295,20 @@ void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops:
       if (writer = find(writer); alive(writer) && writer != reader && writer != producer)
         before(writer, reader) ? add_edge(writer, reader) : add_edge(reader, writer);
   }
-  node(reader).facts = std::move(now);
+  node(reader).summary = std::move(now);
   node(reader).step = std::move(region);
   ++node(reader).version;
 }
 
 void Dependencies::replace(StepId id, loops::Region region) {
-  node(id).facts = facts_of(region);
+  node(id).summary = summarize(region);
   node(id).step = std::move(region);
   ++node(id).version;
 }
 
 void Dependencies::insert_before(StepId next, loops::Region region) {
   Node added;
-  added.facts = facts_of(region);
+  added.summary = summarize(region);
   added.step = std::move(region);
   added.before = node(next).before;
   StepId id = steps_.push_back(std::move(added));
@@ -318,13 +318,13 @@ void Dependencies::insert_before(StepId next, loops::Region region) {
   // What may overwrite next's inputs comes after next, hence after this step.
   add_edge(id, next);
   note_accesses(id);
-  for (BufferId b : node(id).facts.writes) readers_[b].push_back(next);
+  for (BufferId b : node(id).summary.writes) readers_[b].push_back(next);
 }
 
 void Dependencies::remove(StepId id) {
   unlink(id);
   node(id).removed = true;
-  node(id).facts = {};
+  node(id).summary = {};
 }
 
 loops::Program Dependencies::snapshot() const {

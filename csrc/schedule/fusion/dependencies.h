@@ -19,13 +19,13 @@ struct StepTag;
 using StepId = Id<StepTag>;
 
 // What is read off a region once for each version of it.
-struct RegionFacts {
+struct RegionSummary {
   std::vector<loops::BufferId> reads, writes;  // sorted, distinct; what an update writes it reads too
   loops::VarSet all, reduced;
   int checks = 0, applies = 0, transcendental = 0;
   bool pointwise() const { return reduced.empty() && checks == 0; }
 };
-RegionFacts facts_of(const loops::Region& region);
+RegionSummary summarize(const loops::Region& region);
 bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b);  // as reads and writes are
 
 class Dependencies {
@@ -39,7 +39,7 @@ class Dependencies {
   bool alive(StepId id) const { return find(id) == id && !node(id).removed; }
   const loops::Region* region(StepId id) const;    // null for externs
   const loops::ExternCall* call(StepId id) const;  // null for regions
-  const RegionFacts& facts(StepId id) const { return node(id).facts; }
+  const RegionSummary& summary(StepId id) const { return node(id).summary; }
   uint32_t version(StepId id) const { return node(id).version; }  // rises when the region changes
   bool before(StepId a, StepId b) const { return node(a).label < node(b).label; }
   // Where the step stood in the program; of merged steps, the first.
@@ -51,9 +51,9 @@ class Dependencies {
   std::optional<StepId> producer(loops::BufferId buffer) const;
   std::vector<StepId> readers(loops::BufferId buffer) const;  // externs included, in no particular order but stable
   // Whether something other than `a` and `b` needs the buffer in memory.
-  bool needed_beyond(loops::BufferId buffer, StepId a, StepId b) const;
+  bool has_other_users(loops::BufferId buffer, StepId a, StepId b) const;
   // Whether the buffer is an output, or what an output views.
-  bool needed_beyond_readers(loops::BufferId buffer) const { return handed_out_[buffer] != 0; }
+  bool has_users_beyond_readers(loops::BufferId buffer) const { return live_out_[buffer] != 0; }
   // Whether its memory is free after its last reader: neither handed out nor the caller's to keep.
   bool dies(loops::BufferId buffer) const { return dies_[buffer] != 0; }
   // Whether step `a` or one between it and step `b` overwrites the buffer.
@@ -75,7 +75,7 @@ class Dependencies {
  private:
   struct Node {
     loops::Step step;
-    RegionFacts facts;
+    RegionSummary summary;
     StepId parent;
     bool removed = false;
     uint32_t version = 0;
@@ -99,7 +99,7 @@ class Dependencies {
   IdVector<StepId, Node> steps_;
   StepId head_, tail_;
   IdVector<loops::BufferId, std::vector<StepId>> readers_, writers_;
-  IdVector<loops::BufferId, char> handed_out_;  // outputs and what they view
+  IdVector<loops::BufferId, char> live_out_;  // outputs and what they view
   IdVector<loops::BufferId, char> dies_;
   // Buffers that may share memory through an extern's result are one memory.
   IdVector<loops::BufferId, uint32_t> memory_of_;

@@ -10,14 +10,14 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/inline_producers.h"
-#include "schedule/fusion/lifespans.h"
-#include "schedule/fusion/open_products.h"
+#include "schedule/fusion/live_range_budget.h"
+#include "schedule/fusion/lower_matmuls.h"
 #include "schedule/fusion/row_ends.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
-#include "schedule/fusion/walk_rows.h"
-#include "schedule/plan/parts.h"
+#include "schedule/fusion/fuse_mixed_order_reductions.h"
+#include "schedule/plan/buffer_slices.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
 
@@ -38,8 +38,8 @@ struct Candidate {
 
 class Fuser {
  public:
-  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const Lifespans& lifespans)
-      : dependencies_(dependencies), costs_(costs), options_(options), lifespans_(lifespans) {}
+  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget)
+      : dependencies_(dependencies), costs_(costs), options_(options), live_range_budget_(live_range_budget) {}
 
   bool merge_pairs() {
     bool any = false;
@@ -59,8 +59,8 @@ class Fuser {
   }
 
   // What kept neighbours apart, in order; pairs that merged later are left out.
-  std::vector<plan::Refusal> refusals(const std::map<StepId, std::string>& names) const {
-    std::vector<plan::Refusal> found;
+  std::vector<plan::MissedFusion> missed_fusions(const std::map<StepId, std::string>& names) const {
+    std::vector<plan::MissedFusion> found;
     for (const auto& [pair, reason] : reasons_)
       if (auto first = names.find(pair.first), second = names.find(pair.second);
           first != names.end() && second != names.end() && !reason.empty())
@@ -86,12 +86,12 @@ class Fuser {
     for (StepId consumer : order) {
       if (!dependencies_.region(consumer)) continue;
       std::vector<StepId> producers;
-      for (loops::BufferId buffer : dependencies_.facts(consumer).reads) {
+      for (loops::BufferId buffer : dependencies_.summary(consumer).reads) {
         read_buffers.push_back(buffer);
         auto producer = dependencies_.producer(buffer);
         if (!producer || std::find(producers.begin(), producers.end(), *producer) != producers.end()) continue;
         producers.push_back(*producer);
-        const RegionFacts &a = dependencies_.facts(*producer), &b = dependencies_.facts(consumer);
+        const RegionSummary &a = dependencies_.summary(*producer), &b = dependencies_.summary(consumer);
         found.push_back({2 * shared_bytes(a.writes, b.reads) + shared_bytes(a.reads, b.reads), *producer, consumer,
                          false, found.size()});
       }
@@ -108,7 +108,7 @@ class Fuser {
     std::erase_if(readers, [&](StepId id) { return !dependencies_.region(id); });
     std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
     for (size_t i = 0; i + 1 < readers.size(); ++i) {
-      const RegionFacts &a = dependencies_.facts(readers[i]), &b = dependencies_.facts(readers[i + 1]);
+      const RegionSummary &a = dependencies_.summary(readers[i]), &b = dependencies_.summary(readers[i + 1]);
       if (intersect(a.writes, b.reads)) continue;  // a producer and its consumer
       found.push_back({shared_bytes(a.reads, b.reads), readers[i], readers[i + 1], true, found.size()});
     }
@@ -123,7 +123,7 @@ class Fuser {
     }
     // Merges may have made one of two siblings depend on the other.
     const bool siblings =
-        candidate.siblings && !intersect(dependencies_.facts(first).writes, dependencies_.facts(second).reads);
+        candidate.siblings && !intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads);
     const uint64_t key = (uint64_t{first.index()} << 32 | second.index()) * 0x9e3779b97f4a7c15ull ^
                          (uint64_t{dependencies_.version(first)} << 32 | dependencies_.version(second)) << 1 ^
                          static_cast<uint64_t>(siblings);
@@ -152,16 +152,16 @@ class Fuser {
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
-    if (!lifespans_.allow_merge(first, second)) return "what they work on would be kept too long";
-    if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fused_statements))
-      return fmt::format("the body would have more than {} statements", options_.max_fused_statements);
-    if (intersect(dependencies_.facts(first).writes, dependencies_.facts(second).writes))
+    if (!live_range_budget_.allow_merge(first, second)) return "what they work on would be kept too long";
+    if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fusion_size))
+      return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
+    if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes))
       return "both write one buffer, one after the other";
     std::vector<StepId> between;
     *may_change = true;
-    const auto& written = dependencies_.facts(first).writes;
+    const auto& written = dependencies_.summary(first).writes;
     if (!siblings && std::any_of(written.begin(), written.end(), [&](loops::BufferId buffer) {
-          return ends_rows_of_choice(dependencies_, first, second, buffer);
+          return ends_rows_of_select(dependencies_, first, second, buffer);
         }))
       return "it belongs to the rows before it";
     switch (dependencies_.path_between(first, second, &between)) {
@@ -172,16 +172,16 @@ class Fuser {
       case Dependencies::Path::None:
         break;
     }
-    auto needed = [&](loops::BufferId buffer) { return dependencies_.needed_beyond(buffer, first, second); };
-    FusedBody body = siblings ? join_siblings(program(), a, b) : substitute_producer(program(), a, b, needed);
+    auto needed = [&](loops::BufferId buffer) { return dependencies_.has_other_users(buffer, first, second); };
+    FusedBody body = siblings ? fuse_siblings(program(), a, b) : substitute_producer(program(), a, b, needed);
     *may_change = false;
     if (!body.region) return body.reason;
     if (!body.aligned) {
-      const auto& writes = dependencies_.facts(first).writes;
+      const auto& writes = dependencies_.summary(first).writes;
       *may_change = std::any_of(writes.begin(), writes.end(), needed);
       if (*may_change) return "its elements are read in another arrangement, and others need them stored";
     }
-    if (auto reason = refuse_region(program(), *body.region, costs_, options_)) return *reason;
+    if (auto reason = fusion_blocker(program(), *body.region, costs_, options_)) return *reason;
     const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost(a.device);
     if (costs_.region_cost(*body.region) >= apart) return "the fused region would cost more than its parts";
     body.region->name.clear();  // named at the end
@@ -192,7 +192,7 @@ class Fuser {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
-  const Lifespans& lifespans_;
+  const LiveRangeBudget& live_range_budget_;
   std::priority_queue<Candidate> queue_;
   std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: refused for what other merges may change
   std::unordered_set<uint64_t> hopeless_;             // pairs of versions that were refused for good
@@ -212,8 +212,8 @@ std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Tar
   std::set<loops::BufferId> found;
   if (!has_choices(dependencies)) return found;
   loops::Program program = dependencies.snapshot();
-  std::vector<plan::Refusal> refusals;
-  for (const auto& [id, part] : place_parts(program, targets, refusals)) found.insert(id);
+  std::vector<plan::MissedFusion> missed_fusions;
+  for (const auto& [id, part] : alias_concat_operands(program, targets, missed_fusions)) found.insert(id);
   return found;
 }
 
@@ -271,28 +271,28 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
 }  // namespace
 
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::Refusal>* refusals, FusionReach reach) {
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit) {
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), targets);
-  const Lifespans lifespans(dependencies, costs, reach);
-  Fuser fuser(dependencies, costs, options, lifespans);
-  inline_producers(dependencies, costs, options, lifespans, Inlining::Early);
+  const LiveRangeBudget live_range_budget(dependencies, costs, limit);
+  Fuser fuser(dependencies, costs, options, live_range_budget);
+  inline_producers(dependencies, costs, options, live_range_budget, Inlining::Early);
   fuser.merge_pairs();
   // What will be written where a concatenation has it is stored once anyway.
   const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
-  if (inline_producers(dependencies, costs, options, lifespans, Inlining::Late, parts)) fuser.merge_pairs();
-  walk_rows(dependencies, costs, targets, options);
-  open_products(dependencies, costs, targets, options);
+  if (inline_producers(dependencies, costs, options, live_range_budget, Inlining::Late, parts)) fuser.merge_pairs();
+  fuse_mixed_order_reductions(dependencies, costs, targets, options);
+  lower_matmuls(dependencies, costs, targets, options);
   split_reductions(dependencies, costs, targets);
 
   const std::vector<StepId> order = dependencies.order();
   const std::map<StepId, std::string> names = name_regions(dependencies);
-  if (refusals) *refusals = fuser.refusals(names);
+  if (missed_fusions) *missed_fusions = fuser.missed_fusions(names);
   loops::Program result = std::move(dependencies).finish();
   for (size_t i = 0; i < order.size(); ++i)
     if (auto* region = std::get_if<loops::Region>(&result.steps[i])) {
       region->name = names.at(order[i]);
-      loops::number_variables(*region, result.facts);
+      loops::number_variables(*region, result.assumptions);
     }
   compact_buffers(result);
   return result;

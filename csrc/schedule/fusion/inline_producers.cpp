@@ -19,7 +19,7 @@ using loops::Stmt;
 
 loops::Region without_store(const loops::Program& program, const loops::Region& region, loops::BufferId buffer) {
   loops::Region result{region.name, region.device, region.vars, {}};
-  loops::BodyBuilder builder(result, program.facts);
+  loops::BodyBuilder builder(result, program.assumptions);
   loops::Renaming renaming{std::vector<loops::StmtId>(region.body.size()), {}, {}};
   for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(loops::VarId(v)));
   for (size_t s = 0; s < region.body.size(); ++s) {
@@ -41,11 +41,11 @@ bool reads_by_data(const loops::Region& region) {
 class ProducerInliner {
  public:
   ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                  const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept)
+                  const LiveRangeBudget& live_range_budget, Inlining when, const std::set<loops::BufferId>& kept)
       : dependencies_(dependencies),
         costs_(costs),
         options_(options),
-        lifespans_(lifespans),
+        live_range_budget_(live_range_budget),
         when_(when),
         kept_(kept) {}
 
@@ -54,7 +54,7 @@ class ProducerInliner {
     // Consumers first: a chain of producers then moves into its readers one by one.
     for (size_t i = order.size(); i-- > 0;) {
       if (!dependencies_.region(order[i])) continue;
-      const std::vector<loops::BufferId> writes = dependencies_.facts(order[i]).writes;
+      const std::vector<loops::BufferId> writes = dependencies_.summary(order[i]).writes;
       for (loops::BufferId buffer : writes)
         if (!kept_.contains(buffer) && dependencies_.producer(buffer) == order[i]) consider(order[i], buffer);
     }
@@ -72,23 +72,23 @@ class ProducerInliner {
 
   const loops::Program& program() const { return dependencies_.program(); }
 
-  bool is_cheap_by_itself(const loops::Region& slice, const RegionFacts& facts, loops::BufferId buffer,
+  bool is_cheap_by_itself(const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer,
                           size_t reader_count) const {
-    if (facts.transcendental > 0) return false;
-    if (facts.reads.empty()) return true;
+    if (summary.transcendental > 0) return false;
+    if (summary.reads.empty()) return true;
     double loaded = 0;
-    for (loops::BufferId read : facts.reads) loaded += costs_.buffer_bytes(read);
+    for (loops::BufferId read : summary.reads) loaded += costs_.buffer_bytes(read);
     const double stored = costs_.buffer_bytes(buffer);
-    if (facts.applies <= 8 && loaded <= small_share * stored) return true;
+    if (summary.applies <= 8 && loaded <= small_share * stored) return true;
     const bool converts = std::all_of(slice.body.begin(), slice.body.end(), [](const Stmt& stmt) {
       const auto* apply = stmt.as<loops::Apply>();
       return !apply || apply->op == ScalarOp::Cast;
     });
-    return converts && facts.reads.size() == 1 && (loaded <= stored || reader_count <= 2);
+    return converts && summary.reads.size() == 1 && (loaded <= stored || reader_count <= 2);
   }
 
   void look_at_uses(const loops::Region& region, loops::BufferId buffer, Reader& reader) const {
-    const loops::Space space(region, program().facts);
+    const loops::Space space(region, program().assumptions);
     const std::vector<sym::Expr>* first = nullptr;
     double read = 0;
     for (const Stmt& stmt : region.body) {
@@ -104,24 +104,24 @@ class ProducerInliner {
     reader.share = elements > 0 ? read / elements : 1;
   }
 
-  Reader inspect(StepId producer, const loops::Region& slice, const RegionFacts& facts, loops::BufferId buffer,
+  Reader inspect(StepId producer, const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer,
                  StepId step) const {
     Reader reader;
     reader.step = step;
     const loops::Region* region = dependencies_.region(step);
     if (!region || region->device != slice.device) return reader;
-    if (!lifespans_.allow_inlining(facts.reads, buffer, step)) return reader;
-    if (region->body.size() + slice.body.size() > static_cast<size_t>(options_.max_fused_statements)) return reader;
+    if (!live_range_budget_.allow_inlining(summary.reads, buffer, step)) return reader;
+    if (region->body.size() + slice.body.size() > static_cast<size_t>(options_.max_fusion_size)) return reader;
     // What updates the buffer needs it in memory.
-    const auto& writes = dependencies_.facts(step).writes;
+    const auto& writes = dependencies_.summary(step).writes;
     if (std::binary_search(writes.begin(), writes.end(), buffer)) return reader;
-    for (loops::BufferId read : facts.reads)
+    for (loops::BufferId read : summary.reads)
       if (dependencies_.overwritten_between(read, producer, step)) return reader;
     look_at_uses(*region, buffer, reader);
     FusedBody body = inline_producer(program(), slice, *region);
     // The consumer reduces over its whole space as it is, so this repeats nothing.
-    if (body.region) loops::spread_reductions(*body.region, program().facts);
-    if (!body.region || refuse_region(program(), *body.region, costs_, options_)) return reader;
+    if (body.region) loops::spread_reductions(*body.region, program().assumptions);
+    if (!body.region || fusion_blocker(program(), *body.region, costs_, options_)) return reader;
     reader.gain = costs_.region_cost(*region) - costs_.region_cost(*body.region);
     reader.region = std::move(body.region);
     return reader;
@@ -130,26 +130,26 @@ class ProducerInliner {
   void consider(StepId producer, loops::BufferId buffer) {
     if (!dependencies_.alive(producer)) return;
     const loops::Region& region = *dependencies_.region(producer);
-    const bool whole = dependencies_.facts(producer).pointwise() && dependencies_.facts(producer).writes.size() == 1;
+    const bool whole = dependencies_.summary(producer).pointwise() && dependencies_.summary(producer).writes.size() == 1;
     if (!whole && when_ == Inlining::Early) return;
     const loops::Region slice = whole ? region : slice_for_store(program(), region, buffer);
-    const RegionFacts facts = facts_of(slice);
+    const RegionSummary summary = summarize(slice);
     // A slice has no checks: what the region checks before it reads must not be read elsewhere.
-    if (!whole && dependencies_.facts(producer).checks > 0 && reads_by_data(slice)) return;
-    if (!facts.pointwise() || facts.applies > max_applies) return;
+    if (!whole && dependencies_.summary(producer).checks > 0 && reads_by_data(slice)) return;
+    if (!summary.pointwise() || summary.applies > max_applies) return;
     const std::vector<StepId> steps = dependencies_.readers(buffer);
-    if (steps.empty() || steps.size() > (facts.reads.empty() ? max_readers_of_constants : max_readers)) return;
-    const bool cheap = is_cheap_by_itself(slice, facts, buffer, steps.size());
+    if (steps.empty() || steps.size() > (summary.reads.empty() ? max_readers_of_constants : max_readers)) return;
+    const bool cheap = is_cheap_by_itself(slice, summary, buffer, steps.size());
     std::vector<Reader> readers;
     bool any_rearranged = false;
     for (StepId step : steps) {
       if (step == producer) return;
       if (when_ == Inlining::Early &&
-          ((!cheap && !is_rearranged(step, buffer)) || ends_rows_of_choice(dependencies_, producer, step, buffer))) {
+          ((!cheap && !is_rearranged(step, buffer)) || ends_rows_of_select(dependencies_, producer, step, buffer))) {
         readers.push_back({step, {}, 0, 1, false});
         continue;
       }
-      readers.push_back(inspect(producer, slice, facts, buffer, step));
+      readers.push_back(inspect(producer, slice, summary, buffer, step));
       any_rearranged = any_rearranged || readers.back().rearranged;
     }
     if (when_ == Inlining::Early && !cheap && !any_rearranged) return;
@@ -164,7 +164,7 @@ class ProducerInliner {
 
   void apply(StepId producer, loops::BufferId buffer, bool whole, bool cheap, std::vector<Reader> readers) {
     const loops::Region& region = *dependencies_.region(producer);
-    const bool all = !dependencies_.needed_beyond_readers(buffer) &&
+    const bool all = !dependencies_.has_users_beyond_readers(buffer) &&
                      std::all_of(readers.begin(), readers.end(), [](const Reader& r) { return r.region.has_value(); });
     double gain = 0;
     for (const Reader& reader : readers) gain += reader.gain;
@@ -184,7 +184,7 @@ class ProducerInliner {
       dependencies_.replace_after_inlining(reader.step, producer, std::move(*reader.region));
       changed_ = true;
     }
-    if (!dependencies_.readers(buffer).empty() || dependencies_.needed_beyond_readers(buffer)) return;
+    if (!dependencies_.readers(buffer).empty() || dependencies_.has_users_beyond_readers(buffer)) return;
     if (whole)
       dependencies_.remove(producer);
     else
@@ -195,7 +195,7 @@ class ProducerInliner {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
-  const Lifespans& lifespans_;
+  const LiveRangeBudget& live_range_budget_;
   Inlining when_;
   const std::set<loops::BufferId>& kept_;
   bool changed_ = false;
@@ -204,8 +204,8 @@ class ProducerInliner {
 }  // namespace
 
 bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const Lifespans& lifespans, Inlining when, const std::set<loops::BufferId>& kept) {
-  return ProducerInliner(dependencies, costs, options, lifespans, when, kept).run();
+                      const LiveRangeBudget& live_range_budget, Inlining when, const std::set<loops::BufferId>& kept) {
+  return ProducerInliner(dependencies, costs, options, live_range_budget, when, kept).run();
 }
 
 }  // namespace cxxinductor::schedule

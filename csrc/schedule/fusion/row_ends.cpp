@@ -20,10 +20,10 @@ bool is_chosen(const loops::Region& reader, loops::BufferId buffer) {
 bool follows_reduction(const Dependencies& dependencies, StepId producer) {
   std::vector<StepId> open{producer};
   for (size_t next = 0; next < open.size() && open.size() <= most_regions; ++next) {
-    for (loops::BufferId buffer : dependencies.facts(open[next]).reads) {
+    for (loops::BufferId buffer : dependencies.summary(open[next]).reads) {
       const auto from = dependencies.producer(buffer);
       if (!from || std::find(open.begin(), open.end(), *from) != open.end()) continue;
-      if (!dependencies.facts(*from).reduced.empty()) return true;
+      if (!dependencies.summary(*from).reduced.empty()) return true;
       open.push_back(*from);
     }
   }
@@ -32,9 +32,9 @@ bool follows_reduction(const Dependencies& dependencies, StepId producer) {
 
 }  // namespace
 
-bool ends_rows_of_choice(const Dependencies& dependencies, StepId producer, StepId reader, loops::BufferId buffer) {
+bool ends_rows_of_select(const Dependencies& dependencies, StepId producer, StepId reader, loops::BufferId buffer) {
   const loops::Region* region = dependencies.region(reader);
-  return region && dependencies.facts(producer).pointwise() && is_chosen(*region, buffer) &&
+  return region && dependencies.summary(producer).pointwise() && is_chosen(*region, buffer) &&
          follows_reduction(dependencies, producer);
 }
 

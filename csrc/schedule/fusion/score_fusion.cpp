@@ -8,7 +8,7 @@
 namespace cxxinductor::schedule {
 namespace {
 
-constexpr double typical_size = 256;
+constexpr double default_size_hint = 256;
 constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
 // How work and memory traffic add up: in turn on a CPU core; side by side where thousands of threads wait for memory.
 constexpr double overlap_exponent = 4;
@@ -29,16 +29,16 @@ const std::vector<sym::Expr>* coords_of(const loops::Stmt& stmt, loops::BufferId
 
 }  // namespace
 
-double typical_value(sym::Expr e, const sym::Facts& facts) {
+double size_hint(sym::Expr e, const sym::Assumptions& assumptions) {
   if (e.is_constant()) return static_cast<double>(e.constant());
   if (e.is_symbol()) {
-    sym::Interval range = facts.range(e.name());
-    return std::clamp(typical_size, static_cast<double>(range.low),
+    sym::Interval range = assumptions.range(e.name());
+    return std::clamp(default_size_hint, static_cast<double>(range.low),
                       static_cast<double>(std::max(range.low, range.high)));
   }
-  double value = typical_value(e.operands()[0], facts);
+  double value = size_hint(e.operands()[0], assumptions);
   for (size_t i = 1; i < e.operands().size(); ++i) {
-    double next = typical_value(e.operands()[i], facts);
+    double next = size_hint(e.operands()[i], assumptions);
     switch (e.kind()) {
       case sym::Kind::Constant:
       case sym::Kind::Symbol:
@@ -125,14 +125,14 @@ bool reductions_come_last(const loops::Region& region) {
 double FusionCosts::buffer_bytes(loops::BufferId buffer) const {
   const loops::Buffer& b = program_.buffers[buffer];
   double bytes = byte_size(b.dtype);
-  for (sym::Expr size : b.sizes) bytes *= typical_value(size, program_.facts);
+  for (sym::Expr size : b.sizes) bytes *= size_hint(size, program_.assumptions);
   return bytes;
 }
 
 double FusionCosts::points(const loops::Region& region, loops::VarSet vars) const {
   double count = 1;
   for (size_t v = 0; v < region.vars.size(); ++v)
-    if (vars.contains(loops::VarId(v))) count *= typical_value(region.vars[loops::VarId(v)].extent, program_.facts);
+    if (vars.contains(loops::VarId(v))) count *= size_hint(region.vars[loops::VarId(v)].extent, program_.assumptions);
   return count;
 }
 
@@ -156,16 +156,16 @@ double FusionCosts::access_cost(const loops::Region& region, const loops::Stmt& 
 }
 
 double FusionCosts::region_cost(const loops::Region& region) const {
-  const RegionFacts facts = facts_of(region);
+  const RegionSummary summary = summarize(region);
   // The variable that neighbouring threads run along: the contiguous one of the widest store (of a load, if reduced).
-  const bool columns = !facts.reduced.empty() && reduces_across_columns(program_, region);
+  const bool columns = !summary.reduced.empty() && reduces_across_columns(program_, region);
   loops::VarId vector_var;
   for (const loops::Stmt& stmt : region.body) {
-    if (facts.reduced.empty() ? !stmt.as<loops::Store>() : !stmt.as<loops::Load>()) continue;
-    if (!facts.reduced.empty() && (stmt.vars & facts.reduced).empty()) continue;
+    if (summary.reduced.empty() ? !stmt.as<loops::Store>() : !stmt.as<loops::Load>()) continue;
+    if (!summary.reduced.empty() && (stmt.vars & summary.reduced).empty()) continue;
     for (size_t v = 0; v < region.vars.size() && !vector_var.valid(); ++v)
       if (access_stride(program_, region, stmt, loops::VarId(v)) == 1 &&
-          (facts.reduced.empty() || facts.reduced.contains(loops::VarId(v)) != columns))
+          (summary.reduced.empty() || summary.reduced.contains(loops::VarId(v)) != columns))
         vector_var = loops::VarId(v);
   }
   double moved = 0, worked = 0;
@@ -174,7 +174,7 @@ double FusionCosts::region_cost(const loops::Region& region) const {
     const auto* apply = stmt.as<loops::Apply>();
     if (!apply) continue;
     // Without rows, what varies over fewer variables is computed again at every point.
-    double evaluations = points(region, facts.reduced.empty() ? facts.all : stmt.vars);
+    double evaluations = points(region, summary.reduced.empty() ? summary.all : stmt.vars);
     worked += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
   const Target& target = targets_.of(region.device);
@@ -182,7 +182,7 @@ double FusionCosts::region_cost(const loops::Region& region) const {
   double cost = overlaps ? std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent)
                          : moved + worked;
   if (few_long_rows(region) && !reductions_come_last(region))
-    cost *= std::min(32.0, target.multiprocessors / std::max(1.0, points(region, facts.all - facts.reduced)));
+    cost *= std::min(32.0, target.multiprocessors / std::max(1.0, points(region, summary.all - summary.reduced)));
   return cost;
 }
 

@@ -9,7 +9,7 @@
 
 namespace cxxinductor::schedule {
 
-double typical_value(sym::Expr e, const sym::Facts& facts);
+double size_hint(sym::Expr e, const sym::Assumptions& assumptions);
 
 class FusionCosts {
  public:

@@ -36,9 +36,9 @@ double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts
 // Into how many pieces each reduction should fall; 1: leave it.
 double wanted_pieces(const loops::Program& program, const loops::Region& region, const FusionCosts& costs,
                      const Target& target) {
-  const RegionFacts facts = facts_of(region);
-  if (facts.reduced.empty() || !reductions_come_last(region) || estimate_product(program, region, target)) return 1;
-  const double rows = costs.points(region, facts.all - facts.reduced), length = costs.points(region, facts.reduced);
+  const RegionSummary summary = summarize(region);
+  if (summary.reduced.empty() || !reductions_come_last(region) || estimate_matmul(program, region, target)) return 1;
+  const double rows = costs.points(region, summary.all - summary.reduced), length = costs.points(region, summary.reduced);
   if (rows * length < min_elements) return 1;
   const double machines = target.multiprocessors;
   if (!reduces_across_columns(program, region)) {
@@ -49,7 +49,7 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
   const double blocks = std::ceil(rows / columns_of_block), full = machines * (throughput ? blocks_of_multiprocessor : 2);
   if (2 * blocks >= full) return 1;
   // The busiest multiprocessor reads this much alone; with pieces all read alike.
-  const double bytes = bytes_read(region, facts.reduced, costs);
+  const double bytes = bytes_read(region, summary.reduced, costs);
   const double alone = bytes / blocks * std::ceil(blocks / machines), shared = bytes / machines;
   if (throughput && (alone - shared) / bytes_per_microsecond < launch_microseconds) return 1;
   return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
@@ -69,12 +69,12 @@ struct Pieces {
   bool exact = true;  // outer * inner is the extent; else the last piece is cut by a mask
 };
 
-Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted, const sym::Facts& facts) {
+Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted, const sym::Assumptions& assumptions) {
   // The outermost variable that is long enough, else the longest.
   VarId var;
   double length = 0;
   for (size_t v = 0; v < region.vars.size(); ++v) {
-    double extent = typical_value(region.vars[VarId(v)].extent, facts);
+    double extent = size_hint(region.vars[VarId(v)].extent, assumptions);
     if (!reduced.contains(VarId(v)) || length >= wanted || extent <= length) continue;
     var = VarId(v);
     length = extent;
@@ -90,23 +90,23 @@ Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted,
 
 class ReductionSplitter {
  public:
-  // over: the reductions that fall into pieces; walk: pieces of one variable alone, taken row by row (walk_rows.h).
-  ReductionSplitter(Dependencies& dependencies, StepId step, VarSet over, const Pieces& pieces, bool columns, bool walk)
+  // over: the reductions that fall into pieces; walk: pieces of one variable alone, taken row by row (fuse_mixed_order_reductions.h).
+  ReductionSplitter(Dependencies& dependencies, StepId step, VarSet over, const Pieces& pieces, bool columns, bool serial)
       : dependencies_(dependencies),
         step_(step),
         region_(*dependencies.region(step)),
-        facts_(facts_of(region_)),
+        summary_(summarize(region_)),
         over_(over),
         pieces_(pieces),
         columns_(columns),
-        walk_(walk) {}
+        serial_(serial) {}
 
   bool run() {
     const bool welford = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
       const auto* reduce = stmt.as<loops::Reduce>();
       return reduce && reduce->reduction == Reduction::Welford;
     });
-    if (!pieces_.exact && (facts_.checks > 0 || welford)) return false;
+    if (!pieces_.exact && (summary_.checks > 0 || welford)) return false;
     classify();
     make_pieces();
     loops::Region whole = make_whole();
@@ -116,14 +116,14 @@ class ReductionSplitter {
   }
 
  private:
-  const sym::Facts& symbol_facts() const { return dependencies_.program().facts; }
+  const sym::Assumptions& symbol_assumptions() const { return dependencies_.program().assumptions; }
 
   bool is_split(const Stmt& stmt) const {
     const auto* reduce = stmt.as<loops::Reduce>();
     return reduce && reduce->over == over_;
   }
   // Variables of the reductions that the pieces' results still have.
-  bool is_kept(VarId v) const { return !over_.contains(v) || (walk_ && v != pieces_.var); }
+  bool is_kept(VarId v) const { return !over_.contains(v) || (serial_ && v != pieces_.var); }
 
   // Statements of the first region: the reductions, what they need, effects at every element, and every check that can
   // be made there, since what it guards may be read there.
@@ -146,12 +146,12 @@ class ReductionSplitter {
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       const loops::Var& var = region_.vars[VarId(v)];
       pieces_region_.vars.push_back({var.name, VarId(v) == pieces_.var ? pieces_.outer : var.extent});
-      if (VarId(v) == pieces_.var) pieces_region_.vars.push_back({inner_name, pieces_.inner, walk_});
+      if (VarId(v) == pieces_.var) pieces_region_.vars.push_back({inner_name, pieces_.inner, serial_});
     }
     piece_symbol_ = region_.symbol(pieces_.var);
     position_ = piece_symbol_ * pieces_.inner + sym::Expr::symbol(inner_name);
     values[piece_symbol_] = position_;
-    BodyBuilder builder(pieces_region_, symbol_facts());
+    BodyBuilder builder(pieces_region_, symbol_assumptions());
     Renaming renaming{std::vector<StmtId>(region_.body.size()), values, {}};
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       sym::Expr symbol = VarId(v) == pieces_.var ? sym::Expr::symbol(inner_name) : region_.symbol(VarId(v));
@@ -163,7 +163,7 @@ class ReductionSplitter {
       const Stmt& stmt = region_.body[StmtId(s)];
       Stmt now = builder.renamed(stmt, renaming);
       if (mask_.valid()) guard(builder, stmt, now);
-      if (walk_ && is_split(stmt)) now.as<loops::Reduce>()->over = builder.vars_of_expr(sym::Expr::symbol(inner_name));
+      if (serial_ && is_split(stmt)) now.as<loops::Reduce>()->over = builder.vars_of_expr(sym::Expr::symbol(inner_name));
       StmtId id = builder.emit(std::move(now));
       builder.bind(StmtId(s), id, renaming);
       const auto* reduce = stmt.as<loops::Reduce>();
@@ -188,7 +188,7 @@ class ReductionSplitter {
                           : mask_;
     };
     if (auto* load = now.as<loops::Load>()) {
-      if (!load->mask.valid()) load->otherwise = Scalar::from_integer(now.dtype, 0);
+      if (!load->mask.valid()) load->other = Scalar::from_integer(now.dtype, 0);
       load->mask = both(load->mask);
     } else if (auto* store = now.as<loops::Store>()) {
       store->mask = both(store->mask);
@@ -246,7 +246,7 @@ class ReductionSplitter {
       else if (is_kept(VarId(v)))
         result.vars.push_back(region_.vars[VarId(v)]);
     }
-    BodyBuilder builder(result, symbol_facts());
+    BodyBuilder builder(result, symbol_assumptions());
     Renaming renaming{std::vector<StmtId>(region_.body.size()), {}, {}};
     for (size_t v = 0; v < region_.vars.size(); ++v)
       renaming.vars.push_back(builder.vars_of_expr(region_.symbol(VarId(v))));
@@ -274,7 +274,7 @@ class ReductionSplitter {
     const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype, 0);
     VarSet over;
     for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (over_.contains(VarId(v)) && (walk_ || VarId(v) == pieces_.var))
+      if (over_.contains(VarId(v)) && (serial_ || VarId(v) == pieces_.var))
         over |= builder.vars_of_expr(region_.symbol(VarId(v)));
     return builder.emit({loops::Reduce{reduction, operand, over}, dtype, {}, {}});
   }
@@ -319,10 +319,10 @@ class ReductionSplitter {
   Dependencies& dependencies_;
   StepId step_;
   const loops::Region region_;
-  const RegionFacts facts_;
+  const RegionSummary summary_;
   const VarSet over_;
   const Pieces pieces_;
-  const bool columns_, walk_;
+  const bool columns_, serial_;
   std::vector<bool> in_pieces_;
   loops::Region pieces_region_;
   sym::Expr piece_symbol_, position_;
@@ -337,11 +337,11 @@ class ReductionSplitter {
 
 }  // namespace
 
-void split_walk(Dependencies& dependencies, StepId step, VarSet over, VarId var, int64_t pieces) {
+void split_serial_reduction(Dependencies& dependencies, StepId step, VarSet over, VarId var, int64_t pieces) {
   const sym::Expr extent = dependencies.region(step)->vars[var].extent;
   CXXI_CHECK(extent.is_constant() && extent.constant() % pieces == 0, "{} rows in {} pieces", sym::to_string(extent), pieces);
   const Pieces parts{var, pieces, extent.constant() / pieces, true};
-  ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*walk=*/true).run();
+  ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*serial=*/true).run();
 }
 
 void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets) {
@@ -350,14 +350,14 @@ void split_reductions(Dependencies& dependencies, const FusionCosts& costs, cons
     if (!region) continue;
     const double wanted = wanted_pieces(dependencies.program(), *region, costs, targets.of(region->device));
     if (wanted < 2) continue;
-    const VarSet reduced = dependencies.facts(step).reduced;
+    const VarSet reduced = dependencies.summary(step).reduced;
     bool uniform = true;  // of merged regions this holds; a region of one node reduces once
     for (const Stmt& stmt : region->body)
       if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
     if (!uniform) continue;
-    const Pieces pieces = choose_pieces(*region, reduced, wanted, dependencies.program().facts);
+    const Pieces pieces = choose_pieces(*region, reduced, wanted, dependencies.program().assumptions);
     const bool columns = reduces_across_columns(dependencies.program(), *region);
-    ReductionSplitter(dependencies, step, reduced, pieces, columns, /*walk=*/false).run();
+    ReductionSplitter(dependencies, step, reduced, pieces, columns, /*serial=*/false).run();
   }
 }
 

@@ -9,7 +9,7 @@ namespace cxxinductor::schedule {
 
 // Cuts `var`, one of those that the reductions over `over` run over, into pieces of rows that are walked one after the other;
 // other reductions stay with their rows.
-void split_walk(Dependencies& dependencies, StepId step, loops::VarSet over, loops::VarId var, int64_t pieces);
+void split_serial_reduction(Dependencies& dependencies, StepId step, loops::VarSet over, loops::VarId var, int64_t pieces);
 
 void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets);
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/region_rewrite.h"
-#include "schedule/fusion/observed.h"
+#include "schedule/fusion/masked_load_uses.h"
 #include "schedule/fusion/substitution.h"
 #include "support/error.h"
 
@@ -56,7 +56,7 @@ class Inliner {
       : producer_(substitution.producer()),
         consumer_(substitution.consumer()),
         uses_(substitution.uses()),
-        builder_(result, program.facts),
+        builder_(result, program.assumptions),
         consumer_renaming_(identity_renaming(consumer_)) {}
 
   void run() {
@@ -80,8 +80,8 @@ class Inliner {
     mask_ = load.mask.valid() ? consumer_renaming_.statements[load.mask.index()] : StmtId();
     StmtId value = emit(producer_.body[use.store].as<loops::Store>()->value, renaming);
     if (!mask_.valid()) return value;
-    if (!observations_) observations_.emplace(consumer_);
-    return observations_->only_under_mask(use.load) ? value : choose(value, load.otherwise);
+    if (!masked_load_uses_) masked_load_uses_.emplace(consumer_);
+    return masked_load_uses_->only_under_mask(use.load) ? value : choose(value, load.other);
   }
 
   StmtId emit(StmtId old, Renaming& renaming) {
@@ -89,7 +89,7 @@ class Inliner {
     for (StmtId operand : loops::operands(producer_.body[old])) emit(operand, renaming);
     Stmt stmt = builder_.renamed(producer_.body[old], renaming);
     if (auto* load = stmt.as<loops::Load>(); load && mask_.valid()) {
-      if (!load->mask.valid()) load->otherwise = Scalar::from_integer(stmt.dtype, 0);
+      if (!load->mask.valid()) load->other = Scalar::from_integer(stmt.dtype, 0);
       load->mask = load->mask.valid() ? apply(ScalarOp::LogicalAnd, {load->mask, mask_}, DType::Bool) : mask_;
     }
     StmtId now = builder_.emit(std::move(stmt));
@@ -97,9 +97,9 @@ class Inliner {
     return now;
   }
 
-  StmtId choose(StmtId value, Scalar otherwise) {
+  StmtId choose(StmtId value, Scalar other) {
     const DType dtype = builder_.region().body[value].dtype, compute = compute_type(dtype);
-    StmtId no = builder_.emit({loops::Constant{cast(otherwise, compute)}, compute, {}, {}});
+    StmtId no = builder_.emit({loops::Constant{cast(other, compute)}, compute, {}, {}});
     if (dtype != compute) value = apply(ScalarOp::Cast, {value}, compute);
     StmtId chosen = apply(ScalarOp::Where, {mask_, value, no}, compute);
     return dtype == compute ? chosen : apply(ScalarOp::Cast, {chosen}, dtype);
@@ -116,7 +116,7 @@ class Inliner {
   BodyBuilder builder_;
   Renaming consumer_renaming_;
   StmtId mask_;
-  std::optional<Observations> observations_;
+  std::optional<MaskedLoadUses> masked_load_uses_;
 };
 
 FusedBody inline_uses(const loops::Program& program, const Substitution& substitution) {
@@ -134,7 +134,7 @@ loops::Region concatenate(const loops::Program& program, const Substitution& sub
   const loops::Region& producer = substitution.producer();
   const loops::Region& consumer = substitution.consumer();
   loops::Region result{consumer.name, consumer.device, consumer.vars, {}};
-  BodyBuilder builder(result, program.facts);
+  BodyBuilder builder(result, program.assumptions);
   Renaming ours = producer_renaming(producer, substitution.values(), builder), theirs = identity_renaming(consumer);
   for (size_t s = 0; s < producer.body.size(); ++s) {
     const auto* store = producer.body[StmtId(s)].as<loops::Store>();
@@ -168,7 +168,7 @@ FusedBody inline_producer(const loops::Program& program, const loops::Region& pr
   return inline_uses(program, substitution);
 }
 
-FusedBody join_siblings(const loops::Program& program, const loops::Region& first, const loops::Region& second) {
+FusedBody fuse_siblings(const loops::Program& program, const loops::Region& first, const loops::Region& second) {
   Substitution substitution(program, first, second);
   if (!substitution.align_siblings()) return {{}, false, "their spaces do not match by what they load"};
   return finished(concatenate(program, substitution, [](loops::BufferId) { return true; }), true);
@@ -183,7 +183,7 @@ loops::Region slice_for_store(const loops::Program& program, const loops::Region
     for (StmtId operand : loops::operands(region.body[StmtId(s)])) wanted[operand.index()] = true;
   }
   loops::Region result{region.name, region.device, region.vars, {}};
-  BodyBuilder builder(result, program.facts);
+  BodyBuilder builder(result, program.assumptions);
   Renaming renaming = identity_renaming(region);
   for (size_t s = 0; s < region.body.size(); ++s)
     if (wanted[s]) builder.emit_renamed(region, StmtId(s), renaming);

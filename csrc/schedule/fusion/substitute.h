@@ -30,7 +30,7 @@ FusedBody substitute_producer(const loops::Program& program, const loops::Region
 // The consumer with the producer's values inlined, whether aligned or not.
 FusedBody inline_producer(const loops::Program& program, const loops::Region& producer, const loops::Region& consumer);
 // Two regions of equal spaces that load the same elements: one region with both bodies.
-FusedBody join_siblings(const loops::Program& program, const loops::Region& first, const loops::Region& second);
+FusedBody fuse_siblings(const loops::Program& program, const loops::Region& first, const loops::Region& second);
 // The part of a region that computes one stored buffer.
 loops::Region slice_for_store(const loops::Program& program, const loops::Region& region, loops::BufferId buffer);
 

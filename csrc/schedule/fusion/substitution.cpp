@@ -50,7 +50,7 @@ bool Substitution::match_uses() {
 }
 
 bool Substitution::solve_uses() {
-  const Space from(producer_, program_.facts), to(consumer_, program_.facts);
+  const Space from(producer_, program_.assumptions), to(consumer_, program_.assumptions);
   uses_.clear();
   for (size_t s = 0; s < consumer_.body.size(); ++s) {
     const auto* load = consumer_.body[StmtId(s)].as<loops::Load>();
@@ -74,7 +74,7 @@ bool Substitution::split_consumer() {
     // In the order of the producer's variables: maps have none.
     for (size_t v = 0; v < producer_.vars.size(); ++v)
       if (auto value = values.find(producer_.symbol(VarId(v))); value != values.end())
-        if (loops::split_variable_for(consumer_, value->second, program_.facts)) return true;
+        if (loops::split_variable_for(consumer_, value->second, program_.assumptions)) return true;
     return false;
   };
   if (split(values_)) return true;
@@ -100,7 +100,7 @@ std::vector<VarId> Substitution::free_variables() const {
 
 // What the free variables must be for two loads of one buffer to read the same elements.
 std::optional<ExprMap> Substitution::values_from_loads(const loops::Load& ours, const loops::Load& theirs) const {
-  const Space from(producer_, program_.facts), to(consumer_, program_.facts);
+  const Space from(producer_, program_.assumptions), to(consumer_, program_.assumptions);
   ExprMap values = values_;
   for (size_t d = 0; d < ours.coords.size(); ++d) {
     auto digits = from.mixed_radix(ours.coords[d], program_.buffers[ours.buffer].sizes[d]);
@@ -117,7 +117,7 @@ std::optional<ExprMap> Substitution::values_from_loads(const loops::Load& ours, 
 }
 
 int Substitution::equal_loads(const ExprMap& values) const {
-  const Space to(consumer_, program_.facts);
+  const Space to(consumer_, program_.assumptions);
   int count = 0;
   for (const loops::Stmt& ours : producer_.body) {
     const auto* a = ours.as<loops::Load>();
@@ -170,7 +170,7 @@ void Substitution::match_shared_loads(bool allow_divisions) {
 void Substitution::match_extents() {
   std::vector<sym::Expr> used;
   for (const auto& [var, value] : values_) collect_symbols(value, used);
-  const Space to(consumer_, program_.facts);
+  const Space to(consumer_, program_.assumptions);
   std::vector<VarId> free = free_variables();
   size_t end = consumer_.vars.size();
   for (size_t f = free.size(); f-- > 0;) {
@@ -195,7 +195,7 @@ void Substitution::add_variables() {
 }
 
 bool Substitution::is_bijection() const {
-  const Space to(consumer_, program_.facts);
+  const Space to(consumer_, program_.assumptions);
   std::vector<sym::Expr> coords, sizes;
   for (size_t v = 0; v < producer_.vars.size(); ++v) {
     auto value = values_.find(producer_.symbol(VarId(v)));
@@ -211,7 +211,7 @@ bool Substitution::keeps_positions() const {
   for (const loops::Stmt& stmt : producer_.body) {
     const auto* reduce = stmt.as<loops::Reduce>();
     if (!reduce || !info(reduce->reduction).takes_index) continue;
-    const Space to(consumer_, program_.facts);
+    const Space to(consumer_, program_.assumptions);
     std::vector<sym::Expr> order;
     for (size_t v = 0; v < producer_.vars.size(); ++v) {
       if (!reduce->over.contains(VarId(v))) continue;

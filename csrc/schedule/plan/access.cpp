@@ -57,7 +57,7 @@ AccessKind classify_access(const FlatRegion& flat, const Stmt& stmt, VarId v, in
     return AccessKind::Strided;
   std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
   if (!linear || !linear->coefficient.is_constant(1)) return AccessKind::Strided;
-  if (aligned_only && !prove_divides(width, linear->rest, flat.facts)) return AccessKind::Strided;
+  if (aligned_only && !prove_divides(width, linear->rest, flat.assumptions)) return AccessKind::Strided;
   return AccessKind::Vector;
 }
 
@@ -80,7 +80,7 @@ bool is_staged(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var
 
 int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   if (!v.valid()) return 1;
-  if (!is_throughput_device(target)) {
+  if (!is_gpu(target)) {
     bool has_double = std::any_of(flat.region.body.begin(), flat.region.body.end(),
                                   [](const Stmt& stmt) { return stmt.dtype == DType::F64; });
     return target.vector_bytes / (has_double ? 8 : 4);
@@ -94,7 +94,7 @@ int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   }
   // The narrowest type fills one access, the widest takes two at most.
   int width = std::min({target.vector_bytes / narrowest, 2 * target.vector_bytes / widest, 8});
-  sym::Interval extent = bounds(flat.extent(v), flat.facts);
+  sym::Interval extent = bounds(flat.extent(v), flat.assumptions);
   while (width > 1 && (extent.high < width || !width_pays(flat, contiguous, v, width))) width /= 2;
   return width;
 }

@@ -21,7 +21,7 @@ VarSet set_of(const std::vector<VarId>& vars) {
   return set;
 }
 
-// Reductions over the walk, by statement; asked before variables change.
+// Reductions over the serial variable, by statement; asked before variables change.
 std::vector<bool> reductions_across(const FlatRegion& flat) {
   std::vector<bool> across;
   for (size_t s = 0; s < flat.region.body.size(); ++s) across.push_back(flat.is_across(StmtId(s)));
@@ -43,22 +43,22 @@ void infer_vars(FlatRegion& flat, const std::vector<bool>& across) {
       return e;
     });
     if (auto* reduce = stmt.as<loops::Reduce>()) {
-      reduce->over = across[s] ? VarSet::of(flat.walk) : flat.row_set();
+      reduce->over = across[s] ? VarSet::of(flat.serial) : flat.row_set();
       vars = vars - reduce->over;
     }
     stmt.vars = vars;
   }
 }
 
-void infer_facts(FlatRegion& flat) {
-  flat.facts = flat.program_facts;
+void infer_assumptions(FlatRegion& flat) {
+  flat.assumptions = flat.program_assumptions;
   for (const loops::Var& var : flat.region.vars) {
-    sym::Interval extent = bounds(var.extent, flat.program_facts);
+    sym::Interval extent = bounds(var.extent, flat.program_assumptions);
     // A variable that may take no value is given two: with one it would count as that value, and what depends on it would
     // leave a loop that does not run.
     const int64_t least = extent.low < 1 ? 1 : 0;
     int64_t high = extent.high == sym::Interval().high ? extent.high : std::max<int64_t>(extent.high - 1, least);
-    flat.facts.set_range(var.name, {0, high});
+    flat.assumptions.set_range(var.name, {0, high});
   }
 }
 
@@ -77,14 +77,14 @@ void drop_unit_variables(FlatRegion& flat) {
     }
   };
   keep(flat.space, space, false);
-  VarId walk;
-  if (flat.walk.valid()) walk = vars.push_back(flat.region.vars[flat.walk]);
+  VarId serial;
+  if (flat.serial.valid()) serial = vars.push_back(flat.region.vars[flat.serial]);
   keep(flat.row, row, true);
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk, gone);
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), serial, gone);
 }
 
-void flatten_accesses(loops::Region& region, const loops::Program& program, const sym::Facts& facts) {
-  loops::Space space(region, facts);
+void flatten_accesses(loops::Region& region, const loops::Program& program, const sym::Assumptions& assumptions) {
+  loops::Space space(region, assumptions);
   for (Stmt& stmt : region.body) {
     auto flatten_one = [&](loops::BufferId id, std::vector<Expr>& coords) {
       const loops::Buffer& buffer = program.buffers[id];
@@ -96,7 +96,7 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
       Expr offset = 0;
       for (size_t d = 0; d < coords.size(); ++d)
         if (!buffer.sizes[d].is_constant(1)) offset = offset + coords[d] * buffer.strides[d];
-      coords = {simplify(space.simplify(loops::expand(offset)), facts)};
+      coords = {simplify(space.simplify(loops::expand(offset)), assumptions)};
     };
     if (auto* load = stmt.as<loops::Load>()) flatten_one(load->buffer, load->coords);
     if (auto* store = stmt.as<loops::Store>()) flatten_one(store->buffer, store->coords);
@@ -109,7 +109,7 @@ VarSet FlatRegion::row_set() const { return set_of(row); }
 
 bool FlatRegion::is_across(StmtId id) const {
   const auto* reduce = region.body[id].as<loops::Reduce>();
-  return reduce && walk.valid() && reduce->over == VarSet::of(walk);
+  return reduce && serial.valid() && reduce->over == VarSet::of(serial);
 }
 
 bool FlatRegion::is_finishing(StmtId id) const {
@@ -136,39 +136,39 @@ std::optional<Linear> linear_in(const loops::Region& region, Expr e, VarId v) {
 Expr points(const FlatRegion& flat, const std::vector<VarId>& vars) {
   Expr product = 1;
   for (VarId v : vars) product = product * flat.extent(v);
-  return simplify(product, flat.facts);
+  return simplify(product, flat.assumptions);
 }
 
 void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space,
-                       std::vector<VarId> row, VarId walk, const sym::Substitution& replacements) {
+                       std::vector<VarId> row, VarId serial, const sym::Substitution& replacements) {
   const std::vector<bool> across = reductions_across(flat);
   flat.region.vars = std::move(vars);
   flat.space = std::move(space);
   flat.row = std::move(row);
-  flat.walk = walk;
-  infer_facts(flat);
+  flat.serial = serial;
+  infer_assumptions(flat);
   for (Stmt& stmt : flat.region.body)
-    rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.facts); });
+    rewrite_expressions(stmt, [&](Expr e) { return simplify(substitute(e, replacements), flat.assumptions); });
   infer_vars(flat, across);
 }
 
-FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Facts& facts) {
+FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Assumptions& assumptions) {
   FlatRegion flat;
   flat.region = region;
-  flat.program_facts = facts;
-  flat.walk = loops::walked_var(region);
-  VarSet walk = flat.walk.valid() ? VarSet::of(flat.walk) : VarSet();
-  VarSet row = reduced_vars(region) - walk;
+  flat.program_assumptions = assumptions;
+  flat.serial = loops::serial_var(region);
+  VarSet serial = flat.serial.valid() ? VarSet::of(flat.serial) : VarSet();
+  VarSet row = reduced_vars(region) - serial;
   for (const Stmt& stmt : region.body)
     if (const auto* reduce = stmt.as<loops::Reduce>())
-      CXXI_CHECK(reduce->over == row || reduce->over == walk, "region {} reduces over different variables", region.name);
+      CXXI_CHECK(reduce->over == row || reduce->over == serial, "region {} reduces over different variables", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) {
-    flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, facts)};
-    if (VarId(v) == flat.walk) continue;
+    flat.region.vars[VarId(v)] = {region.vars[VarId(v)].name, simplify(region.vars[VarId(v)].extent, assumptions)};
+    if (VarId(v) == flat.serial) continue;
     (row.contains(VarId(v)) ? flat.row : flat.space).push_back(VarId(v));
   }
-  infer_facts(flat);
-  flatten_accesses(flat.region, program, flat.facts);
+  infer_assumptions(flat);
+  flatten_accesses(flat.region, program, flat.assumptions);
   drop_dead(flat.region);
   drop_unit_variables(flat);
   merge_equal(flat.region);

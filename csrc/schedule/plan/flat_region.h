@@ -17,36 +17,36 @@ namespace cxxinductor::schedule {
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
   std::vector<loops::VarId> space, row;  // outermost first
-  loops::VarId walk;  // with it, a row is a point of space and walk
-  sym::Facts program_facts;
-  sym::Facts facts;  // program_facts and the variables' ranges
+  loops::VarId serial;  // with it, a row is a point of space and walk
+  sym::Assumptions program_assumptions;
+  sym::Assumptions assumptions;  // program_assumptions and the variables' ranges
   bool matmul = false;  // arranged for tensor cores (matmul.h)
 
   loops::VarSet row_set() const;
-  bool is_across(loops::StmtId id) const;     // a reduction over the walk
+  bool is_across(loops::StmtId id) const;     // a reduction over the serial variable
   bool is_finishing(loops::StmtId id) const;  // the store of one
   bool is_row_varying(const loops::Stmt& stmt) const;  // executed for each point of the row: a Reduce always is
   sym::Expr extent(loops::VarId v) const { return region.vars[v].extent; }
 };
 
 // Flattens accesses, drops dead and repeated statements and variables of extent 1.
-// facts: what is known of the program's symbols, its own facts or more.
-FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Facts& facts);
+// assumptions: what is known of the program's symbols, its own assumptions or more.
+FlatRegion flatten(const loops::Program& program, const loops::Region& region, const sym::Assumptions& assumptions);
 
-// Replaces the variables; `replacements` gives the old ones in terms of the new. Facts and `vars` follow.
+// Replaces the variables; `replacements` gives the old ones in terms of the new. Assumptions and `vars` follow.
 void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars, std::vector<loops::VarId> space,
-                       std::vector<loops::VarId> row, loops::VarId walk, const sym::Substitution& replacements);
+                       std::vector<loops::VarId> row, loops::VarId serial, const sym::Substitution& replacements);
 
 // Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
 // The row order of a reduction that counts positions stays; so does, on devices with few threads, the order in which
 // points of a store that may meet have their turns.
 void order_variables(FlatRegion& flat, const Target& target);
-bool points_may_meet(const FlatRegion& flat);  // in some store
+bool has_write_conflicts(const FlatRegion& flat);  // in some store
 
 // Makes one variable of two neighbours wherever every access allows it.
 void merge_variables(FlatRegion& flat);
 
-// On throughput devices: makes one variable of the last two where only that lets narrow stores go out in whole vectors
+// On GPUs: makes one variable of the last two where only that lets narrow stores go out in whole vectors
 // (rows of an odd length); loads then divide by the row's length.
 void flatten_stores(FlatRegion& flat, const Target& target);
 

@@ -33,7 +33,7 @@ VarSet all_variables(const plan::Mapping& mapping) {
   VarSet all;
   for (loops::VarId v : mapping.space) all |= VarSet::of(v);
   for (loops::VarId v : mapping.row) all |= VarSet::of(v);
-  if (mapping.walk.valid()) all |= VarSet::of(mapping.walk);
+  if (mapping.serial.valid()) all |= VarSet::of(mapping.serial);
   return all;
 }
 
@@ -70,7 +70,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
     const auto* load = stmt.as<loops::Load>();
     if (!load || load->buffer.index() != read) continue;
     const std::optional<Place> place = last_place(kernel, id);
-    if (id > *store) return false;  // the region reads in its own order, whatever sweeps make of it
+    if (id > *store) return false;  // the region reads in its own order, whatever row loops make of it
     if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end)
       return false;
   }
@@ -110,23 +110,23 @@ using loops::BufferId;
 
 class Sharing {
  public:
-  Sharing(const loops::Program& program, const Parts& parts, const IdVector<BufferId, Lifetime>& lifetimes,
+  Sharing(const loops::Program& program, const BufferSlices& slices, const IdVector<BufferId, BufferLiveness>& liveness,
           std::vector<std::optional<MappedKernel>>& mapped)
-      : program_(program), parts_(parts), lifetimes_(lifetimes), mapped_(mapped), given_up_(program.buffers.size()) {
+      : program_(program), slices_(slices), liveness_(liveness), mapped_(mapped), donated_(program.buffers.size()) {
     for (const loops::ProgramInput& input : program.inputs)
-      if (input.given_up) given_up_[input.buffer] = 1;
+      if (input.donated) donated_[input.buffer] = 1;
   }
 
-  std::vector<Takeover> run() {
+  std::vector<BufferReuse> run() {
     for (size_t step = 0; step < mapped_.size(); ++step)
       if (mapped_[step]) share(step, false);
     const std::vector<int64_t> held = bytes_by_step();
-    std::vector<Takeover> donations;
+    std::vector<BufferReuse> donations;
     for (size_t step = 0; step < mapped_.size(); ++step)
       if (mapped_[step]) find(step, true, donations);
     // What is left at most when every donation is made: those of other steps are not needed.
     std::vector<int64_t> left = held;
-    for (const Takeover& donation : donations) left[donation.step] -= bytes(donation.to);
+    for (const BufferReuse& donation : donations) left[donation.step] -= bytes(donation.to);
     const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
     for (size_t step = 0; step < mapped_.size(); ++step)
       if (mapped_[step] && held[step] > peak) share(step, true);
@@ -136,58 +136,58 @@ class Sharing {
  private:
   int64_t bytes(BufferId id) const {
     const loops::Buffer& buffer = program_.buffers[id];
-    return typical_bytes(buffer.dtype, buffer.sizes, buffer.strides, program_.facts);
+    return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
   }
 
   // What is alive in each step, a result and what it replaces counted once.
   std::vector<int64_t> bytes_by_step() const {
     std::vector<int64_t> held(mapped_.size(), 0);
-    for (size_t b = 0; b < lifetimes_.size(); ++b) {
+    for (size_t b = 0; b < liveness_.size(); ++b) {
       const BufferId id(b);
-      const Lifetime& life = lifetimes_[id];
+      const BufferLiveness& life = liveness_[id];
       const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
-      if (life.last < 0 || life.is_alias || (input && !given_up_[id])) continue;
+      if (life.last < 0 || life.is_alias || (input && !donated_[id])) continue;
       const size_t first = input ? 0 : static_cast<size_t>(life.first);
       const size_t end = life.is_output || life.aliased_output ? held.size() : static_cast<size_t>(life.last) + 1;
       for (size_t t = first; t < end; ++t) held[t] += bytes(id);
     }
-    for (const Takeover& takeover : found_) held[takeover.step] -= bytes(takeover.to);
+    for (const BufferReuse& reuse : found_) held[reuse.step] -= bytes(reuse.to);
     return held;
   }
 
   bool is_new(BufferId id, size_t step) const {
-    const Lifetime& life = lifetimes_[id];
+    const BufferLiveness& life = liveness_[id];
     return program_.buffers[id].role != loops::Buffer::Role::Input && !life.extern_owned && !life.is_alias &&
            life.first == static_cast<int>(step);
   }
   bool dies(BufferId id, size_t step, bool donated) const {
-    const Lifetime& life = lifetimes_[id];
+    const BufferLiveness& life = liveness_[id];
     const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
     return life.last == static_cast<int>(step) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
-           !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || given_up_[id]);
+           !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || donated_[id]);
   }
   bool alike(BufferId a, BufferId b) const {
     const loops::Buffer &x = program_.buffers[a], &y = program_.buffers[b];
     return x.dtype == y.dtype && x.device == y.device &&
-           simplify(storage_extent(x.sizes, x.strides, program_.facts), program_.facts) ==
-               simplify(storage_extent(y.sizes, y.strides, program_.facts), program_.facts);
+           simplify(storage_extent(x.sizes, x.strides, program_.assumptions), program_.assumptions) ==
+               simplify(storage_extent(y.sizes, y.strides, program_.assumptions), program_.assumptions);
   }
 
-  bool is_read_in_parts(const MappedKernel& mapped, size_t read) const {
+  bool is_read_in_slices(const MappedKernel& mapped, size_t read) const {
     for (size_t i = 0; i < mapped.args.size(); ++i)
-      if (i != read && root_of(parts_, mapped.args[i]) == mapped.args[read]) return true;
+      if (i != read && root_of(slices_, mapped.args[i]) == mapped.args[read]) return true;
     return false;
   }
 
   // At most one result for what dies and one of these for a result.
-  void find(size_t step, bool donated, std::vector<Takeover>& found) const {
+  void find(size_t step, bool donated, std::vector<BufferReuse>& found) const {
     const MappedKernel& mapped = *mapped_[step];
     std::set<size_t> taken;
     for (size_t w = 0; w < mapped.args.size(); ++w) {
       if (!mapped.kernel.params[w].written || mapped.kernel.params[w].read || !is_new(mapped.args[w], step)) continue;
       for (size_t r = 0; r < mapped.args.size(); ++r) {
         if (taken.contains(r) || !mapped.kernel.params[r].read || !dies(mapped.args[r], step, donated) ||
-            !alike(mapped.args[r], mapped.args[w]) || is_read_in_parts(mapped, r) || !may_share(mapped.kernel, r, w) ||
+            !alike(mapped.args[r], mapped.args[w]) || is_read_in_slices(mapped, r) || !may_share(mapped.kernel, r, w) ||
             !std::all_of(mapped.specializations.begin(), mapped.specializations.end(),
                          [&](const SpecialKernel& special) { return may_share(special.kernel, r, w); }))
           continue;
@@ -199,32 +199,32 @@ class Sharing {
   }
 
   void share(size_t step, bool donated) {
-    std::vector<Takeover> found;
+    std::vector<BufferReuse> found;
     find(step, donated, found);
     MappedKernel& mapped = *mapped_[step];
     const auto position = [&](BufferId id) {
       return static_cast<size_t>(std::find(mapped.args.begin(), mapped.args.end(), id) - mapped.args.begin());
     };
-    for (const Takeover& takeover : found) {
-      merge_parameters(mapped, position(takeover.from), position(takeover.to));
-      found_.push_back(takeover);
+    for (const BufferReuse& reuse : found) {
+      merge_parameters(mapped, position(reuse.from), position(reuse.to));
+      found_.push_back(reuse);
     }
   }
 
   const loops::Program& program_;
-  const Parts& parts_;
-  const IdVector<BufferId, Lifetime>& lifetimes_;
+  const BufferSlices& slices_;
+  const IdVector<BufferId, BufferLiveness>& liveness_;
   std::vector<std::optional<MappedKernel>>& mapped_;
-  IdVector<BufferId, char> given_up_;
-  std::vector<Takeover> found_;
+  IdVector<BufferId, char> donated_;
+  std::vector<BufferReuse> found_;
 };
 
 }  // namespace
 
-std::vector<Takeover> share_memory(const loops::Program& program, const Parts& parts,
-                                   const IdVector<loops::BufferId, Lifetime>& lifetimes,
+std::vector<BufferReuse> share_memory(const loops::Program& program, const BufferSlices& slices,
+                                   const IdVector<loops::BufferId, BufferLiveness>& liveness,
                                    std::vector<std::optional<MappedKernel>>& mapped) {
-  return Sharing(program, parts, lifetimes, mapped).run();
+  return Sharing(program, slices, liveness, mapped).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "schedule/plan/kernel.h"
-#include "schedule/plan/lifetimes.h"
+#include "schedule/plan/liveness.h"
 
 namespace cxxinductor::schedule {
 
@@ -20,15 +20,15 @@ bool may_share(const plan::Kernel& kernel, size_t read, size_t written);
 // One parameter for both, at the place of `read`; the argument is that of `written`.
 void merge_parameters(MappedKernel& mapped, size_t read, size_t written);
 
-struct Takeover {
+struct BufferReuse {
   size_t step = 0;
   loops::BufferId from, to;
 };
 // mapped: by step, nothing for externs; the kernels' parameters are merged. Temporaries and results of externs that die are
 // always written in place, inputs that the caller gave up only where the peak needs it: their memory may turn out to be held
 // by somebody else. Nothing is written in place of a buffer while the kernel reads parts of it.
-std::vector<Takeover> share_memory(const loops::Program& program, const Parts& parts,
-                                   const IdVector<loops::BufferId, Lifetime>& lifetimes,
+std::vector<BufferReuse> share_memory(const loops::Program& program, const BufferSlices& slices,
+                                   const IdVector<loops::BufferId, BufferLiveness>& liveness,
                                    std::vector<std::optional<MappedKernel>>& mapped);
 
 }  // namespace cxxinductor::schedule

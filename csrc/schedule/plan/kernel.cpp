@@ -66,21 +66,21 @@ std::vector<std::string> collect_symbols(const FlatRegion& flat, Expr index_limi
   return {found.begin(), found.end()};
 }
 
-sym::Facts facts_of(const FlatRegion& flat, const std::vector<std::string>& symbols) {
-  sym::Facts facts;
+sym::Assumptions assumptions_of(const FlatRegion& flat, const std::vector<std::string>& symbols) {
+  sym::Assumptions assumptions;
   auto copy = [&](const std::string& name) {
-    if (sym::Interval range = flat.facts.range(name); range != sym::Interval()) facts.set_range(name, range);
-    if (int64_t divisor = flat.facts.divisor(name); divisor != 1) facts.set_divisor(name, divisor);
+    if (sym::Interval range = flat.assumptions.range(name); range != sym::Interval()) assumptions.set_range(name, range);
+    if (int64_t divisor = flat.assumptions.divisor(name); divisor != 1) assumptions.set_divisor(name, divisor);
   };
   for (const loops::Var& var : flat.region.vars) copy(var.name);
   for (const std::string& name : symbols) copy(name);
-  return facts;
+  return assumptions;
 }
 
 void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& target) {
   const plan::Mapping& mapping = kernel.mapping;
   VarId v = vector_variable(mapping);
-  bool throughput = is_throughput_device(target);
+  bool throughput = is_gpu(target);
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {
@@ -101,10 +101,10 @@ void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program&
   Expr limit = max(points(flat, flat.space), points(flat, flat.row));
   for (loops::BufferId id : args) {
     const loops::Buffer& buffer = program.buffers[id];
-    limit = max(limit, storage_extent(buffer.sizes, buffer.strides, flat.facts));
+    limit = max(limit, storage_extent(buffer.sizes, buffer.strides, flat.assumptions));
   }
-  kernel.index_limit = simplify(limit, flat.facts);
-  kernel.always_index32 = bounds(kernel.index_limit, flat.facts).high < index32_limit;
+  kernel.index_limit = simplify(limit, flat.assumptions);
+  kernel.always_index32 = bounds(kernel.index_limit, flat.assumptions).high < index32_limit;
 }
 
 void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
@@ -115,8 +115,8 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
     for (size_t v = 0; v < kernel.region.vars.size(); ++v)
       if (stmt.vars.contains(VarId(v))) vars.push_back(VarId(v));
     const loops::Buffer& buffer = program.buffers[args[access.buffer.index()]];
-    int64_t elements = std::min(estimate(points(flat, vars), flat.facts),
-                                estimate(storage_extent(buffer.sizes, buffer.strides, flat.facts), flat.facts));
+    int64_t elements = std::min(estimate(points(flat, vars), flat.assumptions),
+                                estimate(storage_extent(buffer.sizes, buffer.strides, flat.assumptions), flat.assumptions));
     const auto* store = stmt.as<loops::Store>();
     (store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
     if (store && store->combine != Combine::Overwrite) kernel.bytes_read_hint += elements * byte_size(buffer.dtype);
@@ -125,33 +125,33 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
 
 }  // namespace
 
-Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& strides, const sym::Facts& facts) {
+Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& strides, const sym::Assumptions& assumptions) {
   std::vector<bool> seen(sizes.size());
   Expr dense = 1;
   size_t left = sizes.size();
   for (bool found = true; found && left > 0;) {
     found = false;
     for (size_t d = 0; d < sizes.size(); ++d) {
-      if (seen[d] || !(sizes[d].is_constant(1) || prove_equal(strides[d], dense, facts))) continue;
+      if (seen[d] || !(sizes[d].is_constant(1) || prove_equal(strides[d], dense, assumptions))) continue;
       seen[d] = found = true;
       dense = dense * sizes[d];
       --left;
     }
   }
-  if (left == 0) return simplify(dense, facts);
+  if (left == 0) return simplify(dense, assumptions);
   Expr last = 1, count = 1;
   for (size_t d = 0; d < sizes.size(); ++d) {
     last = last + (sizes[d] - 1) * strides[d];
     count = count * sizes[d];
   }
-  return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), facts);
+  return count.is_constant(0) ? Expr(0) : simplify(max(last, 0), assumptions);
 }
 
 FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
-                          const sym::Facts& facts) {
+                          const sym::Assumptions& assumptions) {
   CXXI_CHECK(region.device.type == target.device, "region {} runs on {}, the target is {}", region.name,
              to_string(region.device), target.name);
-  FlatRegion flat = flatten(program, region, facts);
+  FlatRegion flat = flatten(program, region, assumptions);
   order_variables(flat, target);
   merge_variables(flat);
   const bool matmul = arrange_matmul(flat, target);
@@ -164,8 +164,8 @@ FlatRegion prepare_region(const loops::Program& program, const loops::Region& re
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target) {
   const bool matmul = flat.matmul;
   MappedRegion mapped = matmul ? map_matmul(flat, target) : map_region(flat, target);
-  const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.resident;
-  if (sweeps_memory && is_throughput_device(target)) {
+  const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.persistent;
+  if (sweeps_memory && is_gpu(target)) {
     if (auto joined = join_softmax_sums(flat)) {
       flat = std::move(*joined);
       mapped = map_region(flat, target);
@@ -176,13 +176,13 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   Kernel& kernel = built.kernel;
   kernel.device = flat.region.device;
   kernel.region = flat.region;
-  kernel.homes = mapped.schedule.homes;
+  kernel.memory_spaces = mapped.schedule.memory_spaces;
   kernel.segments = mapped.schedule.segments;
   bind_parameters(kernel, program, built.args);
   bound_indices(kernel, flat, program, built.args);
   kernel.symbols = collect_symbols(flat, kernel.index_limit);
   for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
-  kernel.facts = facts_of(flat, kernel.symbols);
+  kernel.assumptions = assumptions_of(flat, kernel.symbols);
   kernel.mapping = mapped.mapping;
   if (matmul)
     describe_matmul_accesses(kernel, flat);
@@ -192,7 +192,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
     const auto* store = stmt.as<loops::Store>();
-    const bool races = store && store->each && !kernel.mapping.sequential;
+    const bool races = store && store->conflict_order && !kernel.mapping.sequential;
     return (reduce && info(reduce->reduction).order_matters) ||
            (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
@@ -222,9 +222,9 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
     if (offset != walk && !(offset.is_constant() && offset.constant() < index32_limit)) return std::nullopt;
   }
   FlatRegion sized = flat;
-  sized.program_facts.set_range(elements, {1, index32_limit - 1});
-  if (is_throughput_device(target) && count.constant() % whole_vectors == 0)
-    sized.program_facts.set_divisor(elements, whole_vectors);
+  sized.program_assumptions.set_range(elements, {1, index32_limit - 1});
+  if (is_gpu(target) && count.constant() % whole_vectors == 0)
+    sized.program_assumptions.set_divisor(elements, whole_vectors);
   IdVector<VarId, loops::Var> vars = flat.region.vars;
   vars[v].extent = Expr::symbol(elements);
   replace_variables(sized, std::move(vars), flat.space, flat.row, VarId(), {});
@@ -235,11 +235,11 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
   for (const Stmt& stmt : kernel.region.body)
     if ((stmt.as<loops::Load>() || stmt.as<loops::Store>()) && offset_of(stmt).is_constant())
       kernel.index_limit = max(kernel.index_limit, offset_of(stmt) + 1);
-  kernel.index_limit = simplify(kernel.index_limit, sized.facts);
+  kernel.index_limit = simplify(kernel.index_limit, sized.assumptions);
   kernel.always_index32 = true;
   const sym::Substitution actual{{std::string(elements), count}};
   for (Expr& value : built.symbol_args) value = sym::substitute(value, actual);
-  built.grid_x = simplify(sym::substitute(built.grid_x, actual), flat.facts);
+  built.grid_x = simplify(sym::substitute(built.grid_x, actual), flat.assumptions);
   kernel.bytes_read_hint = kernel.bytes_written_hint = 0;
   estimate_traffic(kernel, flat, program, built.args);
   return built;

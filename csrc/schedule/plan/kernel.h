@@ -15,7 +15,7 @@ namespace cxxinductor::schedule {
 struct SpecialKernel {
   plan::Kernel kernel;
   sym::Expr grid_x;
-  sym::Facts when;
+  sym::Assumptions when;
 };
 
 struct MappedKernel {
@@ -29,9 +29,9 @@ struct MappedKernel {
 };
 
 // A region in the form that kernels are made of; target: of the region's device.
-// facts: as flatten takes them.
+// assumptions: as flatten takes them.
 FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
-                          const sym::Facts& facts);
+                          const sym::Assumptions& assumptions);
 
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target);
 
@@ -43,6 +43,6 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
 
 // Elements from a tensor's first to one past its last, as stored; exact for dense tensors, an upper bound otherwise.
 sym::Expr storage_extent(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides,
-                         const sym::Facts& facts);
+                         const sym::Assumptions& assumptions);
 
 }  // namespace cxxinductor::schedule

@@ -8,16 +8,16 @@
 #include <tuple>
 
 #include "ir/live_ranges.h"
-#include "ir/plan/batch.h"
+#include "ir/plan/grouped_launch.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
-#include "schedule/plan/batches.h"
+#include "schedule/plan/grouped_launches.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
-#include "schedule/plan/lifetimes.h"
+#include "schedule/plan/liveness.h"
 #include "schedule/plan/order.h"
-#include "schedule/plan/parts.h"
+#include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/placement.h"
 #include "schedule/plan/specializations.h"
 #include "schedule/plan/symbol_sources.h"
@@ -35,22 +35,22 @@ using sym::Expr;
 static_assert(static_cast<int>(plan::Input::Kind::Opaque) == static_cast<int>(loops::ProgramInput::Kind::Opaque));
 static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loops::ProgramOutput::Kind::None));
 
-Buffer::Kind kind_of(const loops::Buffer& buffer, const Lifetime& lifetime) {
+Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
-  if (lifetime.extern_owned) return Buffer::Kind::ExternOwned;
-  if (lifetime.is_output || lifetime.aliased_output) return Buffer::Kind::Own;
+  if (liveness.extern_owned) return Buffer::Kind::ExternOwned;
+  if (liveness.is_output || liveness.aliased_output) return Buffer::Kind::Standalone;
   return Buffer::Kind::Arena;
 }
 
 class PlanBuilder {
  public:
-  PlanBuilder(const loops::Program& program, const Parts& parts, const Targets& targets,
+  PlanBuilder(const loops::Program& program, const BufferSlices& slices, const Targets& targets,
               const std::map<Device, int64_t>& eager_peaks)
-      : program_(program), parts_(parts), targets_(targets), ids_(program.buffers.size()) {
+      : program_(program), slices_(slices), targets_(targets), ids_(program.buffers.size()) {
     plan_.name = program.name;
     plan_.target = targets.main().name;
     plan_.devices = devices_of_program();
-    plan_.facts = program.facts;
+    plan_.assumptions = program.assumptions;
     plan_.origins = program.origins;
     for (const auto& [device, bytes] : eager_peaks)
       if (std::ranges::find(plan_.devices, device) != plan_.devices.end()) plan_.eager_peaks[device] = bytes;
@@ -59,7 +59,7 @@ class PlanBuilder {
   Plan build() {
     map_steps();
     declare_buffers();
-    takeovers_ = share_memory(program_, parts_, lifetimes_, mapped_);
+    reuses_ = share_memory(program_, slices_, liveness_, mapped_);
     gather_blocks();
     for (Device device : plan_.devices) place_on(device);
     add_steps();
@@ -79,7 +79,7 @@ class PlanBuilder {
   void each_buffer(Buffer::Kind kind, F f) {
     for (size_t b = 0; b < ids_.size(); ++b) {
       const loops::BufferId id(b);
-      if (ids_[id].valid() && plan_.buffers[ids_[id]].kind == kind) f(id, lifetimes_[id]);
+      if (ids_[id].valid() && plan_.buffers[ids_[id]].kind == kind) f(id, liveness_[id]);
     }
   }
 
@@ -95,19 +95,19 @@ class PlanBuilder {
       if (!region) continue;
       const Target& target = targets_.of(region->device);
       StepKernel& step = kernels[s];
-      step.flat = prepare_region(program_, *region, target, program_.facts);
+      step.flat = prepare_region(program_, *region, target, program_.assumptions);
       if (candidates[s]) step.sized = build_sized_kernel(program_, step.flat, target);
       if (!step.sized) step.exact = build_kernel(program_, step.flat, target);
-      if (candidates[s]) keys[s] = batch_key(step.for_batches().kernel);
+      if (candidates[s]) keys[s] = grouping_key(step.for_grouping().kernel);
     }
-    groups_ = group_steps(program_, keys, parts_);
-    lifetimes_ = infer_lifetimes(program_, times_of(program_, groups_), parts_);
+    groups_ = group_steps(program_, keys, slices_);
+    liveness_ = infer_liveness(program_, times_of(program_, groups_), slices_);
     mapped_.resize(groups_.size());
-    batches_.resize(groups_.size());
+    grouped_launches_.resize(groups_.size());
     for (size_t t = 0; t < groups_.size(); ++t) {
       StepKernel& first = kernels[groups_[t].front()];
       if (groups_[t].size() > 1) {
-        for (size_t s : groups_[t]) batches_[t].push_back(std::move(kernels[s].for_batches()));
+        for (size_t s : groups_[t]) grouped_launches_[t].push_back(std::move(kernels[s].for_grouping()));
       } else if (const auto* region = std::get_if<loops::Region>(&program_.steps[groups_[t].front()])) {
         const Target& target = targets_.of(region->device);
         mapped_[t] = first.exact ? std::move(*first.exact) : build_kernel(program_, std::move(first.flat), target);
@@ -117,8 +117,8 @@ class PlanBuilder {
   }
 
   // Kernels with the same key run as one batch; empty: never in a batch.
-  static std::string batch_key(plan::Kernel kernel) {
-    if (kernel.mapping.kind == plan::MappingKind::Matmul || plan::batch_capacity(kernel) < 2) return "";
+  static std::string grouping_key(plan::Kernel kernel) {
+    if (kernel.mapping.kind == plan::MappingKind::Matmul || plan::grouped_capacity(kernel) < 2) return "";
     kernel.name = kernel.region.name = "k";
     kernel.bytes_read_hint = kernel.bytes_written_hint = 0;
     return plan::print(kernel);
@@ -139,7 +139,7 @@ class PlanBuilder {
   void declare_buffers() {
     for (size_t b = 0; b < program_.buffers.size(); ++b) {
       loops::BufferId id(b);
-      if (!lifetimes_[id].used) continue;
+      if (!liveness_[id].used) continue;
       const loops::Buffer& from = program_.buffers[id];
       Buffer buffer;
       buffer.name = from.name;
@@ -148,45 +148,45 @@ class PlanBuilder {
       buffer.sizes = from.sizes;
       buffer.strides = from.strides;
       buffer.bytes =
-          simplify(storage_extent(from.sizes, from.strides, program_.facts) * byte_size(from.dtype), program_.facts);
-      buffer.kind = kind_of(from, lifetimes_[id]);
+          simplify(storage_extent(from.sizes, from.strides, program_.assumptions) * byte_size(from.dtype), program_.assumptions);
+      buffer.kind = kind_of(from, liveness_[id]);
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
     }
-    for (const auto& [id, part] : parts_) {
+    for (const auto& [id, slice] : slices_) {
       if (!ids_[id].valid()) continue;
       Buffer& buffer = plan_.buffers[ids_[id]];
-      buffer.kind = Buffer::Kind::Part;
-      buffer.base = ids_[part.base];
-      buffer.base_offset = part.offset;
+      buffer.kind = Buffer::Kind::Slice;
+      buffer.base = ids_[slice.base];
+      buffer.base_offset = slice.offset;
     }
   }
 
   void gather_blocks() {
     IdVector<loops::BufferId, loops::BufferId> next(program_.buffers.size());
-    for (const Takeover& takeover : takeovers_) {
-      next[takeover.from] = takeover.to;
-      taken_.insert(takeover.from);
-      takes_.insert(takeover.to);
+    for (const BufferReuse& reuse : reuses_) {
+      next[reuse.from] = reuse.to;
+      taken_.insert(reuse.from);
+      takes_.insert(reuse.to);
     }
     const int end = static_cast<int>(groups_.size());
     for (size_t b = 0; b < ids_.size(); ++b) {
       loops::BufferId id(b);
-      if (!ids_[id].valid() || takes_.contains(id) || parts_.contains(id)) continue;
+      if (!ids_[id].valid() || takes_.contains(id) || slices_.contains(id)) continue;
       Block block;
       for (; id.valid(); id = next[id]) block.buffers.push_back(id);
-      const Lifetime &first = lifetimes_[block.buffers.front()], &last = lifetimes_[block.buffers.back()];
+      const BufferLiveness &first = liveness_[block.buffers.front()], &last = liveness_[block.buffers.back()];
       const Buffer& buffer = plan_.buffers[ids_[block.buffers.front()]];
-      block.range = {typical_bytes(buffer.bytes, program_.facts), first.first, last.last};
+      block.range = {bytes_hint(buffer.bytes, program_.assumptions), first.first, last.last};
       if (buffer.kind == Buffer::Kind::Input) {
         block.range.first = 0;
-        block.range.bytes = typical_share(buffer.dtype, buffer.sizes, buffer.strides, program_.facts);
+        block.range.bytes = share_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
       }
       if (last.is_output || last.aliased_output) block.range.last = end;
       // What takes over the memory of another owner, or is handed out in the end, is no part of an arena.
       const bool apart = std::any_of(block.buffers.begin(), block.buffers.end(), [&](loops::BufferId member) {
         return plan_.buffers[ids_[member]].kind != Buffer::Kind::Arena;
       });
-      if (apart) set_kind(block, Buffer::Kind::Own);
+      if (apart) set_kind(block, Buffer::Kind::Standalone);
       blocks_.push_back(std::move(block));
     }
   }
@@ -194,7 +194,7 @@ class PlanBuilder {
   void set_kind(const Block& block, Buffer::Kind kind) {
     for (loops::BufferId id : block.buffers) {
       Buffer& buffer = plan_.buffers[ids_[id]];
-      if (buffer.kind == Buffer::Kind::Arena || buffer.kind == Buffer::Kind::Own) buffer.kind = kind;
+      if (buffer.kind == Buffer::Kind::Arena || buffer.kind == Buffer::Kind::Standalone) buffer.kind = kind;
     }
   }
 
@@ -202,17 +202,17 @@ class PlanBuilder {
   void place_on(Device device) {
     std::vector<LiveRange> temporaries, held;
     std::vector<const Block*> owners;
-    std::vector<bool> given_up(program_.buffers.size(), false);
+    std::vector<bool> donated(program_.buffers.size(), false);
     for (const loops::ProgramInput& input : program_.inputs)
-      if (input.given_up) given_up[input.buffer.index()] = true;
+      if (input.donated) donated[input.buffer.index()] = true;
     for (const Block& block : blocks_) {
       const loops::BufferId id = block.buffers.front();
       const Buffer& buffer = plan_.buffers[ids_[id]];
-      if (lifetimes_[block.buffers.back()].last < 0 || lifetimes_[id].is_alias || buffer.device != device) continue;
+      if (liveness_[block.buffers.back()].last < 0 || liveness_[id].is_alias || buffer.device != device) continue;
       if (buffer.kind == Buffer::Kind::Arena) {
         temporaries.push_back(block.range);
         owners.push_back(&block);
-      } else if (buffer.kind != Buffer::Kind::Input || given_up[id.index()]) {
+      } else if (buffer.kind != Buffer::Kind::Input || donated[id.index()]) {
         held.push_back(block.range);
       }
     }
@@ -228,17 +228,17 @@ class PlanBuilder {
     plan::Arena arena{device, 0};
     int64_t bound = most;
     for (int attempt = 0; attempt <= attempts; ++attempt) {
-      const std::vector<bool> own = attempt < attempts ? choose_own_memory(temporaries, held, bound)
+      const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound)
                                                        : std::vector<bool>(temporaries.size(), true);
       std::vector<LiveRange> apart = held;
       for (size_t i = 0; i < own.size(); ++i) {
-        set_kind(*owners[i], own[i] ? Buffer::Kind::Own : Buffer::Kind::Arena);
+        set_kind(*owners[i], own[i] ? Buffer::Kind::Standalone : Buffer::Kind::Arena);
         if (own[i]) apart.push_back(temporaries[i]);
       }
       LiveRange range;
       std::tie(arena.bytes, range.first) = lay_out_arena(owners);
       for (LiveRange& other : apart) other.bytes = allocated(other.bytes);
-      range.bytes = allocated(typical_bytes(arena.bytes, program_.facts));
+      range.bytes = allocated(bytes_hint(arena.bytes, program_.assumptions));
       range.last = static_cast<int>(groups_.size());
       apart.push_back(range);
       const int64_t peak = find_peak(apart).bytes;
@@ -276,23 +276,23 @@ class PlanBuilder {
   void add_steps() {
     std::vector<std::vector<plan::BufferId>> allocated(groups_.size()), freed(groups_.size());
     std::vector<plan::BufferId> never_written;  // outputs without elements
-    each_buffer(Buffer::Kind::Own, [&](loops::BufferId id, const Lifetime& life) {
+    each_buffer(Buffer::Kind::Standalone, [&](loops::BufferId id, const BufferLiveness& life) {
       if (takes_.contains(id)) return;
       (life.first < 0 ? never_written : allocated[static_cast<size_t>(life.first)]).push_back(ids_[id]);
     });
-    for (Buffer::Kind kind : {Buffer::Kind::Own, Buffer::Kind::ExternOwned})
-      each_buffer(kind, [&](loops::BufferId id, const Lifetime& life) {
+    for (Buffer::Kind kind : {Buffer::Kind::Standalone, Buffer::Kind::ExternOwned})
+      each_buffer(kind, [&](loops::BufferId id, const BufferLiveness& life) {
         if (life.last >= 0 && !life.is_output && !life.aliased_output && !taken_.contains(id))
           freed[static_cast<size_t>(life.last)].push_back(ids_[id]);
       });
     std::vector<std::vector<plan::Reuse>> reused(groups_.size());
-    for (const Takeover& takeover : takeovers_)
-      reused[takeover.step].push_back({ids_[takeover.from], ids_[takeover.to]});
+    for (const BufferReuse& reuse : reuses_)
+      reused[reuse.step].push_back({ids_[reuse.from], ids_[reuse.to]});
     for (size_t t = 0; t < groups_.size(); ++t) {
       for (plan::BufferId id : allocated[t]) plan_.steps.emplace_back(plan::Allocate{id});
       for (const plan::Reuse& reuse : reused[t]) plan_.steps.emplace_back(reuse);
-      if (!batches_[t].empty())
-        add_batch(std::move(batches_[t]));
+      if (!grouped_launches_[t].empty())
+        add_grouped_launch(std::move(grouped_launches_[t]));
       else if (mapped_[t])
         add_launch(std::move(*mapped_[t]));
       else
@@ -313,8 +313,8 @@ class PlanBuilder {
     plan_.steps.emplace_back(std::move(launch));
   }
 
-  void add_batch(std::vector<MappedKernel> kernels) {
-    plan::Batch batch;
+  void add_grouped_launch(std::vector<MappedKernel> kernels) {
+    plan::GroupedLaunch batch;
     int64_t bytes_read = 0, bytes_written = 0;
     for (const MappedKernel& mapped : kernels) {
       bytes_read += mapped.kernel.bytes_read_hint;
@@ -323,9 +323,9 @@ class PlanBuilder {
     }
     MappedKernel mapped = std::move(kernels.front());
     // Tables of equal length, as few as hold all launches.
-    const size_t capacity = plan::batch_capacity(mapped.kernel);
+    const size_t capacity = plan::grouped_capacity(mapped.kernel);
     const size_t tables = (kernels.size() + capacity - 1) / capacity;
-    mapped.kernel.batch = static_cast<int>((kernels.size() + tables - 1) / tables);
+    mapped.kernel.max_grouped = static_cast<int>((kernels.size() + tables - 1) / tables);
     mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
     mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
     const plan::KernelId kernel = intern_kernel(std::move(mapped.kernel), mapped.hint);
@@ -383,7 +383,7 @@ class PlanBuilder {
       if (from.kind == loops::ProgramInput::Kind::Tensor) input.buffer = ids_[from.buffer];
       input.symbol = from.symbol;
       input.source = from.source;
-      input.given_up = from.given_up;
+      input.donated = from.donated;
       plan_.inputs.push_back(std::move(input));
     }
     for (const loops::ProgramOutput& from : program_.outputs) {
@@ -400,19 +400,19 @@ class PlanBuilder {
     FlatRegion flat;
     std::optional<MappedKernel> exact;  // for the region's own extents
     std::optional<MappedKernel> sized;  // for any number of elements, where the step is a candidate for a batch
-    MappedKernel& for_batches() { return sized ? *sized : *exact; }
+    MappedKernel& for_grouping() { return sized ? *sized : *exact; }
   };
 
   const loops::Program& program_;
-  const Parts& parts_;
+  const BufferSlices& slices_;
   const Targets& targets_;
   // Steps of the program in the order in which they run. Times are positions in it: several steps at once are a batch.
   std::vector<std::vector<size_t>> groups_;
-  IdVector<loops::BufferId, Lifetime> lifetimes_;
+  IdVector<loops::BufferId, BufferLiveness> liveness_;
   IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
   std::vector<std::optional<MappedKernel>> mapped_;  // by time, nothing for externs and batches
-  std::vector<std::vector<MappedKernel>> batches_;   // by time, empty where there is none
-  std::vector<Takeover> takeovers_;
+  std::vector<std::vector<MappedKernel>> grouped_launches_;   // by time, empty where there is none
+  std::vector<BufferReuse> reuses_;
   std::set<loops::BufferId> taken_, takes_;  // the memory of these goes to others; these get it from others
   std::vector<Block> blocks_;
   std::map<std::string, plan::KernelId> kernels_;  // by text without name
@@ -432,24 +432,24 @@ bool needs_less(const Plan& a, const Plan& b) {
 Plan make_plan(loops::Program program, const Targets& targets, const Options&,
                std::map<Device, int64_t> eager_peaks) {
   std::vector<loops::Step> steps;
-  for (size_t s : order_for_memory(program)) steps.push_back(std::move(program.steps[s]));
+  for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
 
   loops::Program placed = program;
-  std::vector<plan::Refusal> refusals;
-  const Parts parts = place_parts(placed, targets, refusals);
-  Plan plan = PlanBuilder(placed, parts, targets, eager_peaks).build();
+  std::vector<plan::MissedFusion> missed_fusions;
+  const BufferSlices slices = alias_concat_operands(placed, targets, missed_fusions);
+  Plan plan = PlanBuilder(placed, slices, targets, eager_peaks).build();
   // What is written in place of something else counts only in finished plans.
-  if (!parts.empty()) {
-    Plan apart = PlanBuilder(program, Parts(), targets, eager_peaks).build();
+  if (!slices.empty()) {
+    Plan apart = PlanBuilder(program, BufferSlices(), targets, eager_peaks).build();
     if (needs_less(apart, plan)) {
       plan = std::move(apart);
-      for (const auto& [id, part] : parts)
-        refusals.push_back({placed.buffers[id].name, placed.buffers[part.base].name,
+      for (const auto& [id, slice] : slices)
+        missed_fusions.push_back({placed.buffers[id].name, placed.buffers[slice.base].name,
                             "as a part of that, more would be held at once than before"});
     }
   }
-  plan.refusals = std::move(refusals);
+  plan.missed_fusions = std::move(missed_fusions);
   return plan;
 }
 

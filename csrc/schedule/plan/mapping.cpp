@@ -5,7 +5,7 @@
 
 #include "ir/plan/matmul.h"
 #include "schedule/plan/access.h"
-#include "schedule/plan/walk.h"
+#include "schedule/plan/serial_rows.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -25,9 +25,9 @@ int64_t power_of_two_down(int64_t n) {
 }
 int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-int count_sweeps(const Schedule& schedule) {
+int count_row_loops(const Schedule& schedule) {
   return static_cast<int>(std::count_if(schedule.segments.begin(), schedule.segments.end(),
-                                        [](const Segment& s) { return s.kind == Segment::Kind::Sweep; }));
+                                        [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
 }
 
 // Loads that a thread makes for each of its groups: they vary along v.
@@ -38,10 +38,10 @@ int count_loads(const FlatRegion& flat, VarId v) {
 }
 
 // Random words keep the arithmetic units as busy as memory: shorter threads, more of them, overlap the two better.
-bool draws(const FlatRegion& flat) {
+bool uses_random(const FlatRegion& flat) {
   return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* apply = stmt.as<loops::Apply>();
-    return apply && info(apply->op).traits.draws;
+    return apply && info(apply->op).traits.random;
   });
 }
 
@@ -64,14 +64,14 @@ bool lies_across(const FlatRegion& flat) {
       along += byte_size(stmt.dtype);
   }
   // A handful of columns would leave most threads of a strip idle.
-  return across > along && estimate(flat.extent(flat.space.back()), flat.facts) >= 8;
+  return across > along && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 8;
 }
 
 // The variable along which transposed loads are contiguous, when there are enough of them to pay for shared tiles.
 VarId transposed_variable(const FlatRegion& flat) {
   if (flat.space.size() < 2) return {};
   VarId c = flat.space.back();
-  if (estimate(flat.extent(c), flat.facts) < 16) return {};
+  if (estimate(flat.extent(c), flat.assumptions) < 16) return {};
   for (const Stmt& stmt : flat.region.body)
     if (stmt.as<loops::Store>() && contiguous_variable(flat, stmt) != c) return {};
   IdVector<VarId, int> bytes(flat.region.vars.size());
@@ -79,7 +79,7 @@ VarId transposed_variable(const FlatRegion& flat) {
   for (const Stmt& stmt : flat.region.body) {
     if (!stmt.as<loops::Load>()) continue;
     VarId v = contiguous_variable(flat, stmt);
-    if (!v.valid() || v == c || estimate(flat.extent(v), flat.facts) < 16) continue;
+    if (!v.valid() || v == c || estimate(flat.extent(v), flat.assumptions) < 16) continue;
     if (!is_staged(flat, stmt, c, v)) continue;
     bytes[v] += byte_size(stmt.dtype);
     if (!best.valid() || bytes[v] > bytes[best]) best = v;
@@ -87,7 +87,7 @@ VarId transposed_variable(const FlatRegion& flat) {
   return best;
 }
 
-// ---- Throughput devices -----------------------------------------------------------------------------------------
+// ---- GPUs -----------------------------------------------------------------------------------------
 
 // Threads for a row of n elements that stays in registers; more of them when rows are too few to fill the device.
 int64_t threads_for_row(int64_t n) {
@@ -100,11 +100,11 @@ int64_t threads_for_row(int64_t n) {
 }
 
 constexpr int64_t registers_of_multiprocessor = 65536;
-constexpr int64_t longest_resident_row = int64_t{1} << 20, shortest_resident_row = 16;
+constexpr int64_t longest_persistent_row = int64_t{1} << 20, shortest_persistent_row = 16;
 constexpr int64_t idle_items = 4;  // of as many, one may be used
 constexpr int64_t registers_for_addresses = 28;
 
-int64_t resident_register_limit(int64_t block_threads) {
+int64_t persistent_register_limit(int64_t block_threads) {
   return std::min<int64_t>(64, registers_of_multiprocessor / block_threads - registers_for_addresses);
 }
 
@@ -124,23 +124,23 @@ void set_row_threads(Mapping& mapping, int64_t threads) {
 }
 
 // Keeps the row in registers when it fits, and says whether it does.
-bool try_resident_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& resident) {
+bool try_persistent_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& persistent) {
   // Of a length that sizes decide: the longest that they allow, unless most rows would leave most items idle.
-  const sym::Interval lengths = bounds(points(flat, flat.row), flat.facts);
+  const sym::Interval lengths = bounds(points(flat, flat.row), flat.assumptions);
   const int64_t length = lengths.high;
-  const int64_t groups = bounds(group_count(flat, flat.row, mapping.vector_width), flat.facts).high;
-  const bool spread = lengths.low != length && length / idle_items > std::max(lengths.low, shortest_resident_row);
-  if (resident.resident_bytes == 0 || groups > longest_resident_row || spread) return false;
+  const int64_t groups = bounds(group_count(flat, flat.row, mapping.vector_width), flat.assumptions).high;
+  const bool spread = lengths.low != length && length / idle_items > std::max(lengths.low, shortest_persistent_row);
+  if (persistent.persistent_bytes == 0 || groups > longest_persistent_row || spread) return false;
   int64_t threads = std::min(threads_for_row(length), power_of_two_up(groups));
-  if (threads > target.warp && draws(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
+  if (threads > target.warp && uses_random(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
   threads = widen_for_few_rows(flat, target, threads, groups);
   for (; threads <= target.max_threads_per_block; threads *= 2) {
     int64_t items = ceil_of(groups, threads);
-    int64_t registers = ceil_of(items * mapping.vector_width * resident.resident_bytes, 4);
-    if (registers > resident_register_limit(std::max<int64_t>(threads, 128))) continue;
+    int64_t registers = ceil_of(items * mapping.vector_width * persistent.persistent_bytes, 4);
+    if (registers > persistent_register_limit(std::max<int64_t>(threads, 128))) continue;
     set_row_threads(mapping, threads);
     mapping.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
-    mapping.resident = true;
+    mapping.persistent = true;
     return true;
   }
   return false;
@@ -160,7 +160,7 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
                                   std::min<int64_t>(8, power_of_two_up(count)), most / 2);
     threads = widen_for_few_rows(flat, target, threads, count);
     mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(count / threads), 1, in_flight));
-  } else if (sym::Interval range = bounds(groups, flat.facts); range.high <= 1024) {
+  } else if (sym::Interval range = bounds(groups, flat.assumptions); range.high <= 1024) {
     threads = 32;
   }
   // One long row: one block is all it gets.
@@ -181,10 +181,10 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
   mapping.columns_per_block = strip_width(mapping.vector_width);
   auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
   // A thread adds up a few rows before threads meet; short rows leave room for wider strips.
-  int64_t length = estimate(points(flat, flat.row), flat.facts);
+  int64_t length = estimate(points(flat, flat.row), flat.assumptions);
   int64_t threads = length >= 4096 ? 512 : 256;
   mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
-  int64_t width = estimate(columns, flat.facts);
+  int64_t width = estimate(columns, flat.assumptions);
   while (groups() * mapping.threads_per_row < 128 && mapping.columns_per_block < width) mapping.columns_per_block *= 2;
   mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / mapping.threads_per_row), 1, 4));
   mapping.block_threads = groups() * mapping.threads_per_row;
@@ -204,7 +204,7 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, draws(flat) ? 2 : 4);
+  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, uses_random(flat) ? 2 : 4);
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 
@@ -218,11 +218,11 @@ void map_tiles(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
     if (stmt.as<loops::Load>() && is_staged(flat, stmt, flat.space.back(), tile_var))
       widest = std::max(widest, byte_size(stmt.dtype));
   bool large =
-      estimate(flat.extent(tile_var), flat.facts) >= 64 && estimate(flat.extent(flat.space.back()), flat.facts) >= 64;
+      estimate(flat.extent(tile_var), flat.assumptions) >= 64 && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 64;
   mapping.tile = widest <= 2 && large ? 64 : 32;
 }
 
-MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Mapping mapping) {
+MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping mapping) {
   if (mapping.kind == MappingKind::Pointwise) {
     if (VarId tile_var = transposed_variable(flat); tile_var.valid())
       map_tiles(flat, mapping, tile_var);
@@ -234,13 +234,13 @@ MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Ma
     map_columns(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
   }
-  if (flat.walk.valid()) return map_walk(flat, target, std::move(mapping));
+  if (flat.serial.valid()) return map_serial_rows(flat, target, std::move(mapping));
   // Where registers are too few for expensive values, computing those again is still cheaper than reading the row
   // again.
   for (bool expensive : {true, false}) {
-    Schedule resident = schedule_resident(flat, {.loads = true, .expensive = expensive});
-    if (count_sweeps(resident) > 1 && try_resident_rows(flat, target, mapping, resident))
-      return {std::move(mapping), std::move(resident)};
+    Schedule persistent = schedule_persistent(flat, {.loads = true, .expensive = expensive});
+    if (count_row_loops(persistent) > 1 && try_persistent_rows(flat, target, mapping, persistent))
+      return {std::move(mapping), std::move(persistent)};
   }
   map_looped_rows(flat, target, mapping);
   return {std::move(mapping), schedule_looped(flat)};
@@ -250,7 +250,7 @@ MappedRegion map_for_throughput(const FlatRegion& flat, const Target& target, Ma
 
 // Element operations below which a second thread does not pay.
 constexpr int64_t operations_for_thread = 65536;
-// Resident values of a row must stay in a core's own caches.
+// Persistent values of a row must stay in a core's own caches.
 constexpr int64_t row_buffer_bytes = 65536;
 
 int64_t operations_at_point(const FlatRegion& flat) {
@@ -262,7 +262,7 @@ int64_t operations_at_point(const FlatRegion& flat) {
   return std::max<int64_t>(operations, 1);
 }
 
-MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
+MappedRegion map_for_cpu(const FlatRegion& flat, Mapping mapping) {
   mapping.block_threads = 1;
   mapping.unroll = mapping.kind == MappingKind::Pointwise ? 1 : 4;
   int64_t points_of_unit = 1;
@@ -270,19 +270,19 @@ MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
   if (mapping.kind == MappingKind::Pointwise) {
     points_of_unit = mapping.chunk = 1024;
   } else {
-    int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.facts), 1);
+    int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1);
     points_of_unit = length;
     if (mapping.kind == MappingKind::Columns) {
       mapping.columns_per_block = 4 * mapping.vector_width;
       points_of_unit = length * mapping.columns_per_block;
     } else if (Expr row = points(flat, flat.row); row.is_constant()) {
-      Schedule resident = schedule_resident(flat, {.loads = false, .expensive = true});
-      int64_t bytes = row.constant() * resident.resident_bytes;
-      mapping.resident = bytes > 0 && bytes <= row_buffer_bytes;
-      if (mapping.resident) schedule = std::move(resident);
+      Schedule persistent = schedule_persistent(flat, {.loads = false, .expensive = true});
+      int64_t bytes = row.constant() * persistent.persistent_bytes;
+      mapping.persistent = bytes > 0 && bytes <= row_buffer_bytes;
+      if (mapping.persistent) schedule = std::move(persistent);
     }
   }
-  mapping.sequential = points_may_meet(flat);
+  mapping.sequential = has_write_conflicts(flat);
   mapping.grain =
       static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
   return {std::move(mapping), std::move(schedule)};
@@ -293,37 +293,37 @@ MappedRegion map_for_cores(const FlatRegion& flat, Mapping mapping) {
 Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
   if (vars.empty()) return 1;
   std::vector<VarId> outer(vars.begin(), vars.end() - 1);
-  return simplify(points(flat, outer) * ceil_div(flat.extent(vars.back()), vector_width), flat.facts);
+  return simplify(points(flat, outer) * ceil_div(flat.extent(vars.back()), vector_width), flat.assumptions);
 }
 
 MappedRegion map_region(const FlatRegion& flat, const Target& target) {
   Mapping mapping;
   mapping.space = flat.space;
   mapping.row = flat.row;
-  mapping.walk = flat.walk;
-  if (flat.walk.valid())
+  mapping.serial = flat.serial;
+  if (flat.serial.valid())
     mapping.kind = MappingKind::Rows;
   else if (!flat.row.empty())
     mapping.kind = lies_across(flat) ? MappingKind::Columns : MappingKind::Rows;
   mapping.vector_width = choose_vector_width(flat, vector_variable(mapping), target);
-  MappedRegion mapped = is_throughput_device(target) ? map_for_throughput(flat, target, std::move(mapping))
-                                                     : map_for_cores(flat, std::move(mapping));
+  MappedRegion mapped = is_gpu(target) ? map_for_gpu(flat, target, std::move(mapping))
+                                                     : map_for_cpu(flat, std::move(mapping));
   VarId v = vector_variable(mapped.mapping);
-  mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.facts);
+  mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
   return mapped;
 }
 
 Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& target) {
-  bool throughput = is_throughput_device(target);
+  bool gpu = is_gpu(target);
   Expr grid = 1;
   switch (mapping.kind) {
     case MappingKind::Pointwise:
-      grid = throughput ? ceil_div(group_count(flat, mapping.space, mapping.vector_width),
+      grid = gpu ? ceil_div(group_count(flat, mapping.space, mapping.vector_width),
                                    mapping.block_threads * mapping.unroll)
                         : ceil_div(points(flat, mapping.space), mapping.chunk);
       break;
     case MappingKind::Rows:
-      grid = ceil_div(points(flat, mapping.space), throughput && !mapping.walk.valid() ? mapping.rows_per_block : 1);
+      grid = ceil_div(points(flat, mapping.space), gpu && !mapping.serial.valid() ? mapping.rows_per_block : 1);
       break;
     case MappingKind::Columns:
       grid = group_count(flat, mapping.space, mapping.columns_per_block);
@@ -341,7 +341,7 @@ Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& tar
       }
       break;
   }
-  return simplify(grid, flat.facts);
+  return simplify(grid, flat.assumptions);
 }
 
 }  // namespace cxxinductor::schedule

@@ -24,6 +24,6 @@ sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& v
 sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
 // Threads that exchange registers and hide latency by their number, against few threads with vectors and caches.
-inline bool is_throughput_device(const Target& target) { return target.warp > 1; }
+inline bool is_gpu(const Target& target) { return target.warp > 1; }
 
 }  // namespace cxxinductor::schedule

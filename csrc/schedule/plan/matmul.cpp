@@ -32,13 +32,13 @@ bool is_direct(const Stmt& stmt) {
 // Can a load be read in aligned chunks along `inner`, rows of chunks being `outer`?
 bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId outer) {
   const auto along = linear_in(flat.region, offset_of(stmt), inner);
-  if (!along || !along->coefficient.is_constant(1) || !prove_divides(chunk, along->rest, flat.facts)) return false;
+  if (!along || !along->coefficient.is_constant(1) || !prove_divides(chunk, along->rest, flat.assumptions)) return false;
   return linear_in(flat.region, along->rest, outer).has_value();
 }
 
 // Bytes an element that a computed factor loads in whole chunks along v.
 int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
-  const std::vector<bool> needed = plan::cone_of(flat.region, factor);
+  const std::vector<bool> needed = plan::backward_slice(flat.region, factor);
   int bytes = 0;
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
@@ -64,8 +64,8 @@ std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k,
 // What both factors need comes in chunks along one variable.
 bool share_chunks(const FlatRegion& flat, const plan::MatmulParts& parts, bool left_along_k, bool right_along_k) {
   if (left_along_k && right_along_k) return true;
-  const std::vector<bool> left = plan::cone_of(flat.region, parts.left),
-                          right = plan::cone_of(flat.region, parts.right);
+  const std::vector<bool> left = plan::backward_slice(flat.region, parts.left),
+                          right = plan::backward_slice(flat.region, parts.right);
   for (size_t s = 0; s < left.size(); ++s)
     if (left[s] && right[s] && flat.region.body[StmtId(s)].vars.contains(parts.k)) return false;
   return true;
@@ -80,8 +80,8 @@ struct Arrangement {
 
 // Statements that give the sum may run several times and in chunks; nothing else may vary over k, and nothing that the
 // region writes may be a factor.
-bool is_pure_product(const FlatRegion& flat, const plan::MatmulParts& parts) {
-  const std::vector<bool> needed = plan::cone_of(flat.region, parts.sum);
+bool is_pure_matmul(const FlatRegion& flat, const plan::MatmulParts& parts) {
+  const std::vector<bool> needed = plan::backward_slice(flat.region, parts.sum);
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
     if (!needed[s] && stmt.vars.contains(parts.k)) return false;
@@ -97,7 +97,7 @@ bool is_pure_product(const FlatRegion& flat, const plan::MatmulParts& parts) {
 
 std::optional<Arrangement> sort_variables(const FlatRegion& flat) {
   const auto parts = plan::find_matmul(flat.region);
-  if (!parts || flat.row.size() != 1 || flat.space.empty() || !is_pure_product(flat, *parts)) return std::nullopt;
+  if (!parts || flat.row.size() != 1 || flat.space.empty() || !is_pure_matmul(flat, *parts)) return std::nullopt;
   Arrangement found{*parts, {}, {}, {}};
   VarSet left = flat.region.body[parts->left].vars, right = flat.region.body[parts->right].vars;
   // Neighbouring columns are neighbours in memory.
@@ -124,7 +124,7 @@ size_t run_length(const FlatRegion& flat, StmtId factor, const std::vector<VarId
   size_t length = 1;
   while (length < vars.size()) {
     const VarId inner = vars[vars.size() - length], outer = vars[vars.size() - length - 1];
-    if (!prove_equal(coefficient(outer), coefficient(inner) * flat.extent(inner), flat.facts)) break;
+    if (!prove_equal(coefficient(outer), coefficient(inner) * flat.extent(inner), flat.assumptions)) break;
     ++length;
   }
   return length;
@@ -151,7 +151,7 @@ class VariableMerger {
       replacements_.emplace(flat_.region.vars[run[i]].name, i > 0 ? mod(high, flat_.extent(run[i])) : high);
       inner = inner * flat_.extent(run[i]);
     }
-    return vars_.push_back({name, simplify(extent, flat_.program_facts)});
+    return vars_.push_back({name, simplify(extent, flat_.program_assumptions)});
   }
   const IdVector<VarId, loops::Var>& vars() const { return vars_; }
   const sym::Substitution& replacements() const { return replacements_; }
@@ -171,8 +171,8 @@ Expr offset_through(const FlatRegion& flat, StmtId factor, const std::vector<Var
 }
 
 // Of an arranged region.
-ProductSize size_of(const FlatRegion& flat, VarId k) {
-  const auto extent = [&](VarId v) { return static_cast<double>(estimate(flat.extent(v), flat.facts)); };
+MatmulSize size_of(const FlatRegion& flat, VarId k) {
+  const auto extent = [&](VarId v) { return static_cast<double>(estimate(flat.extent(v), flat.assumptions)); };
   double batch = 1;
   for (size_t v = 0; v + 2 < flat.space.size(); ++v) batch *= extent(flat.space[v]);
   return {batch, extent(flat.space[flat.space.size() - 2]), extent(flat.space.back()), extent(k)};
@@ -211,14 +211,14 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
           offset_through(flat, factors[side], runs[side], arranged.region.symbol(side == 0 ? m : n))};
   }
   for (VarId v : {m, n, k})
-    if (estimate(arranged.extent(v), arranged.facts) < least_extent) return false;
+    if (estimate(arranged.extent(v), arranged.assumptions) < least_extent) return false;
   const auto left = runs_along_k(arranged, factors[0], k, m), right = runs_along_k(arranged, factors[1], k, n);
   if (!left || !right || !share_chunks(arranged, *plan::find_matmul(arranged.region), *left, *right)) return false;
   flat = std::move(arranged);
   return true;
 }
 
-std::optional<ProductEstimate> estimate_product(const loops::Program& program, const loops::Region& region,
+std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region,
                                                 const Target& target) {
   // Most regions are none, which is seen before they are arranged.
   const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
@@ -227,13 +227,13 @@ std::optional<ProductEstimate> estimate_product(const loops::Program& program, c
     return std::nullopt;
   const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
   if (!product || product->op != ScalarOp::Mul) return std::nullopt;
-  FlatRegion flat = flatten(program, region, program.facts);
+  FlatRegion flat = flatten(program, region, program.assumptions);
   order_variables(flat, target);
   merge_variables(flat);
   if (!arrange_matmul(flat, target)) return std::nullopt;
   const plan::MatmulParts parts = *plan::find_matmul(flat.region);
-  const ProductSize size = size_of(flat, parts.k);
-  return ProductEstimate{size, template_time(size, best_tile(size, kept_bytes(flat, parts), target), target)};
+  const MatmulSize size = size_of(flat, parts.k);
+  return MatmulEstimate{size, template_time(size, best_tile(size, kept_bytes(flat, parts), target), target)};
 }
 
 MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
@@ -255,12 +255,12 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   mapping.warps_m = tile.warps_m;
   mapping.warps_n = tile.warps_n;
   mapping.stages = tile.stages;
-  mapping.band = 8;
+  mapping.group_m = 8;
   mapping.block_threads = matmul_threads(tile);
   mapping.vector_width = choose_vector_width(flat, n, target);
-  mapping.vector_tail = !prove_divides(mapping.vector_width, flat.extent(n), flat.facts);
+  mapping.vector_tail = !prove_divides(mapping.vector_width, flat.extent(n), flat.assumptions);
 
-  const std::vector<bool> needed = plan::cone_of(flat.region, parts.sum);
+  const std::vector<bool> needed = plan::backward_slice(flat.region, parts.sum);
   std::vector<bool> after(needed.size(), false);
   bool transcendental = false;
   for (size_t s = needed.size(); s-- > 0;) {
@@ -272,10 +272,10 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
       if (operand != parts.sum) after[operand.index()] = true;
   }
   mapping.unroll = transcendental ? 1 : 4;
-  mapped.schedule.homes.resize(needed.size(), plan::Home::Local);
-  mapped.schedule.homes[parts.sum] = plan::Home::Row;
+  mapped.schedule.memory_spaces.resize(needed.size(), plan::MemorySpace::Local);
+  mapped.schedule.memory_spaces[parts.sum] = plan::MemorySpace::Row;
   mapped.schedule.segments.resize(2);
-  mapped.schedule.segments[1].kind = plan::Segment::Kind::Once;
+  mapped.schedule.segments[1].kind = plan::Segment::Kind::PerRow;
   for (size_t s = 0; s < needed.size(); ++s) {
     if (needed[s]) mapped.schedule.segments[0].stmts.push_back(StmtId(s));
     if (after[s]) mapped.schedule.segments[1].stmts.push_back(StmtId(s));
@@ -287,8 +287,8 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   const plan::MatmulParts parts = plan::matmul_parts(kernel);
   const plan::Mapping& mapping = kernel.mapping;
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
-  const std::vector<bool> left = plan::cone_of(kernel.region, parts.left),
-                          right = plan::cone_of(kernel.region, parts.right);
+  const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left),
+                          right = plan::backward_slice(kernel.region, parts.right);
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {

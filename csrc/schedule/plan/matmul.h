@@ -20,11 +20,11 @@ namespace cxxinductor::schedule {
 bool arrange_matmul(FlatRegion& flat, const Target& target);
 // What a region of a program that will be mapped so computes, and how long the kernel is expected to take without its
 // epilogue.
-struct ProductEstimate {
-  ProductSize size;
+struct MatmulEstimate {
+  MatmulSize size;
   double seconds;
 };
-std::optional<ProductEstimate> estimate_product(const loops::Program& program, const loops::Region& region, const Target& target);
+std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
 // flat: arranged and named.
 MappedRegion map_matmul(const FlatRegion& flat, const Target& target);
 // Kinds of accesses of a kernel mapped so.

@@ -29,7 +29,7 @@ constexpr double fragments_per_multiply = 0.05;
 
 double shared_bytes(const MatmulTile& tile) { return 2.0 * tile.stages * (tile.m + tile.n) * tile.k; }
 
-double bytes_of(const ProductSize& size) {
+double bytes_of(const MatmulSize& size) {
   return 2 * size.batch * (size.m * size.k + size.k * size.n + size.m * size.n);
 }
 
@@ -42,7 +42,7 @@ double residents(const MatmulTile& tile, const Target& target) {
 
 }  // namespace
 
-double library_time(const ProductSize& size, const Target& target) {
+double library_time(const MatmulSize& size, const Target& target) {
   const double rate = target.library_flops / target.multiprocessors;
   double computing = std::numeric_limits<double>::infinity();
   for (const LibraryTile& tile : library_tiles) {
@@ -57,7 +57,7 @@ double library_time(const ProductSize& size, const Target& target) {
   return library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second);
 }
 
-double template_time(const ProductSize& size, const MatmulTile& tile, const Target& target) {
+double template_time(const MatmulSize& size, const MatmulTile& tile, const Target& target) {
   const double blocks = size.batch * std::ceil(size.m / tile.m) * std::ceil(size.n / tile.n);
   const double of_one = std::ceil(blocks / target.multiprocessors);
   const double abreast = std::min(of_one, residents(tile, target));
@@ -75,7 +75,7 @@ double template_time(const ProductSize& size, const MatmulTile& tile, const Targ
   return template_overhead + std::max({computing, streamed, bytes_of(size) / target.bytes_per_second});
 }
 
-const MatmulTile& best_tile(const ProductSize& size, int kept_bytes, const Target& target) {
+const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target& target) {
   const MatmulTile* best = nullptr;
   double least = 0;
   for (const MatmulTile& tile : matmul_tiles) {

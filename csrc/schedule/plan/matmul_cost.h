@@ -9,14 +9,14 @@
 
 namespace cxxinductor::schedule {
 
-struct ProductSize {
+struct MatmulSize {
   double batch, m, n, k;
   double flops() const { return 2 * batch * m * n * k; }
 };
 
-double library_time(const ProductSize& size, const Target& target);
-double template_time(const ProductSize& size, const MatmulTile& tile, const Target& target);
+double library_time(const MatmulSize& size, const Target& target);
+double template_time(const MatmulSize& size, const MatmulTile& tile, const Target& target);
 // The tile with the least template_time among those whose shared memory (with sums of `kept_bytes` each) a block has.
-const MatmulTile& best_tile(const ProductSize& size, int kept_bytes, const Target& target);
+const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target& target);
 
 }  // namespace cxxinductor::schedule

@@ -1,4 +1,4 @@
-// Rows too long to keep: the maximum and the sum of exp(x - maximum) in one sweep over memory instead of two
+// Rows too long to keep: the maximum and the sum of exp(x - maximum) in one row loop over memory instead of two
 // (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).
 #pragma once
 

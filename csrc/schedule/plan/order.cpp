@@ -60,15 +60,15 @@ class Ordering {
       const loops::Buffer& buffer = program_.buffers[BufferId(b)];
       const bool input = buffer.role == loops::Buffer::Role::Input;
       Block block;
-      block.bytes = input ? 0 : allocated(typical_bytes(buffer.dtype, buffer.sizes, buffer.strides, program_.facts));
+      block.bytes = input ? 0 : allocated(bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions));
       block_of[b] = b;
       blocks_.push_back(std::move(block));
     }
     for (const loops::ProgramInput& input : program_.inputs) {
-      if (!input.given_up) continue;
+      if (!input.donated) continue;
       const loops::Buffer& buffer = program_.buffers[input.buffer];
       Block& block = blocks_[input.buffer.index()];
-      block.bytes = allocated(typical_share(buffer.dtype, buffer.sizes, buffer.strides, program_.facts));
+      block.bytes = allocated(share_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions));
       block.from_start = true;
     }
     for (size_t s = 0; s < count_; ++s) {
@@ -231,6 +231,6 @@ class Ordering {
 
 }  // namespace
 
-std::vector<size_t> order_for_memory(const loops::Program& program) { return Ordering(program).best(); }
+std::vector<size_t> reorder_for_peak_memory(const loops::Program& program) { return Ordering(program).best(); }
 
 }  // namespace cxxinductor::schedule

@@ -8,6 +8,6 @@
 namespace cxxinductor::schedule {
 
 // Positions of program.steps in a legal order: their own order, or one whose peak is clearly lower.
-std::vector<size_t> order_for_memory(const loops::Program& program);
+std::vector<size_t> reorder_for_peak_memory(const loops::Program& program);
 
 }  // namespace cxxinductor::schedule

@@ -15,7 +15,7 @@ namespace cxxinductor::schedule {
 
 // temporaries: those that the arena could hold. held: what is there anyway (outputs, results of externs, inputs that the
 // caller gave up). bound: bytes that should not be exceeded where that is possible. Returns a flag for each temporary.
-std::vector<bool> choose_own_memory(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
+std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
                                     int64_t bound);
 
 }  // namespace cxxinductor::schedule

@@ -12,7 +12,7 @@ namespace {
 
 struct Equal {
   bool operator()(const loops::Load& a, const loops::Load& b) const {
-    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.otherwise == b.otherwise;
+    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.other == b.other;
   }
   bool operator()(const loops::Constant& a, const loops::Constant& b) const { return a.value == b.value; }
   bool operator()(const loops::Index& a, const loops::Index& b) const { return a.value == b.value; }

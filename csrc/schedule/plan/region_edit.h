@@ -14,7 +14,7 @@ void rewrite_expressions(loops::Stmt& stmt, F f) {
     for (sym::Expr& e : load->coords) e = f(e);
   } else if (auto* store = stmt.as<loops::Store>()) {
     for (sym::Expr& e : store->coords) e = f(e);
-    if (store->each) store->each = f(*store->each);
+    if (store->conflict_order) store->conflict_order = f(*store->conflict_order);
   } else if (auto* index = stmt.as<loops::Index>()) {
     index->value = f(index->value);
   } else if (auto* check = stmt.as<loops::Check>()) {

@@ -8,18 +8,18 @@ namespace {
 using loops::BufferId;
 using loops::Stmt;
 using loops::StmtId;
-using plan::Home;
+using plan::MemorySpace;
 using plan::Segment;
 
-// The levels of statements: a row-varying statement of level k can run in sweep k, another one just before it.
+// The levels of statements: a row-varying statement of level k can run in row loop k, another one just before it.
 class Levels {
  public:
   explicit Levels(const FlatRegion& flat) : flat_(flat), at_least_(flat.region.body.size(), 0) { update(); }
 
   int of(size_t s) const { return level_[s]; }
-  // The sweep that first needs a row-varying statement.
+  // The row loop that first needs a row-varying statement.
   const std::vector<int>& first() const { return first_; }
-  int sweeps() const { return sweeps_; }
+  int sweeps() const { return row_loops_; }
   void delay(size_t s, int level) {
     at_least_[s] = level;
     update();
@@ -29,10 +29,10 @@ class Levels {
   void update() {
     const loops::Region& region = flat_.region;
     level_.assign(region.body.size(), 0);
-    sweeps_ = 1;
+    row_loops_ = 1;
     for (size_t s = 0; s < region.body.size(); ++s) {
       const Stmt& stmt = region.body[StmtId(s)];
-      if (flat_.is_finishing(StmtId(s))) continue;  // after all sweeps of all rows
+      if (flat_.is_finishing(StmtId(s))) continue;  // after all row loops of all rows
       int level = at_least_[s];
       for (StmtId operand : operands(stmt)) {
         int past_reduce = region.body[operand].as<loops::Reduce>() ? 1 : 0;
@@ -40,7 +40,7 @@ class Levels {
       }
       level = std::max(level, level_after_memory(s));
       level_[s] = level;
-      if (flat_.is_row_varying(stmt)) sweeps_ = std::max(sweeps_, level + 1);
+      if (flat_.is_row_varying(stmt)) row_loops_ = std::max(row_loops_, level + 1);
     }
     update_first();
   }
@@ -60,16 +60,16 @@ class Levels {
       bool conflicts =
           (other_store && other_store->buffer == buffer) || (store && other_load && other_load->buffer == buffer);
       if (!conflicts) continue;
-      // What a sweep does is complete for another part of the row, or for what runs once a row, only when it ends.
-      bool past_sweep = flat_.is_row_varying(earlier) && !flat_.is_row_varying(stmt);
-      level = std::max(level, level_[p] + (past_sweep ? 1 : 0));
+      // What a row loop does is complete for another part of the row, or for what runs once a row, only when it ends.
+      bool past_row_loop = flat_.is_row_varying(earlier) && !flat_.is_row_varying(stmt);
+      level = std::max(level, level_[p] + (past_row_loop ? 1 : 0));
     }
     return level;
   }
 
   void update_first() {
     const loops::Region& region = flat_.region;
-    first_.assign(region.body.size(), sweeps_);
+    first_.assign(region.body.size(), row_loops_);
     for (size_t s = region.body.size(); s-- > 0;) {
       const Stmt& stmt = region.body[StmtId(s)];
       if (!flat_.is_row_varying(stmt) || flat_.is_finishing(StmtId(s))) continue;
@@ -82,24 +82,24 @@ class Levels {
   const FlatRegion& flat_;
   std::vector<int> at_least_;
   std::vector<int> level_, first_;
-  int sweeps_ = 1;
+  int row_loops_ = 1;
 };
 
-// The statements of sweep k: what acts there, what is kept there, and what those need.
-std::vector<StmtId> list_sweep(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident, int k) {
+// The statements of row loop k: what acts there, what is kept there, and what those need.
+std::vector<StmtId> list_row_loop(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent, int k) {
   const loops::Region& region = flat.region;
   std::vector<bool> listed(region.body.size());
   for (size_t s = region.body.size(); s-- > 0;) {
     const Stmt& stmt = region.body[StmtId(s)];
     if (!flat.is_row_varying(stmt) || flat.is_finishing(StmtId(s))) continue;
-    bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>() || resident[s];
+    bool acts = stmt.as<loops::Store>() || stmt.as<loops::Check>() || stmt.as<loops::Reduce>() || persistent[s];
     if (acts && levels.first()[s] == k) listed[s] = true;
     if (!listed[s]) continue;
     for (StmtId operand : operands(stmt)) {
       size_t o = operand.index();
       const Stmt& value = region.body[operand];
       if (!flat.is_row_varying(value) || value.as<loops::Reduce>()) continue;
-      if (!(resident[o] && levels.first()[o] < k)) listed[o] = true;
+      if (!(persistent[o] && levels.first()[o] < k)) listed[o] = true;
     }
   }
   std::vector<StmtId> stmts;
@@ -108,36 +108,36 @@ std::vector<StmtId> list_sweep(const FlatRegion& flat, const Levels& levels, con
   return stmts;
 }
 
-std::vector<StmtId> list_once(const FlatRegion& flat, const Levels& levels, int k) {
+std::vector<StmtId> list_per_row(const FlatRegion& flat, const Levels& levels, int k) {
   std::vector<StmtId> stmts;
   for (size_t s = 0; s < flat.region.body.size(); ++s)
     if (!flat.is_row_varying(flat.region.body[StmtId(s)]) && levels.of(s) == k) stmts.push_back(StmtId(s));
   return stmts;
 }
 
-std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent) {
   std::vector<Segment> segments;
   auto add = [&](Segment::Kind kind, std::vector<StmtId> stmts) {
     if (!stmts.empty()) segments.push_back({kind, std::move(stmts)});
   };
   for (int k = 0; k < levels.sweeps(); ++k) {
-    add(Segment::Kind::Once, list_once(flat, levels, k));
-    add(Segment::Kind::Sweep, list_sweep(flat, levels, resident, k));
+    add(Segment::Kind::PerRow, list_per_row(flat, levels, k));
+    add(Segment::Kind::RowLoop, list_row_loop(flat, levels, persistent, k));
   }
-  add(Segment::Kind::Once, list_once(flat, levels, levels.sweeps()));
+  add(Segment::Kind::PerRow, list_per_row(flat, levels, levels.sweeps()));
   std::vector<StmtId> finishing;
   for (size_t s = 0; s < flat.region.body.size(); ++s)
     if (flat.is_finishing(StmtId(s))) finishing.push_back(StmtId(s));
-  add(Segment::Kind::Finish, std::move(finishing));
+  add(Segment::Kind::Epilogue, std::move(finishing));
   return segments;
 }
 
-// Raises the level of one store whose buffer a later sweep would load again, as it was before the store.
-bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<bool>& resident) {
+// Raises the level of one store whose buffer a later row loop would load again, as it was before the store.
+bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<bool>& persistent) {
   const loops::Region& region = flat.region;
   std::vector<int> last(region.body.size(), -1);
   for (int k = 0; k < levels.sweeps(); ++k)
-    for (StmtId id : list_sweep(flat, levels, resident, k)) last[id.index()] = k;
+    for (StmtId id : list_row_loop(flat, levels, persistent, k)) last[id.index()] = k;
   for (size_t s = 0; s < region.body.size(); ++s) {
     const auto* store = region.body[StmtId(s)].as<loops::Store>();
     if (!store) continue;
@@ -153,40 +153,40 @@ bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<boo
   return false;
 }
 
-int resident_bytes(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+int persistent_bytes(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent) {
   std::vector<int> last(flat.region.body.size(), -1);
   for (int k = 0; k < levels.sweeps(); ++k)
-    for (StmtId id : list_sweep(flat, levels, resident, k))
+    for (StmtId id : list_row_loop(flat, levels, persistent, k))
       for (StmtId operand : operands(flat.region.body[id])) last[operand.index()] = k;
   int most = 0;
   for (int k = 0; k + 1 < levels.sweeps(); ++k) {
     int bytes = 0;
-    for (size_t s = 0; s < resident.size(); ++s)
-      if (resident[s] && levels.first()[s] <= k && last[s] > k) bytes += byte_size(flat.region.body[StmtId(s)].dtype);
+    for (size_t s = 0; s < persistent.size(); ++s)
+      if (persistent[s] && levels.first()[s] <= k && last[s] > k) bytes += byte_size(flat.region.body[StmtId(s)].dtype);
     most = std::max(most, bytes);
   }
   return most;
 }
 
-Schedule single_sweep(const FlatRegion& flat) {
+Schedule single_row_loop(const FlatRegion& flat) {
   Schedule schedule;
-  schedule.homes.resize(flat.region.body.size(), Home::Local);
+  schedule.memory_spaces.resize(flat.region.body.size(), MemorySpace::Local);
   Segment sweep;
   for (size_t s = 0; s < flat.region.body.size(); ++s) sweep.stmts.push_back(StmtId(s));
   schedule.segments.push_back(std::move(sweep));
   return schedule;
 }
 
-Schedule schedule_sweeps(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& resident) {
+Schedule schedule_row_loops(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent) {
   Schedule schedule;
-  schedule.segments = list_segments(flat, levels, resident);
-  schedule.resident_bytes = resident_bytes(flat, levels, resident);
-  schedule.homes.resize(flat.region.body.size(), Home::Local);
-  for (size_t s = 0; s < resident.size(); ++s) {
+  schedule.segments = list_segments(flat, levels, persistent);
+  schedule.persistent_bytes = persistent_bytes(flat, levels, persistent);
+  schedule.memory_spaces.resize(flat.region.body.size(), MemorySpace::Local);
+  for (size_t s = 0; s < persistent.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
     bool is_value = !stmt.as<loops::Store>() && !stmt.as<loops::Check>();
-    if (is_value && (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>())) schedule.homes[StmtId(s)] = Home::Row;
-    if (resident[s] || flat.is_across(StmtId(s))) schedule.homes[StmtId(s)] = Home::Resident;
+    if (is_value && (!flat.is_row_varying(stmt) || stmt.as<loops::Reduce>())) schedule.memory_spaces[StmtId(s)] = MemorySpace::Row;
+    if (persistent[s] || flat.is_across(StmtId(s))) schedule.memory_spaces[StmtId(s)] = MemorySpace::Persistent;
   }
   return schedule;
 }
@@ -194,20 +194,20 @@ Schedule schedule_sweeps(const FlatRegion& flat, const Levels& levels, const std
 }  // namespace
 
 Schedule schedule_looped(const FlatRegion& flat) {
-  if (flat.row.empty()) return single_sweep(flat);
+  if (flat.row.empty()) return single_row_loop(flat);
   Levels levels(flat);
   std::vector<bool> none(flat.region.body.size());
   while (delay_a_store(flat, levels, none)) {
   }
-  return schedule_sweeps(flat, levels, none);
+  return schedule_row_loops(flat, levels, none);
 }
 
-Schedule schedule_resident(const FlatRegion& flat, Keeping keeping) {
-  if (flat.row.empty()) return single_sweep(flat);
+Schedule schedule_persistent(const FlatRegion& flat, RematPolicy policy) {
+  if (flat.row.empty()) return single_row_loop(flat);
   Levels levels(flat);
-  std::vector<bool> resident = choose_residents(flat, levels.first(), keeping);
-  while (delay_a_store(flat, levels, resident)) resident = choose_residents(flat, levels.first(), keeping);
-  return schedule_sweeps(flat, levels, resident);
+  std::vector<bool> persistent = choose_persistent_values(flat, levels.first(), policy);
+  while (delay_a_store(flat, levels, persistent)) persistent = choose_persistent_values(flat, levels.first(), policy);
+  return schedule_row_loops(flat, levels, persistent);
 }
 
 }  // namespace cxxinductor::schedule

@@ -1,26 +1,26 @@
-// When each statement of a kernel runs, and which values survive from sweep to sweep.
+// When each statement of a kernel runs, and which values survive from row loop to row loop.
 #pragma once
 
 #include <vector>
 
 #include "ir/plan/plan.h"
 #include "schedule/plan/flat_region.h"
-#include "schedule/plan/residents.h"
+#include "schedule/plan/persistent_values.h"
 
 namespace cxxinductor::schedule {
 
 struct Schedule {
-  IdVector<loops::StmtId, plan::Home> homes;
+  IdVector<loops::StmtId, plan::MemorySpace> memory_spaces;
   std::vector<plan::Segment> segments;
-  // Most bytes of Resident values, for one element of the row, that live from one sweep to the next.
-  int resident_bytes = 0;
+  // Most bytes of Persistent values, for one element of the row, that live from one row loop to the next.
+  int persistent_bytes = 0;
 };
 
-// Every sweep loads and computes again what it needs.
+// Every row loop loads and computes again what it needs.
 Schedule schedule_looped(const FlatRegion& flat);
 
-// Values that several sweeps need are Resident, or computed again from Resident ones as `keeping` allows; the choice
+// Values that several row loops need are Persistent, or computed again from Persistent ones as `keeping` allows; the choice
 // has the fewest bytes.
-Schedule schedule_resident(const FlatRegion& flat, Keeping keeping);
+Schedule schedule_persistent(const FlatRegion& flat, RematPolicy policy);
 
 }  // namespace cxxinductor::schedule

@@ -12,7 +12,7 @@ namespace cxxinductor::schedule {
 namespace {
 
 using sym::Expr;
-using sym::Facts;
+using sym::Assumptions;
 
 // Elements of 16 bytes, from the widest type that counts to the narrowest.
 constexpr std::array<int64_t, 3> divisors{4, 8, 16};
@@ -26,31 +26,31 @@ class Specializer {
       : program_(program), region_(region), target_(target), mapped_(mapped) {}
 
   void run() {
-    const Facts multiples = find_multiples();
+    const Assumptions multiples = find_multiples();
     const std::optional<SpecialKernel> wide = multiples.divisors().empty() ? std::nullopt : build(multiples);
     std::vector<SpecialKernel>& specializations = mapped_.specializations = by_row_length(multiples);
     const std::optional<std::string> row = specializations.empty() ? std::nullopt : row_symbol();
-    const bool all_lengths = row && specializations.back().when.range(*row).high == program_.facts.range(*row).high;
+    const bool all_lengths = row && specializations.back().when.range(*row).high == program_.assumptions.range(*row).high;
     if (wide && !all_lengths) specializations.push_back(*wide);
   }
 
  private:
   int width() const { return mapped_.kernel.mapping.vector_width; }
 
-  // Nothing where the arguments would be others: with more facts an access may go.
-  std::optional<SpecialKernel> build(const Facts& when) const {
+  // Nothing where the arguments would be others: with more assumptions an access may go.
+  std::optional<SpecialKernel> build(const Assumptions& when) const {
     MappedKernel built = build_kernel(
-        program_, prepare_region(program_, region_, target_, joined(program_.facts, when)), target_);
+        program_, prepare_region(program_, region_, target_, joined(program_.assumptions, when)), target_);
     if (built.args != mapped_.args || built.kernel.symbols != mapped_.kernel.symbols) return std::nullopt;
     return SpecialKernel{std::move(built.kernel), std::move(built.grid_x), when};
   }
 
   // The fewest symbols, and the smallest number, that make accesses wider when they are its multiples.
-  Facts find_multiples() const {
-    Facts best;
+  Assumptions find_multiples() const {
+    Assumptions best;
     int most = width();
     for (const int64_t divisor : divisors) {
-      const Facts all = multiples_of(divisor, mapped_.kernel.symbols);
+      const Assumptions all = multiples_of(divisor, mapped_.kernel.symbols);
       const auto found = all.divisors().empty() ? std::nullopt : build(all);
       if (!found || found->kernel.mapping.vector_width <= most) continue;
       most = found->kernel.mapping.vector_width;
@@ -59,21 +59,21 @@ class Specializer {
       for (const std::string& symbol : mapped_.kernel.symbols) {
         std::vector<std::string> fewer = symbols;
         std::erase(fewer, symbol);
-        const Facts facts = multiples_of(divisor, fewer);
-        const auto still = build(facts);
+        const Assumptions assumptions = multiples_of(divisor, fewer);
+        const auto still = build(assumptions);
         if (!still || still->kernel.mapping.vector_width < most) continue;
         symbols = std::move(fewer);
-        best = facts;
+        best = assumptions;
       }
     }
     return best;
   }
 
-  Facts multiples_of(int64_t divisor, const std::vector<std::string>& symbols) const {
-    Facts facts;
+  Assumptions multiples_of(int64_t divisor, const std::vector<std::string>& symbols) const {
+    Assumptions assumptions;
     for (const std::string& symbol : symbols)
-      if (program_.facts.divisor(symbol) % divisor != 0) facts.set_divisor(symbol, divisor);
-    return facts;
+      if (program_.assumptions.divisor(symbol) % divisor != 0) assumptions.set_divisor(symbol, divisor);
+    return assumptions;
   }
 
   // The only symbol of the row's length.
@@ -85,22 +85,22 @@ class Specializer {
     return symbols.size() == 1 ? std::optional(std::string(symbols.begin()->name())) : std::nullopt;
   }
 
-  std::vector<SpecialKernel> by_row_length(const Facts& multiples) const {
+  std::vector<SpecialKernel> by_row_length(const Assumptions& multiples) const {
     std::vector<SpecialKernel> found;
     const plan::Mapping& mapping = mapped_.kernel.mapping;
     const std::optional<std::string> symbol = row_symbol();
-    if (mapping.kind != plan::MappingKind::Rows || mapping.resident || !symbol) return found;
-    const sym::Interval range = program_.facts.range(*symbol);
+    if (mapping.kind != plan::MappingKind::Rows || mapping.persistent || !symbol) return found;
+    const sym::Interval range = program_.assumptions.range(*symbol);
     int64_t low = std::max<int64_t>(range.low, 0);
     for (const int64_t high : row_buckets) {
       if (high < low || low > range.high) continue;
-      Facts rows;
+      Assumptions rows;
       rows.set_range(*symbol, {low, std::min(high, range.high)});
       low = high + 1;
-      std::vector<Facts> kinds{rows};
+      std::vector<Assumptions> kinds{rows};
       if (!multiples.divisors().empty()) kinds.insert(kinds.begin(), joined(rows, multiples));
-      for (const Facts& facts : kinds)
-        if (auto special = build(facts); special && special->kernel.mapping.resident) found.push_back(std::move(*special));
+      for (const Assumptions& assumptions : kinds)
+        if (auto special = build(assumptions); special && special->kernel.mapping.persistent) found.push_back(std::move(*special));
     }
     return found;
   }
@@ -115,8 +115,8 @@ class Specializer {
 
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped) {
-  const bool plain = mapped.kernel.mapping.kind != plan::MappingKind::Matmul && !mapped.kernel.mapping.walk.valid();
-  if (is_throughput_device(target) && plain && !mapped.kernel.symbols.empty())
+  const bool plain = mapped.kernel.mapping.kind != plan::MappingKind::Matmul && !mapped.kernel.mapping.serial.valid();
+  if (is_gpu(target) && plain && !mapped.kernel.symbols.empty())
     Specializer(program, region, target, mapped).run();
 }
 

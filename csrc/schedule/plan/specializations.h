@@ -8,7 +8,7 @@
 
 namespace cxxinductor::schedule {
 
-// Adds what the region can gain: wider accesses, resident rows. Nothing on targets with few threads, whose vectors need no
+// Adds what the region can gain: wider accesses, persistent rows. Nothing on targets with few threads, whose vectors need no
 // alignment, and for regions without symbols.
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped);

@@ -46,7 +46,7 @@ std::vector<StmtId> accesses_by_weight(const FlatRegion& flat) {
 int64_t stride_along(const FlatRegion& flat, const Stmt& stmt, VarId v) {
   if (!stmt.vars.contains(v)) return 0;
   std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
-  return linear ? estimate(linear->coefficient, flat.facts) : -1;
+  return linear ? estimate(linear->coefficient, flat.assumptions) : -1;
 }
 
 bool belongs_inside(const FlatRegion& flat, const std::vector<StmtId>& order, VarId outer, VarId inner) {
@@ -67,14 +67,14 @@ void sort_by_stride(const FlatRegion& flat, const std::vector<StmtId>& order, st
 
 // Space in the order that stores whose points may meet state: of the variables of a row-major number, the outer ones
 // have the larger coefficients.
-void sort_by_turns(FlatRegion& flat) {
+void sort_by_conflict_order(FlatRegion& flat) {
   for (const Stmt& stmt : flat.region.body) {
     const auto* store = stmt.as<loops::Store>();
-    if (!store || !store->each) continue;
+    if (!store || !store->conflict_order) continue;
     const auto weight = [&](VarId v) {
-      std::optional<Linear> linear = linear_in(flat.region, *store->each, v);
+      std::optional<Linear> linear = linear_in(flat.region, *store->conflict_order, v);
       CXXI_CHECK(linear, "the order of a store in region {} is no row-major number", flat.region.name);
-      return estimate(linear->coefficient, flat.facts);
+      return estimate(linear->coefficient, flat.assumptions);
     };
     std::stable_sort(flat.space.begin(), flat.space.end(), [&](VarId a, VarId b) { return weight(a) > weight(b); });
   }
@@ -85,7 +85,7 @@ void sort_by_turns(FlatRegion& flat) {
 // Two neighbours u, w of extent `inner_extent` for w, and the variable that stands for u * inner_extent + w.
 struct Pair {
   Expr u, w, inner_extent, merged;
-  const sym::Facts* facts;
+  const sym::Assumptions* assumptions;
   bool touches(Expr e) const { return e.depends_on(u) || e.depends_on(w); }
 };
 
@@ -116,7 +116,7 @@ std::optional<Expr> merge_in(Expr e, const Pair& pair) {
           return {};
         }
       }
-      if (!prove_equal(u_coefficient, w_coefficient * pair.inner_extent, *pair.facts)) return {};
+      if (!prove_equal(u_coefficient, w_coefficient * pair.inner_extent, *pair.assumptions)) return {};
       return w_coefficient * pair.merged + rest;
     }
     case sym::Kind::Mul:
@@ -153,7 +153,7 @@ bool try_merge(FlatRegion& flat, VarId outer, VarId inner) {
   for (const Stmt& stmt : flat.region.body)
     if (stmt.vars.contains(outer) != stmt.vars.contains(inner)) return false;
   std::string name = flat.region.vars[outer].name + "." + flat.region.vars[inner].name;
-  Pair pair{flat.region.symbol(outer), flat.region.symbol(inner), flat.extent(inner), Expr::symbol(name), &flat.facts};
+  Pair pair{flat.region.symbol(outer), flat.region.symbol(inner), flat.extent(inner), Expr::symbol(name), &flat.assumptions};
   loops::Region region = flat.region;
   for (Stmt& stmt : region.body) {
     bool possible = true;
@@ -170,16 +170,16 @@ bool try_merge(FlatRegion& flat, VarId outer, VarId inner) {
     for (VarId v : from) {
       if (v == inner) continue;
       loops::Var var = flat.region.vars[v];
-      if (v == outer) var = {name, simplify(var.extent * pair.inner_extent, flat.program_facts)};
+      if (v == outer) var = {name, simplify(var.extent * pair.inner_extent, flat.program_assumptions)};
       to.push_back(vars.push_back(std::move(var)));
     }
   };
   keep(flat.space, space);
-  VarId walk;
-  if (flat.walk.valid()) walk = vars.push_back(flat.region.vars[flat.walk]);
+  VarId serial;
+  if (flat.serial.valid()) serial = vars.push_back(flat.region.vars[flat.serial]);
   keep(flat.row, row);
   flat.region.body = std::move(region.body);
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk, {});
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), serial, {});
   return true;
 }
 
@@ -207,7 +207,7 @@ bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
     const auto along = linear_in(flat.region, offset_of(stmt), inner);
     const auto across = linear_in(flat.region, offset_of(stmt), outer);
     if (!along || !across || !along->coefficient.is_constant(1) || !(across->coefficient == flat.extent(inner))) return false;
-    if (prove_divides(width, flat.extent(inner), flat.facts)) return false;
+    if (prove_divides(width, flat.extent(inner), flat.assumptions)) return false;
   }
   return stores > 0 && loads <= most_decoded_loads;
 }
@@ -221,17 +221,17 @@ bool merge_somewhere(FlatRegion& flat) {
 
 }  // namespace
 
-bool points_may_meet(const FlatRegion& flat) {
+bool has_write_conflicts(const FlatRegion& flat) {
   return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
-    return store && store->each;
+    return store && store->conflict_order;
   });
 }
 
 void order_variables(FlatRegion& flat, const Target& target) {
   std::vector<StmtId> order = accesses_by_weight(flat);
-  if (!is_throughput_device(target) && points_may_meet(flat))
-    sort_by_turns(flat);
+  if (!is_gpu(target) && has_write_conflicts(flat))
+    sort_by_conflict_order(flat);
   else
     sort_by_stride(flat, order, flat.space);
   bool counts_positions = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
@@ -258,7 +258,7 @@ void flatten_stores(FlatRegion& flat, const Target& target) {
   for (VarId v : flat.space) {
     if (v == inner) continue;
     loops::Var var = flat.region.vars[v];
-    if (v == outer) var = {name, simplify(var.extent * row, flat.program_facts)};
+    if (v == outer) var = {name, simplify(var.extent * row, flat.program_assumptions)};
     space.push_back(vars.push_back(std::move(var)));
   }
   replace_variables(flat, std::move(vars), std::move(space), {}, {}, replacements);
@@ -269,7 +269,7 @@ void name_variables(FlatRegion& flat) {
     auto uses = [&](Expr e) { return e.depends_on(Expr::symbol(name)); };
     for (const loops::Var& var : flat.region.vars)
       if (uses(var.extent)) return true;
-    bool found = flat.program_facts.ranges().contains(name);
+    bool found = flat.program_assumptions.ranges().contains(name);
     for (Stmt& stmt : flat.region.body)
       rewrite_expressions(stmt, [&](Expr e) {
         bool is_variable = std::any_of(flat.region.vars.begin(), flat.region.vars.end(),
@@ -291,10 +291,10 @@ void name_variables(FlatRegion& flat) {
     }
   };
   add(flat.space, space, 'i');
-  std::vector<VarId> walk;
-  if (flat.walk.valid()) add({flat.walk}, walk, 'w');
+  std::vector<VarId> serial;
+  if (flat.serial.valid()) add({flat.serial}, serial, 'w');
   add(flat.row, row, 'r');
-  replace_variables(flat, std::move(vars), std::move(space), std::move(row), walk.empty() ? VarId() : walk.front(), names);
+  replace_variables(flat, std::move(vars), std::move(space), std::move(row), serial.empty() ? VarId() : serial.front(), names);
 }
 
 }  // namespace cxxinductor::schedule

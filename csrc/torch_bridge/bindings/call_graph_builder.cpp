@@ -45,7 +45,7 @@ std::vector<sym::Expr> CallGraphBuilder::expressions(const py::sequence& sizes) 
 
 Arg CallGraphBuilder::argument(const py::handle& object) {
   if (object.is_none()) return None{};
-  if (py::isinstance<ValueRef>(object)) return Hole{object.cast<const ValueRef&>().value};
+  if (py::isinstance<ValueRef>(object)) return OperandRef{object.cast<const ValueRef&>().value};
   if (py::isinstance<SymText>(object)) return expression(object);
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
   if (py::isinstance<py::int_>(object)) return object.cast<int64_t>();
@@ -73,8 +73,8 @@ CallValue CallGraphBuilder::add(CallValueInfo info) {
 }
 
 void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor) {
-  graph_.facts.set_range(name, {low, high});
-  if (divisor > 1) graph_.facts.set_divisor(name, divisor);
+  graph_.assumptions.set_range(name, {low, high});
+  if (divisor > 1) graph_.assumptions.set_divisor(name, divisor);
 }
 
 ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
@@ -181,9 +181,9 @@ void bind_call_graph_builder(py::module_& module) {
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
-      .def("give_up_inputs", &CallGraphBuilder::give_up_inputs, py::arg("positions"))
+      .def("donate_inputs", &CallGraphBuilder::donate_inputs, py::arg("positions"))
       .def("freeze_inputs", &CallGraphBuilder::freeze_inputs, py::arg("positions"))
-      .def("free_output_strides", &CallGraphBuilder::free_output_strides, py::arg("positions"));
+      .def("flexible_output_strides", &CallGraphBuilder::flexible_output_strides, py::arg("positions"));
 }
 
 }  // namespace cxxinductor::bindings

@@ -43,9 +43,9 @@ class CallGraphBuilder {
   // The input at a position comes in these strides, not in those that the calls were recorded with.
   void restride_input(uint32_t position, const py::sequence& strides);
   // Outputs at these positions may come in any strides; the compiled graph says which (output_strides).
-  void free_output_strides(std::set<uint32_t> positions) { graph_.free_outputs = std::move(positions); }
+  void flexible_output_strides(std::set<uint32_t> positions) { graph_.flexible_outputs = std::move(positions); }
   // Inputs that the caller keeps no reference to.
-  void give_up_inputs(std::set<uint32_t> positions) { graph_.given_up = std::move(positions); }
+  void donate_inputs(std::set<uint32_t> positions) { graph_.donated = std::move(positions); }
   void freeze_inputs(std::set<uint32_t> positions) { graph_.frozen = std::move(positions); }
 
   const frontend::CallGraph& graph() const { return graph_; }

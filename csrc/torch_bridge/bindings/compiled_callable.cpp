@@ -8,11 +8,11 @@
 #include <map>
 #include <set>
 
-#include "driver/contract.h"
+#include "driver/numerics_guarantee.h"
 #include "ir/plan/memory.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
-#include "torch_bridge/prepared_inputs.h"
+#include "torch_bridge/folded_constants.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -112,11 +112,11 @@ py::list calls_of(const plan::Plan& plan, const plan::Kernel& kernel) {
   return calls;
 }
 
-py::list refusals_of(const plan::Plan& plan) {
-  py::list refusals;
-  for (const plan::Refusal& refusal : plan.refusals)
-    refusals.append(py::make_tuple(refusal.producer, refusal.consumer, refusal.reason));
-  return refusals;
+py::list missed_fusions_of(const plan::Plan& plan) {
+  py::list missed_fusions;
+  for (const plan::MissedFusion& missed : plan.missed_fusions)
+    missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason));
+  return missed_fusions;
 }
 
 py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
@@ -125,7 +125,7 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   for (const plan::Step& step : plan.steps) {
     const auto run = plan::launches_of(step);
     if (run.empty()) continue;
-    const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].batch);
+    const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].max_grouped);
     const bool seen = launches.contains(run[0].kernel.index());
     launches[run[0].kernel.index()] += static_cast<int64_t>((run.size() + most - 1) / most);
     if (seen) continue;
@@ -143,9 +143,9 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
     row["launches"] = launches[static_cast<uint32_t>(k)];
     row["bytes_read"] = kernel.bytes_read_hint;
     row["bytes_written"] = kernel.bytes_written_hint;
-    const driver::Contract contract = driver::contract_of(kernel, plan.origins, eager_numerics);
-    row["contract"] = std::string(to_string(contract.grade));
-    row["contract_facts"] = contract.facts;
+    const driver::NumericsGuarantee guarantee = driver::numerics_guarantee_of(kernel, plan.origins, eager_numerics);
+    row["accuracy"] = std::string(to_string(guarantee.accuracy));
+    row["accuracy_details"] = guarantee.details;
     row["calls"] = calls_of(plan, kernel);
     row["specializations"] = specializations[static_cast<uint32_t>(k)];
     rows.append(std::move(row));
@@ -174,10 +174,10 @@ int64_t allocations(const plan::Plan& plan) {
   return count;
 }
 
-py::dict preparation_of(const torch_bridge::PreparedInputs& prepared) {
-  return py::dict(py::arg("kernels") = kernel_rows(prepared.plan(), prepared.report().eager_numerics),
-                  py::arg("externs") = prepared.report().externs, py::arg("tensors") = prepared.plan().outputs.size(),
-                  py::arg("bytes") = prepared.kept_bytes());
+py::dict const_graph_of(const torch_bridge::FoldedConstants& constants) {
+  return py::dict(py::arg("kernels") = kernel_rows(constants.plan(), constants.report().eager_numerics),
+                  py::arg("externs") = constants.report().externs, py::arg("tensors") = constants.plan().outputs.size(),
+                  py::arg("bytes") = constants.kept_bytes());
 }
 
 PyObject* report(PyObject* self, PyObject*) {
@@ -190,7 +190,7 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
   out["times"] = times;
   out["externs"] = found.externs;
-  out["refusals"] = graph.plan() ? refusals_of(*graph.plan()) : py::list();
+  out["missed_fusions"] = graph.plan() ? missed_fusions_of(*graph.plan()) : py::list();
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
   py::list sources;
@@ -200,7 +200,7 @@ PyObject* report(PyObject* self, PyObject*) {
   out["memory"] = graph.plan() ? py::object(memory_of(*graph.plan())) : py::object(py::none());
   out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
   out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();
-  out["preparation"] = graph.prepared() ? py::object(preparation_of(*graph.prepared())) : py::object(py::none());
+  out["const_graph"] = graph.constants() ? py::object(const_graph_of(*graph.constants())) : py::object(py::none());
   return out.release().ptr();
   END_HANDLE_TH_ERRORS
 }

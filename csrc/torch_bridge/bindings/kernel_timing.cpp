@@ -39,7 +39,7 @@ py::list plan_symbols(const std::string& text) {
   py::list symbols;
   for (const plan::Input& input : plan.inputs) {
     if (input.kind != plan::Input::Kind::Symbol) continue;
-    const sym::Interval range = plan.facts.range(input.symbol);
+    const sym::Interval range = plan.assumptions.range(input.symbol);
     symbols.append(py::make_tuple(input.symbol, range.low, range.high));
   }
   return symbols;

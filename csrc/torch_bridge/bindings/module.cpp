@@ -43,7 +43,7 @@ py::list option_rows() {
 py::dict counter_dict() {
   const torch_bridge::Counters c = torch_bridge::read_counters();
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
-                  py::arg("graph_fallback") = c.graph_fallbacks, py::arg("eager") = c.eager);
+                  py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks);
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ PYBIND11_MODULE(_C, module) {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
   });
-  module.def("finish_compiles", &torch_bridge::finish_compiles, py::call_guard<py::gil_scoped_release>());
+  module.def("wait_for_compiles", &torch_bridge::wait_for_compiles, py::call_guard<py::gil_scoped_release>());
   module.def("cache_status", &torch_bridge::cache_status, py::arg("options"));
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);

@@ -14,7 +14,7 @@ from .shrink import shrink
 def problem(program: Program, device: str) -> str | None:
     """What is wrong with the compiled program, in a line or two; None too where torch's tracing alone brings it about."""
     found = _problem(program, device, "cxxinductor")
-    return None if found is None or _sort(_problem(program, device, "aot_eager")) == _sort(found) else found
+    return None if found is None or _kind(_problem(program, device, "aot_eager")) == _kind(found) else found
 
 
 def _problem(program: Program, device: str, backend: str) -> str | None:
@@ -33,11 +33,11 @@ def failure(program: Program, device: str, seconds: float = 60.0) -> str | None:
     if found is None:
         return None
     logging.getLogger("torch._dynamo").setLevel(logging.CRITICAL)
-    kind = _sort(found)
-    small = shrink(program, lambda p: _sort(problem(p, device)) == kind, seconds)
+    kind = _kind(found)
+    small = shrink(program, lambda p: _kind(problem(p, device)) == kind, seconds)
     return f"{program.kind}, seed {program.seed}: {found}\nReduced, it fails with: {problem(small, device)}\n\n{small.source()}"
 
 
-def _sort(found: str | None) -> str | None:
+def _kind(found: str | None) -> str | None:
     """Failures of one sort may be one bug."""
     return None if found is None else " ".join(found.split()[: 3 if "AssertionError" in found else 1])

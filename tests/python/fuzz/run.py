@@ -125,7 +125,7 @@ def check(program: Program, device: str = "cpu", backend: str = "cxxinductor") -
         # Guards may make sizes equal in ways that expressions of them do not show, and 16-bit numbers of rank 0 take no floats made of
         # sizes: such graphs run through ATen, and their values are compared like others.
         refused |= program.variants > 1 and ("do not broadcast" in reason or "of type SymFloat" in reason)
-        assert refused or counters["graph_fallback"] == counters["eager"] == 0, f"not compiled: {reason}"
+        assert refused or counters["aten_fallback"] == counters["eager_fallback"] == 0, f"not compiled: {reason}"
         assert counting.frame_count == 1, f"compiled again for sizes {variant}"
         compare(program, ours, variant, device)
         if device == "cpu":

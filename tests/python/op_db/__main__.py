@@ -20,7 +20,7 @@ from typing import Any
 
 from . import worker
 from .calls import DTYPES, FORMS, dtypes, forms, operators
-from .known import KNOWN
+from .expected_failures import EXPECTED_FAILURES
 
 SECONDS_A_UNIT = 180
 UNITS_A_PROCESS = 150
@@ -37,7 +37,7 @@ def main() -> int:
     _print_summary(found, given.device)
     if given.table:
         _print_table(found)
-    return any(r["sort"] and not r["known"] and not r["sort"].startswith("torch") for r in found)
+    return any(r["kind"] and not r["expected"] and not r["kind"].startswith("torch") for r in found)
 
 
 def _arguments() -> argparse.Namespace:
@@ -94,7 +94,7 @@ def _sweep(given: argparse.Namespace) -> list[dict[str, Any]]:
             if given.results:
                 with open(given.results, "a") as file:
                     file.write(json.dumps(result) + "\n")
-            if result.get("sort") and not result["known"] and not result["sort"].startswith("torch"):
+            if result.get("kind") and not result["expected"] and not result["kind"].startswith("torch"):
                 print(_line(result), flush=True)
 
     threads = [threading.Thread(target=_drive, args=(given, waiting, end, tell)) for _ in range(given.jobs)]
@@ -103,7 +103,7 @@ def _sweep(given: argparse.Namespace) -> list[dict[str, Any]]:
     for thread in threads:
         thread.join()
     print(f"{len(units) - waiting.qsize()} of {len(units)} units run now, {len(done)} before")
-    return [r for r in found if "sort" in r]
+    return [r for r in found if "kind" in r]
 
 
 def _drive(given: argparse.Namespace, waiting: "queue.SimpleQueue[worker.Unit]", end: float, tell: Any) -> None:
@@ -148,43 +148,43 @@ def _run_unit(process: "subprocess.Popen[str]", unit: worker.Unit, tell: Any) ->
         timer.cancel()
     text = f"the process died with {process.wait()}" if ended else f"took more than {SECONDS_A_UNIT} s"
     name, dtype, form = unit
-    tell({"operator": name, "dtype": dtype, "form": form, "calls": 1, "samples": [], "sort": "crash", "text": text, "known": "", "externs": {}, "kernels": 0})
+    tell({"operator": name, "dtype": dtype, "form": form, "calls": 1, "samples": [], "kind": "crash", "text": text, "expected": "", "externs": {}, "kernels": 0})
     tell({"done": list(unit), "seconds": 0})
     return False
 
 
 def _line(result: dict[str, Any]) -> str:
-    return f"{result['sort']}: {result['operator']} {result['dtype']} {result['form']} {','.join(result['samples'])}: {result['text'][:400]}"
+    return f"{result['kind']}: {result['operator']} {result['dtype']} {result['form']} {','.join(result['samples'])}: {result['text'][:400]}"
 
 
 def _print_summary(found: list[dict[str, Any]], device: str) -> None:
-    sorts = collections.Counter((r["sort"] or "right") + (", known" if r["known"] else "") for r in found for _ in range(r["calls"]))
+    kinds = collections.Counter((r["kind"] or "right") + (", known" if r["expected"] else "") for r in found for _ in range(r["calls"]))
     units = {(r["operator"], r["dtype"]) for r in found}
-    print(f"{len({name for name, _ in units})} operators, {len(units)} with dtypes: " + ", ".join(f"{n} {sort}" for sort, n in sorted(sorts.items())))
-    failed = {(r["operator"], r["known"]) for r in found if r["known"]}
-    for entry in KNOWN:
+    print(f"{len({name for name, _ in units})} operators, {len(units)} with dtypes: " + ", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items())))
+    failed = {(r["operator"], r["expected"]) for r in found if r["expected"]}
+    for entry in EXPECTED_FAILURES:
         ran = {r["operator"] for r in found if entry.covers(r["operator"], r["dtype"], r["form"], device)}
         for name in entry.operators:
             if name in ran and (name, entry.reason) not in failed:
-                print(f"fails no more: {name} ({entry.sort}: {entry.reason})")
+                print(f"fails no more: {name} ({entry.kind}: {entry.reason})")
 
 
 def _print_table(found: list[dict[str, Any]]) -> int:
     """Operators, with the calls into ATen that stand in their graphs; and those that fail whichever backend runs them."""
     calls: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     for r in found:
-        if "sort" in r:
+        if "kind" in r:
             calls[r["operator"]].update(r["externs"])
     without = sum(not counts for counts in calls.values())
     print(f"{without} of {len(calls)} operators run without calls into ATen. Of the others:")
-    totals = collections.Counter(r["operator"] for r in found if "sort" in r for _ in range(r["calls"]))
+    totals = collections.Counter(r["operator"] for r in found if "kind" in r for _ in range(r["calls"]))
     for name, counts in sorted(calls.items()):
         if counts:
             print(f"  {name}, {totals[name]} calls: " + ", ".join(f"{n} x {callee}" for callee, n in sorted(counts.items())))
     traced: dict[str, dict[str, None]] = collections.defaultdict(dict)
     for r in found:
-        if r.get("sort", "").startswith("torch"):
-            traced[r["operator"]].setdefault(f"{r['sort']}: {r['text'].splitlines()[0][:120]}")
+        if r.get("kind", "").startswith("torch"):
+            traced[r["operator"]].setdefault(f"{r['kind']}: {r['text'].splitlines()[0][:120]}")
     print(f"{len(traced)} operators fail in calls that fail alike in torch's own tracing, run in eager:")
     for name, texts in sorted(traced.items()):
         print(f"  {name}: " + "; ".join(list(texts)[:2]))

@@ -34,9 +34,9 @@ class Outcome:
 
 @dataclasses.dataclass
 class Finding:
-    """`sort`: wrong (values, and all else that a caller sees), crash (an exception), fallback (a graph through ATen or eager), broken (several graphs)."""
+    """`kind`: wrong (values, and all else that a caller sees), crash (an exception), fallback (a graph through ATen or eager), broken (several graphs)."""
 
-    sort: str
+    kind: str
     text: str
     externs: collections.Counter[str] = dataclasses.field(default_factory=collections.Counter)
     kernels: int = 0
@@ -86,7 +86,7 @@ def _tangent(y: torch.Tensor, position: int) -> torch.Tensor:
 
 # ---- One program -----------------------------------------------------------------------------------------------------
 def check(program: Program, backend: str = "cxxinductor", dynamic: bool = False) -> Finding:
-    """What is wrong with the compiled program; sort "" for nothing."""
+    """What is wrong with the compiled program; kind "" for nothing."""
     torch._dynamo.reset()
     cxxinductor.reset_counters()
     function = program.function()
@@ -95,7 +95,7 @@ def check(program: Program, backend: str = "cxxinductor", dynamic: bool = False)
         warnings.simplefilter("always")
         finding = _compared(program, function, backend, dynamic)
     counters = cxxinductor.counters()
-    if finding.sort == "" and counters["graph_fallback"] + counters["eager"]:
+    if finding.kind == "" and counters["aten_fallback"] + counters["eager_fallback"]:
         finding = Finding("fallback", next((str(w.message) for w in said if "cxxinductor" in str(w.message)), "no reason was given"))
     for graph in graphs:
         finding.externs.update(graph.details["externs"])

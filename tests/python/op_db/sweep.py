@@ -22,12 +22,12 @@ class Result:
 
     @property
     def is_traced_so(self) -> bool:
-        return self.finding.sort.startswith("torch")
+        return self.finding.kind.startswith("torch")
 
 
 def sweep(program: Program, dynamic: bool = False) -> Iterator[Result]:
     finding = check(program, dynamic=dynamic)
-    if not finding.sort:
+    if not finding.kind:
         yield Result(list(program.calls), finding)
         return
     if len(program.calls) == 1:
@@ -36,19 +36,19 @@ def sweep(program: Program, dynamic: bool = False) -> Iterator[Result]:
     middle = len(program.calls) // 2
     parts = [result for half in (program.calls[:middle], program.calls[middle:]) for result in sweep(Program(half), dynamic)]
     yield from parts
-    if not any(part.finding.sort for part in parts):
+    if not any(part.finding.kind for part in parts):
         yield Result(list(program.calls), dataclasses.replace(finding, text=f"only together: {finding.text}", externs=collections.Counter()))
 
 
 def _blamed(program: Program, finding: Finding, dynamic: bool) -> Finding:
     """Sort "torch crash" and so on where the graph fails alike as it comes from torch, run in eager."""
-    if finding.sort == "fallback":
+    if finding.kind == "fallback":
         return finding
     traced = check(program, "aot_eager", dynamic)
-    if finding.sort == "wrong" and finding.text.startswith("strides") and _are_others_in_tracing(program):
-        return dataclasses.replace(finding, sort="torch wrong")
-    alike = traced.sort == finding.sort and (finding.sort != "wrong" or traced.text.split(":")[0] == finding.text.split(":")[0])
-    return dataclasses.replace(finding, sort=f"torch {finding.sort}") if alike else finding
+    if finding.kind == "wrong" and finding.text.startswith("strides") and _are_others_in_tracing(program):
+        return dataclasses.replace(finding, kind="torch wrong")
+    alike = traced.kind == finding.kind and (finding.kind != "wrong" or traced.text.split(":")[0] == finding.text.split(":")[0])
+    return dataclasses.replace(finding, kind=f"torch {finding.kind}") if alike else finding
 
 
 def _are_others_in_tracing(program: Program) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, Iterator
 import torch
 
 from .calls import calls, operators
-from .known import known
+from .expected_failures import expected_failure
 from .program import programs
 from .sweep import sweep
 
@@ -24,16 +24,16 @@ def results(unit: Unit, device: str, samples: int, dynamic: bool) -> Iterator[di
     chosen = calls(operators()[name], getattr(torch, dtype), device, form, samples)
     for program in programs(chosen, samples):
         for result in sweep(program, dynamic):
-            entry = known(result.calls[0], result.finding)
+            entry = expected_failure(result.calls[0], result.finding)
             yield {
                 "operator": name,
                 "dtype": dtype,
                 "form": form,
                 "calls": len(result.calls),
                 "samples": [call.sample for call in result.calls],
-                "sort": result.finding.sort,
+                "kind": result.finding.kind,
                 "text": result.finding.text,
-                "known": entry.reason if entry else "",
+                "expected": entry.reason if entry else "",
                 "externs": dict(result.finding.externs),
                 "kernels": result.finding.kernels,
             }

@@ -37,7 +37,7 @@ plan::Kernel exp_kernel(DType dtype, OriginTable& origins, Origin origin) {
   const size_t count = kernel.region.body.size();
   kernel.offsets = IdVector<plan::StmtId, sym::Expr>(count, sym::Expr::symbol("i0"));
   kernel.access = IdVector<plan::StmtId, plan::AccessKind>(count, plan::AccessKind::Vector);
-  kernel.homes = IdVector<plan::StmtId, plan::Home>(count, plan::Home::Local);
+  kernel.memory_spaces = IdVector<plan::StmtId, plan::MemorySpace>(count, plan::MemorySpace::Local);
   plan::Segment segment;
   for (size_t s = 0; s < count; ++s) segment.stmts.emplace_back(s);
   kernel.segments = {segment};

@@ -139,7 +139,7 @@ TEST_CASE("check=interp says which rows are too long for it", "[driver][check]")
 
 TEST_CASE("check=interp finds stores that a kernel should not make", "[driver][check]") {
   const char* const gap = R"(plan @gap for cpu (@x: f32[4] bytes (16)) {
-  buffer @y: f32[8] bytes (32) own
+  buffer @y: f32[8] bytes (32) standalone
   kernel @k0_half on cpu (f32 read, f32 written) symbols [] where 0 <= i0 <= 3 {
     index_limit (4) always_index32 bytes_read 16 bytes_written 16
     region @k0_half over i0 < 4 {
@@ -147,7 +147,7 @@ TEST_CASE("check=interp finds stores that a kernel should not make", "[driver][c
       store @1[i0] = %0 at (i0) vector  ; (i0)
     }
     mapping pointwise space [i0] row [] vector_width 4 chunk 4
-    sweep [%0, %1]
+    row_loop [%0, %1]
   }
   allocate @y
   launch @k0_half(@x, @y) symbols [] grid [1, 1]

@@ -81,7 +81,7 @@ Arg Calls::input_on(Device device, const std::string& name, TensorType type) {
   graph.values.push_back(info(name, type, device));
   graph.inputs.push_back(static_cast<CallValue>(graph.values.size() - 1));
   graph.input_sources.push_back(name);
-  return Hole{graph.inputs.back()};
+  return OperandRef{graph.inputs.back()};
 }
 
 Arg Calls::input(const std::string& name, TensorType type) { return input_on(device_, name, std::move(type)); }
@@ -95,14 +95,14 @@ std::vector<Arg> Calls::call_many(const std::string& name, std::vector<Arg> args
   call.args = std::move(args);
   call.kwargs = std::move(kwargs);
   call.origin = graph.origins.push_back({"model.py", static_cast<int>(graph.calls.size()) + 1, "", name});
-  std::vector<Arg> holes;
+  std::vector<Arg> refs;
   for (const TensorType& type : results) {
     graph.values.push_back(info("v" + std::to_string(graph.values.size()), type, device_));
     call.results.push_back(static_cast<CallValue>(graph.values.size() - 1));
-    holes.emplace_back(Hole{call.results.back()});
+    refs.emplace_back(OperandRef{call.results.back()});
   }
   graph.calls.push_back(std::move(call));
-  return holes;
+  return refs;
 }
 
 Arg Calls::call(const std::string& name, std::vector<Arg> args, TensorType result,

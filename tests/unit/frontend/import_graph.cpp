@@ -30,11 +30,11 @@ TEST_CASE("matmuls are externs whose results the plan owns") {
   const Arg y = calls.call("aten::addmm", {b, x, t}, {D::BF16, {5, 7}});
   const auto lines = body_of(calls.text(calls.call("aten::gelu", {y}, {D::BF16, {5, 7}})));
   REQUIRE(lines.size() == 3);
-  CHECK(lines[1] == "%1: bf16[5, 7] = extern \"aten::addmm\"($0, $1, $2) with (%b, %x, %0) planned_out any_strides");
+  CHECK(lines[1] == "%1: bf16[5, 7] = extern \"aten::addmm\"($0, $1, $2) with (%b, %x, %0) planned_out flexible_strides");
   CHECK(lines[2] == "%2 = gelu(%1)");
 }
 
-TEST_CASE("an extern keeps its call's facts") {
+TEST_CASE("an extern keeps its call's schema annotations") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {4}}), i = calls.input("i", {D::I64, {2}});
   SECTION("mutation and alias") {
@@ -62,7 +62,7 @@ TEST_CASE("a missing result keeps its place") {
   const Arg g = calls.input("g", {D::F32, {4}}), w = calls.input("w", {D::F32, {4}});
   auto results =
       calls.call_many("aten::convolution_backward", {g, g, w}, {{D::F32, {4}}, {D::F32, {4}}, {D::F32, {4}}});
-  calls.graph.values[results[0].as<Hole>()->operand].kind = CallValueInfo::Kind::None;
+  calls.graph.values[results[0].as<OperandRef>()->operand].kind = CallValueInfo::Kind::None;
   calls.output(results[1]);
   calls.output(results[0]);
   const graph::Graph graph = calls.import();
@@ -87,7 +87,7 @@ TEST_CASE("outputs have eager's strides") {
   }
   SECTION("a second demand of other strides is a copy") {
     calls.output(y);
-    const CallValue id = y.as<Hole>()->operand;
+    const CallValue id = y.as<OperandRef>()->operand;
     calls.graph.values.push_back(calls.graph.values[id]);
     calls.graph.values.back().strides = {1, 2};
     Call alias;
@@ -95,7 +95,7 @@ TEST_CASE("outputs have eager's strides") {
     alias.args = {y};
     alias.results = {static_cast<CallValue>(calls.graph.values.size() - 1)};
     calls.graph.calls.push_back(alias);
-    calls.output(Hole{alias.results[0]});
+    calls.output(OperandRef{alias.results[0]});
     const graph::Graph graph = calls.import();
     CHECK(graph.outputs[0].value != graph.outputs[1].value);
     CHECK(graph.value(graph.outputs[1].value).layout.strides == std::vector<sym::Expr>{1, 2});
@@ -120,7 +120,7 @@ TEST_CASE("copy_ to an input is its last version") {
 TEST_CASE("sizes among an extern's arguments are operands") {
   Calls calls;
   const sym::Expr s0 = sym::Expr::symbol("s0");
-  calls.graph.facts.set_range("s0", {2, 100});
+  calls.graph.assumptions.set_range("s0", {2, 100});
   const Arg x = calls.input("x", {D::F32, {s0, 4}});
   calls.output(calls.call("aten::as_strided", {x, ArgList{s0, int64_t{2}}, ArgList{int64_t{4}, int64_t{2}}, s0 - 1},
                           {D::F32, {s0, 2}, {4, 2}}));
@@ -137,7 +137,7 @@ TEST_CASE("sizes among an extern's arguments are operands") {
 TEST_CASE("symbols") {
   Calls calls;
   const sym::Expr s0 = sym::Expr::symbol("s0");
-  calls.graph.facts.set_range("s0", {2, 1024});
+  calls.graph.assumptions.set_range("s0", {2, 1024});
   CallValueInfo size;
   size.kind = CallValueInfo::Kind::SymInt;
   size.name = "s";
@@ -146,12 +146,12 @@ TEST_CASE("symbols") {
   calls.graph.inputs.push_back(0);
   calls.graph.input_sources.push_back("n");
   const Arg x = calls.input("x", {D::F32, {s0}});
-  calls.output(calls.call("aten::add.Tensor", {x, Hole{0}}, {D::F32, {s0}}));
+  calls.output(calls.call("aten::add.Tensor", {x, OperandRef{0}}, {D::F32, {s0}}));
   calls.output(s0 * 2);
   const graph::Graph graph = calls.import();
   CHECK(graph.inputs[0].kind == graph::Input::Kind::Symbol);
   CHECK(graph.inputs[0].source == "n");
-  CHECK(graph.facts.range("s0") == sym::Interval{2, 1024});
+  CHECK(graph.assumptions.range("s0") == sym::Interval{2, 1024});
   CHECK(body_of(graph::print(graph)) == Lines{"%0 = add(%x, expr(s0))"});
   CHECK(graph.outputs[1].symbol == s0 * 2);
 }
@@ -179,7 +179,7 @@ TEST_CASE("what cannot be read is refused with the op and the model's line") {
   }
   SECTION("an object among the arguments") {
     calls.graph.values.emplace_back().kind = CallValueInfo::Kind::Opaque;
-    const Arg object = Hole{static_cast<uint32_t>(calls.graph.values.size() - 1)};
+    const Arg object = OperandRef{static_cast<uint32_t>(calls.graph.values.size() - 1)};
     calls.output(calls.call("aten::cumsum", {x, object}, {D::F32, {4}}));
     CHECK_THROWS_AS(calls.import(), Unsupported);
   }

@@ -17,7 +17,7 @@ struct Terms {
   std::vector<Term> terms;
   Terms& tensor(DType dtype) { return add(dtype, {4}); }
   Terms& scalar_tensor(DType dtype) { return add(dtype, {}); }
-  Terms& number(Number value) {
+  Terms& number(ScalarArg value) {
     terms.emplace_back(value);
     return *this;
   }
@@ -72,13 +72,13 @@ TEST_CASE("lower priorities matter only in a higher category") {
 }
 
 TEST_CASE("immediates are in the compute type and never lose an integer") {
-  CHECK(immediate(Number(0.1), D::BF16) == Operand(Scalar::from_real(D::F32, 0.1)));
-  CHECK(immediate(Number(int64_t{3}), D::F16) == Operand(Scalar::from_real(D::F32, 3)));
-  CHECK(immediate(Number(0.1), D::F64) == Operand(Scalar::from_real(D::F64, 0.1)));
-  CHECK(immediate(Number(int64_t{-1}), D::I32) == Operand(Scalar::from_integer(D::I32, -1)));
-  CHECK_FALSE(immediate(Number(int64_t{300}), D::I8));
-  CHECK_FALSE(immediate(Number(int64_t{-1}), D::U8));
-  CHECK_FALSE(immediate(Number(0.5), D::I64));
+  CHECK(immediate(ScalarArg(0.1), D::BF16) == Operand(Scalar::from_real(D::F32, 0.1)));
+  CHECK(immediate(ScalarArg(int64_t{3}), D::F16) == Operand(Scalar::from_real(D::F32, 3)));
+  CHECK(immediate(ScalarArg(0.1), D::F64) == Operand(Scalar::from_real(D::F64, 0.1)));
+  CHECK(immediate(ScalarArg(int64_t{-1}), D::I32) == Operand(Scalar::from_integer(D::I32, -1)));
+  CHECK_FALSE(immediate(ScalarArg(int64_t{300}), D::I8));
+  CHECK_FALSE(immediate(ScalarArg(int64_t{-1}), D::U8));
+  CHECK_FALSE(immediate(ScalarArg(0.5), D::I64));
 }
 
 TEST_CASE("a number that an integer dtype cannot hold is left to eager, which raises") {

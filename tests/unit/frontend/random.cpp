@@ -252,7 +252,7 @@ TEST_CASE("a symbolic count takes its threads from the state") {
   const sym::Expr n = sym::Expr::symbol("s0");
   Calls calls;
   calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
-  calls.graph.facts.set_range("s0", {1, 10000});
+  calls.graph.assumptions.set_range("s0", {1, 10000});
   calls.output(calls.call("aten::rand", {ArgList{Arg(n)}}, {D::F32, {n}}));
   const std::string text = graph::print(calls.import());
   CHECK(text.find("philox_state\"(expr(s0), 4, device(cuda:0))") != std::string::npos);

@@ -49,7 +49,7 @@ TEST_CASE("what a scatter consumed is not read as it was", "[ir][graph]") {
       return std::string(error.what());
     }
   };
-  const std::string update = "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%x, %s, %i)\n";
+  const std::string update = "%a = scatter<target=[-1, 1], index_dims=[0], inplace>(%x, %s, %i)\n";
   CHECK(report("%o = exp(%x)\n" + update + "final %x = %a\nreturn %o\n") == "");
   CHECK(report(update + "%p = permute<dims=[1, 0]>(%a)\n%o = exp(%p)\nfinal %x = %a\nreturn %o\n") == "");
   check_contains(report(update + "%o = exp(%x)\nfinal %x = %a\nreturn %o\n"), "G11:");
@@ -58,11 +58,11 @@ TEST_CASE("what a scatter consumed is not read as it was", "[ir][graph]") {
   check_contains(report(update + "final %x = %a\nreturn %x\n"), "G11:");
   check_contains(report(update + "final %x = %a\nfinal %y = %x\nreturn %a\n"), "G11:");
   check_contains(report("%w: f32[2, 4] = slice<dim=0, start=1, step=1>(%x)\n"
-                        "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%x, %w, %i)\nfinal %x = %a\nreturn\n"),
+                        "%a = scatter<target=[-1, 1], index_dims=[0], inplace>(%x, %w, %i)\nfinal %x = %a\nreturn\n"),
                  "G11:");
   check_contains(report(update + "return %a\n"), "G12:");
   check_contains(report("%w: f32[4, 4] = slice<dim=0, start=1, step=1>(%x)\n"
-                        "%a = scatter<target=[-1, 1], index_dims=[0], consumes>(%w, %s, %i)\nreturn %a\n"),
+                        "%a = scatter<target=[-1, 1], index_dims=[0], inplace>(%w, %s, %i)\nreturn %a\n"),
                  "G12:");
 }
 
@@ -97,8 +97,8 @@ TEST_CASE("each invariant of the graph IR has a counterexample", "[ir][graph]") 
   breaks("G6", [](Graph& g) { producer(g, "b").as<Reduce>()->reduction = Reduction::Welford; });
   breaks("G6", [](Graph& g) { producer(g, "a").operands.push_back(Scalar::from_real(DType::F32, 1)); });
   breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->callee.clear(); });
-  breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->args[0] = Arg(Hole{9}); });
-  breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->args[1] = Arg(ArgList{Arg(Hole{9})}); });
+  breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->args[0] = Arg(OperandRef{9}); });
+  breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->args[1] = Arg(ArgList{Arg(OperandRef{9})}); });
   breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->alias_of = {0}; });
   breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->alias_of = {1, -1}; });
   breaks("G7", [](Graph& g) { producer(g, "c").as<Extern>()->mutated_operands = {1}; });
@@ -110,7 +110,7 @@ TEST_CASE("each invariant of the graph IR has a counterexample", "[ir][graph]") 
   breaks("G9", [](Graph& g) { g.outputs.push_back({.kind = Output::Kind::Symbol, .symbol = sym::Expr::symbol("q")}); });
   breaks("G9", [](Graph& g) { producer(g, "c").operands[1] = sym::Expr::symbol("q"); });
   breaks("G9", [](Graph& g) { value(g, "a").layout.strides[0] = sym::Expr::symbol("q"); });
-  breaks("G13", [](Graph& g) { g.inputs.push_back({.kind = Input::Kind::Opaque, .given_up = true}); });
+  breaks("G13", [](Graph& g) { g.inputs.push_back({.kind = Input::Kind::Opaque, .donated = true}); });
   breaks("G10", [](Graph& g) { producer(g, "c").as<Extern>()->args[0] = Arg(Handle{0}); });
 }
 

@@ -79,7 +79,7 @@ TEST_CASE("each invariant of the loops IR has a counterexample", "[ir][loops]") 
   breaks("L3", [&](Program& p) { stmt(p, 0, 2).vars = i | j; });
   breaks("L4", [](Program& p) { stmt(p, 0, 0).dtype = DType::F64; });
   breaks("L4", [](Program& p) { stmt(p, 1, 4).as<Load>()->mask = StmtId(2); });
-  breaks("L4", [](Program& p) { stmt(p, 1, 4).as<Load>()->otherwise = Scalar::from_real(DType::F64, 0); });
+  breaks("L4", [](Program& p) { stmt(p, 1, 4).as<Load>()->other = Scalar::from_real(DType::F64, 0); });
   breaks("L4", [](Program& p) { stmt(p, 1, 5).as<Apply>()->operands = {StmtId(2)}; });
   breaks("L4", [](Program& p) { stmt(p, 1, 6).as<Apply>()->operands[0] = StmtId(4); });
   breaks("L4", [](Program& p) { stmt(p, 1, 1).as<Check>()->index = StmtId(0), stmt(p, 1, 0).dtype = DType::F32; });
@@ -103,14 +103,14 @@ TEST_CASE("each invariant of the loops IR has a counterexample", "[ir][loops]") 
   breaks("L9", [](Program& p) { p.steps.push_back(p.steps[2]); });
   breaks("L9", [](Program& p) { call(p).results[0] = BufferId(0); });
   breaks("L10", [](Program& p) { call(p).callee.clear(); });
-  breaks("L10", [](Program& p) { call(p).args[0] = Arg(Hole{5}); });
+  breaks("L10", [](Program& p) { call(p).args[0] = Arg(OperandRef{5}); });
   breaks("L10", [](Program& p) { call(p).alias_of = {1}; });
   breaks("L10", [](Program& p) { call(p).alias_of = {}; });
   breaks("L10", [](Program& p) { call(p).mutated_operands = {1}; });
   breaks("L10", [](Program& p) { call(p).args[0] = Arg(Handle{0}); });
   breaks("L10", [](Program& p) { std::get<View>(call(p).operands[0]).strides.clear(); });
   breaks("L11", [](Program& p) { p.buffers[BufferId(0)].role = Buffer::Role::Temporary; });
-  breaks("L11", [](Program& p) { p.inputs.push_back({.kind = ProgramInput::Kind::Opaque, .given_up = true}); });
+  breaks("L11", [](Program& p) { p.inputs.push_back({.kind = ProgramInput::Kind::Opaque, .donated = true}); });
   breaks("L11", [](Program& p) { p.inputs.erase(p.inputs.begin()); });
   breaks("L11", [](Program& p) { p.inputs.push_back(p.inputs[0]); });
   breaks("L11", [](Program& p) { p.outputs[0].buffer = BufferId(); });
@@ -129,7 +129,7 @@ TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
         %1 = load @k[i]
         check %1 < (8) "index"
         %3 = load @x[i, j]
-        update<add> @y[%1, j] = %0 each (4*i + j)
+        update<add> @y[%1, j] = %0 conflict_order (4*i + j)
       }
       return @y
     })");
@@ -144,7 +144,7 @@ TEST_CASE("each invariant of updates has a counterexample", "[ir][loops]") {
   check_contains(report_after([&](Program& p) { update(p)->update = false, update(p)->combine = Combine::Overwrite; }),
                  "L13:");
   check_contains(report_after([&](Program& p) {
-                   update(p)->each = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
+                   update(p)->conflict_order = p.steps.empty() ? sym::Expr(0) : region(p, 1).symbol(VarId(1));
                  }),
                  "L13:");
   check_contains(report_after([&](Program& p) { stmt(p, 1, 3).as<Load>()->buffer = update(p)->buffer; }), "L13:");

@@ -32,7 +32,7 @@ std::string edited(std::string_view before, std::string_view after) {
 
 TEST_CASE("every part of a plan survives print and parse", "[ir][plan]") {
   CHECK(print(parse(every_plan_kind)) == std::string(every_plan_kind));
-  CHECK(print(parse(product_plan)) == std::string(product_plan));
+  CHECK(print(parse(matmul_plan)) == std::string(matmul_plan));
 }
 
 TEST_CASE("a kernel's canonical text leaves out names and origins, and nothing else", "[ir][plan]") {
@@ -50,13 +50,13 @@ TEST_CASE("a kernel's canonical text leaves out names and origins, and nothing e
   CHECK(differs([](plan::Kernel& k) { k.device = {}; }));
   CHECK(differs([](plan::Kernel& k) { k.params[0].aligned = !k.params[0].aligned; }));
   CHECK(differs([](plan::Kernel& k) { k.symbols.push_back("q"); }));
-  CHECK(differs([](plan::Kernel& k) { k.facts.set_range("i", {0, 5}); }));
+  CHECK(differs([](plan::Kernel& k) { k.assumptions.set_range("i", {0, 5}); }));
   CHECK(differs([](plan::Kernel& k) { k.offsets[loops::StmtId(0)] = 7; }));
   CHECK(differs([](plan::Kernel& k) { k.access[loops::StmtId(0)] = plan::AccessKind::Strided; }));
-  CHECK(differs([](plan::Kernel& k) { k.homes[loops::StmtId(0)] = plan::Home::Row; }));
+  CHECK(differs([](plan::Kernel& k) { k.memory_spaces[loops::StmtId(0)] = plan::MemorySpace::Row; }));
   CHECK(differs([](plan::Kernel& k) { k.segments.pop_back(); }));
   CHECK(differs([](plan::Kernel& k) { k.mapping.chunk = 77; }));
-  CHECK(differs([](plan::Kernel& k) { k.mapping.resident = !k.mapping.resident; }));
+  CHECK(differs([](plan::Kernel& k) { k.mapping.persistent = !k.mapping.persistent; }));
   CHECK(differs([](plan::Kernel& k) { k.index_limit = 1; }));
   CHECK(differs([](plan::Kernel& k) { k.always_index32 = !k.always_index32; }));
   CHECK(differs([](plan::Kernel& k) { k.order_changed = !k.order_changed; }));
@@ -69,10 +69,10 @@ TEST_CASE("bad plan text names the line and what was expected", "[ir][plan]") {
            {edited("mapping rows", "mapping heaps"), "a kind of mapping"},
            {edited("space [i]", "space [q]"), "a variable of the region"},
            {edited("load @0[", "load @9["), "parameters"},
-           {edited("home row", "home away"), "where the value lives"},
+           {edited("memory_space row", "memory_space away"), "where the value lives"},
            {edited("launch @softmax", "launch @nothing"), "a kernel"},
            {edited("allocate @y", "allocate @z"), "there is no @z"},
-           {edited(" own\n", " borrowed\n"), "a kind of buffer"},
+           {edited(" standalone\n", " borrowed\n"), "a kind of buffer"},
            {edited("symbol s0 = input 1", "symbol s0 = input 7"), "P12"},
            {edited("vector_width 8", "vector_width 99999999999"), "vector_width between"},
            {edited("grid [", "grid [1, "), "a grid of two"},

@@ -14,7 +14,7 @@ namespace {
 Kernel& kernel(Plan& p, size_t k) { return p.kernels[KernelId(k)]; }
 loops::Stmt& stmt(Plan& p, size_t k, size_t s) { return kernel(p, k).region.body[StmtId(s)]; }
 Launch& launch(Plan& p, size_t step) { return std::get<Launch>(p.steps[step]); }
-Batch& batch(Plan& p, size_t step) { return std::get<Batch>(p.steps[step]); }
+GroupedLaunch& grouped_launch(Plan& p, size_t step) { return std::get<GroupedLaunch>(p.steps[step]); }
 CallExtern& call(Plan& p, size_t step) { return std::get<CallExtern>(p.steps[step]); }
 void insert_step(Plan& p, size_t at, const Step& step) {
   std::vector<Step> steps;
@@ -43,24 +43,24 @@ std::string report_after(Edit edit, const char* text = every_plan_kind) {
   return all;
 }
 
-constexpr const char* walked_rows =
+constexpr const char* serial_rows =
     R"(plan @f for cuda on cuda:0 (@x: f32[4, 8, 1000] bytes (128000)) {
   ; holds at most 16896 bytes, 16128 at least
-  buffer @y: f32[4, 8] bytes (128) own
-  buffer @s: f32[4, 1000] bytes (16000) own
+  buffer @y: f32[4, 8] bytes (128) standalone
+  buffer @s: f32[4, 1000] bytes (16000) standalone
   kernel @sums on cuda:0 (f32 read, f32 written, f32 written) symbols [] {
     index_limit (32000) always_index32 bytes_read 0 bytes_written 0
     region @sums over i0 < 4, w0 < 8, r0 < 1000 {
-      %0 = load @0[8000*i0 + r0 + 1000*w0] at (8000*i0 + r0 + 1000*w0) vector home resident  ; (i0 w0 r0)
-      %1 = reduce<sum>(%0) over r0 home row  ; (i0 w0)
+      %0 = load @0[8000*i0 + r0 + 1000*w0] at (8000*i0 + r0 + 1000*w0) vector memory_space persistent  ; (i0 w0 r0)
+      %1 = reduce<sum>(%0) over r0 memory_space row  ; (i0 w0)
       store @1[8*i0 + w0] = %1 at (8*i0 + w0) broadcast  ; (i0 w0)
-      %3 = reduce<sum>(%0) over w0 home shared  ; (i0 r0)
+      %3 = reduce<sum>(%0) over w0 memory_space shared  ; (i0 r0)
       store @2[1000*i0 + r0] = %3 at (1000*i0 + r0) vector  ; (i0 r0)
     }
-    mapping rows space [i0] row [r0] walk w0 vector_width 4 block_threads 512 threads_per_row 512 resident
-    sweep [%0, %1, %3]
-    once [%2]
-    finish [%4]
+    mapping rows space [i0] row [r0] serial w0 vector_width 4 block_threads 512 threads_per_row 512 persistent
+    row_loop [%0, %1, %3]
+    per_row [%2]
+    epilogue [%4]
   }
   allocate @y
   allocate @s
@@ -72,18 +72,18 @@ constexpr const char* walked_rows =
 }  // namespace
 
 TEST_CASE("walks have counterexamples too", "[ir][plan]") {
-  CHECK(print(parse(walked_rows)) == walked_rows);
+  CHECK(print(parse(serial_rows)) == serial_rows);
   auto breaks = [](const char* what, auto edit) {
     INFO(what);
-    check_contains(report_after(edit, walked_rows), what);
+    check_contains(report_after(edit, serial_rows), what);
   };
-  CHECK(report_after([](Plan& p) { kernel(p, 0).homes[StmtId(3)] = Home::Resident; }, walked_rows) == "");
-  breaks("P4: kernel @sums: only resident rows", [](Plan& p) { kernel(p, 0).mapping.resident = false; });
-  breaks("P5: kernel @sums: %4 is a store of", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::Sweep; });
-  breaks("P6: kernel @sums: the reduction %3", [](Plan& p) { kernel(p, 0).homes[StmtId(3)] = Home::Row; });
-  breaks("P6: kernel @sums: the reduction %1", [](Plan& p) { kernel(p, 0).homes[StmtId(1)] = Home::Shared; });
-  breaks("P6: kernel @sums: %1 is shared", [](Plan& p) { kernel(p, 0).homes[StmtId(1)] = Home::Shared; });
-  breaks("P6: kernel @sums: %0 is shared", [](Plan& p) { kernel(p, 0).homes[StmtId(0)] = Home::Shared; });
+  CHECK(report_after([](Plan& p) { kernel(p, 0).memory_spaces[StmtId(3)] = MemorySpace::Persistent; }, serial_rows) == "");
+  breaks("P4: kernel @sums: only persistent rows", [](Plan& p) { kernel(p, 0).mapping.persistent = false; });
+  breaks("P5: kernel @sums: %4 is a store of", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::RowLoop; });
+  breaks("P6: kernel @sums: the reduction %3", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(3)] = MemorySpace::Row; });
+  breaks("P6: kernel @sums: the reduction %1", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(1)] = MemorySpace::Shared; });
+  breaks("P6: kernel @sums: %1 is shared", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(1)] = MemorySpace::Shared; });
+  breaks("P6: kernel @sums: %0 is shared", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(0)] = MemorySpace::Shared; });
   breaks("P6: kernel @sums: %3 is shared", [](Plan& p) {
     kernel(p, 0).mapping.threads_per_row = 256;
     kernel(p, 0).mapping.rows_per_block = 2;
@@ -103,7 +103,7 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P2", [](Plan& p) { stmt(p, 0, 1).dtype = DType::F64; });
   breaks("P2", [](Plan& p) { kernel(p, 0).region.device = {}; });
   breaks("P2", [](Plan& p) { stmt(p, 0, 0).as<loops::Load>()->coords.push_back(0); });
-  breaks("P3", [](Plan& p) { kernel(p, 0).homes.resize(3); });
+  breaks("P3", [](Plan& p) { kernel(p, 0).memory_spaces.resize(3); });
   breaks("P3", [&](Plan& p) { kernel(p, 0).offsets[StmtId(0)] = q; });
   breaks("P3", [&](Plan& p) { kernel(p, 0).index_limit = q; });
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.row.clear(); });
@@ -117,28 +117,28 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = {}; });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = VarId(1); });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.kind = MappingKind::Pointwise; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.resident = true; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.persistent = true; });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
-  breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::Once; });
+  breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::PerRow; });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(99)); });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments.pop_back(); });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(3)); });
   breaks("P5", [](Plan& p) { std::swap(kernel(p, 0).segments[0], kernel(p, 0).segments[1]); });
   breaks("P5", [](Plan& p) { std::swap(kernel(p, 0).segments[2].stmts[0], kernel(p, 0).segments[2].stmts[1]); });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[3].stmts.push_back(StmtId(9)); });
-  breaks("P5", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::Once; });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::PerRow; });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments.push_back(kernel(p, 0).segments[3]); });
-  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(4)] = Home::Local; });
-  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(2)] = Home::Local; });
-  breaks("P6", [](Plan& p) { kernel(p, 0).homes[StmtId(4)] = Home::Row; });
-  breaks("P6", [](Plan& p) { kernel(p, 0).mapping.resident = false; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(4)] = MemorySpace::Local; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(2)] = MemorySpace::Local; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(4)] = MemorySpace::Row; });
+  breaks("P6", [](Plan& p) { kernel(p, 0).mapping.persistent = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[0].read = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[1].written = false; });
   breaks("P8", [](Plan& p) { launch(p, 1).kernel = KernelId(9); });
   breaks("P8", [](Plan& p) { launch(p, 1).args[0] = BufferId(99); });
   breaks("P8", [](Plan& p) { p.outputs[0].buffer = BufferId(); });
   breaks("P8", [](Plan& p) { p.inputs.pop_back(); });
-  breaks("P8", [](Plan& p) { buffer(p, "x").kind = Buffer::Kind::Own; });
+  breaks("P8", [](Plan& p) { buffer(p, "x").kind = Buffer::Kind::Standalone; });
   breaks("P8", [](Plan& p) { buffer(p, "x").strides.clear(); });
   breaks("P9", [](Plan& p) { launch(p, 1).args.pop_back(); });
   breaks("P9", [](Plan& p) { launch(p, 1).symbol_args.clear(); });
@@ -171,13 +171,13 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P10", [&](Plan& p) { insert_step(p, reuse, p.steps[reuse]); });
   breaks("P10", [&](Plan& p) { insert_step(p, reuse, Allocate{id_of(p, "h")}); });
   breaks("P10", [&](Plan& p) { std::get<Launch>(p.steps[reuse + 1]).args[0] = id_of(p, "g"); });
-  breaks("P15", [](Plan& p) { p.inputs[4].given_up = false; });
+  breaks("P15", [](Plan& p) { p.inputs[4].donated = false; });
   breaks("P15", [](Plan& p) { buffer(p, "h").dtype = DType::I32; });
   breaks("P15", [](Plan& p) { buffer(p, "h").bytes = 8000; });
   breaks("P15", [](Plan& p) { buffer(p, "h").kind = Buffer::Kind::Arena; });
   breaks("P15", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = id_of(p, "t"); });
   breaks("P8", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = BufferId(); });
-  breaks("P8", [](Plan& p) { p.inputs[1].given_up = true; });
+  breaks("P8", [](Plan& p) { p.inputs[1].donated = true; });
   breaks("P12", [](Plan& p) { p.symbols.pop_back(); });
   breaks("P12", [](Plan& p) { p.symbols.push_back(p.symbols[0]); });
   breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });
@@ -185,7 +185,7 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P12", [&](Plan& p) { launch(p, 1).grid_x = q; });
   breaks("P12", [&](Plan& p) { p.arenas[0].bytes = q; });
   breaks("P13", [](Plan& p) { call(p, 2).callee.clear(); });
-  breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(Hole{7}); });
+  breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(OperandRef{7}); });
   breaks("P13", [](Plan& p) { call(p, 2).alias_of = {}; });
   breaks("P13", [](Plan& p) { call(p, 2).alias_of = {1}; });
   breaks("P13", [](Plan& p) { call(p, 4).mutated_operands = {3}; });
@@ -193,22 +193,22 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P7", [](Plan& p) { kernel(p, 1).params[1].by_value = true; });
   breaks("P7", [](Plan& p) { kernel(p, 1).params[0].by_value = true; });
   breaks("P9", [](Plan& p) { kernel(p, 2).params[1].by_value = false; });
-  breaks("P4", [](Plan& p) { kernel(p, 2).batch = 0; });
-  breaks("P16", [](Plan& p) { kernel(p, 2).batch = 1; });
-  breaks("P16", [](Plan& p) { kernel(p, 2).batch = 400; });
-  breaks("P16", [](Plan& p) { kernel(p, 1).batch = 4; });
-  breaks("P16", [](Plan& p) { batch(p, 9).launches.clear(); });
-  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].kernel = KernelId(1); });
-  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].grid_y = 2; });
+  breaks("P4", [](Plan& p) { kernel(p, 2).max_grouped = 0; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 1; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 400; });
+  breaks("P16", [](Plan& p) { kernel(p, 1).max_grouped = 4; });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches.clear(); });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].kernel = KernelId(1); });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].grid_y = 2; });
   breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(1); });
   breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].when.set_range("q", {1, 2}); });
-  breaks("P18", [](Plan& p) { kernel(p, 0).facts.set_divisor("s0", 32); });
-  breaks("P18", [](Plan& p) { kernel(p, 0).facts.set_range("s0", {1, 99}); });
-  breaks("P18", [](Plan& p) { batch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_divisor("s0", 32); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_range("s0", {1, 99}); });
+  breaks("P18", [](Plan& p) { grouped_launch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
   breaks("P8", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(99); });
   breaks("P12", [](Plan& p) { launch(p, 1).specializations[0].grid_x = sym::Expr::symbol("q"); });
-  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args = batch(p, 9).launches[0].args; });
-  breaks("P16", [](Plan& p) { batch(p, 9).launches[1].args[0] = id_of(p, "v"); });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args = grouped_launch(p, 9).launches[0].args; });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args[0] = id_of(p, "v"); });
   breaks("P9", [](Plan& p) { launch(p, 3).args[0] = id_of(p, "t"); });
   breaks("P11", [](Plan& p) { p.outputs[0].buffer = id_of(p, "v"); });
   breaks("P19", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
@@ -233,10 +233,10 @@ TEST_CASE("updates need memory that is read, and turns that one thread takes", "
         region @r over i < 6 {
           %0 = load @0[i] at (i) strided
           %1 = load @1[i] at (i) strided
-          update<add> @2[%1] = %0 each (i) at (%1) strided
+          update<add> @2[%1] = %0 conflict_order (i) at (%1) strided
         }
         mapping pointwise space [i] row [] sequential
-        sweep [%0, %1, %2]
+        row_loop [%0, %1, %2]
       }
       launch @update(@s, @k, @x) symbols [] grid [1, 1]
       return
@@ -282,10 +282,10 @@ TEST_CASE("verify_or_throw of a plan shows the text", "[ir][plan]") {
 }
 
 TEST_CASE("products have counterexamples of their own", "[ir][plan]") {
-  CHECK(report_after([](Plan&) {}, product_plan) == "");
+  CHECK(report_after([](Plan&) {}, matmul_plan) == "");
   auto breaks = [](const char* invariant, const char* words, auto edit) {
     INFO(invariant << " " << words);
-    const std::string report = report_after(edit, product_plan);
+    const std::string report = report_after(edit, matmul_plan);
     check_contains(report, std::string(invariant) + ":");
     check_contains(report, words);
   };
@@ -303,5 +303,5 @@ TEST_CASE("products have counterexamples of their own", "[ir][plan]") {
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_k = 16; });
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.stages = 1; });
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_n = 16; });
-  breaks("P5", "a sweep and a once", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::Sweep; });
+  breaks("P5", "a row loop and a per-row", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::RowLoop; });
 }

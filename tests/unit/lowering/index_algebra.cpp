@@ -12,10 +12,10 @@ namespace {
 sym::Expr e(std::string_view text) { return sym::parse(text); }
 
 struct Fixture {
-  sym::Facts facts;
-  Space space{facts};
+  sym::Assumptions assumptions;
+  Space space{assumptions};
   Fixture() {
-    for (const char* symbol : {"s0", "s1"}) facts.set_range(symbol, {1, 1 << 20});
+    for (const char* symbol : {"s0", "s1"}) assumptions.set_range(symbol, {1, 1 << 20});
     space.add(e("h"), 12);
     space.add(e("d"), 64);
     space.add(e("i"), e("s0"));
@@ -42,8 +42,8 @@ TEST_CASE("divisions go where the extents allow", "[index]") {
 }
 
 TEST_CASE("simplified divisions have the same values", "[index]") {
-  sym::Facts facts;
-  Space space(facts);
+  sym::Assumptions assumptions;
+  Space space(assumptions);
   space.add(e("a"), 6);
   space.add(e("b"), 4);
   space.add(e("c"), 10);
@@ -81,8 +81,8 @@ TEST_CASE("mixed radix coordinates are recognised", "[index]") {
 
 TEST_CASE("digits are solved for", "[index]") {
   Fixture f;
-  sym::Facts facts;
-  Space other(facts);
+  sym::Assumptions assumptions;
+  Space other(assumptions);
   other.add(e("c"), 768);
   auto digits = f.space.mixed_radix(e("64*h + d"), 768);
   REQUIRE(digits);

@@ -110,19 +110,19 @@ TEST_CASE("only exact identities are removed", "[passes]") {
 TEST_CASE("matrix products of unaligned rows get padded operands where that pays", "[passes]") {
   CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
   %t = permute<dims=[1, 0]>(%w)
-  %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out any_strides
+  %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out flexible_strides
   return %0
 })") == R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
   %1: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
   %2 = permute<dims=[1, 0]>(%1)
-  %3: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %2) planned_out any_strides
+  %3: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %2) planned_out flexible_strides
   %4: bf16[8192, 50257] = slice<dim=1, start=0, step=1>(%3)
   %5 = identity(%4)
   return %5
 }
 )");
   const std::string small = R"(graph @f on cuda:0 (%x: bf16[16, 768], %w: bf16[768, 50257]) {
-  %0: bf16[16, 50257] = extern "aten::mm"($0, $1) with (%x, %w) planned_out any_strides
+  %0: bf16[16, 50257] = extern "aten::mm"($0, $1) with (%x, %w) planned_out flexible_strides
   return %0
 }
 )";
@@ -133,7 +133,7 @@ std::string after_passes_without(const char* disabled, std::string_view text) {
   graph::Graph g = graph::parse(text);
   Options options;
   options.verify = "each";
-  options.disable = disabled;
+  options.skip_passes = disabled;
   passes::run_graph_pipeline(g, options);
   return graph::print(g);
 }
@@ -196,7 +196,7 @@ TEST_CASE("what is saved for the backward leaves in channels-last, views of resu
   %1 = relu(%0)
   %2: bf16[8, 64, 32, 32] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %v)
   %3 = permute<dims=[0, 2, 3, 1]>(%2)
-  return %2, %3, %0 any_strides, %1 any_strides
+  return %2, %3, %0 flexible_strides, %1 flexible_strides
 })") == R"(graph @f on cuda:0 (%x: bf16[8, 64, 32, 32], %w: bf16[64, 64, 3, 3], %v: bf16[64, 64, 3, 3]) {
   %4 strides [65536, 1, 2048, 64] = identity(%x)
   %5 strides [576, 1, 192, 64] = identity(%w)
@@ -206,7 +206,7 @@ TEST_CASE("what is saved for the backward leaves in channels-last, views of resu
   %2: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64] = extern "aten::convolution"($0, $1, none, [1, 1], [1, 1], [1, 1], false, [0, 0], 1) with (%1, %6)
   %3 strides [65536, 32, 1, 1024] = permute<dims=[0, 2, 3, 1]>(%2)
   %7 = identity(%2)
-  return %7, %3, %0 any_strides, %1 any_strides
+  return %7, %3, %0 flexible_strides, %1 flexible_strides
 }
 )");
 }
@@ -219,7 +219,7 @@ TEST_CASE("backward convolutions take saved inputs as they come and give gradien
   %3: bf16[8, 64, 32, 32], %4: bf16[64, 64, 3, 3], %5: u8[0] = extern "aten::convolution_backward"($0, $1, $2, [0], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, false]) with (%2, %0, %w)
   %6 = cast<f32>(%4)
   %7 = neg(%3)
-  return %6, %7 any_strides
+  return %6, %7 flexible_strides
 })") == R"(graph @f on cuda:0 (%g: bf16[8, 64, 32, 32], %x: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64], %w: bf16[64, 64, 3, 3]) {
   %1 strides [65536, 1, 2048, 64] = gt(%x, 0.0)
   %2 strides [65536, 1, 2048, 64] = where(%1, %g, 0.0)
@@ -227,7 +227,7 @@ TEST_CASE("backward convolutions take saved inputs as they come and give gradien
   %3: bf16[8, 64, 32, 32] strides [65536, 1, 2048, 64], %4: bf16[64, 64, 3, 3] strides [576, 1, 192, 64], %5: u8[0] = extern "aten::convolution_backward"($0, $1, $2, [0], [1, 1], [1, 1], [1, 1], false, [0, 0], 1, [true, true, false]) with (%2, %x, %8)
   %6 = cast<f32>(%4)
   %7 strides [65536, 1, 2048, 64] = neg(%3)
-  return %6, %7 any_strides
+  return %6, %7 flexible_strides
 }
 )");
 }
@@ -235,17 +235,17 @@ TEST_CASE("backward convolutions take saved inputs as they come and give gradien
 TEST_CASE("two products share a padded operand, stored along its rows or not", "[passes]") {
   CHECK(after_passes(R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
   %t = permute<dims=[1, 0]>(%g)
-  %0: bf16[50257, 768] = extern "aten::mm"($0, $1) with (%t, %h) planned_out any_strides
-  %1: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%g, %w) planned_out any_strides
+  %0: bf16[50257, 768] = extern "aten::mm"($0, $1) with (%t, %h) planned_out flexible_strides
+  %1: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%g, %w) planned_out flexible_strides
   return %0, %1
 })") == R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
   %2: bf16[8192, 50264] = pad<low=[0, 0], fill=bf16(0.0)>(%g)
   %3 = permute<dims=[1, 0]>(%2)
-  %4: bf16[50264, 768] = extern "aten::mm"($0, $1) with (%3, %h) planned_out any_strides
+  %4: bf16[50264, 768] = extern "aten::mm"($0, $1) with (%3, %h) planned_out flexible_strides
   %5: bf16[50257, 768] = slice<dim=0, start=0, step=1>(%4)
   %6 = identity(%5)
   %7: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
-  %8: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%2, %7) planned_out any_strides
+  %8: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%2, %7) planned_out flexible_strides
   return %6, %8
 }
 )");

@@ -80,11 +80,11 @@ TEST_CASE("what nobody waits for runs beside, has a thread in any pool, and can 
     std::atomic<int> done = 0;
     std::mutex gate;
     gate.lock();
-    pool.run_later(&owner, {"first", 1, [&] {
+    pool.run_in_background(&owner, {"first", 1, [&] {
                               const std::lock_guard wait(gate);
                               ++done;
                             }});
-    for (int i = 0; i < 20; ++i) pool.run_later(&other, {"later", 1, [&] { ++done; }});
+    for (int i = 0; i < 20; ++i) pool.run_in_background(&other, {"later", 1, [&] { ++done; }});
     if (threads == 1) {
       // The one thread is busy, so that these are still to begin.
       pool.cancel(&other);

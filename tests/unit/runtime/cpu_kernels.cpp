@@ -44,7 +44,7 @@ plan::Plan plan_of(int kernels) {
     segment.stmts.resize(40);
     b.plan.kernels[id].segments = {segment};
     const bool last = k + 1 == kernels;
-    const auto to = b.buffer("b" + std::to_string(k), last ? plan::Buffer::Kind::Own : plan::Buffer::Kind::Arena, {s0});
+    const auto to = b.buffer("b" + std::to_string(k), last ? plan::Buffer::Kind::Standalone : plan::Buffer::Kind::Arena, {s0});
     if (last) b.plan.steps.emplace_back(plan::Allocate{to});
     b.launch(id, {from, to}, {s0}, sym::ceil_div(s0, 10));
     from = to;

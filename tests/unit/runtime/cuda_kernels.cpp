@@ -155,8 +155,8 @@ TEST_CASE("no driver, no device, no NVRTC: user errors that name what is missing
   controls.fail("cuInit", 0);
   CHECK_THROWS_AS(CudaDriver({fake_driver}), UserError);
   CudaDriver driver({fake_driver});
-  CHECK(driver.facts(0).arch == "sm_90a");
-  CHECK_THROWS_WITH(driver.facts(1), mentions("cuda:1 does not exist: the driver sees 1 devices"));
+  CHECK(driver.properties(0).arch == "sm_90a");
+  CHECK_THROWS_WITH(driver.properties(1), mentions("cuda:1 does not exist: the driver sees 1 devices"));
   CHECK_THROWS_WITH(CudaContext(driver, 1), mentions("cuDeviceGet"));
   controls.fail("cuDevicePrimaryCtxRetain", 0);
   CHECK_THROWS_AS(CudaContext(driver, 0), UserError);

@@ -19,13 +19,13 @@ PlanBuilder two_steps() {
   PlanBuilder b;
   const auto x = b.input("x", {s0, 4});
   const auto y = b.buffer("y", Kind::Arena, {s0, 4});
-  const auto z = b.buffer("z", Kind::Own, {s0, 4});
+  const auto z = b.buffer("z", Kind::Standalone, {s0, 4});
   const auto k = b.kernel("k_add_one", 2, {false, true}, {"n"});
   b.launch(k, {x, y}, {s0 * 4}, s0 * 4);
   b.plan.steps.emplace_back(plan::Allocate{z});
   b.launch(k, {y, z}, {s0 * 4}, s0 * 4);
   b.output(z);
-  b.plan.facts.set_range("s0", {0, 100});
+  b.plan.assumptions.set_range("s0", {0, 100});
   return b;
 }
 
@@ -89,7 +89,7 @@ TEST_CASE("a symbol that two inputs give must agree, and multiples are checked")
   b.input("x", {s0});
   const auto y = b.input("y", {s0});
   b.output(y);
-  b.plan.facts.set_divisor("s0", 4);
+  b.plan.assumptions.set_divisor("s0", 4);
   const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{}), host);
   std::vector<Value> inputs = one_input(make_tensor(host, {8}));
   inputs.emplace_back(make_tensor(host, {12}));
@@ -104,7 +104,7 @@ TEST_CASE("inputs die at their last use, outputs that are inputs are those input
   PlanBuilder b;
   const auto x = b.input("x", {s0});
   const auto w = b.input("w", {s0});
-  const auto y = b.buffer("y", Kind::Own, {s0});
+  const auto y = b.buffer("y", Kind::Standalone, {s0});
   const auto k = b.kernel("k", 2, {false, true}, {"n"});
   b.plan.steps.emplace_back(plan::Allocate{y});
   b.launch(k, {x, y}, {s0}, s0);
@@ -133,10 +133,10 @@ TEST_CASE("an input that was given up is written in place if nobody holds it, an
   PlainHost host;
   PlanBuilder b;
   const auto x = b.input("x", {s0, 2});
-  const auto y = b.buffer("y", Kind::Own, {s0 * 2});
-  const auto z = b.buffer("z", Kind::Own, {s0 * 2});
+  const auto y = b.buffer("y", Kind::Standalone, {s0 * 2});
+  const auto z = b.buffer("z", Kind::Standalone, {s0 * 2});
   const auto k = b.kernel("k", 1, {true}, {"n"});
-  b.plan.inputs[0].given_up = true;
+  b.plan.inputs[0].donated = true;
   b.plan.steps.emplace_back(plan::Reuse{x, y});
   b.launch(k, {y}, {s0 * 2}, s0 * 2);
   b.plan.steps.emplace_back(plan::Reuse{y, z});
@@ -185,7 +185,7 @@ TEST_CASE("externs: planned results, fresh results, layouts that differ from the
   const auto x = b.input("x", {2, 3});
   const auto w = b.input("w", {3, 2});
   const auto planned = b.buffer("planned", Kind::Arena, {2, 2});
-  const auto own = b.buffer("own", Kind::Own, {2, 2});
+  const auto own = b.buffer("own", Kind::Standalone, {2, 2});
   const auto fresh = b.buffer("fresh", Kind::ExternOwned, {2, 2}, {1, 2});
   const auto k = b.kernel("copy", 2, {false, true}, {"n"});
   b.call("aten::mm", {b.whole(x), b.whole(w)}, {planned}, true);

@@ -93,7 +93,7 @@ struct Mixed : PlanBuilder {
   plan::BufferId x, table, moved, y, there, z;
 
   plan::BufferId on(Device device, const char* name, plan::Buffer::Kind kind) {
-    const plan::BufferId id = buffer(name, plan::Buffer::Kind::Own, {4});
+    const plan::BufferId id = buffer(name, plan::Buffer::Kind::Standalone, {4});
     plan.buffers[id].kind = kind;
     plan.buffers[id].device = device;
     if (kind == plan::Buffer::Kind::Arena) {
@@ -120,7 +120,7 @@ struct Mixed : PlanBuilder {
     moved = on(first, "moved", plan::Buffer::Kind::ExternOwned);
     y = on(first, "y", plan::Buffer::Kind::Arena);
     there = on(second, "there", plan::Buffer::Kind::ExternOwned);
-    z = on(second, "z", plan::Buffer::Kind::Own);
+    z = on(second, "z", plan::Buffer::Kind::Standalone);
     add_kernel(cpu, {true}, {table});
     add_copy(table, moved);
     add_kernel(first, {false, false, true}, {x, moved, y});

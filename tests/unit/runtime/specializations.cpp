@@ -23,15 +23,15 @@ KernelBody writes(float value) {
 PlanBuilder numbered(int launches = 1) {
   PlanBuilder b;
   const auto x = b.input("x", {s0});
-  const auto y = b.buffer("y", Kind::Own, {s0});
-  b.plan.facts.set_range("s0", {1, 1000});
+  const auto y = b.buffer("y", Kind::Standalone, {s0});
+  b.plan.assumptions.set_range("s0", {1, 1000});
   std::vector<plan::KernelId> kernels;
   for (const char* name : {"k_any", "k_short_multiple", "k_short", "k_multiple"})
     kernels.push_back(b.kernel(name, 2, {false, true}, {"n"}));
   b.plan.steps.emplace_back(plan::Allocate{y});
   for (int i = 0; i < launches; ++i) {
     b.launch(kernels[0], {x, y}, {s0}, 1);
-    sym::Facts when_short, when_multiple, both;
+    sym::Assumptions when_short, when_multiple, both;
     when_short.set_range("s0", {1, 64});
     when_multiple.set_divisor("s0", 8);
     auto& launch = std::get<plan::Launch>(b.plan.steps.back());
@@ -78,8 +78,8 @@ TEST_CASE("misaligned inputs are read from aligned copies until their kernel is 
   PlainHost host;
   PlanBuilder b;
   const auto x = b.input("x", {s0});
-  const auto y = b.buffer("y", Kind::Own, {s0});
-  b.plan.facts.set_range("s0", {1, 1000});
+  const auto y = b.buffer("y", Kind::Standalone, {s0});
+  b.plan.assumptions.set_range("s0", {1, 1000});
   const auto k = b.kernel("k", 2, {false, true}, {"n"});
   // Addresses matter on GPUs alone: the kernel says that it is one of theirs, and is none.
   b.plan.kernels[k].params[0].aligned = true;

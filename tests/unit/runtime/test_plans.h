@@ -101,7 +101,7 @@ class PlanBuilder {
                          std::vector<plan::BufferId> results, bool planned_out) {
     plan::CallExtern step;
     step.callee = std::move(callee);
-    for (size_t i = 0; i < operands.size(); ++i) step.args.emplace_back(Hole{static_cast<uint32_t>(i)});
+    for (size_t i = 0; i < operands.size(); ++i) step.args.emplace_back(OperandRef{static_cast<uint32_t>(i)});
     step.operands = std::move(operands);
     step.alias_of.assign(results.size(), -1);
     step.results = std::move(results);

@@ -61,7 +61,7 @@ TEST_CASE("bias, residual and layer norm are one region that also stores the res
   auto found = regions(f.fused);
   REQUIRE(found.size() == 2);
   CHECK(count_stores(*found[0]) == 2);
-  CHECK(f.refusals.size() == 1);
+  CHECK(f.missed_fusions.size() == 1);
   CHECK(worst_difference(f, arguments_for(f.graph, {})) <= 1);
 }
 

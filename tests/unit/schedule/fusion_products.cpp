@@ -14,7 +14,7 @@ Options fusing(const char* how) {
   return options;
 }
 
-Fused fuse_products(const std::string& text, const char* how = "always") {
+Fused fuse_matmuls(const std::string& text, const char* how = "always") {
   return fuse_text(text, cuda_target("sm_90a", 132), fusing(how));
 }
 
@@ -85,18 +85,18 @@ const char* const mlp =
 }  // namespace
 
 TEST_CASE("a product takes its bias and its epilogue, through reshapes", "[schedule][products]") {
-  const Fused f = fuse_products(mlp);
+  const Fused f = fuse_matmuls(mlp);
   INFO(loops::print(f.fused));
   CHECK(count_calls(f.fused) == 0);
   CHECK(regions(f.fused).size() == 1);
   CHECK(!has_buffer(f.fused, "0"));
   check_mapped(f);
   CHECK(difference(f) < 0.02);
-  CHECK(count_calls(fuse_products(mlp, "never").fused) == 1);
+  CHECK(count_calls(fuse_matmuls(mlp, "never").fused) == 1);
 }
 
 TEST_CASE("a product that others read is stored beside its epilogue", "[schedule][products]") {
-  const Fused f = fuse_products(R"(graph @f on cuda:0 (%a: bf16[32, 64], %b: bf16[64, 16]) {
+  const Fused f = fuse_matmuls(R"(graph @f on cuda:0 (%a: bf16[32, 64], %b: bf16[64, 16]) {
     %0: bf16[32, 16] = extern "aten::mm"($0, $1) with (%a, %b) planned_out
     %1 = relu(%0)
     %2: f32[4] = extern "test::reads"($0) with (%0)
@@ -110,7 +110,7 @@ TEST_CASE("a product that others read is stored beside its epilogue", "[schedule
 }
 
 TEST_CASE("the second product of a region becomes a kernel of its own", "[schedule][products]") {
-  const Fused f = fuse_products(R"(graph @gated on cuda:0 (%x: bf16[32, 64], %v: bf16[64, 16], %w: bf16[64, 16]) {
+  const Fused f = fuse_matmuls(R"(graph @gated on cuda:0 (%x: bf16[32, 64], %v: bf16[64, 16], %w: bf16[64, 16]) {
     %0: bf16[32, 16] = extern "aten::mm"($0, $1) with (%x, %v) planned_out
     %1: bf16[32, 16] = extern "aten::mm"($0, $1) with (%x, %w) planned_out
     %2 = relu(%0)
@@ -125,7 +125,7 @@ TEST_CASE("the second product of a region becomes a kernel of its own", "[schedu
 }
 
 TEST_CASE("factors may be slices, turned, batched", "[schedule][products]") {
-  Fused f = fuse_products(R"(graph @f on cuda:0 (%x: bf16[32, 96], %w: bf16[64, 16]) {
+  Fused f = fuse_matmuls(R"(graph @f on cuda:0 (%x: bf16[32, 96], %w: bf16[64, 16]) {
     %a: bf16[32, 64] = slice<dim=1, start=32, step=1>(%x)
     %0: bf16[32, 16] = extern "aten::mm"($0, $1) with (%a, %w) planned_out
     return %0
@@ -133,7 +133,7 @@ TEST_CASE("factors may be slices, turned, batched", "[schedule][products]") {
   CHECK(count_calls(f.fused) == 0);
   check_mapped(f);
   CHECK(difference(f) < 0.02);
-  f = fuse_products(R"(graph @f on cuda:0 (%x: f16[s0, 4, 24, 32], %y: f16[s0, 4, 40, 32]) where 1 <= s0 <= 99 {
+  f = fuse_matmuls(R"(graph @f on cuda:0 (%x: f16[s0, 4, 24, 32], %y: f16[s0, 4, 40, 32]) where 1 <= s0 <= 99 {
     %a: f16[4*s0, 24, 32] = reshape(%x)
     %b: f16[4*s0, 40, 32] = reshape(%y)
     %t = permute<dims=[0, 2, 1]>(%b)
@@ -153,7 +153,7 @@ TEST_CASE("calls that the template cannot do stay calls", "[schedule][products]"
         fmt::format("graph @f on cuda:0 ({}) {{\n  %0: {} = extern {} planned_out\n  %1 = relu(%0)\n  return %1\n}}",
                     inputs, result, call);
     INFO(text);
-    CHECK(count_calls(fuse_products(text).fused) == 1);
+    CHECK(count_calls(fuse_matmuls(text).fused) == 1);
   };
   const std::string plain = "\"aten::mm\"($0, $1) with (%a, %b)";
   stays("%a: f32[32, 64], %b: f32[64, 16]", "f32[32, 16]", plain);
@@ -166,7 +166,7 @@ TEST_CASE("calls that the template cannot do stay calls", "[schedule][products]"
 }
 
 TEST_CASE("an epilogue that reduces the product's rows stays apart", "[schedule][products]") {
-  const Fused f = fuse_products(R"(graph @f on cuda:0 (%a: bf16[32, 64], %b: bf16[64, 16]) {
+  const Fused f = fuse_matmuls(R"(graph @f on cuda:0 (%a: bf16[32, 64], %b: bf16[64, 16]) {
     %0: bf16[32, 16] = extern "aten::mm"($0, $1) with (%a, %b) planned_out
     %1 = cast<f32>(%0)
     %2 = reduce<sum, dims=[1]>(%1)
@@ -183,7 +183,7 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
         "graph @f on cuda:0 (%a: bf16[{0}, {0}], %b: bf16[{0}, {0}]) {{\n"
         "  %0: bf16[{0}, {0}] = extern \"aten::mm\"($0, $1) with (%a, %b) planned_out\n  %1 = {1}(%0)\n  return %1\n}}",
         size, epilogue ? "relu" : "cast<bf16>");
-    return count_calls(fuse_products(text, "auto").fused);
+    return count_calls(fuse_matmuls(text, "auto").fused);
   };
   CHECK(calls(256, true) == 0);
   CHECK(calls(4096, true) == 1);
@@ -194,8 +194,8 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
     %1 = relu(%0)
     return %1
   })";
-  CHECK(count_calls(fuse_products(dynamic, "auto").fused) == 1);
-  CHECK(count_calls(fuse_products(dynamic, "always").fused) == 0);
+  CHECK(count_calls(fuse_matmuls(dynamic, "auto").fused) == 1);
+  CHECK(count_calls(fuse_matmuls(dynamic, "always").fused) == 0);
 }
 
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
@@ -205,7 +205,7 @@ TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]")
   };
   CHECK(tile_of(8192, gpu).m * tile_of(8192, gpu).n > tile_of(512, gpu).m * tile_of(512, gpu).n);
   for (const double size : {512., 1024., 2048., 4096.}) {
-    const schedule::ProductSize product{1, size, size, size};
+    const schedule::MatmulSize product{1, size, size, size};
     CHECK(schedule::library_time({1, 4 * size, size, size}, gpu) > schedule::library_time(product, gpu));
     CHECK(schedule::library_time(product, old) > schedule::library_time(product, gpu));
     const MatmulTile& tile = tile_of(size, old);

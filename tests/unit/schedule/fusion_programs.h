@@ -22,7 +22,7 @@ using namespace cxxinductor;
 struct Fused {
   graph::Graph graph;
   loops::Program lowered, fused;
-  std::vector<plan::Refusal> refusals;
+  std::vector<plan::MissedFusion> missed_fusions;
 };
 
 inline Fused fuse_graph(graph::Graph graph, const Target& target = cuda_target("sm_90a", 132),
@@ -31,7 +31,7 @@ inline Fused fuse_graph(graph::Graph graph, const Target& target = cuda_target("
   result.graph = std::move(graph);
   result.lowered = lowering::lower(result.graph);
   loops::verify_or_throw(result.lowered, "lower");
-  result.fused = schedule::fuse(result.lowered, target, options, &result.refusals);
+  result.fused = schedule::fuse(result.lowered, target, options, &result.missed_fusions);
   loops::verify_or_throw(result.fused, "fuse");
   return result;
 }

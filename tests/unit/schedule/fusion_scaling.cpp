@@ -32,7 +32,7 @@ graph::Graph blocks(int nodes) {
     graph::ValueId normed = builder.elementwise(ScalarOp::Mul, {centred, spread});
     graph::Extern twice;
     twice.callee = "test::twice";
-    twice.args = {Arg(Hole{0})};
+    twice.args = {Arg(OperandRef{0})};
     graph::Value result = g.values[normed];
     result.name.clear();
     graph::ValueId called = builder.call_extern(twice, {normed}, {result})[0];
@@ -50,9 +50,9 @@ struct Effort {
 
 Effort fuse(const graph::Graph& g) {
   loops::Program program = lowering::lower(g);
-  std::vector<plan::Refusal> refusals;
+  std::vector<plan::MissedFusion> missed_fusions;
   const uint64_t allocations = cxxinductor::testing::allocations();
-  const loops::Program fused = schedule::fuse(std::move(program), cuda_target("sm_90a", 132), {}, &refusals);
+  const loops::Program fused = schedule::fuse(std::move(program), cuda_target("sm_90a", 132), {}, &missed_fusions);
   return {cxxinductor::testing::allocations() - allocations, regions(fused).size()};
 }
 

@@ -45,7 +45,7 @@ program @externs on DEVICE (@a: f32[64, 64], @b: f32[64, 64]) {
   CHECK(plan::verify(plan).empty());
   CHECK(buffer(plan, "c").kind == Buffer::Kind::Arena);
   CHECK(buffer(plan, "d").kind == Buffer::Kind::ExternOwned);
-  CHECK(buffer(plan, "y").kind == Buffer::Kind::Own);
+  CHECK(buffer(plan, "y").kind == Buffer::Kind::Standalone);
   CHECK(freed(plan).empty());  // y is written where d was
   CHECK(plan.arenas.at(0).bytes == sym::Expr(64 * 64 * 4));
 }
@@ -78,7 +78,7 @@ program @aliases on DEVICE (@a: f32[64, 64]) {
 })",
                                    gpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(buffer(plan, "c").kind == Buffer::Kind::Own);
+  CHECK(buffer(plan, "c").kind == Buffer::Kind::Standalone);
   CHECK(buffer(plan, "e").kind == Buffer::Kind::Arena);
   // The own base of an output and the output itself stay; the alias in the middle goes.
   CHECK(freed(plan) == std::vector<std::string>{"w"});
@@ -97,7 +97,7 @@ program @views on DEVICE (@a: f32[s0, 4]) where 1 <= s0 <= 100 {
 })",
                                    cpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(buffer(plan, "c").kind == Buffer::Kind::Own);
+  CHECK(buffer(plan, "c").kind == Buffer::Kind::Standalone);
   CHECK(plan.outputs.size() == 3);
 }
 
@@ -120,7 +120,7 @@ loops::Program random_program(uint32_t seed, Device device) {
   std::mt19937 random(seed);
   loops::Program program;
   program.name = "random";
-  program.facts.set_range("s0", {1, 4096});
+  program.assumptions.set_range("s0", {1, 4096});
   sym::Expr rows = random() % 2 ? sym::Expr::symbol("s0") : sym::Expr(24);
   auto add_buffer = [&](std::string name, loops::Buffer::Role role, int64_t columns) {
     return program.buffers.push_back({std::move(name), DType::F32, device, {rows, columns}, {columns, 1}, role, false});

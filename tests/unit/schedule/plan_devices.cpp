@@ -69,8 +69,8 @@ std::vector<interp::Tensor> identity(const std::string&, const std::string&, con
 
 plan::Plan plan_of(const char* text) {
   const graph::Graph graph = graph::parse(text);
-  std::vector<plan::Refusal> refusals;
-  loops::Program program = fuse(lowering::lower(graph), all_targets(), Options(), &refusals);
+  std::vector<plan::MissedFusion> missed_fusions;
+  loops::Program program = fuse(lowering::lower(graph), all_targets(), Options(), &missed_fusions);
   return make_plan(std::move(program), all_targets(), Options(), graph::eager_peaks(graph));
 }
 

@@ -10,14 +10,14 @@ namespace cxxinductor::schedule::test {
 namespace {
 
 using plan::AccessKind;
-using plan::Home;
+using plan::MemorySpace;
 using plan::Kernel;
 using plan::MappingKind;
 using plan::Segment;
 
 // Specializations apart.
 const Kernel& only_kernel(const plan::Plan& plan) {
-  const std::vector<bool> own = plan::own_kernels(plan);
+  const std::vector<bool> own = plan::base_kernels(plan);
   REQUIRE(std::count(own.begin(), own.end(), true) == 1);
   return plan.kernels[plan::KernelId(0)];
 }
@@ -29,13 +29,13 @@ const plan::Launch& first_launch(const plan::Plan& plan) {
   throw 0;
 }
 
-int count_homes(const Kernel& kernel, Home home) {
-  return static_cast<int>(std::count(kernel.homes.begin(), kernel.homes.end(), home));
+int count_memory_spaces(const Kernel& kernel, MemorySpace memory_space) {
+  return static_cast<int>(std::count(kernel.memory_spaces.begin(), kernel.memory_spaces.end(), memory_space));
 }
 
-int count_sweeps(const Kernel& kernel) {
+int count_row_loops(const Kernel& kernel) {
   return static_cast<int>(std::count_if(kernel.segments.begin(), kernel.segments.end(),
-                                        [](const Segment& s) { return s.kind == Segment::Kind::Sweep; }));
+                                        [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; }));
 }
 
 int count_access(const Kernel& kernel, AccessKind kind) {
@@ -78,28 +78,28 @@ TEST_CASE("contiguous operands of a dynamic size become one variable with a tail
 TEST_CASE("softmax keeps its row in registers, as few bytes as possible") {
   const Kernel kernel = only_kernel(plan_for(softmax, gpu()));
   CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK(kernel.mapping.resident);
+  CHECK(kernel.mapping.persistent);
   CHECK(kernel.mapping.vector_width == 8);
   CHECK(kernel.mapping.threads_per_row == 32);
   CHECK(kernel.mapping.rows_per_block == 4);
   CHECK(kernel.mapping.items_per_thread == 4);
-  CHECK(count_sweeps(kernel) == 3);
-  // The bf16 load for the sum's sweep, the exponential for the last one; the cast is repeated.
-  CHECK(count_homes(kernel, Home::Resident) == 2);
-  CHECK(kernel.homes[loops::StmtId(0)] == Home::Resident);
-  CHECK(kernel.homes[loops::StmtId(1)] == Home::Local);
+  CHECK(count_row_loops(kernel) == 3);
+  // The bf16 load for the sum's row loop, the exponential for the last one; the cast is repeated.
+  CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 2);
+  CHECK(kernel.memory_spaces[loops::StmtId(0)] == MemorySpace::Persistent);
+  CHECK(kernel.memory_spaces[loops::StmtId(1)] == MemorySpace::Local);
   CHECK(kernel.order_changed);
 }
 
 TEST_CASE("a row of dynamic length is swept again") {
   const Kernel kernel = only_kernel(plan_for(softmax_dynamic_row, gpu()));
   CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK_FALSE(kernel.mapping.resident);
-  CHECK(count_homes(kernel, Home::Resident) == 0);
+  CHECK_FALSE(kernel.mapping.persistent);
+  CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 0);
   CHECK(kernel.mapping.vector_width == 1);
-  // Every sweep lists the load; the stores are in the last one alone.
+  // Every row loop lists the load; the stores are in the last one alone.
   for (const Segment& segment : kernel.segments)
-    if (segment.kind == Segment::Kind::Sweep)
+    if (segment.kind == Segment::Kind::RowLoop)
       CHECK(std::count(segment.stmts.begin(), segment.stmts.end(), loops::StmtId(0)) == 1);
 }
 
@@ -109,28 +109,28 @@ TEST_CASE("a row of dynamic length has kernels for multiples and for lengths tha
   for (const plan::Specialization& special : first_launch(plan).specializations) {
     const plan::Mapping& mapping = plan.kernels[special.kernel].mapping;
     found.push_back(fmt::format("{} width {}{}", print_where(special.when), mapping.vector_width,
-                                mapping.resident ? " resident" : ""));
+                                mapping.persistent ? " persistent" : ""));
   }
   CHECK(found == std::vector<std::string>{
-                     " where 1 <= s1 <= 64, 4 | s1 width 4 resident", " where 1 <= s1 <= 64 width 1 resident",
-                     " where 65 <= s1 <= 256, 4 | s1 width 4 resident", " where 65 <= s1 <= 256 width 1 resident",
-                     " where 257 <= s1 <= 1024, 4 | s1 width 4 resident", " where 257 <= s1 <= 1024 width 1 resident",
-                     " where 1025 <= s1 <= 4096, 4 | s1 width 4 resident", " where 1025 <= s1 <= 4096 width 1 resident"});
+                     " where 1 <= s1 <= 64, 4 | s1 width 4 persistent", " where 1 <= s1 <= 64 width 1 persistent",
+                     " where 65 <= s1 <= 256, 4 | s1 width 4 persistent", " where 65 <= s1 <= 256 width 1 persistent",
+                     " where 257 <= s1 <= 1024, 4 | s1 width 4 persistent", " where 257 <= s1 <= 1024 width 1 persistent",
+                     " where 1025 <= s1 <= 4096, 4 | s1 width 4 persistent", " where 1025 <= s1 <= 4096 width 1 persistent"});
   // Nothing to gain: the number of elements is a multiple of a vector's already.
   CHECK(first_launch(plan_for(flat_add, gpu())).specializations.empty());
   CHECK(first_launch(plan_for(softmax_dynamic_row, cpu())).specializations.empty());
 }
 
-TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last sweep alone") {
+TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last row loop alone") {
   const Kernel kernel = only_kernel(plan_for(layer_norm, gpu()));
-  CHECK(kernel.mapping.resident);
-  CHECK(count_sweeps(kernel) == 2);
-  REQUIRE(count_homes(kernel, Home::Resident) == 1);
-  for (size_t s = 0; s < kernel.homes.size(); ++s)
-    if (kernel.homes[loops::StmtId(s)] == Home::Resident)
+  CHECK(kernel.mapping.persistent);
+  CHECK(count_row_loops(kernel) == 2);
+  REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
+  for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
+    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent)
       CHECK(kernel.region.body[loops::StmtId(s)].dtype == DType::BF16);
   const Segment& first = *std::find_if(kernel.segments.begin(), kernel.segments.end(),
-                                       [](const Segment& s) { return s.kind == Segment::Kind::Sweep; });
+                                       [](const Segment& s) { return s.kind == Segment::Kind::RowLoop; });
   int loads = 0;
   for (loops::StmtId id : first.stmts) loads += kernel.region.body[id].as<loops::Load>() != nullptr;
   CHECK(loads == 2);
@@ -139,11 +139,11 @@ TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last sw
 TEST_CASE("on a CPU only what is expensive to compute is kept for the row") {
   const Kernel kernel = only_kernel(plan_for(softmax, cpu()));
   CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK(kernel.mapping.resident);
+  CHECK(kernel.mapping.persistent);
   CHECK(kernel.mapping.vector_width == 8);
-  REQUIRE(count_homes(kernel, Home::Resident) == 1);
-  for (size_t s = 0; s < kernel.homes.size(); ++s)
-    if (kernel.homes[loops::StmtId(s)] == Home::Resident)
+  REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
+  for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
+    if (kernel.memory_spaces[loops::StmtId(s)] == MemorySpace::Persistent)
       CHECK(kernel.region.body[loops::StmtId(s)].as<loops::Apply>());
   CHECK(first_launch(plan_for(softmax, cpu())).grid_x == sym::Expr::symbol("s0"));
 }
@@ -210,7 +210,7 @@ program @short on DEVICE (@x: f32[4, 65536]) {
   CHECK(kernel.mapping.block_threads >= 128);
 }
 
-TEST_CASE("what is updated in place is stored after the last sweep that loads it") {
+TEST_CASE("what is updated in place is stored after the last row loop that loads it") {
   const Kernel kernel = only_kernel(plan_for(R"(
 program @in_place on DEVICE (@x: f32[64, s0]) where 1 <= s0 <= 100000 {
   output @y: f32[64]
@@ -226,7 +226,7 @@ program @in_place on DEVICE (@x: f32[64, s0]) where 1 <= s0 <= 100000 {
   return @x, @y
 })",
                                              gpu()));
-  REQUIRE(count_sweeps(kernel) == 2);
+  REQUIRE(count_row_loops(kernel) == 2);
   loops::StmtId load(0), store(2);
   size_t last_load = 0, stored = 0;
   for (size_t g = 0; g < kernel.segments.size(); ++g)
@@ -238,7 +238,7 @@ program @in_place on DEVICE (@x: f32[64, s0]) where 1 <= s0 <= 100000 {
   CHECK(stored == 1);
 }
 
-TEST_CASE("rows too long for their exponentials stay resident without them") {
+TEST_CASE("rows too long for their exponentials stay persistent without them") {
   const Kernel kernel = only_kernel(plan_for(R"(
 program @long_softmax on DEVICE (@x: bf16[512, 65536]) {
   output @y: bf16[512, 65536]
@@ -256,9 +256,9 @@ program @long_softmax on DEVICE (@x: bf16[512, 65536]) {
   return @y
 })",
                                              gpu()));
-  CHECK(kernel.mapping.resident);
-  CHECK(count_homes(kernel, Home::Resident) == 1);
-  CHECK(kernel.homes[loops::StmtId(0)] == Home::Resident);
+  CHECK(kernel.mapping.persistent);
+  CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
+  CHECK(kernel.memory_spaces[loops::StmtId(0)] == MemorySpace::Persistent);
 }
 
 TEST_CASE("a reduction over an expanded operand is sound") {

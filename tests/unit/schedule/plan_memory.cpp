@@ -179,7 +179,7 @@ TEST_CASE("what is read elsewhere, by others or in another type is not written o
 }
 
 const char* const donation = R"(
-program @p on DEVICE (@g: f32[1024, 1024] given_up, @s: f32[1024, 1024]GIVEN) {
+program @p on DEVICE (@g: f32[1024, 1024] donated, @s: f32[1024, 1024]GIVEN) {
   output @y: f32[1024, 1024]
   output @z: f32[1024, 1024]
   region @n0 over i < 1024, j < 1024 {
@@ -197,7 +197,7 @@ TEST_CASE("inputs that the caller gave up become results") {
   for (const Target& target : {gpu(), cpu()})
     for (const bool both : {false, true}) {
       std::string text = donation;
-      text.replace(text.find("GIVEN"), 5, both ? " given_up" : "");
+      text.replace(text.find("GIVEN"), 5, both ? " donated" : "");
       const plan::Plan plan = plan_for(text, target);
       CHECK(plan::verify(plan).empty());
       CHECK(reuses(plan) == (both ? std::vector<std::string>{"g>y", "s>z"} : std::vector<std::string>{"g>y"}));
@@ -206,8 +206,8 @@ TEST_CASE("inputs that the caller gave up become results") {
 }
 
 // Four large values are made and summed up to one number each: made and used in turn, one of them lives at a time.
-std::string wide_then_narrow(bool given_up) {
-  std::string text = std::string("program @p on DEVICE (@x: f32[256, 1024]") + (given_up ? " given_up" : "") + ") {\n";
+std::string wide_then_narrow(bool donated) {
+  std::string text = std::string("program @p on DEVICE (@x: f32[256, 1024]") + (donated ? " donated" : "") + ") {\n";
   for (int k = 0; k < 4; ++k) text += fmt::format("  temporary @t{}: f32[256, 1024]\n  output @y{}: f32[]\n", k, k);
   for (int k = 0; k < 4; ++k)
     text += fmt::format(R"(  region @a{0} over i < 256, j < 1024 {{
@@ -232,7 +232,7 @@ std::string wide_then_narrow(bool given_up) {
 TEST_CASE("steps are put in an order that needs less memory") {
   constexpr int64_t megabyte = 1 << 20;
   const loops::Program program = parse_for(wide_then_narrow(false), gpu());
-  const std::vector<size_t> order = order_for_memory(program);
+  const std::vector<size_t> order = reorder_for_peak_memory(program);
   REQUIRE(order.size() == 8);
   for (size_t k = 0; k < 4; ++k)
     CHECK(std::find(order.begin(), order.end(), k) < std::find(order.begin(), order.end(), k + 4));
@@ -269,7 +269,7 @@ program @p on DEVICE (@x: f32[256, 1024]) {
   return @y, @z
 })";
   for (const Target& target : {gpu(), cpu()}) checked_plan(text, target);
-  const std::vector<size_t> order = order_for_memory(parse_for(text, gpu()));
+  const std::vector<size_t> order = reorder_for_peak_memory(parse_for(text, gpu()));
   const auto place = [&](size_t step) { return std::find(order.begin(), order.end(), step); };
   CHECK(place(0) < place(1));
   CHECK(place(1) < place(2));
@@ -280,9 +280,9 @@ TEST_CASE("temporaries leave the arena where the peak needs it, and only as many
   // Two large temporaries at the start, then as much in outputs: an arena would stay until the end.
   const std::vector<LiveRange> temporaries{{large, 0, 1}, {large, 1, 2}, {small, 0, 5}};
   const std::vector<LiveRange> held{{large, 3, 5}, {large, 4, 5}};
-  const std::vector<bool> own = choose_own_memory(temporaries, held, 2 * large + (2 << 20));
+  const std::vector<bool> own = choose_standalone(temporaries, held, 2 * large + (2 << 20));
   CHECK(own == std::vector<bool>{true, true, false});
-  CHECK(choose_own_memory(temporaries, {}, 4 * large) == std::vector<bool>{false, false, false});
+  CHECK(choose_standalone(temporaries, {}, 4 * large) == std::vector<bool>{false, false, false});
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ class RandomGraph {
   explicit RandomGraph(uint64_t seed) : seed_(seed * 2654435761u + 99) {}
 
   graph::Graph make() {
-    graph_.facts.set_range("s0", {1, 64});
+    graph_.assumptions.set_range("s0", {1, 64});
     const std::vector<std::vector<sym::Expr>> shapes = {{4, 6}, {6}, {s0, 4, 6}, {4, 1}, {s0, 24}, {2, 12}, {}};
     for (const auto& shape : shapes) {
       DType dtype = pick(3) ? DType::F32 : DType::BF16;

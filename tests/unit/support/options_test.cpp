@@ -34,7 +34,7 @@ TEST_CASE("bad values say what is expected") {
   REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "2x"),
                       "option 'compile_threads': expected an integer, found '2x'");
   REQUIRE_THROWS_WITH(set_option(options, "verify", "all"),
-                      "option 'verify': expected one of 'each', 'ends', 'off', found 'all'");
+                      "option 'verify': expected one of 'each', 'boundaries', 'off', found 'all'");
 }
 
 TEST_CASE("an option of several words takes each of them and names the wrong one") {

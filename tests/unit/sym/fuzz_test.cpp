@@ -48,17 +48,17 @@ class Generator {
     }
   }
 
-  // Facts about every symbol, and an assignment that they allow. Symbols "b" and "s0" are positive: they divide.
-  void choose(Facts* facts, Values* values) {
+  // Assumptions about every symbol, and an assignment that they allow. Symbols "b" and "s0" are positive: they divide.
+  void choose(Assumptions* assumptions, Values* values) {
     for (const std::string& name : names) {
       const bool positive = name == "b" || name == "s0";
       const int64_t divisor = number(0, 2) == 0 ? number(2, 8) : 1;
       const int64_t value = divisor * (positive ? number(1, 12) : number(-6, 20));
       values->insert_or_assign(name, value);
-      if (divisor > 1) facts->set_divisor(name, divisor);
+      if (divisor > 1) assumptions->set_divisor(name, divisor);
       const int64_t low = number(0, 1) != 0 ? value : value - number(0, 30);
       const int64_t high = number(0, 3) == 0 ? std::numeric_limits<int64_t>::max() : value + number(0, 30);
-      facts->set_range(name, {positive ? std::max<int64_t>(low, 1) : low, high});
+      assumptions->set_range(name, {positive ? std::max<int64_t>(low, 1) : low, high});
     }
   }
 
@@ -88,40 +88,40 @@ int64_t value_under(Expr e, const Values& values) {
 TEST_CASE("simplify preserves the value, is idempotent and agrees with bounds and divisors") {
   for (int i = 0; i < cases; ++i) {
     Generator generator(static_cast<uint64_t>(i));
-    Facts facts;
+    Assumptions assumptions;
     Values values;
-    generator.choose(&facts, &values);
+    generator.choose(&assumptions, &values);
     const Expr e = generator.expression(static_cast<int>(generator.number(1, 5)));
-    const Expr simple = simplify(e, facts);
+    const Expr simple = simplify(e, assumptions);
     const int64_t value = value_under(e, values);
     INFO("case " << i << ": " << to_string(e) << "  ->  " << to_string(simple));
     for (const std::string& name : names) {
-      const Interval range = facts.range(name);
+      const Interval range = assumptions.range(name);
       UNSCOPED_INFO(name << " = " << values[name] << " in [" << range.low << ", " << range.high << "], divisor "
-                         << facts.divisor(name));
+                         << assumptions.divisor(name));
     }
     REQUIRE(value_under(simple, values) == value);
-    REQUIRE(to_string(simplify(simple, facts)) == to_string(simple));
+    REQUIRE(to_string(simplify(simple, assumptions)) == to_string(simple));
     for (const Expr form : {e, simple}) {
-      const Interval range = bounds(form, facts);
+      const Interval range = bounds(form, assumptions);
       REQUIRE(range.low <= value);
       REQUIRE(value <= range.high);
-      const int64_t divisor = known_divisor(form, facts);
+      const int64_t divisor = known_divisor(form, assumptions);
       REQUIRE((divisor == 0 ? value == 0 : value % divisor == 0));
     }
     const Expr other = generator.expression(3);
     const int64_t other_value = value_under(other, values);
-    if (const auto less = prove_less(e, other, facts)) REQUIRE(*less == (value < other_value));
-    if (prove_equal(e, other, facts)) REQUIRE(value == other_value);
+    if (const auto less = prove_less(e, other, assumptions)) REQUIRE(*less == (value < other_value));
+    if (prove_equal(e, other, assumptions)) REQUIRE(value == other_value);
   }
 }
 
 TEST_CASE("construction preserves the value") {
   for (int i = 0; i < cases; ++i) {
     Generator generator(static_cast<uint64_t>(i) + 1'000'000);
-    Facts facts;
+    Assumptions assumptions;
     Values values;
-    generator.choose(&facts, &values);
+    generator.choose(&assumptions, &values);
     const Expr x = generator.expression(3), y = generator.expression(3);
     const int64_t u = value_under(x, values), v = value_under(y, values);
     INFO("case " << i << ": " << to_string(x) << " and " << to_string(y));
@@ -154,9 +154,9 @@ TEST_CASE("text reads back, also when the operands came in another order") {
 TEST_CASE("a program computes what evaluate does") {
   for (int i = 0; i < cases; ++i) {
     Generator generator(static_cast<uint64_t>(i) + 3'000'000);
-    Facts facts;
+    Assumptions assumptions;
     Values values;
-    generator.choose(&facts, &values);
+    generator.choose(&assumptions, &values);
     Program program(names);
     std::vector<std::pair<uint32_t, Expr>> slots;
     for (int k = 0; k < 4; ++k) {

@@ -1,0 +1,38 @@
+#include "ir/plan/serial_rows.h"
+
+#include "support/error.h"
+
+namespace cxxinductor::plan {
+
+DType state_dtype(const loops::Region& region, const loops::Reduce& reduce) {
+  const bool truth = reduce.reduction == Reduction::Any || reduce.reduction == Reduction::All;
+  return truth ? DType::Bool : compute_type(region.body[reduce.operand].dtype);
+}
+
+int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) {
+  return (groups * vector_width * byte_size(state) + 15) / 16 * 16;
+}
+
+int64_t groups_of_row(const Kernel& kernel) {
+  const Mapping& mapping = kernel.mapping;
+  sym::Expr groups = 1;
+  for (size_t d = 0; d < mapping.row.size(); ++d) {
+    const sym::Expr size = kernel.region.vars[mapping.row[d]].extent;
+    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, mapping.vector_width) : size);
+  }
+  groups = sym::simplify(groups, kernel.assumptions);
+  CXXI_CHECK(groups.is_constant(), "{}: a persistent row has no constant length", kernel.name);
+  return groups.constant();
+}
+
+int64_t serial_shared_bytes(const Kernel& kernel) {
+  int64_t bytes = 0;
+  for (size_t s = 0; s < kernel.region.body.size(); ++s) {
+    if (kernel.memory_spaces[StmtId(s)] != MemorySpace::Shared) continue;
+    const DType state = state_dtype(kernel.region, *kernel.region.body[StmtId(s)].as<loops::Reduce>());
+    bytes += shared_states_bytes(groups_of_row(kernel), kernel.mapping.vector_width, state);
+  }
+  return bytes;
+}
+
+}  // namespace cxxinductor::plan

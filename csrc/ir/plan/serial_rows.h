@@ -1,0 +1,20 @@
+// Sums of a walk that lie in the block's shared memory (MemorySpace::Shared): what of it they take, said once for the
+// scheduler that chooses, the emitter that addresses and the launch that asks for it.
+#pragma once
+
+#include "ir/plan/plan.h"
+
+namespace cxxinductor::plan {
+
+// A reduction with a single state keeps it in this type.
+DType state_dtype(const loops::Region& region, const loops::Reduce& reduce);
+
+// Bytes of the states of a row of `groups` groups; what follows them is aligned for wide accesses.
+int64_t shared_states_bytes(int64_t groups, int vector_width, DType state);
+
+// Of all reductions of the kernel that are shared, in the order of the body.
+int64_t serial_shared_bytes(const Kernel& kernel);
+// Groups of a row of constant length.
+int64_t groups_of_row(const Kernel& kernel);
+
+}  // namespace cxxinductor::plan

@@ -1,0 +1,99 @@
+// Conversions to a narrower dtype and back. Where the value is one of the narrow dtype's anyway, the pair is the
+// identity; where numerics are fast, all such pairs between ops go.
+#include <optional>
+
+#include "passes/loops/passes.h"
+
+namespace cxxinductor::passes {
+namespace {
+
+using loops::Apply;
+using loops::StmtId;
+
+bool is_narrowing(DType narrow, DType wide) {
+  return is_float(narrow) && is_float(wide) && compute_type(narrow) == wide && narrow != wide;
+}
+
+// Ops that give one of their operands, or its negation: representable in whatever the operands are.
+bool selects(ScalarOp op) {
+  return op == ScalarOp::Neg || op == ScalarOp::Abs || op == ScalarOp::Relu || op == ScalarOp::Maximum ||
+         op == ScalarOp::Minimum || op == ScalarOp::Where;
+}
+
+class Roundings {
+ public:
+  Roundings(loops::Region& region, bool drop_all)
+      : region_(region), drop_all_(drop_all), narrow_(region.body.size()), same_(region.body.size()) {}
+
+  bool run() {
+    bool changed = false;
+    for (size_t s = 0; s < region_.body.size(); ++s) {
+      same_[s] = StmtId(s);
+      changed = rename_operands(region_.body[StmtId(s)]) || changed;
+      inspect(StmtId(s));
+    }
+    return changed;
+  }
+
+ private:
+  bool rename_operands(loops::Stmt& stmt) {
+    bool changed = false;
+    auto rename = [&](StmtId& id) {
+      if (!id.valid() || same_[id.index()] == id) return;
+      id = same_[id.index()];
+      changed = true;
+    };
+    if (auto* apply = stmt.as<Apply>())
+      for (StmtId& operand : apply->operands) rename(operand);
+    if (auto* reduce = stmt.as<loops::Reduce>()) rename(reduce->operand);
+    if (auto* store = stmt.as<loops::Store>()) rename(store->value);
+    return changed;
+  }
+
+  // narrow_: the float dtype in which the statement's value is known to be representable.
+  void inspect(StmtId id) {
+    const loops::Stmt& stmt = region_.body[id];
+    const auto* apply = stmt.as<Apply>();
+    if (!apply) return;
+    if (apply->op != ScalarOp::Cast) {
+      if (selects(apply->op)) narrow_[id.index()] = common(*apply);
+      return;
+    }
+    const StmtId inner = apply->operands[0];
+    const DType from = region_.body[inner].dtype;
+    if (!is_narrowing(from, stmt.dtype)) return;
+    narrow_[id.index()] = from;
+    const auto* rounding = region_.body[inner].as<Apply>();
+    if (!rounding || rounding->op != ScalarOp::Cast) return;
+    const StmtId value = rounding->operands[0];
+    if (region_.body[value].dtype == stmt.dtype && (drop_all_ || narrow_[value.index()] == from))
+      same_[id.index()] = value;
+  }
+
+  std::optional<DType> common(const Apply& apply) const {
+    std::optional<DType> dtype;
+    for (size_t i = apply.op == ScalarOp::Where ? 1 : 0; i < apply.operands.size(); ++i) {
+      const auto& narrow = narrow_[apply.operands[i].index()];
+      if (!narrow || (dtype && *dtype != *narrow)) return std::nullopt;
+      dtype = narrow;
+    }
+    return dtype;
+  }
+
+  loops::Region& region_;
+  const bool drop_all_;
+  std::vector<std::optional<DType>> narrow_;
+  std::vector<StmtId> same_;
+};
+
+}  // namespace
+
+bool elide_rounding_casts(loops::Program& program, const Options& options) {
+  bool changed = false;
+  for (loops::Step& step : program.steps)
+    if (auto* region = std::get_if<loops::Region>(&step))
+      changed = Roundings(*region, !options.eager_numerics()).run() || changed;
+  return changed;
+}
+
+}  // namespace cxxinductor::passes

@@ -1,0 +1,14 @@
+// Regions that reduce along rows and regions that reduce across the same rows, made one: a block takes a part of the rows in
+// turn, keeps what is summed across them in registers, and stores the sums of its part (ir/loops/loops.h, Var::serial). A
+// second region adds up the parts. What both read is read once.
+#pragma once
+
+#include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/score_fusion.h"
+#include "support/options.h"
+
+namespace cxxinductor::schedule {
+
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,268 @@
+#include "schedule/fusion/lower_matmuls.h"
+
+#include <algorithm>
+
+#include "ir/loops/region_rewrite.h"
+#include "schedule/fusion/can_fuse.h"
+#include "schedule/fusion/substitute.h"
+#include "schedule/plan/matmul.h"
+#include "support/error.h"
+
+namespace cxxinductor::schedule {
+namespace {
+
+using loops::BufferId;
+using loops::Space;
+using loops::StmtId;
+using loops::View;
+using sym::Expr;
+
+// What the models must promise before the library's call is given up: they are right within a few per cent.
+constexpr double least_gain = 1.08;
+// Instructions an element, beside the arithmetic of the product: of an epilogue's ordinary steps, of its transcendental
+// ones, and of the way through shared memory.
+constexpr double step_instructions = 2, transcendental_instructions = 25, passing_instructions = 8;
+constexpr double lanes_of_multiprocessor = 128, clock = 1.6e9;
+
+// ---- Calls ------------------------------------------------------------------------------------------------------
+
+struct MatmulCall {
+  const View *left = nullptr, *right = nullptr;
+  const View* added = nullptr;  // to the sums, before they are rounded
+  BufferId result;
+};
+
+const View* view_of(const loops::ExternCall& call, const Arg& arg) {
+  const OperandRef* ref = arg.as<OperandRef>();
+  return ref && ref->operand < call.operands.size() ? std::get_if<View>(&call.operands[ref->operand]) : nullptr;
+}
+
+bool is_one(const Arg& arg) {
+  if (const auto* integer = arg.as<int64_t>()) return *integer == 1;
+  const auto* real = arg.as<double>();
+  return real && *real == 1.0;
+}
+
+// addmm's scales are the only named arguments.
+bool scales_nothing(const loops::ExternCall& call) {
+  return std::all_of(call.kwargs.begin(), call.kwargs.end(), [](const auto& named) {
+    return (named.first == "beta" || named.first == "alpha") && is_one(named.second);
+  });
+}
+
+std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops::ExternCall& call) {
+  const bool adds = call.callee == "aten::addmm" || call.callee == "aten::baddbmm";
+  if (!adds && call.callee != "aten::mm" && call.callee != "aten::bmm") return std::nullopt;
+  const size_t first = adds ? 1 : 0;
+  if (!call.planned_out || call.ordered || !call.overload.empty() || call.results.size() != 1 ||
+      call.args.size() != first + 2 || !scales_nothing(call))
+    return std::nullopt;
+  MatmulCall product{view_of(call, call.args[first]), view_of(call, call.args[first + 1]),
+                      adds ? view_of(call, call.args[0]) : nullptr, call.results[0]};
+  if (!product.left || !product.right || (adds && !product.added)) return std::nullopt;
+  const loops::Buffer& result = program.buffers[product.result];
+  if (result.device.type != DeviceType::Cuda || (result.dtype != DType::F16 && result.dtype != DType::BF16))
+    return std::nullopt;
+  for (const View* view : {product.left, product.right, product.added}) {
+    if (!view) continue;
+    const loops::Buffer& buffer = program.buffers[view->buffer];
+    if (view->dtype != result.dtype || buffer.dtype != result.dtype || buffer.device != result.device)
+      return std::nullopt;
+  }
+  if (product.left->sizes.size() != result.sizes.size() || product.right->sizes.size() != result.sizes.size())
+    return std::nullopt;
+  return product;
+}
+
+// ---- Regions ----------------------------------------------------------------------------------------------------
+
+// Coordinates in the buffer of an element of a window on it; nothing where the buffer's strides do not nest.
+std::optional<std::vector<Expr>> coords_in_buffer(const loops::Program& program, const View& view,
+                                                  const std::vector<Expr>& indices, const Space& space) {
+  const loops::Buffer& buffer = program.buffers[view.buffer];
+  Expr offset = view.offset;
+  for (size_t d = 0; d < indices.size(); ++d) offset = offset + view.strides[d] * indices[d];
+  offset = space.simplify(loops::expand(offset));
+  std::vector<size_t> dims;
+  for (size_t d = 0; d < buffer.sizes.size(); ++d)
+    if (!buffer.sizes[d].is_constant(1) && !buffer.strides[d].is_constant(0)) dims.push_back(d);
+  const auto step = [&](size_t d) { return size_hint(buffer.strides[d], program.assumptions); };
+  std::stable_sort(dims.begin(), dims.end(), [&](size_t a, size_t b) { return step(a) > step(b); });
+  std::vector<Expr> coords(buffer.sizes.size(), 0);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const Expr stride = buffer.strides[dims[i]];
+    if (i + 1 < dims.size() &&
+        !space.at_least(stride, loops::expand(buffer.strides[dims[i + 1]] * buffer.sizes[dims[i + 1]])))
+      return std::nullopt;
+    coords[dims[i]] = space.simplify(sym::floor_div(offset, stride));
+    offset = space.simplify(sym::mod(offset, stride));
+  }
+  return coords;
+}
+
+// The added tensor is expanded to the result's sizes.
+std::vector<Expr> broadcast(const View& view, const std::vector<Expr>& indices) {
+  std::vector<Expr> found(indices.end() - static_cast<ptrdiff_t>(view.sizes.size()), indices.end());
+  for (size_t d = 0; d < found.size(); ++d)
+    if (view.sizes[d].is_constant(1)) found[d] = 0;
+  return found;
+}
+
+class MatmulWriter {
+ public:
+  MatmulWriter(const loops::Program& program, const MatmulCall& call, OriginId origin)
+      : program_(program), call_(call), builder_(region_), space_(program.assumptions) {
+    builder_.set_origin(origin);
+    region_.device = program.buffers[call.result].device;
+  }
+
+  std::optional<loops::Region> write() {
+    const std::vector<Expr>& sizes = program_.buffers[call_.result].sizes;
+    for (size_t d = 0; d < sizes.size(); ++d) indices_.push_back(variable(fmt::format("i{}", d), sizes[d]));
+    const Expr k = variable("k", call_.left->sizes.back());
+    const loops::VarId k_var(region_.vars.size() - 1);
+    std::vector<Expr> left = indices_, right = indices_;
+    left.back() = k;
+    right[right.size() - 2] = k;
+    const StmtId a = load(*call_.left, left), b = load(*call_.right, right);
+    if (!a.valid() || !b.valid()) return std::nullopt;
+    StmtId sum = builder_.reduce(Reduction::Sum, builder_.apply(ScalarOp::Mul, {a, b}), loops::VarSet::of(k_var));
+    if (call_.added) {
+      if (call_.added->sizes.size() > indices_.size()) return std::nullopt;
+      const StmtId added = load(*call_.added, broadcast(*call_.added, indices_));
+      if (!added.valid()) return std::nullopt;
+      sum = builder_.apply(ScalarOp::Add, {sum, added});
+    }
+    builder_.store(program_, call_.result, indices_, builder_.cast(sum, program_.buffers[call_.result].dtype));
+    loops::drop_unit_variables(region_, program_.assumptions);
+    loops::split_variables(region_, program_.assumptions);
+    loops::number_variables(region_, program_.assumptions);
+    loops::remove_dead_statements(region_);
+    return std::move(region_);
+  }
+
+ private:
+  Expr variable(std::string name, Expr extent) {
+    const Expr symbol = Expr::symbol(name);
+    builder_.var(std::move(name), extent);
+    space_.add(symbol, extent);
+    return symbol;
+  }
+  StmtId load(const View& view, const std::vector<Expr>& indices) {
+    auto coords = coords_in_buffer(program_, view, indices, space_);
+    return coords ? builder_.cast(builder_.load(program_, view.buffer, std::move(*coords)), DType::F32) : StmtId();
+  }
+
+  const loops::Program& program_;
+  const MatmulCall& call_;
+  loops::Region region_;
+  loops::RegionBuilder builder_;
+  Space space_;
+  std::vector<Expr> indices_;
+};
+
+// ---- Choice -----------------------------------------------------------------------------------------------------
+
+// The library chooses anew for every size; a kernel of ours has one tile for all of them.
+bool has_known_sizes(const loops::Region& region) {
+  return std::all_of(region.vars.begin(), region.vars.end(),
+                     [](const loops::Var& var) { return var.extent.is_constant(); });
+}
+
+// Stores where points may meet wait for memory, not for the product, and would keep its tile's memory from the next
+// one.
+bool scatters(const loops::Region& region) {
+  return std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) {
+    const auto* store = stmt.as<loops::Store>();
+    return store && store->conflict_order;
+  });
+}
+
+class MatmulLowering {
+ public:
+  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options) {}
+
+  void consider(StepId step) {
+    const loops::ExternCall* call = dependencies_.call(step);
+    if (!call) return;
+    const auto product = matmul_call(program(), *call);
+    if (!product) return;
+    auto region = MatmulWriter(program(), *product, call->origin).write();
+    if (!region) return;
+    const Target& target = targets_.of(region->device);
+    const auto alone = estimate_matmul(program(), *region, target);
+    if (!alone || (options_.epilogue_fusion == "auto" && !has_known_sizes(*region))) return;
+    if (fuse_epilogue(step, product->result, *region, *alone)) return;
+    const double work = elements(product->result) * passing_instructions;
+    if (!is_chosen(library_time(alone->size, target), alone->seconds + seconds_of(work, target))) return;
+    dependencies_.replace(step, std::move(*region));
+  }
+
+ private:
+  const loops::Program& program() const { return dependencies_.program(); }
+  double elements(BufferId buffer) const {
+    return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
+  }
+  static double seconds_of(double instructions, const Target& target) {
+    return instructions / (target.multiprocessors * lanes_of_multiprocessor * clock);
+  }
+  bool is_chosen(double apart, double together) const {
+    return options_.epilogue_fusion == "always" || apart >= least_gain * together;
+  }
+
+  bool fuse_epilogue(StepId step, BufferId result, const loops::Region& region, const MatmulEstimate& alone) {
+    const Target& target = targets_.of(region.device);
+    std::vector<StepId> readers = dependencies_.readers(result);
+    std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
+    for (StepId reader : readers) {
+      const loops::Region* consumer = dependencies_.region(reader);
+      std::vector<StepId> between;
+      if (!consumer || consumer->device != region.device || scatters(*consumer) ||
+          dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
+        continue;
+      auto needed = [&](BufferId buffer) { return dependencies_.has_other_users(buffer, step, reader); };
+      FusedBody body = substitute_producer(program(), region, *consumer, needed);
+      if (!body.region || !body.aligned || fusion_blocker(program(), *body.region, costs_, options_)) continue;
+      const auto fused = estimate_matmul(program(), *body.region, target);
+      if (!fused) continue;
+      const double apart =
+          library_time(alone.size, target) +
+          (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second;
+      if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
+      body.region->name.clear();  // named with the others
+      dependencies_.merge(step, reader, between, std::move(*body.region));
+      return true;
+    }
+    return false;
+  }
+
+  // The template's own time counts one result; the consumer's traffic is that of its kernel without the result's way
+  // through memory.
+  double time_with_epilogue(const MatmulEstimate& fused, const loops::Region& consumer, BufferId result,
+                            bool stored) const {
+    const Target& target = targets_.of(consumer.device);
+    const double passed = costs_.buffer_bytes(result);
+    const double moved = std::max(0.0, costs_.region_cost(consumer) - 2 * passed) + (stored ? passed : 0);
+    const RegionSummary summary = summarize(consumer);
+    const double instructions =
+        passing_instructions + step_instructions * summary.applies + transcendental_instructions * summary.transcendental;
+    return fused.seconds + moved / target.bytes_per_second + seconds_of(elements(result) * instructions, target);
+  }
+
+  Dependencies& dependencies_;
+  const FusionCosts& costs_;
+  const Targets& targets_;
+  const Options& options_;
+};
+
+}  // namespace
+
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options) {
+  if (options.epilogue_fusion == "never") return;
+  MatmulLowering opener(dependencies, costs, targets, options);
+  for (StepId step : dependencies.order())
+    if (dependencies.alive(step)) opener.consider(step);
+}
+
+}  // namespace cxxinductor::schedule

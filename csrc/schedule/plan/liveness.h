@@ -1,0 +1,30 @@
+// From which step to which step each buffer of a program is needed, aliases included.
+#pragma once
+
+#include <vector>
+
+#include "ir/loops/loops.h"
+#include "schedule/plan/buffer_slices.h"
+
+namespace cxxinductor::schedule {
+
+struct BufferLiveness {
+  int first = -1;               // time of the first access; -1: never accessed by a step
+  int last = -1;                // time of the last access, through whatever aliases the buffer too
+  bool used = false;            // accessed, an input or an output
+  bool is_output = false;       // handed out, itself or as a view
+  bool aliased_output = false;  // something that may share its memory is handed out
+  bool is_alias = false;        // its memory is another buffer's
+  bool has_alias = false;       // another buffer may share its memory
+  bool extern_owned = false;    // made by an extern call that allocates
+};
+
+// times: when each step of the program runs. Steps with the same time run at once. A buffer is there from the first to the
+// last use of its parts, too; these are aliases of it.
+IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
+                                                    const BufferSlices& slices);
+
+// Bytes alive at once at most, of what a call allocates and of the inputs that it is given up; `end`: the time after the last.
+int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end);
+
+}  // namespace cxxinductor::schedule

@@ -1,0 +1,44 @@
+// What a graph takes beside the caller's inputs: computed of its frozen inputs, and kept until one of them changes.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "driver/compile.h"
+
+namespace cxxinductor::torch_bridge {
+
+class FoldedConstants {
+ public:
+  explicit FoldedConstants(driver::Compilation::ConstGraph const_graph) : const_graph_(std::move(const_graph)) {}
+
+  // Appends them to the caller's inputs, computed anew if a frozen one is another tensor than last time, or PyTorch
+  // counted a write to it (tensors made in inference mode have no such count). Thread-safe.
+  void append(std::vector<c10::IValue>& inputs);
+
+  const driver::Report& report() const { return const_graph_.report; }
+  const plan::Plan& plan() const { return const_graph_.executable->plan(); }
+  int64_t kept_bytes() const;  // of all of them
+
+ private:
+  // What was prepared of one input. The weak reference keeps the storage's address from being given to another.
+  struct Source {
+    c10::weak_intrusive_ptr<c10::StorageImpl> storage;
+    const void* data;
+    uint32_t version;
+  };
+  static bool is_from(const Source& source, const at::Tensor& tensor);
+  bool is_current(const std::vector<c10::IValue>& inputs) const;
+  void fold(const std::vector<c10::IValue>& inputs);
+
+  const driver::Compilation::ConstGraph const_graph_;
+  std::mutex mutex_;
+  std::vector<Source> sources_;  // one an input of the const_graph; none before the first call
+  std::vector<at::Tensor> folded_;
+};
+
+}  // namespace cxxinductor::torch_bridge
