@@ -13,6 +13,7 @@
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
 #include "schedule/plan/grouped_launches.h"
+#include "schedule/plan/generalize.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/liveness.h"
@@ -429,7 +430,7 @@ bool needs_less(const Plan& a, const Plan& b) {
 
 }  // namespace
 
-Plan make_plan(loops::Program program, const Targets& targets, const Options&,
+Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
                std::map<Device, int64_t> eager_peaks) {
   std::vector<loops::Step> steps;
   for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
@@ -450,6 +451,7 @@ Plan make_plan(loops::Program program, const Targets& targets, const Options&,
     }
   }
   plan.missed_fusions = std::move(missed_fusions);
+  if (options.generalize_kernels == "auto") generalize_kernels(plan, targets);
   return plan;
 }
 
