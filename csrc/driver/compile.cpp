@@ -23,11 +23,14 @@
 namespace cxxinductor::driver {
 namespace {
 
+// Also where a compile may be stopped.
 class Stopwatch {
  public:
-  explicit Stopwatch(std::vector<StageTime>& times) : times_(times) {}
+  Stopwatch(std::vector<StageTime>& times, const InterruptCheck& interrupted)
+      : times_(times), interrupted_(interrupted) {}
   template <class F>
   auto stage(std::string name, F&& work) {
+    stop_if(interrupted_);
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     times_.push_back(
@@ -37,6 +40,7 @@ class Stopwatch {
 
  private:
   std::vector<StageTime>& times_;
+  const InterruptCheck& interrupted_;
 };
 
 // As the runtime decides for the variant that it compiles first.
@@ -140,7 +144,7 @@ std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
 Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
-  Stopwatch watch(report.times);
+  Stopwatch watch(report.times, request.interrupted);
   const Options& options = request.options;
   const bool verify = options.verify != "off";
   report.eager_numerics = options.eager_numerics();
@@ -161,7 +165,7 @@ Compilation compile(Request request) {
   if (!request.make_provider) return out;
   auto kernels = request.make_provider(plan, request.targets);
   watch.stage("compile kernels", [&] {
-    kernels->prepare(plan);
+    kernels->prepare(plan, request.interrupted);
     return true;
   });
   out.executable = watch.stage(

@@ -17,6 +17,7 @@
 #include "ir/plan/plan.h"
 #include "ir/target.h"
 #include "runtime/executable.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 
 namespace cxxinductor::driver {
@@ -56,6 +57,7 @@ struct Request {
   std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;
+  InterruptCheck interrupted;  // asked between stages and while kernels compile
 };
 
 struct Compilation {
@@ -71,7 +73,7 @@ struct Compilation {
   std::optional<ConstGraph> const_graph;
 };
 
-// Throws Unsupported (fall back), UserError or InternalError.
+// Throws Unsupported (fall back), UserError, InternalError or Interrupted.
 Compilation compile(Request request);
 
 // Devices of the graph's values, the main one first: the GPU that is found first, else the CPU.

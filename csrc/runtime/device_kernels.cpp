@@ -1,8 +1,5 @@
 #include "runtime/device_kernels.h"
 
-#include <exception>
-#include <thread>
-
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -10,33 +7,14 @@ namespace cxxinductor::runtime {
 DeviceKernels::DeviceKernels(std::map<Device, std::shared_ptr<KernelProvider>> providers)
     : providers_(std::move(providers)) {}
 
-void DeviceKernels::prepare(const plan::Plan& plan) {
+void DeviceKernels::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
   for (const plan::Kernel& kernel : plan.kernels) {
     const auto found = providers_.find(kernel.device);
     CXXI_CHECK(found != providers_.end(), "kernel {} runs on {}, which has no provider of kernels", kernel.name,
                to_string(kernel.device));
     by_kernel_.push_back(found->second.get());
   }
-  std::vector<std::exception_ptr> errors(providers_.size());
-  {
-    std::vector<std::jthread> threads;
-    size_t number = 0;
-    for (const auto& [device, provider] : providers_) {
-      auto work = [&plan, &provider, &error = errors[number]] {
-        try {
-          provider->prepare(plan);
-        } catch (...) {
-          error = std::current_exception();
-        }
-      };
-      if (++number == providers_.size())
-        work();
-      else
-        threads.emplace_back(std::move(work));
-    }
-  }
-  for (const std::exception_ptr& error : errors)
-    if (error) std::rethrow_exception(error);
+  for (const auto& [device, provider] : providers_) provider->prepare(plan, interrupted);
 }
 
 KernelProvider& DeviceKernels::provider_of(plan::KernelId kernel) const {

@@ -14,8 +14,7 @@ class DeviceKernels final : public KernelProvider {
   // One provider for each device that the plan has kernels on; a provider prepares the kernels of its device alone.
   explicit DeviceKernels(std::map<Device, std::shared_ptr<KernelProvider>> providers);
 
-  // All providers at once; throws what the first of them in the order of devices threw.
-  void prepare(const plan::Plan& plan) override;
+  void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) override;
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
   const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override;
 

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -13,14 +12,13 @@
 #include "frontend/import.h"
 #include "ir/graph/text.h"
 #include "support/error.h"
+#include "support/files.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/torch_host.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kContents = R"(
 calls.txt     the calls into ATen that were read from the model, with its source lines
@@ -31,16 +29,16 @@ loops.txt, fused.txt, plan.txt, kernels/   the later forms; what is missing here
 
 std::string base_folder(const Options& options) {
   if (!options.dump_dir.empty()) return options.dump_dir;
-  std::string pattern = (fs::temp_directory_path() / "cxxinductor-reproducer-XXXXXX").string();
+  std::string pattern = join_path(temporary_folder(), "cxxinductor-reproducer-XXXXXX");
   if (::mkdtemp(pattern.data()) == nullptr) throw_user_error("no folder {}: {}", pattern, std::strerror(errno));
   return pattern;
 }
 
-void write_text(const fs::path& path, std::string_view text) {
+void write_text(const std::string& path, std::string_view text) {
   std::ofstream file(path);
   file << text;
   file.close();
-  if (!file) throw_user_error("cannot write {}", path.string());
+  if (!file) throw_user_error("cannot write {}", path);
 }
 
 struct Texts {
@@ -74,15 +72,14 @@ std::string write_reproducer(const frontend::CallGraph& calls, const Options& op
   } catch (const Error&) {
     // The bug lies in the import: the calls show it.
   }
-  const fs::path folder =
-      driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
+  const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
   std::string targets;
   for (Device device : texts.targets.devices())
     targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
-  write_text(folder / "error.txt",
+  write_text(join_path(folder, "error.txt"),
              fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
-  write_text(folder / "calls.txt", frontend::to_string(calls));
-  return folder.string();
+  write_text(join_path(folder, "calls.txt"), frontend::to_string(calls));
+  return folder;
 }
 
 }  // namespace cxxinductor::torch_bridge

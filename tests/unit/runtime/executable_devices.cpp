@@ -63,7 +63,7 @@ class NotingProvider : public KernelProvider {
   NotingProvider(Device device, std::map<uint32_t, KernelBody> bodies) : device_(device) {
     for (auto& [id, body] : bodies) kernels_[id] = std::make_unique<Kernel>(device, std::move(body));
   }
-  void prepare(const plan::Plan& plan) override {
+  void prepare(const plan::Plan& plan, const InterruptCheck&) override {
     for (const plan::Kernel& kernel : plan.kernels) prepared += kernel.device == device_ ? 1 : 0;
   }
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
