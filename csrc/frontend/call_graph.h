@@ -64,7 +64,9 @@ struct CallGraph {
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::vector<std::shared_ptr<const void>> objects;  // what the handles among the arguments stand for
-  std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it
+  std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them
+  // Whether kernels can be compiled for the CPU. Where not, what a graph on a GPU computes on the CPU are calls.
+  bool cpu_kernels = true;
   // Two runs give the same bits: torch.use_deterministic_algorithms. Scatters on CUDA that eager makes reproducible
   // then, or refuses, stay calls.
   bool deterministic = false;

@@ -160,4 +160,19 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));
 }
 
+ValueId copied_to_device(graph::Builder& build, ValueId value, Device device) {
+  constexpr int contiguous_format = 0;
+  graph::Extern callee;
+  callee.callee = "aten::_to_copy";
+  callee.args = {Arg(OperandRef{0})};
+  callee.kwargs = {{"device", Arg(device)}, {"memory_format", Arg(MemoryFormatArg{contiguous_format})}};
+  callee.alias_of = {-1};
+  graph::Value result;
+  const graph::Value& from = build.graph().value(value);
+  result.dtype = from.dtype;
+  result.device = device;
+  result.sizes = from.sizes;
+  return build.call_extern(std::move(callee), {value}, {result}).front();
+}
+
 }  // namespace cxxinductor::frontend

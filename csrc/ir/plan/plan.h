@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <variant>
@@ -192,7 +192,7 @@ struct Variant {
 struct Buffer {
   enum class Kind : uint8_t {
     Input,        // the caller's
-    Arena,        // bytes [arena_offset, arena_offset + bytes) of the call's arena on its device
+    Arena,        // bytes [arena_offset, arena_offset + bytes) of one of the call's arenas, on its device
     Standalone,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
     // Elements of another buffer, its base: this one's strides from an offset in the base's memory. Steps write and read
@@ -206,9 +206,17 @@ struct Buffer {
   std::vector<sym::Expr> strides;
   sym::Expr bytes;
   Kind kind = Kind::Arena;
+  uint32_t arena = 0;  // position in Plan::arenas
   sym::Expr arena_offset;
   BufferId base;          // of a Part: an Arena or Standalone buffer, or a Part of one
   sym::Expr base_offset;  // in elements
+};
+
+// Memory of one device that Arena buffers share: allocated before the first step that uses one of them, freed when the
+// call ends.
+struct Arena {
+  Device device;
+  sym::Expr bytes;
 };
 
 struct Allocate {
@@ -310,7 +318,9 @@ struct MissedFusion {
 
 struct Plan {
   std::string name;
-  std::string target;  // Target::name
+  std::string target;  // Target::name, of the first device
+  // Of the buffers and kernels, each once. The first is the main device, which the text form leaves out where it can.
+  std::vector<Device> devices{Device()};
   sym::Assumptions assumptions;
   std::vector<SymbolSource> symbols;
   std::vector<Input> inputs;
@@ -318,10 +328,9 @@ struct Plan {
   IdVector<BufferId, Buffer> buffers;
   IdVector<KernelId, Kernel> kernels;
   std::vector<Step> steps;
-  Device arena_device;
-  sym::Expr arena_bytes;
-  // What the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
-  std::optional<int64_t> eager_peak;
+  std::vector<Arena> arenas;
+  // By device: what the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
+  std::map<Device, int64_t> eager_peaks;
   OriginTable origins;
   std::vector<MissedFusion> missed_fusions;  // not part of the text form
 };
