@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "support/error.h"
+#include "support/text_error.h"
 
 namespace cxxinductor {
 namespace {
@@ -55,12 +56,11 @@ sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewri
   std::string message;
   try {
     return sym::parse(rewrite ? rewrite(text) : std::string(text));
+  } catch (const TextError& error) {
+    message = error.reason();  // its place is one in the expression; `start` has the place in the text
   } catch (const Error& error) {
     message = error.what();
   }
-  // The position inside the expression says little; `start` has the one in the text.
-  if (size_t colon = message.find(": "); message.starts_with("line ") && colon != message.npos)
-    message.erase(0, colon + 2);
   start.fail(fmt::format("an expression ({})", message));
 }
 
@@ -305,9 +305,10 @@ void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all) {
   std::string message;
   try {
     return parse_all();
+  } catch (const TextError&) {
+    throw;
   } catch (const UserError& error) {
     message = error.what();
-    if (message.starts_with("line ")) throw;
   } catch (const Unsupported& error) {
     message = error.what();
   }

@@ -3,7 +3,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "support/error.h"
+#include "support/text_error.h"
 
 namespace cxxinductor {
 namespace {
@@ -166,15 +166,16 @@ void TextCursor::fail(std::string_view expected) {
   const size_t column = newline == std::string_view::npos ? offset_ + 1 : offset_ - newline;
   std::string_view found = text_.substr(offset_, 24);
   found = found.substr(0, found.find('\n'));
-  throw_user_error("line {}, column {}: expected {}, found {}", line(), column, expected,
-                   found.empty() ? std::string("the end of the text") : fmt::format("'{}'", found));
+  throw TextError(fmt::format("line {}, column {}", line(), column),
+                  fmt::format("expected {}, found {}", expected,
+                              found.empty() ? std::string("the end of the text") : fmt::format("'{}'", found)));
 }
 
 TextCursor::Nested::Nested(TextCursor& cursor) : cursor_(cursor) {
   constexpr int deepest = 200;
   if (++cursor_.depth_ > deepest) {
     --cursor_.depth_;
-    throw_user_error("line {}: nested more than {} deep", cursor_.line(), deepest);
+    throw TextError(fmt::format("line {}", cursor_.line()), fmt::format("nested more than {} deep", deepest));
   }
 }
 
