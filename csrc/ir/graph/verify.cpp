@@ -36,12 +36,15 @@ class Verifier {
 
   std::vector<std::string> run() {
     check_ids();
-    if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
+    can_be_printed_ = messages_.empty();
+    if (!can_be_printed_) return std::move(messages_);  // nothing below may index with a bad id
     check_definitions();
     check_names();
     for (const Value& value : graph_.values)
-      if (value.layout.strides.size() != value.sizes.size())
+      if (value.layout.strides.size() != value.sizes.size()) {
+        can_be_printed_ = false;
         report("G5", where(value), "has {} sizes and {} strides", value.sizes.size(), value.layout.strides.size());
+      }
     if (!messages_.empty()) return std::move(messages_);
     check_nodes();
     check_mutations();
@@ -49,6 +52,8 @@ class Verifier {
     if (messages_.empty()) check_inplace_scatters();
     return std::move(messages_);
   }
+  // After run: false where an id is out of range or a stride is missing.
+  bool can_be_printed() const { return can_be_printed_; }
 
  private:
   template <class... Args>
@@ -308,6 +313,7 @@ class Verifier {
   const Graph& graph_;
   std::unordered_set<std::string> symbols_;
   std::vector<std::string> messages_;
+  bool can_be_printed_ = true;
 };
 
 }  // namespace
@@ -315,14 +321,11 @@ class Verifier {
 std::vector<std::string> verify(const Graph& graph) { return Verifier(graph).run(); }
 
 void verify_or_throw(const Graph& graph, std::string_view after) {
-  std::vector<std::string> messages = verify(graph);
+  Verifier verifier(graph);
+  const std::vector<std::string> messages = verifier.run();
   if (messages.empty()) return;
-  // With an id out of range or a stride missing there is nothing to print.
-  bool printable = std::none_of(messages.begin(), messages.end(), [](const std::string& message) {
-    return message.starts_with("G1:") || message.starts_with("G5:");
-  });
   throw_internal("graph verification failed after {}:\n  {}\n{}", after, fmt::join(messages, "\n  "),
-                 printable ? print(graph) : "");
+                 verifier.can_be_printed() ? print(graph) : "");
 }
 
 }  // namespace cxxinductor::graph
