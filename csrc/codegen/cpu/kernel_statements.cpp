@@ -1,9 +1,11 @@
 // One statement of a region as C++: what kernels_templates/cpu/vector.h offers, applied to `L` lanes or to one.
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "codegen/cpu/kernel_emitter.h"
+#include "codegen/spelling.h"
 #include "support/error.h"
 #include "sym/print_c.h"
 
@@ -36,44 +38,11 @@ std::string_view reduction_struct(Reduction reduction) {
   throw_internal("no such reduction");
 }
 
-// A name as part of a C identifier.
-std::string identifier(std::string_view name) {
-  std::string text;
-  for (char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    text += plain ? std::string(1, c) : fmt::format("_{:02x}_", static_cast<unsigned char>(c));
-  }
-  return text;
-}
-
-// Text from the user's model inside a comment or a #line: one line, nothing that ends either.
-std::string one_line(std::string_view text) {
-  std::string safe;
-  for (char c : text) safe += static_cast<unsigned char>(c) < 32 || c == '"' || c == '\\' ? ' ' : c;
-  return safe;
-}
-
-std::string value_name(plan::StmtId id) { return fmt::format("v{}", id.index()); }
-
-// The row's spelling with operands a, b, c ... in its holes.
+// The op applied to the parameters a, b, c ...
 std::string spelling(const ScalarOpInfo& op, DType dtype) {
-  static constexpr std::string_view names[] = {"a", "b", "c", "d", "e"};
-  const bool real = is_float(dtype);
-  std::string text(real ? op.cpu_real : op.cpu_integer);
-  if (text.empty()) {
-    text = fmt::format("cxxi_{}(", op.name);
-    for (int i = 0; i < op.arity; ++i) text += fmt::format("{}{{{}}}", i > 0 ? ", " : "", i);
-    text += ")";
-  }
-  const auto fill = [&text](std::string_view hole, std::string_view with) {
-    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + with.size())) {
-      text.replace(at, hole.size(), with);
-    }
-  };
-  for (int i = 0; i < op.arity; ++i) fill(fmt::format("{{{}}}", i), names[i]);
-  fill("{T}", cpu_compute_type(dtype));
-  fill("{f}", dtype == DType::F32 ? "f" : "");
-  return text;
+  const std::array<std::string, 5> names{"a", "b", "c", "d", "e"};
+  const std::string_view row = is_float(dtype) ? op.cpu_real : op.cpu_integer;
+  return applied_op(op, row, dtype, cpu_compute_type(dtype), std::span(names).first(static_cast<size_t>(op.arity)));
 }
 
 std::string parameters(int count) {

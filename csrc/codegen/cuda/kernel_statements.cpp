@@ -2,30 +2,13 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/spelling.h"
 #include "ir/plan/serial_rows.h"
 #include "support/error.h"
 #include "sym/print_c.h"
 
 namespace cxxinductor::codegen {
 namespace {
-
-std::string identifier(std::string_view name) {
-  std::string text;
-  for (char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-    text += plain ? std::string(1, c) : fmt::format("_{:02x}_", static_cast<unsigned char>(c));
-  }
-  return text;
-}
-
-// Text from the user's model inside a comment or a #line: one line, nothing that ends either.
-std::string one_line(std::string_view text) {
-  std::string safe;
-  for (char c : text) safe += static_cast<unsigned char>(c) < 32 || c == '"' || c == '\\' ? ' ' : c;
-  return safe;
-}
-
-std::string value_name(plan::StmtId id) { return fmt::format("v{}", id.index()); }
 
 std::string join(const std::vector<std::string>& conditions) {
   std::string text;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/spelling.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -81,20 +82,7 @@ std::string cuda_literal(const Scalar& value) {
 }
 
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands) {
-  std::string text(is_float(dtype) ? op.cuda_real : op.cuda_integer);
-  if (text.empty()) {
-    text = fmt::format("cxxi_{}(", op.name);
-    for (int i = 0; i < op.arity; ++i) text += fmt::format("{}{{{}}}", i > 0 ? ", " : "", i);
-    text += ")";
-  }
-  const auto fill = [&text](const std::string& hole, std::string_view with) {
-    for (size_t at = text.find(hole); at != std::string::npos; at = text.find(hole, at + with.size()))
-      text.replace(at, hole.size(), with);
-  };
-  for (size_t i = 0; i < operands.size(); ++i) fill(fmt::format("{{{}}}", i), operands[i]);
-  fill("{T}", cuda_type(dtype));
-  fill("{f}", dtype == DType::F32 ? "f" : "");
-  return text;
+  return applied_op(op, is_float(dtype) ? op.cuda_real : op.cuda_integer, dtype, cuda_type(dtype), operands);
 }
 
 std::string cuda_state(Reduction reduction, DType operand) {
