@@ -6,6 +6,7 @@
 #include "ir/plan/matmul.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/serial_rows.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -23,7 +24,6 @@ int64_t power_of_two_up(int64_t n) {
 int64_t power_of_two_down(int64_t n) {
   return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
 }
-int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int count_row_loops(const Schedule& schedule) {
   return static_cast<int>(std::count_if(schedule.segments.begin(), schedule.segments.end(),
@@ -135,8 +135,8 @@ bool try_persistent_rows(const FlatRegion& flat, const Target& target, Mapping& 
   if (threads > target.warp && uses_random(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
   threads = widen_for_few_rows(flat, target, threads, groups);
   for (; threads <= target.max_threads_per_block; threads *= 2) {
-    int64_t items = ceil_of(groups, threads);
-    int64_t registers = ceil_of(items * mapping.vector_width * persistent.persistent_bytes, 4);
+    int64_t items = sym::ceil_quotient(groups, threads);
+    int64_t registers = sym::ceil_quotient(items * mapping.vector_width * persistent.persistent_bytes, 4);
     if (registers > persistent_register_limit(std::max<int64_t>(threads, 128))) continue;
     set_row_threads(mapping, threads);
     mapping.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
@@ -156,7 +156,7 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
   mapping.unroll = static_cast<int>(in_flight);
   if (groups.is_constant()) {
     int64_t count = groups.constant();
-    threads = std::clamp<int64_t>(power_of_two_down(ceil_of(count, in_flight)),
+    threads = std::clamp<int64_t>(power_of_two_down(sym::ceil_quotient(count, in_flight)),
                                   std::min<int64_t>(8, power_of_two_up(count)), most / 2);
     threads = widen_for_few_rows(flat, target, threads, count);
     mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(count / threads), 1, in_flight));
@@ -175,7 +175,7 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
   Expr strips = points(flat, flat.space);
   if (strips.is_constant())
     while (mapping.vector_width > 2 &&
-           points(flat, outer).constant() * ceil_of(columns.constant(), strip_width(mapping.vector_width)) <
+           points(flat, outer).constant() * sym::ceil_quotient(columns.constant(), strip_width(mapping.vector_width)) <
                target.multiprocessors)
       mapping.vector_width /= 2;
   mapping.columns_per_block = strip_width(mapping.vector_width);
@@ -200,7 +200,7 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   // Narrower vectors before idle multiprocessors.
   int64_t few = int64_t{64} * target.multiprocessors;
   while (mapping.vector_width > 1 && count.constant() / mapping.vector_width < few) mapping.vector_width /= 2;
-  int64_t groups = ceil_of(count.constant(), mapping.vector_width);
+  int64_t groups = sym::ceil_quotient(count.constant(), mapping.vector_width);
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;

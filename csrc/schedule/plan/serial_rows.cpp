@@ -5,6 +5,7 @@
 
 #include "ir/plan/serial_rows.h"
 #include "support/error.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -21,13 +22,11 @@ constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
 // Of the block's shared memory: what joins the reductions along rows.
 constexpr int64_t shared_bytes_for_the_rest = 2048;
 
-int64_t ceil_of(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // Of a thread with so many elements of a row: sums, the row, and the next row on its way.
 int64_t registers_for(const SerialRowNeeds& needs, int64_t elements, size_t shared) {
   int64_t of_sums = 0;
-  for (size_t i = shared; i < needs.states.size(); ++i) of_sums += ceil_of(byte_size(needs.states[i]), 4);
-  return elements * of_sums + 2 * ceil_of(elements * needs.persistent_bytes, 4) + registers_for_the_rest;
+  for (size_t i = shared; i < needs.states.size(); ++i) of_sums += sym::ceil_quotient(byte_size(needs.states[i]), 4);
+  return elements * of_sums + 2 * sym::ceil_quotient(elements * needs.persistent_bytes, 4) + registers_for_the_rest;
 }
 
 // The shape with the first `shared` of the reductions in shared memory.
@@ -39,7 +38,7 @@ std::optional<SerialRowShape> shape_with(const SerialRowNeeds& needs, size_t sha
   std::optional<SerialRowShape> best;
   // Shared states belong to one thread each: the whole block takes one row.
   for (int threads = shared ? block_threads : 32; threads <= block_threads; threads *= 2) {
-    const int64_t items = ceil_of(needs.groups, threads), elements = items * needs.vector_width;
+    const int64_t items = sym::ceil_quotient(needs.groups, threads), elements = items * needs.vector_width;
     if (elements > (shared ? most_elements_with_shared_states : most_elements)) continue;
     if (registers_for(needs, elements, shared) > registers_of_thread) continue;
     const SerialRowShape shape{threads, block_threads / threads, static_cast<int>(items), static_cast<int>(shared)};
@@ -94,7 +93,7 @@ void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, c
     for (loops::StmtId id : segment.stmts) {
       const loops::Stmt& stmt = flat.region.body[id];
       if (schedule.memory_spaces[id] != plan::MemorySpace::Local || stmt.vars.contains(flat.serial) || !can_be_ahead(flat, id)) continue;
-      const int64_t more = ceil_of(elements * byte_size(stmt.dtype), 4);
+      const int64_t more = sym::ceil_quotient(elements * byte_size(stmt.dtype), 4);
       if (registers + more > registers_of_thread) continue;
       registers += more;
       schedule.memory_spaces[id] = plan::MemorySpace::Persistent;
