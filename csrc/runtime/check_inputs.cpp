@@ -108,7 +108,7 @@ void check_tensor(const plan::Plan& plan, const Tables& tables, size_t index, co
 
 }  // namespace
 
-void check_ranks_and_types(const plan::Plan& plan, const Tables&, const std::vector<Value>& inputs) {
+void check_ranks_and_types(const plan::Plan& plan, const std::vector<Value>& inputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Value& value = inputs[i];
     switch (plan.inputs[i].kind) {

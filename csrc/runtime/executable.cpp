@@ -113,7 +113,7 @@ class Call {
     if (inputs.size() != plan_.inputs.size()) {
       throw_user_error("expected {} inputs, found {}", plan_.inputs.size(), inputs.size());
     }
-    if (options.check_inputs) check_ranks_and_types(plan_, tables_, inputs);
+    if (options.check_inputs) check_ranks_and_types(plan_, inputs);
     for (const SymbolBinding& b : tables_.bindings) {
       const Value& input = inputs[b.input];
       const auto dim = static_cast<uint32_t>(b.dim);

@@ -153,7 +153,7 @@ struct Tables {
 Tables build_tables(const plan::Plan& plan, Host& host);
 
 // UserError naming the input, what was expected and what was found. Runs before the symbols are bound.
-void check_ranks_and_types(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs);
+void check_ranks_and_types(const plan::Plan& plan, const std::vector<Value>& inputs);
 // Ranges of symbols, and that every place that gives a symbol agrees; needs the symbols in the workspace.
 void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
                    std::span<const int64_t> values);
