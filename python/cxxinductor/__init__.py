@@ -1,8 +1,10 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
-Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module offers what is beside that:
+Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
 ``explain``, ``plan_text``, ``counters`` and ``option_table``.
 """
+
+from typing import NoReturn
 
 import torch
 
@@ -33,6 +35,15 @@ __all__ = [
 ]
 
 
+_RENAMED = {"finish_compiles": "wait_for_compiles"}
+
+
+def __getattr__(name: str) -> NoReturn:
+    if name in _RENAMED:
+        raise AttributeError(f"cxxinductor.{name} was renamed: use cxxinductor.{_RENAMED[name]}")
+    raise AttributeError(f"module 'cxxinductor' has no attribute {name!r}")
+
+
 def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
     compiled graphs), aten_fallback (graphs that run through ATen whole) and eager_fallback (graphs given back to eager)."""
@@ -40,8 +51,8 @@ def counters() -> dict[str, int]:
 
 
 def wait_for_compiles() -> None:
-    """Waits for kernels that are compiled beside running calls: those for sizes and addresses that came up only now (a general
-    kernel serves until they are there). For benchmarks and tests; nothing else needs it."""
+    """Waits for kernels that are compiled in the background: specialized ones for the sizes and addresses of recent calls. The
+    general kernel runs until they are compiled. For benchmarks and tests; nothing else needs it."""
     _C.wait_for_compiles()
 
 

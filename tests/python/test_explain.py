@@ -124,3 +124,10 @@ def test_progress_counts_kernels(device):
     given, done = cxxinductor._C.compile_progress()
     torch.compile(lambda x: x * 2 + 1, backend="cxxinductor")(torch.randn(4, device=device))
     assert cxxinductor._C.compile_progress() == (given + 1, done + 1)
+
+
+def test_a_renamed_function_names_its_successor():
+    with pytest.raises(AttributeError, match=r"cxxinductor\.finish_compiles was renamed: use cxxinductor\.wait_for_compiles"):
+        cxxinductor.finish_compiles
+    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+        cxxinductor.no_such_name
