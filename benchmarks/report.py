@@ -10,80 +10,96 @@ def geomean(ratios):
     return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
-def models(results):
-    yield "| model | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | own kernels, Inductor / ours | first call (s), Inductor / ours | eager numerics cost | frozen (ms) |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    ratios = []
-    for row in results["rows"]:
+def table(columns, rows):
+    """Lines of a table; columns are separated by bars."""
+    yield f"| {columns} |"
+    yield "|" + "---|" * (columns.count("|") + 1)
+    for cells in rows:
+        yield f"| {' | '.join(map(str, cells))} |"
+
+
+def against_inductor(row):
+    return row["milliseconds"]["inductor"] / row["milliseconds"]["cxxinductor"]
+
+
+def compared(columns, rows, name, digits, more):
+    """A table of times of eager, Inductor and cxxinductor with both ratios; more(row): further cells. Rows that failed say why."""
+
+    def cells(row):
         if "milliseconds" not in row:
-            yield f"| {row['model']} | failed: {row['error_message'][:60]} |"
-            continue
-        t, own, first = row["milliseconds"], row["own_kernels"], row["first_call_seconds"]
-        ratios.append(t["inductor"] / t["cxxinductor"])
-        yield (f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {ratios[-1]:.2f}x | "
-               f"{t['eager'] / t['cxxinductor']:.2f}x | {own['inductor']} / {own['cxxinductor']} | "
-               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} | {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%} | "
-               + (f"{t['cxxinductor frozen']:.2f} |" if "cxxinductor frozen" in t else "|"))
-    yield f"\nGeometric mean vs Inductor: {geomean(ratios):.2f}x."
+            return [row[name], f"failed: {row['error_message'][:60]}"]
+        t = row["milliseconds"]
+        times = [f"{t[backend]:.{digits}f}" for backend in COLOURS]
+        return [row[name], *times, f"{against_inductor(row):.2f}x", f"{t['eager'] / t['cxxinductor']:.2f}x", *more(row)]
+
+    return table(columns, map(cells, rows))
+
+
+def first_calls(row):
+    return f"{row['first_call_seconds']['inductor']:.1f} / {row['first_call_seconds']['cxxinductor']:.1f}"
+
+
+def mean_of(rows):
+    return geomean([against_inductor(row) for row in rows if "milliseconds" in row])
+
+
+def models(results):
+    def more(row):
+        t, own = row["milliseconds"], row["own_kernels"]
+        frozen = f"{t['cxxinductor frozen']:.2f}" if "cxxinductor frozen" in t else ""
+        return f"{own['inductor']} / {own['cxxinductor']}", first_calls(row), f"{t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}", frozen
+
+    yield from compared("model | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | own kernels, Inductor / ours | first call (s), Inductor / ours | eager numerics cost | frozen (ms)", results["rows"], "model", 2, more)
+    yield f"\nGeometric mean vs Inductor: {mean_of(results['rows']):.2f}x."
 
 
 def training(results):
-    yield "| model | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | peak memory, eager / Inductor / ours (MB) | first step (s), Inductor / ours |"
-    yield "|---|---|---|---|---|---|---|---|"
-    ratios = []
-    for row in results["rows"]:
-        if "milliseconds" not in row:
-            yield f"| {row['model']} | failed: {row['error_message'][:60]} |"
-            continue
-        t, m, first = row["milliseconds"], row["peak_megabytes"], row["first_call_seconds"]
-        ratios.append(t["inductor"] / t["cxxinductor"])
-        yield (f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {ratios[-1]:.2f}x | "
-               f"{t['eager'] / t['cxxinductor']:.2f}x | {m['eager']:.0f} / {m['inductor']:.0f} / {m['cxxinductor']:.0f} | "
-               f"{first['inductor']:.1f} / {first['cxxinductor']:.1f} |")
-    yield f"\nGeometric mean vs Inductor: {geomean(ratios):.2f}x."
+    def more(row):
+        return " / ".join(f"{row['peak_megabytes'][backend]:.0f}" for backend in COLOURS), first_calls(row)
+
+    yield from compared("model | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | peak memory, eager / Inductor / ours (MB) | first step (s), Inductor / ours", results["rows"], "model", 2, more)
+    yield f"\nGeometric mean vs Inductor: {mean_of(results['rows']):.2f}x."
 
 
 def kernels(results):
-    yield "| kernel, 64M elements (pointwise: 256 MB a tensor) | cxxinductor, % of copy | Inductor | eager |"
-    yield "|---|---|---|---|"
     groups = {}
     for row in results["rows"]:
         groups.setdefault(" ".join(row["case"].split()[:2]), []).append(row["percent_of_copy"])
-    for name, rows in groups.items():
-        cells = [f"{min(r[k] for r in rows):.0f}-{max(r[k] for r in rows):.0f}" if len(rows) > 1 else f"{rows[0][k]:.0f}"
-                 for k in ("cxxinductor", "inductor", "eager") if k in rows[0]]
-        yield f"| {name}{', N = 512..16k' if len(rows) > 1 else ''} | " + " | ".join(cells) + " |"
+
+    def cells(name, rows):
+        for backend in ("cxxinductor", "inductor", "eager"):
+            if backend in rows[0]:
+                shares = [row[backend] for row in rows]
+                yield f"{min(shares):.0f}-{max(shares):.0f}" if len(rows) > 1 else f"{shares[0]:.0f}"
+
+    yield from table("kernel, 64M elements (pointwise: 256 MB a tensor) | cxxinductor, % of copy | Inductor | eager",
+                     ([name + (", N = 512..16k" if len(rows) > 1 else ""), *cells(name, rows)] for name, rows in groups.items()))
 
 
 def optimizers(results):
-    yield "| step | tensors | ours (ms on the device) | torch fused | torch foreach | Inductor | vs fused | % of copy | launches |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for r in results["rows"]:
+    def cells(r):
         t = r["device_milliseconds"]
-        inductor = f"{t['inductor']:.3f}" if "inductor" in t else ""
-        yield (f"| {r['optimizer']} | {r['workload']} | {t['cxxinductor']:.3f} | {t['fused']:.3f} | {t['foreach']:.3f} | {inductor} | "
-               f"{r['of_fused']:.2f}x | {r['percent_of_copy']['cxxinductor']:.0f} | {r['launches']} |")
+        times = [f"{t[k]:.3f}" if k in t else "" for k in ("cxxinductor", "fused", "foreach", "inductor")]
+        return r["optimizer"], r["workload"], *times, f"{r['of_fused']:.2f}x", f"{r['percent_of_copy']['cxxinductor']:.0f}", r["launches"]
+
+    yield from table("step | tensors | ours (ms on the device) | torch fused | torch foreach | Inductor | vs fused | % of copy | launches", map(cells, results["rows"]))
 
 
 def training_kernels(results):
-    yield "| kernel, bf16 | cxxinductor, % of copy | Inductor | eager |"
-    yield "|---|---|---|---|"
-    for row in results["rows"]:
-        p = row["percent_of_copy"]
-        yield f"| {row['case']} | {p['cxxinductor']:.1f} | {p['inductor']:.1f} | {p['eager']:.1f} |"
+    yield from table("kernel, bf16 | cxxinductor, % of copy | Inductor | eager",
+                     ([row["case"], *(f"{row['percent_of_copy'][k]:.1f}" for k in ("cxxinductor", "inductor", "eager"))] for row in results["rows"]))
     dropout = results["rows"][0]["milliseconds"]["cxxinductor"] / results["copy_of_elements_milliseconds"]
     yield f"\nDropout takes {dropout:.2f} times as long as torch's copy of the same elements."
 
 
 def dynamic(results):
-    yield "| batch x length | cxxinductor, dynamic=True (ms) | for the size alone | on the device | for the size alone | Inductor, dynamic=True | for the size alone | on the device | for the size alone |"
-    yield "|---|---|---|---|---|---|---|---|---|"
     ours, theirs = (results["backends"][b]["rows"] for b in ("cxxinductor", "inductor"))
-    for a, b in zip(ours, theirs):
-        if "static" not in b["milliseconds"]:
-            continue
-        cells = [f"{row[kind][form]:.2f}" for row in (a, b) for kind in ("milliseconds", "device_milliseconds") for form in ("dynamic", "static")]
-        yield f"| {a['size'][0]} x {a['size'][1]} | " + " | ".join(cells) + " |"
+
+    def cells(a, b):
+        return f"{a['size'][0]} x {a['size'][1]}", *(f"{row[kind][form]:.2f}" for row in (a, b) for kind in ("milliseconds", "device_milliseconds") for form in ("dynamic", "static"))
+
+    yield from table("batch x length | cxxinductor, dynamic=True (ms) | for the size alone | on the device | for the size alone | Inductor, dynamic=True | for the size alone | on the device | for the size alone",
+                     (cells(a, b) for a, b in zip(ours, theirs) if "static" in b["milliseconds"]))
     for kind, what in (("device_milliseconds", "On the device"), ("milliseconds", "Calls on an idle device")):
         more = sorted(row[kind]["dynamic"] / row[kind]["static"] - 1 for row in ours)
         yield (f"\n{what}, ours takes {more[-1]:+.1%} at most and {sum(more) / len(more):+.1%} on average against a compile for the size alone "
@@ -93,45 +109,44 @@ def dynamic(results):
 
 
 def host(results):
-    yield "| case | own kernels | cuLaunchKernel alone (us) | callable alone | bound | through torch.compile | Inductor | eager |"
-    yield "|---|---|---|---|---|---|---|---|"
-    for r in results["rows"]:
-        yield (f"| {r['case']} | {r['kernels']} | {r['cuLaunchKernel']:.2f} | {r['callable alone']:.1f} | {r['bound']:.1f} | {r['cxxinductor']:.1f} | "
-               f"{r['inductor']:.1f} | {r['eager']:.1f} |")
+    columns = ("callable alone", "bound", "cxxinductor", "inductor", "eager")
+    yield from table("case | own kernels | cuLaunchKernel alone (us) | callable alone | bound | through torch.compile | Inductor | eager",
+                     ([r["case"], r["kernels"], f"{r['cuLaunchKernel']:.2f}", *(f"{r[k]:.1f}" for k in columns)] for r in results["rows"]))
 
 
 def compile_time(results):
-    yield "| DistilGPT2, fresh process | first call (s) | our share after AOTAutograd |"
-    yield "|---|---|---|"
-    for r in results["rows"]:
-        yield f"| {r['backend']}, {r['cache']} caches | {r['first_call']:.2f} | {'' if r['own'] is None else format(r['own'], '.2f')} |"
+    yield from table("DistilGPT2, fresh process | first call (s) | our share after AOTAutograd",
+                     ([f"{r['backend']}, {r['cache']} caches", f"{r['first_call']:.2f}", "" if r["own"] is None else f"{r['own']:.2f}"] for r in results["rows"]))
+
+
+def densenet(results):
+    names = {(6, 12, 24, 16): "densenet121", (6, 12, 64, 48): "densenet264d"}
+
+    def cells(r):
+        return (f"{names[tuple(r['blocks'])]}, {r['dtype']}, batch {r['batch']}", r["generalize_kernels"], r["kernels"], r["launches"],
+                f"{r['fuse_and_plan_s']:.1f}", f"{r['compile_kernels_s']:.1f}", f"{r['first_step_s']:.1f}", f"{r['step_ms']:.2f}", r["peak_mb"])
+
+    yield from table("training | generalize_kernels | kernels | launches | fuse and plan (s) | compile kernels (s) | first step (s) | step (ms) | peak memory (MB)", map(cells, results))
 
 
 def matmul_template(results):
-    yield "| bf16, square | size | library alone (us) | library + our kernel | template | chosen | slowdown vs best |"
-    yield "|---|---|---|---|---|---|---|"
-    for r in results["rows"]:
+    def cells(r):
         t = r["microseconds"]
-        yield (f"| {r['case']} | {r['size']} | {t['library']:.1f} | {t['library + kernel']:.1f} | {t['template']:.1f} | "
-               f"{t['chosen']:.1f} ({r['choice']}) | {r['behind']:+.1%} |")
+        return (r["case"], r["size"], f"{t['library']:.1f}", f"{t['library + kernel']:.1f}", f"{t['template']:.1f}",
+                f"{t['chosen']:.1f} ({r['choice']})", f"{r['behind']:+.1%}")
+
+    yield from table("bf16, square | size | library alone (us) | library + our kernel | template | chosen | slowdown vs best", map(cells, results["rows"]))
 
 
 def cpu(results):
     e = results["environment"]
     yield f"{e['cpu']}, threads: {e['threads']}, {e['capability']}.\n"
-    yield "| case | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | first call (s), Inductor / ours |"
-    yield "|---|---|---|---|---|---|---|"
-    ratios = {}
-    for r in results["rows"]:
-        if "milliseconds" not in r:
-            yield f"| {r['case']} | failed: {r['error_message'][:60]} |"
-            continue
-        t, first = r["milliseconds"], r["first_call_seconds"]
-        ratios.setdefault(r["kind"], []).append(t["inductor"] / t["cxxinductor"])
-        yield (f"| {r['case']} | {t['eager']:.3f} | {t['inductor']:.3f} | {t['cxxinductor']:.3f} | {t['inductor'] / t['cxxinductor']:.2f}x | "
-               f"{t['eager'] / t['cxxinductor']:.2f}x | {first['inductor']:.1f} / {first['cxxinductor']:.1f} |")
-    for kind, found in ratios.items():
-        yield f"\nGeometric mean of the {kind}s vs Inductor: {geomean(found):.2f}x, least {min(found):.2f}x."
+    yield from compared("case | eager (ms) | Inductor | cxxinductor | vs Inductor | vs eager | first call (s), Inductor / ours", results["rows"], "case", 3,
+                        lambda row: [first_calls(row)])
+    measured = [row for row in results["rows"] if "milliseconds" in row]
+    for kind in dict.fromkeys(row["kind"] for row in measured):
+        rows = [row for row in measured if row["kind"] == kind]
+        yield f"\nGeometric mean of the {kind}s vs Inductor: {mean_of(rows):.2f}x, least {min(map(against_inductor, rows)):.2f}x."
 
 
 # name of the result: (heading, how it is measured, table)
@@ -144,6 +159,7 @@ SECTIONS = {
     "matmul_template": ("Matrix products", "n x n in bf16 with the option `epilogue_fusion` (`benchmarks/matmul_template.py`).", matmul_template),
     "dynamic": ("Dynamic sizes", "One compile of DistilGPT2 for 40 sizes; every tenth size is shown (`benchmarks/dynamic.py`).", dynamic),
     "compile_time": ("Compile time", "The share after AOTAutograd covers its graph to loaded kernels (`benchmarks/compile_time.py`).", compile_time),
+    "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),
     "host": ("Host time", "CPU time until the compiled callable returns, with an empty queue. Bound: 6 us + cuLaunchKernel's own time + 0.7 us per kernel + 1.5 us per allocation (`benchmarks/host.py`).", host),
     "cpu": ("CPU", "Medians on an idle machine (`benchmarks/cpu.py`).", cpu),
 }
@@ -189,14 +205,14 @@ def page(results):
 
 
 def readme_table(results):
-    yield "| model, bf16 | eager (ms) | Inductor (ms) | cxxinductor (ms) | vs Inductor | training, vs Inductor |"
-    yield "|---|---|---|---|---|---|"
-    trained = {row["model"]: row["milliseconds"] for row in results["training"]["rows"]}
-    for row in results["models"]["rows"]:
-        if row["model"] in README_ROWS:
-            t, step = row["milliseconds"], trained.get(row["model"])
-            ratio = f"{step['inductor'] / step['cxxinductor']:.2f}x" if step else ""
-            yield f"| {row['model']} | {t['eager']:.2f} | {t['inductor']:.2f} | {t['cxxinductor']:.2f} | {t['inductor'] / t['cxxinductor']:.2f}x | {ratio} |"
+    trained = {row["model"]: against_inductor(row) for row in results["training"]["rows"] if "milliseconds" in row}
+
+    def cells(row):
+        t, step = row["milliseconds"], trained.get(row["model"])
+        return row["model"], *(f"{t[backend]:.2f}" for backend in COLOURS), f"{against_inductor(row):.2f}x", f"{step:.2f}x" if step else ""
+
+    yield from table("model, bf16 | eager (ms) | Inductor (ms) | cxxinductor (ms) | vs Inductor | training, vs Inductor",
+                     (cells(row) for row in results["models"]["rows"] if row["model"] in README_ROWS))
 
 
 def main():
