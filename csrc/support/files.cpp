@@ -74,7 +74,7 @@ bool make_folders(const std::string& path, unsigned mode) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
     const std::string part = path.substr(0, slash);
     if (::mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
-      // Where the folders above may not be written to, mkdir may say so before it says that the folder is there.
+      // If the parent is not writable, mkdir may report that instead of an existing folder.
       if (!is_folder(part)) return false;
     }
     if (slash == std::string::npos) return is_folder(path);

@@ -112,7 +112,7 @@ double TextCursor::real(std::string_view what) {
   const bool hexadecimal = token.starts_with("0x") || token.starts_with("0X");
   if (hexadecimal) token.remove_prefix(2);
   double value = 0;
-  // Reads inf and nan too, and unlike strtod the same in every locale. A sign was read already.
+  // Reads inf and nan too. Unlike strtod, it does not depend on the locale. The sign was read before.
   const auto [parsed_end, error] = std::from_chars(token.data(), token.data() + token.size(), value,
                                                    hexadecimal ? std::chars_format::hex : std::chars_format::general);
   if (token.empty() || token[0] == '-' || error != std::errc() || parsed_end != token.data() + token.size()) fail(what);

@@ -42,7 +42,7 @@ class Translation {
     return found->second;
   }
 
-  // nullopt for what our integers cannot say (fractions, huge constants).
+  // nullopt for what int64 cannot represent (fractions, huge constants).
   std::optional<Expr> from_ginac(const GiNaC::ex& e) {
     if (GiNaC::is_a<GiNaC::numeric>(e)) {
       const auto& number = GiNaC::ex_to<GiNaC::numeric>(e);

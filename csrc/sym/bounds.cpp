@@ -1,4 +1,4 @@
-// bounds and known_divisor: what the ranges and divisors of the symbols say about an expression.
+// bounds and known_divisor: ranges and divisors of an expression from those of its symbols.
 #include <algorithm>
 #include <numeric>
 
@@ -21,7 +21,7 @@ struct WideInterval {
   Wide low = -infinity, high = infinity;
 };
 
-// The lowest int64 means "unbounded" only as a lower bound, the highest only as an upper one.
+// The lowest int64 means "unbounded" only as a lower bound, the highest only as an upper bound.
 WideInterval widen(Interval i) {
   return {i.low == smallest ? -infinity : static_cast<Wide>(i.low),
           i.high == largest ? infinity : static_cast<Wide>(i.high)};

@@ -50,7 +50,7 @@ class Interner {
     return make_instance();
   }
 
-  // Small constants are most of what is asked for; they need no lock.
+  // Most requests are for small constants; they need no lock.
   Expr make_constant(int64_t value) {
     if (value >= smallest && value < smallest + static_cast<int64_t>(small_.size()))
       return Expr(small_[static_cast<size_t>(value - smallest)]);
@@ -270,7 +270,7 @@ Expr operator*(Expr a, Expr b) {
   if (a.is_constant(1)) return b;
   if (b.is_constant(1)) return a;
   const Sum x = as_sum(a), y = as_sum(b);
-  // Sizes and indices have a handful of terms; hostile text could ask for a power set.
+  // Sizes and indices have a handful of terms; hostile text could request a power set.
   constexpr size_t most_terms = 4096;
   if (x.size() * y.size() > most_terms) throw_unsupported("a product of sums with {} and {} terms", x.size(), y.size());
   Sum total;

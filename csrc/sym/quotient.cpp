@@ -16,7 +16,7 @@ struct Divisor {
   Expr expr() const { return scaled(coefficient, monomial); }
 };
 
-// nullopt for a sum: nothing is known to cancel against it.
+// nullopt for a sum, which nothing cancels.
 std::optional<Divisor> as_divisor(Expr b) {
   if (b.kind() == Kind::Add) return std::nullopt;
   const auto [monomial, coefficient] = *as_sum(b).begin();

@@ -88,7 +88,7 @@ Expr rewrite_quotient(Expr e, const Assumptions& assumptions) {
   return rewrite_grouped(a, d, is_mod, assumptions).value_or(e);
 }
 
-// Drops operands that another kept one always beats.
+// Drops operands that another remaining one always dominates.
 Expr rewrite_extremum(Expr e, const Assumptions& assumptions) {
   const bool is_min = e.kind() == Kind::Min;
   std::vector<Expr> kept(e.operands().begin(), e.operands().end());
@@ -179,7 +179,7 @@ Expr simplify_once(Expr e, const Assumptions& assumptions) {
 }  // namespace
 
 Expr simplify(Expr e, const Assumptions& assumptions) {
-  // Each rule removes or shrinks a quotient, remainder, extremum or term; the bound only guards against a slip there.
+  // Each rule removes or shrinks a quotient, remainder, extremum or term; the bound only guards against a faulty rule.
   constexpr int most_rounds = 32;
   try {
     for (int round = 0; round < most_rounds; ++round) {
@@ -188,7 +188,7 @@ Expr simplify(Expr e, const Assumptions& assumptions) {
       e = next;
     }
   } catch (const Unsupported&) {
-    // A rewritten form overflows where the given one does not.
+    // A rewritten form may overflow although the given one does not.
   }
   return e;
 }

@@ -55,7 +55,7 @@ class Reader {
     return {Expr::symbol(name)};
   }
 
-  // positive=True and nonnegative=True say when truncation is floor; the others say nothing new.
+  // positive=True and nonnegative=True make truncation equal to floor; the other assumptions are not used.
   void assumption(const std::string& symbol) {
     const std::string property = cursor_.identifier("an assumption");
     cursor_.expect("=");
@@ -163,7 +163,7 @@ class Reader {
   }
 
   TextCursor& cursor_;
-  Assumptions assumptions_;  // what the symbols' assumptions say
+  Assumptions assumptions_;  // of the symbols
 };
 
 }  // namespace
