@@ -27,7 +27,7 @@ std::optional<std::string> size_blocker(const loops::Region& region, const Regio
   return std::nullopt;
 }
 
-// One row space for all reductions, each of them over whole rows, once a row.
+// One row space for all reductions, each over whole rows, once per row.
 std::optional<std::string> reduction_blocker(const loops::Region& region, const RegionSummary& summary) {
   for (const Stmt& stmt : region.body) {
     const auto* reduce = stmt.as<loops::Reduce>();
@@ -38,7 +38,7 @@ std::optional<std::string> reduction_blocker(const loops::Region& region, const 
   return std::nullopt;
 }
 
-// Stores run at every point, or once a row.
+// Stores run at every point, or once per row.
 std::optional<std::string> store_blocker(const loops::Region& region, const RegionSummary& summary) {
   const loops::VarSet rows = summary.all - summary.reduced;
   for (const Stmt& stmt : region.body) {
@@ -50,8 +50,8 @@ std::optional<std::string> store_blocker(const loops::Region& region, const Regi
   return std::nullopt;
 }
 
-// Where points of a store may meet, their order is one over the rows' variables: elements of rows are visited
-// otherwise. On cores one thread makes all of them in turn, and should have little else to do.
+// A store with write conflicts has an order over the rows' variables; elements within rows are visited in another order. On
+// the CPU one thread executes all of its points in that order, so the region should have little other work.
 std::optional<std::string> conflict_blocker(const loops::Region& region, const RegionSummary& summary) {
   const bool in_turn = region.device.type == DeviceType::Cpu;
   std::optional<sym::Expr> conflict_order;
@@ -66,7 +66,7 @@ std::optional<std::string> conflict_blocker(const loops::Region& region, const R
   return std::nullopt;
 }
 
-// A buffer read and written in place: each point reads what it overwrites, before that, and nobody reads it again.
+// A buffer read and written in place: each point reads what it overwrites before the write, and no point reads it later.
 std::optional<std::string> in_place_blocker(const loops::Region& region, const RegionSummary& summary) {
   std::vector<loops::BufferId> both;
   std::set_intersection(summary.reads.begin(), summary.reads.end(), summary.writes.begin(), summary.writes.end(),
@@ -88,10 +88,10 @@ std::optional<std::string> in_place_blocker(const loops::Region& region, const R
       if (stored_before) return "an input is read after it is overwritten";
       if (store_stmt->as<loops::Store>()->conflict_order) return "a buffer is read where elements that may meet are stored";
       if (load->coords != *stored) return "an input that is overwritten in place is read at other coordinates";
-      // Two points may be sent to one place, though what they store there is alike.
+      // Two points may write one element, although they store equal values there.
       if (std::any_of(stored->begin(), stored->end(), loops::depends_on_data))
         return "an input is read where indices say that it is overwritten";
-      // Sweeps over a row may compute their values again: what they read must not have changed.
+      // Row loops may recompute values: what they read must not have changed.
       if (!summary.reduced.empty() && !(store_stmt->vars & summary.reduced).empty())
         return "an input that is overwritten in place is read by more than one row loop";
     }

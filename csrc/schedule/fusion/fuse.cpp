@@ -1,5 +1,5 @@
-// The driver of fusion: inline what is cheap, merge pairs by what they save until nothing changes, compute instead of
-// load where that is cheaper, and split reductions that would run on a corner of the machine.
+// The driver of fusion: inlines cheap producers, merges the pair that saves most until nothing changes, inlines what is
+// cheaper to compute than to load, and splits reductions that would leave most of the device idle.
 #include <algorithm>
 #include <map>
 #include <queue>
@@ -58,7 +58,7 @@ class Fuser {
     return any;
   }
 
-  // What kept neighbours apart, in order; pairs that merged later are left out.
+  // Reasons of missed fusions, in order, without pairs that merged later.
   std::vector<plan::MissedFusion> missed_fusions(const std::map<StepId, std::string>& names) const {
     std::vector<plan::MissedFusion> found;
     for (const auto& [pair, reason] : reasons_)
@@ -131,7 +131,7 @@ class Fuser {
     bool may_change = false;
     std::string reason = try_merge(first, second, siblings, &may_change);
     if (reason.empty()) {
-      // What was in the way of these two may be gone.
+      // The reason that blocked these two may no longer hold.
       for (StepId part : {first, second}) {
         for (const Candidate& waiting : blocked_[part]) queue_.push(waiting);
         blocked_.erase(part);
@@ -148,7 +148,7 @@ class Fuser {
     return false;
   }
 
-  // Empty when merged. may_change: other merges could lift the refusal.
+  // Empty when merged. may_change: other merges could remove the reason.
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
@@ -194,8 +194,8 @@ class Fuser {
   const Options& options_;
   const LiveRangeBudget& live_range_budget_;
   std::priority_queue<Candidate> queue_;
-  std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: refused for what other merges may change
-  std::unordered_set<uint64_t> hopeless_;             // pairs of versions that were refused for good
+  std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: blocked for a reason that other merges may remove
+  std::unordered_set<uint64_t> hopeless_;             // pairs of versions that are blocked for good
   std::map<std::pair<StepId, StepId>, std::string> reasons_;
 };
 
@@ -207,7 +207,7 @@ bool has_choices(const Dependencies& dependencies) {
   return false;
 }
 
-// As make_plan will decide if nothing changes.
+// The slices that make_plan will choose if the program does not change.
 std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Targets& targets) {
   std::set<loops::BufferId> found;
   if (!has_choices(dependencies)) return found;
@@ -217,7 +217,7 @@ std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Tar
   return found;
 }
 
-// Drops temporaries that nobody accesses any more.
+// Drops temporaries without accesses.
 void compact_buffers(loops::Program& program) {
   IdVector<loops::BufferId, char> used(program.buffers.size(), 0);
   auto for_each = [&](auto&& visit) {
@@ -278,7 +278,7 @@ loops::Program fuse(loops::Program program, const Targets& targets, const Option
   Fuser fuser(dependencies, costs, options, live_range_budget);
   inline_producers(dependencies, costs, options, live_range_budget, Inlining::Early);
   fuser.merge_pairs();
-  // What will be written where a concatenation has it is stored once anyway.
+  // Operands that become slices of a concatenation are stored once anyway.
   const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
   if (inline_producers(dependencies, costs, options, live_range_budget, Inlining::Late, parts)) fuser.merge_pairs();
   fuse_mixed_order_reductions(dependencies, costs, targets, options);

@@ -13,7 +13,7 @@ namespace {
 constexpr int max_applies = 24;
 constexpr size_t max_readers = 64, max_readers_of_constants = 4096;
 constexpr double small_share = 0.25;  // loads of a broadcast, against what it stores
-constexpr double part_read = 0.5;     // of a buffer's elements, below which computing a part again is fine
+constexpr double part_read = 0.5;     // of a buffer's elements, below which recomputing a part is acceptable
 
 using loops::Stmt;
 

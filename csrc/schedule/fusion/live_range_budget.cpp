@@ -6,8 +6,8 @@ namespace cxxinductor::schedule {
 
 using loops::BufferId;
 
-// Bytes of what would have died more than the reach before `until`, were it not read there too. `besides` is left out of
-// those that read it anyway.
+// Bytes of buffers that would have died more than the limit before `until` if they were not read there too. `besides` does
+// not count among their other readers.
 double LiveRangeBudget::reads_kept(const std::vector<BufferId>& reads, StepId until, StepId besides) const {
   double bytes = 0;
   for (BufferId buffer : reads) {
@@ -34,7 +34,7 @@ bool LiveRangeBudget::allow_inlining(const std::vector<BufferId>& reads, BufferI
   if (!limit_) return true;
   const double kept = reads_kept(reads, reader, {});
   if (kept == 0) return true;
-  // What is computed instead dies with the last of the others that read it.
+  // The inlined buffer dies with the last of its other readers.
   size_t last = 0;
   if (const auto producer = dependencies_.producer(buffer)) last = dependencies_.place(*producer);
   for (StepId other : dependencies_.readers(buffer))

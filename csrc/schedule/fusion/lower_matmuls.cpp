@@ -17,10 +17,10 @@ using loops::StmtId;
 using loops::View;
 using sym::Expr;
 
-// What the models must promise before the library's call is given up: they are right within a few per cent.
+// Predicted speedup required to replace the library's call: the cost models are accurate to a few per cent.
 constexpr double least_gain = 1.08;
-// Instructions an element, beside the arithmetic of the product: of an epilogue's ordinary steps, of its transcendental
-// ones, and of the way through shared memory.
+// Instructions per element besides the product's arithmetic: of an epilogue's ordinary steps, of its transcendental steps,
+// and of the passage through shared memory.
 constexpr double step_instructions = 2, transcendental_instructions = 25, passing_instructions = 8;
 constexpr double lanes_of_multiprocessor = 128, clock = 1.6e9;
 
@@ -161,16 +161,15 @@ class MatmulWriter {
   std::vector<Expr> indices_;
 };
 
-// ---- Choice -----------------------------------------------------------------------------------------------------
+// ---- Selection --------------------------------------------------------------------------------------------------
 
-// The library chooses anew for every size; a kernel of ours has one tile for all of them.
+// The library chooses a kernel per size; a generated kernel has one tile for all sizes.
 bool has_known_sizes(const loops::Region& region) {
   return std::all_of(region.vars.begin(), region.vars.end(),
                      [](const loops::Var& var) { return var.extent.is_constant(); });
 }
 
-// Stores where points may meet wait for memory, not for the product, and would keep its tile's memory from the next
-// one.
+// Stores with write conflicts wait for memory, not for the product, and would block the shared memory of the next tile.
 bool scatters(const loops::Region& region) {
   return std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();

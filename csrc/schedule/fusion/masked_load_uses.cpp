@@ -27,7 +27,7 @@ bool MaskedLoadUses::implied(StmtId condition, const std::vector<Literal>& known
   for (const Literal& literal : known) {
     if (literal.condition == condition && literal.holds) return true;
     const auto* other = region_.body[literal.condition].as<loops::Apply>();
-    // On integers: positions, never NaN.
+    // On integers, that is on positions: never NaN.
     if (!literal.holds && apply && other && are_opposites(*apply, *other) &&
         is_integer(region_.body[apply->operands[0]].dtype))
       return true;

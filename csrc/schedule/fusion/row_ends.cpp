@@ -5,7 +5,7 @@
 namespace cxxinductor::schedule {
 namespace {
 
-constexpr size_t most_regions = 32;  // looked at for a reduction
+constexpr size_t most_regions = 32;  // searched for a reduction
 
 bool is_chosen(const loops::Region& reader, loops::BufferId buffer) {
   int loads = 0, masked = 0;

@@ -9,7 +9,7 @@ namespace cxxinductor::schedule {
 namespace {
 
 constexpr double default_size_hint = 256;
-// How work and memory traffic add up: in turn on a CPU core; side by side where thousands of threads wait for memory.
+// Work and memory traffic add up on a CPU core and overlap on a GPU, where thousands of threads wait for memory.
 constexpr double overlap_exponent = 4;
 constexpr double strided_load_factor = 2, strided_store_factor = 4;
 constexpr double long_row = 16384;

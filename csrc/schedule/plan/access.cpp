@@ -39,7 +39,7 @@ bool width_pays(const FlatRegion& flat, const std::vector<const Stmt*>& contiguo
   for (const Stmt* stmt : contiguous)
     (classify_access(flat, *stmt, v, width, true) == AccessKind::Vector ? wide_bytes : narrow_bytes) +=
         byte_size(stmt->dtype);
-  // At a tie too: a wide store with as many narrow loads moves as much as memory takes.
+  // At a tie too: a wide store with as many narrow loads reaches the bandwidth of memory.
   return wide_bytes >= narrow_bytes;
 }
 

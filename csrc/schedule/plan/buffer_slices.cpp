@@ -1,4 +1,4 @@
-// Last results first: a result that is a part itself has its place before its own parts get theirs.
+// Results are handled from the last to the first: a result that is a slice itself is placed before its own slices.
 #include "schedule/plan/buffer_slices.h"
 
 #include <algorithm>
@@ -26,9 +26,9 @@ using loops::StmtId;
 using loops::VarId;
 using sym::Expr;
 
-constexpr int64_t access_bytes = 16;     // of a wide access, and what libraries align to
-constexpr double shortest_run = 32;      // bytes side by side; below, stores leave parts of sectors to others
-constexpr size_t most_work = 4'000'000;  // steps looked at for one result after the other
+constexpr int64_t access_bytes = 16;     // of a wide access; libraries align to as much
+constexpr double shortest_run = 32;      // contiguous bytes; below, stores fill sectors of memory in parts
+constexpr size_t most_work = 4'000'000;  // steps examined for all results
 
 // A step's use of a buffer.
 struct Use {
@@ -110,7 +110,7 @@ class Placer {
            use.kind == Use::Kind::Result;
   }
 
-  // The step that makes an operand of a choice in `step`; nothing where it has to lie by itself.
+  // The step that computes an operand of the select region `step`; nothing if the operand must have its own memory.
   std::optional<size_t> maker_of(BufferId id, size_t step) const {
     if (buffer(id).role != Buffer::Role::Temporary || live_out_[id] || slices_.contains(id)) return std::nullopt;
     std::optional<size_t> maker;
@@ -133,11 +133,11 @@ class Placer {
     return select && settle(*select) && place(*select);
   }
 
-  // ---- Whether that is worth it ------------------------------------------------------------------------------------
+  // ---- Profit ------------------------------------------------------------------------------------------------------
 
-  // Takes the operand off pieces that better stay where they are; whether parts are left.
+  // Removes the operand from ranges for which a copy is better; returns whether slices remain.
   bool settle(SelectRegion& select) {
-    const double copied = select.alone ? 2 : 1;  // times that an operand's bytes are moved only to be copied
+    const double copied = select.alone ? 2 : 1;  // times that the copy moves an operand's bytes
     for (SelectRange& range : select.ranges) {
       if (!range.operand.valid()) continue;
       std::string reason = blocker(select, range);
@@ -185,7 +185,7 @@ class Placer {
     return std::nullopt;
   }
 
-  // Every row starts, and ends, where wide accesses do. Cores do not mind.
+  // Every row begins and ends at a multiple of wide accesses. The CPU does not need that.
   bool is_aligned(const SelectRegion& select, const SelectRange& range) const {
     const Buffer& from = buffer(range.operand);
     if (from.device.type == DeviceType::Cpu) return true;
@@ -238,7 +238,7 @@ class Placer {
     return true;
   }
 
-  // The window for the new strides, dimension by dimension of the buffer.
+  // The view with the new strides, dimension by dimension of the buffer.
   std::optional<std::vector<Expr>> restrided(const loops::View& view, const SelectRange& range) const {
     const Buffer& from = buffer(range.operand);
     if (!view.offset.is_constant(0) || view.dtype != from.dtype) return std::nullopt;
@@ -258,7 +258,7 @@ class Placer {
     return strides;
   }
 
-  // Bytes' worth of slower accesses of who makes it.
+  // Cost, in bytes, of slower accesses in the producer.
   double lost_by_maker(const SelectRegion& select, const SelectRange& range) {
     const auto* region = std::get_if<Region>(&program_.steps[*maker_of(range.operand, select.step)]);
     if (!region) return 0;
@@ -276,7 +276,7 @@ class Placer {
     return peak_bytes(program_, infer_liveness(program_, times, slices), static_cast<int>(times.size()));
   }
 
-  // A result is there from its first part on: parts that are made too early stay apart.
+  // A result is alive from its first slice on: operands that are computed too early are not aliased.
   void keep_peak(SelectRegion& select) {
     const int64_t most = peak(slices_);
     while (true) {
@@ -293,7 +293,7 @@ class Placer {
     }
   }
 
-  // ---- Doing it ----------------------------------------------------------------------------------------------------
+  // ---- Rewrite -----------------------------------------------------------------------------------------------------
 
   bool place(const SelectRegion& select) {
     std::vector<loops::Step> uncovered;
@@ -329,7 +329,7 @@ class Placer {
   }
 
   struct Rest {
-    Region region;  // stores what is the result's, at the buffer's coordinates
+    Region region;  // stores the result's elements at the buffer's coordinates
     Buffer buffer;
     Expr offset;
   };
@@ -383,7 +383,7 @@ class Placer {
     }
   }
 
-  // The region without its store of the result, which is complete before: it reads that instead.
+  // The region without its store of the result, which is complete before it and which it reads instead.
   Region reading(const SelectRegion& select) const;
 
   loops::Program& program_;
@@ -399,7 +399,8 @@ Region Placer::reading(const SelectRegion& select) const {
   const loops::Store* gone = nullptr;
   for (const Stmt& stmt : from.body)
     if (const auto* store = stmt.as<loops::Store>(); store && store->buffer == select.result) gone = store;
-  // The value, and what it was rounded from: the others may use either, and elements of operands are both.
+  // The value, and the value that it was rounded from: other statements may use either; for elements of operands they are
+    // equal.
   StmtId wide = gone->value;
   if (const auto* rounding = from.body[wide].as<loops::Apply>(); rounding && rounding->op == ScalarOp::Cast)
     if (compute_type(from.body[wide].dtype) == from.body[rounding->operands[0]].dtype) wide = rounding->operands[0];

@@ -28,7 +28,7 @@ std::vector<bool> reductions_across(const FlatRegion& flat) {
   return across;
 }
 
-// Makes `vars` of every statement, and `over` of every Reduce, what its expressions and operands say.
+// Recomputes `vars` of every statement and `over` of every Reduce from expressions and operands.
 void infer_vars(FlatRegion& flat, const std::vector<bool>& across) {
   loops::Region& region = flat.region;
   for (size_t s = 0; s < region.body.size(); ++s) {
@@ -54,7 +54,7 @@ void infer_assumptions(FlatRegion& flat) {
   flat.assumptions = flat.program_assumptions;
   for (const loops::Var& var : flat.region.vars) {
     sym::Interval extent = bounds(var.extent, flat.program_assumptions);
-    // A variable that may take no value is given two: with one it would count as that value, and what depends on it would
+    // A variable that may have no value is assumed to have two: with one it would equal that value, and what depends on it would
     // leave a loop that does not run.
     const int64_t least = extent.low < 1 ? 1 : 0;
     int64_t high = extent.high == sym::Interval().high ? extent.high : std::max<int64_t>(extent.high - 1, least);

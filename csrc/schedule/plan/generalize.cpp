@@ -23,14 +23,14 @@ using plan::KernelId;
 using plan::Plan;
 using sym::Expr;
 
-constexpr size_t least_kernels = 16;       // of a plan: fewer compile in a few seconds
-constexpr size_t most_arguments = 90;      // the runtime keeps as many on the stack
+constexpr size_t least_kernels = 16;       // of a plan; fewer compile within seconds
+constexpr size_t most_arguments = 90;      // as many as the runtime keeps on the stack
 constexpr int64_t largest_argument = (int64_t{1} << 31) - (int64_t{1} << 20);  // in 32-bit indices
-constexpr int64_t largest_divisor = 128;   // of an extent: blocks and vectors ask for no more
+constexpr int64_t largest_divisor = 128;   // of an extent; blocks and vectors need no larger one
 constexpr double noticeable = 0.03;        // of a launch's time
 constexpr double operations_of_division = 16;  // by an argument, beyond those of a division by a constant
 
-// The integers of a kernel, and of each whether merged kernels must agree in it.
+// The integers of a kernel, and for each whether merged kernels must have the same.
 struct Integers {
   std::vector<int64_t> values;
   std::vector<bool> fixed;
@@ -102,7 +102,7 @@ std::vector<Family> find_families(const Plan& plan) {
 
 // ---- The merged kernel ------------------------------------------------------------------------------------------
 
-// As little as the members' text depends on: kernels of other graphs that differ from these in sizes alone are then equal.
+// Only what the text of the members depends on, so that kernels of other graphs that differ in sizes alone are equal.
 sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
   std::set<std::string, std::less<>> extents;
   for (const loops::Var& var : kernel.region.vars)
@@ -123,7 +123,7 @@ sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
   return assumptions;
 }
 
-// The name says what the kernel does and not where: equal kernels of other graphs have equal sources.
+// The name depends on the kernel's content only: equal kernels of other graphs have equal sources.
 std::string name_of_merged(Kernel kernel, std::string_view member) {
   const std::string hint(member.substr(member.find('_') + 1));
   kernel.name = kernel.region.name = "k";
@@ -233,7 +233,7 @@ class Generalization {
     });
   }
 
-  // A merged kernel stands where the first of its members stood.
+  // A merged kernel takes the position of its first member.
   void number_kernels() {
     IdVector<KernelId, Kernel> kernels;
     numbers_.resize(plan_.kernels.size());

@@ -14,11 +14,11 @@ namespace {
 
 using loops::BufferId;
 
-constexpr size_t fewest_together = 4;          // below, tables cost about what the launches do
-constexpr int64_t most_early_bytes = 1 << 20;  // made earlier than the program says, for one batch, where memory counts
-constexpr size_t most_open = 16;               // batches of one key that still take steps
+constexpr size_t fewest_together = 4;          // below, a table costs about as much as the launches
+constexpr int64_t most_early_bytes = 1 << 20;  // computed earlier than in program order, per group, where memory counts
+constexpr size_t most_open = 16;               // groups of one key that still accept steps
 
-// What a step reads and writes.
+// Memory that a step reads and writes.
 struct StepAccesses {
   std::set<BufferId> reads, writes;
 };
@@ -57,7 +57,7 @@ class Grouping {
   std::vector<std::vector<size_t>> take() { return std::move(groups_); }
 
  private:
-  // When a memory was used last: after that what writes it may run, after the write what reads it.
+  // Last uses of a memory: writers run after all of them, readers after the last write.
   struct Memory {
     int read = -1, written = -1;
   };
@@ -90,7 +90,7 @@ class Grouping {
     for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
   }
 
-  // What uses a buffer uses its parts; what uses a part leaves the others alone.
+  // A use of a buffer is a use of all its slices; a use of a slice is no use of the others.
   void add_slices(std::set<BufferId>& buffers) const {
     for (const auto& [id, slice] : slices_)
       if (is_inside(slices_, id, buffers)) buffers.insert(id);
@@ -154,7 +154,7 @@ std::string outline(const loops::Region& region) {
 std::vector<std::vector<size_t>> group_within(const loops::Program& program, const std::vector<std::string>& keys,
                                               const BufferSlices& slices, int64_t most_bytes) {
   std::vector<std::vector<size_t>> groups = Grouping(program, keys, slices, most_bytes).take();
-  // What did not find company stays where the program has it.
+  // Steps without a group stay at their position in the program.
   std::vector<std::string> worthwhile = keys;
   bool all = true;
   for (const std::vector<size_t>& group : groups) {

@@ -14,7 +14,7 @@ using loops::StmtId;
 using loops::VarSet;
 using plan::Kernel;
 
-// A place in the order in which a point is worked on.
+// A position in the order in which one point is executed.
 struct Place {
   size_t segment = 0, position = 0;
   auto operator<=>(const Place&) const = default;
@@ -37,7 +37,7 @@ VarSet all_variables(const plan::Mapping& mapping) {
   return all;
 }
 
-// The one store to a parameter; nothing if there are several, or if it leaves elements alone.
+// The one store to a parameter; nothing if there are several, or if it does not write all elements.
 std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
   std::optional<StmtId> found;
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
@@ -54,12 +54,12 @@ std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
 bool may_share(const Kernel& kernel, size_t read, size_t written) {
   const plan::Param& from = kernel.params[read];
   const plan::Param& to = kernel.params[written];
-  // The threads of tiles and products read for one another.
+  // Threads of tiles and matmuls load elements for one another.
   const bool shared =
       kernel.mapping.kind == plan::MappingKind::Tiles || kernel.mapping.kind == plan::MappingKind::Matmul;
   if (shared || from.dtype != to.dtype || from.written || to.read) return false;
   const std::optional<StmtId> store = only_store(kernel, written);
-  // What varies over less than the whole space is stored by one of several threads that read for it.
+  // A store that varies over less than the whole space is executed by one of several threads that load for it.
   if (!store || kernel.region.body[*store].vars != all_variables(kernel.mapping)) return false;
   const sym::Expr offset = kernel.offsets[*store];
   const std::optional<Place> end = last_place(kernel, *store);
@@ -70,7 +70,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
     const auto* load = stmt.as<loops::Load>();
     if (!load || load->buffer.index() != read) continue;
     const std::optional<Place> place = last_place(kernel, id);
-    if (id > *store) return false;  // the region reads in its own order, whatever row loops make of it
+    if (id > *store) return false;  // the order of the region counts, whatever the row loops
     if (stmt.vars != kernel.region.body[*store].vars || kernel.offsets[id] != offset || !place || *place > *end)
       return false;
   }
@@ -124,7 +124,7 @@ class Sharing {
     std::vector<BufferReuse> donations;
     for (size_t step = 0; step < mapped_.size(); ++step)
       if (mapped_[step]) find(step, true, donations);
-    // What is left at most when every donation is made: those of other steps are not needed.
+    // The peak if all donated inputs are reused: no other reuse is needed below it.
     std::vector<int64_t> left = held;
     for (const BufferReuse& donation : donations) left[donation.step] -= bytes(donation.to);
     const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
@@ -139,7 +139,7 @@ class Sharing {
     return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
   }
 
-  // What is alive in each step, a result and what it replaces counted once.
+  // Live bytes at each step; a result and the buffer that it replaces count once.
   std::vector<int64_t> bytes_by_step() const {
     std::vector<int64_t> held(mapped_.size(), 0);
     for (size_t b = 0; b < liveness_.size(); ++b) {
@@ -179,7 +179,7 @@ class Sharing {
     return false;
   }
 
-  // At most one result for what dies and one of these for a result.
+  // At most one result per dying buffer, and one dying buffer per result.
   void find(size_t step, bool donated, std::vector<BufferReuse>& found) const {
     const MappedKernel& mapped = *mapped_[step];
     std::set<size_t> taken;

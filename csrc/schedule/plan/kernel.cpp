@@ -22,7 +22,7 @@ using plan::AccessKind;
 using plan::Kernel;
 using sym::Expr;
 
-// Above this a 32-bit index might overflow in a thread that stands past the end.
+// Above this a 32-bit index might overflow in a thread beyond the last point.
 constexpr int64_t index32_limit = (int64_t{1} << 31) - (int64_t{1} << 20);
 
 // Parameters in the order of their first access; the region's BufferIds become positions.
@@ -205,7 +205,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
 std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
                                                const Target& target) {
   constexpr std::string_view elements = "elements";
-  constexpr int64_t whole_vectors = 8;  // of the narrowest type; numbers that are no multiples have kernels of their own
+  constexpr int64_t whole_vectors = 8;  // of the narrowest type; other numbers of elements have their own kernels
   if (flat.region.vars.size() != 1 || flat.space.size() != 1) return std::nullopt;
   const VarId v = flat.space.front();
   const Expr count = flat.extent(v), walk = flat.region.symbol(v);

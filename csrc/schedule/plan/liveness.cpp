@@ -61,7 +61,7 @@ class Analysis {
     liveness.used = liveness.is_output = true;
   }
 
-  // An alias is made after its base, so that going backwards reaches bases of bases.
+  // An alias comes after its base, so a backward pass reaches bases of bases.
   void spread_to_bases() {
     for (size_t k = aliases_.size(); k-- > 0;) {
       const BufferLiveness& alias = liveness_[aliases_[k].first];

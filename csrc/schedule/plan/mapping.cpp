@@ -37,7 +37,7 @@ int count_loads(const FlatRegion& flat, VarId v) {
                     [v](const Stmt& stmt) { return stmt.as<loops::Load>() && v.valid() && stmt.vars.contains(v); }));
 }
 
-// Random words keep the arithmetic units as busy as memory: shorter threads, more of them, overlap the two better.
+// Random numbers keep the arithmetic units as busy as memory; more threads with less work each overlap the two better.
 bool uses_random(const FlatRegion& flat) {
   return std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* apply = stmt.as<loops::Apply>();
@@ -63,7 +63,7 @@ bool lies_across(const FlatRegion& flat) {
     else if (flat.row_set().contains(v))
       along += byte_size(stmt.dtype);
   }
-  // A handful of columns would leave most threads of a strip idle.
+  // Few columns would leave most threads of a strip idle.
   return across > along && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 8;
 }
 
@@ -123,9 +123,9 @@ void set_row_threads(Mapping& mapping, int64_t threads) {
   mapping.block_threads = mapping.threads_per_row * mapping.rows_per_block;
 }
 
-// Keeps the row in registers when it fits, and says whether it does.
+// Keeps the row in registers if it fits; returns whether it does.
 bool try_persistent_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& persistent) {
-  // Of a length that sizes decide: the longest that they allow, unless most rows would leave most items idle.
+  // A symbolic length counts as the longest that the ranges allow, unless most rows would then leave most items idle.
   const sym::Interval lengths = bounds(points(flat, flat.row), flat.assumptions);
   const int64_t length = lengths.high;
   const int64_t groups = bounds(group_count(flat, flat.row, mapping.vector_width), flat.assumptions).high;
@@ -163,7 +163,7 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
   } else if (sym::Interval range = bounds(groups, flat.assumptions); range.high <= 1024) {
     threads = 32;
   }
-  // One long row: one block is all it gets.
+  // One long row runs on one block.
   if (flat.space.empty() && !groups.is_constant()) threads = most;
   set_row_threads(mapping, threads);
 }
@@ -180,7 +180,7 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
       mapping.vector_width /= 2;
   mapping.columns_per_block = strip_width(mapping.vector_width);
   auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
-  // A thread adds up a few rows before threads meet; short rows leave room for wider strips.
+  // A thread adds up a few rows before threads join; short rows leave threads for wider strips.
   int64_t length = estimate(points(flat, flat.row), flat.assumptions);
   int64_t threads = length >= 4096 ? 512 : 256;
   mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));

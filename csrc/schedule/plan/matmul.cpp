@@ -36,7 +36,7 @@ bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId out
   return linear_in(flat.region, along->rest, outer).has_value();
 }
 
-// Bytes an element that a computed factor loads in whole chunks along v.
+// Bytes per element that a computed factor loads in whole chunks along v.
 int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
   const std::vector<bool> needed = plan::backward_slice(flat.region, factor);
   int bytes = 0;
@@ -61,7 +61,7 @@ std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k,
   return along >= over;
 }
 
-// What both factors need comes in chunks along one variable.
+// All loads of both factors come in chunks along one variable.
 bool share_chunks(const FlatRegion& flat, const plan::MatmulParts& parts, bool left_along_k, bool right_along_k) {
   if (left_along_k && right_along_k) return true;
   const std::vector<bool> left = plan::backward_slice(flat.region, parts.left),
@@ -220,7 +220,7 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
 
 std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region,
                                                 const Target& target) {
-  // Most regions are none, which is seen before they are arranged.
+  // Most regions are not products; that is checked before they are arranged.
   const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
   const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
   if (target.template_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)

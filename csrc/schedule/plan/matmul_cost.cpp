@@ -10,11 +10,11 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// Time from one kernel of a stream to the next, with what the first blocks wait for and the last ones leave idle.
+// Seconds between two kernels of a stream, including the waits of the first blocks and the idle time of the last ones.
 constexpr double library_overhead = 2.5e-6, template_overhead = 2.8e-6;
 
-// What the library does, as far as its times show: large tiles at full rate, small ones below, one a multiprocessor;
-// the depth is split between blocks where there are too few of them and what is left is deep enough.
+// A model of the library, fitted to its times: large tiles run at full rate, small ones below, one per multiprocessor. The
+// depth is split between blocks if they are too few and the pieces stay deep enough.
 struct LibraryTile {
   double m, n, efficiency;
 };

@@ -19,11 +19,11 @@ constexpr double clearly = 0.98;     // of the old order's peak, for another ord
 constexpr double slightly = 0.9995;  // for the move of one
 constexpr size_t most_work = 4'000'000;  // blocks and steps looked at for moves
 
-// What is allocated and freed as one.
+// Buffers that are allocated and freed together.
 struct Block {
   int64_t bytes = 0;
   bool from_start = false;      // an input that dies
-  bool to_end = false;          // handed out
+  bool to_end = false;          // returned to the caller
   std::vector<size_t> touched;  // steps, each once, ascending
 };
 
@@ -138,7 +138,8 @@ class Ordering {
       std::rotate(at(from), at(from) + 1, at(to) + 1);
   }
 
-  // A later step that frees more than it makes goes before the fullest step, an earlier one whose result waits behind it.
+  // A later step that frees more than it allocates moves before the fullest step, an earlier one whose result is not needed yet
+  // moves behind it.
   void move_steps(std::vector<size_t>& order) const {
     size_t work = 0;
     MemoryPeak now = peak(order);

@@ -40,7 +40,7 @@ std::optional<bool> decide(ScalarOp op, Expr a, Expr b, const loops::Space& spac
   return std::nullopt;
 }
 
-// Makes what the store needs, from the store backwards.
+// Rebuilds what the store needs, backwards from the store.
 class Cutter {
  public:
   Cutter(const Region& from, VarId var, Expr begin, Expr extent, const sym::Assumptions& assumptions)
@@ -144,7 +144,7 @@ std::vector<Expr> find_boundaries(const Region& region, VarId var, const sym::As
   std::vector<Expr> boundaries{0, extent};
   loops::ExprMap origin;
   for (size_t v = 0; v < region.vars.size(); ++v) origin[region.symbol(VarId(v))] = 0;
-  // Keeps them in order; what cannot be compared with all others would leave gaps in what is known.
+  // Keeps the boundaries in order and drops those that cannot be compared with all others.
   const auto add = [&](Expr position) {
     size_t at = 0;
     while (at < boundaries.size() && space.at_least(position, boundaries[at])) ++at;

@@ -85,7 +85,7 @@ bool is_expensive(const Stmt& stmt) {
   return apply && info(apply->op).traits.transcendental;
 }
 
-// Operands that all rows share stay in near caches: only what differs from row to row is worth registers.
+// Operands that all rows share stay in the nearest cache: only what differs between rows is worth registers.
 bool must_be_kept(const FlatRegion& flat, const Stmt& stmt, RematPolicy policy) {
   bool one_row = flat.space.empty() && !flat.serial.valid();
   bool differs = !(stmt.vars - flat.row_set()).empty() || one_row;

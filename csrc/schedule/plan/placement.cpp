@@ -5,7 +5,7 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// What the peak may exceed the best by: an allocation of its own costs the host more than so little is worth.
+// Tolerance above the lowest peak: a separate allocation costs the host more than these bytes are worth.
 constexpr int64_t tolerated_bytes = 1024 * 1024, tolerated_share = 1024;
 
 class Timeline {
@@ -56,7 +56,7 @@ std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std:
     rest.add(temporaries[largest], allocated(temporaries[largest].bytes));
     peaks.push_back(peak());
   }
-  // As few moves as come near the best, and within the bound where any number of them does.
+  // The fewest moves that come near the lowest peak and, if possible, stay within the bound.
   const int64_t best = *std::min_element(peaks.begin(), peaks.end());
   const int64_t near = best + std::max(tolerated_bytes, best / tolerated_share);
   const int64_t wanted = std::max(best, std::min(near, bound));

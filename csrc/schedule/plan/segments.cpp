@@ -60,7 +60,7 @@ class Levels {
       bool conflicts =
           (other_store && other_store->buffer == buffer) || (store && other_load && other_load->buffer == buffer);
       if (!conflicts) continue;
-      // What a row loop does is complete for another part of the row, or for what runs once a row, only when it ends.
+      // Effects of a row loop are visible to other elements of the row, and to what runs once per row, only when the loop ends.
       bool past_row_loop = flat_.is_row_varying(earlier) && !flat_.is_row_varying(stmt);
       level = std::max(level, level_[p] + (past_row_loop ? 1 : 0));
     }

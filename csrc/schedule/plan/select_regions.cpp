@@ -87,7 +87,7 @@ class Finder {
  private:
   const sym::Assumptions& assumptions() const { return program_.assumptions; }
 
-  // Sets the operand and its place if the interval holds nothing but its elements.
+  // Sets the operand and its strides if the range holds exactly its elements.
   void match(VarId var, SelectRange& range) const {
     const Region cut = partition_region(select_.region, var, range.begin, range.extent, assumptions());
     if (cut.body.size() != 2) return;

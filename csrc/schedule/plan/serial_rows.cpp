@@ -10,19 +10,19 @@
 namespace cxxinductor::schedule {
 namespace {
 
-// One block a multiprocessor: half its threads, with 128 registers each. On an H200 that beat smaller and more blocks,
-// as what a thread holds of a row and of its sums is what keeps memory busy. (1024 threads have 64 registers: a row of
+// One block per multiprocessor, with half its threads and 128 registers each. On an H200 that was faster than smaller and
+// more blocks, because registers that hold rows and sums keep loads in flight. (1024 threads have 64 registers each: a row of
 // 16384 16-bit elements and the next one then spill.)
 constexpr int block_threads = 512;
 constexpr int registers_of_thread = 65536 / block_threads;
-// What is neither sums nor operands: addresses, and a group on its way through the arithmetic.
+// For all but sums and operands: addresses, and a group in the arithmetic.
 constexpr int registers_for_the_rest = 44;
 // Elements of a row that a thread holds; where sums are in shared memory there is room for more.
 constexpr int64_t most_elements = 24, most_elements_with_shared_states = 32;
-// Of the block's shared memory: what joins the reductions along rows.
+// Of the block's shared memory, for joining the reductions along rows.
 constexpr int64_t shared_bytes_for_the_rest = 2048;
 
-// Of a thread with so many elements of a row: sums, the row, and the next row on its way.
+// Registers of a thread that holds so many elements of a row: sums, the row, and the next row in flight.
 int64_t registers_for(const SerialRowNeeds& needs, int64_t elements, size_t shared) {
   int64_t of_sums = 0;
   for (size_t i = shared; i < needs.states.size(); ++i) of_sums += sym::ceil_quotient(byte_size(needs.states[i]), 4);
@@ -60,7 +60,7 @@ bool can_be_ahead(const FlatRegion& flat, loops::StmtId id) {
   });
 }
 
-// Loads that only later row loops want move to the first one and stay: so they too are under way before their row's turn.
+// Loads that only later row loops need move to the first one and stay in registers, so that they are prefetched too.
 void load_in_first_row_loop(const FlatRegion& flat, Schedule& schedule) {
   plan::Segment* first = nullptr;
   for (plan::Segment& segment : schedule.segments) {
@@ -80,8 +80,8 @@ void load_in_first_row_loop(const FlatRegion& flat, Schedule& schedule) {
   }
 }
 
-// Operands that all rows share are read once where registers are left for them. Otherwise each row loop of each row reads
-// them from a near cache: with weights of 16384 elements in registers, the backward of a layer norm took 5 % less time
+// Operands that all rows share are read once if registers are left for them. Otherwise each row loop of each row reads
+// them from the nearest cache: with weights of 16384 elements in registers, the backward of a layer norm took 5 % less time
 // on an H200.
 void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, const SerialRowShape& shape, Schedule& schedule) {
   const int64_t elements = int64_t{shape.items_per_thread} * needs.vector_width;
@@ -122,7 +122,7 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan:
     across.push_back(loops::StmtId(s));
     needs.states.push_back(plan::state_dtype(flat.region, *flat.region.body[across.back()].as<loops::Reduce>()));
   }
-  // Loads rather than what is made of them: only these can be under way before their row's turn. Where registers are
+  // Loads rather than values computed from them: only loads can be prefetched for the next row. Where registers are
   // too few for expensive values, computing those again is cheaper than a second kernel.
   Schedule schedule;
   std::optional<SerialRowShape> shape;

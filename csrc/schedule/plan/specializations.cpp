@@ -16,8 +16,8 @@ using sym::Assumptions;
 
 // Elements of 16 bytes, from the widest type that counts to the narrowest.
 constexpr std::array<int64_t, 3> divisors{4, 8, 16};
-// Values of the symbol that a row's length depends on, a kernel each: a row that is a quarter as long as its kernel's longest
-// leaves three quarters of the items idle, at no cost in memory traffic.
+// Upper ends of ranges of the symbol that a row's length depends on; each range has a kernel. A row that is a quarter as long
+// as the kernel's longest leaves three quarters of the items idle, at no cost in memory traffic.
 constexpr std::array<int64_t, 5> row_buckets{64, 256, 1024, 4096, 16384};
 
 class Specializer {
@@ -37,7 +37,7 @@ class Specializer {
  private:
   int width() const { return mapped_.kernel.mapping.vector_width; }
 
-  // Nothing where the arguments would be others: with more assumptions an access may go.
+  // Nothing if the arguments would differ: with more assumptions an access may disappear.
   std::optional<SpecialKernel> build(const Assumptions& when) const {
     MappedKernel built = build_kernel(
         program_, prepare_region(program_, region_, target_, joined(program_.assumptions, when)), target_);

@@ -42,7 +42,7 @@ std::vector<StmtId> accesses_by_weight(const FlatRegion& flat) {
   return order;
 }
 
-// Estimated stride of an access along v: 0 when it does not vary, -1 when it is no stride.
+// Estimated stride of an access along v: 0 if it does not vary, -1 if it has none.
 int64_t stride_along(const FlatRegion& flat, const Stmt& stmt, VarId v) {
   if (!stmt.vars.contains(v)) return 0;
   std::optional<Linear> linear = linear_in(flat.region, offset_of(stmt), v);
@@ -65,8 +65,8 @@ void sort_by_stride(const FlatRegion& flat, const std::vector<StmtId>& order, st
     for (size_t j = k; j > 0 && belongs_inside(flat, order, vars[j - 1], vars[j]); --j) std::swap(vars[j - 1], vars[j]);
 }
 
-// Space in the order that stores whose points may meet state: of the variables of a row-major number, the outer ones
-// have the larger coefficients.
+// Space in the order of stores with write conflicts: of the variables of a row-major number, the outer ones have the larger
+// coefficients.
 void sort_by_conflict_order(FlatRegion& flat) {
   for (const Stmt& stmt : flat.region.body) {
     const auto* store = stmt.as<loops::Store>();
@@ -183,12 +183,11 @@ bool try_merge(FlatRegion& flat, VarId outer, VarId inner) {
   return true;
 }
 
-// Every element of the stores in rows of odd lengths would be written alone; 2 and 1 byte at a time wastes most of a
-// transaction slot.
+// In rows of odd length every element would be stored alone; 2 or 1 byte at a time waste most of a memory transaction.
 constexpr int narrow_bytes = 2;
 constexpr int most_decoded_loads = 2;
 
-// May the last two variables become one that stores run along in whole vectors, while loads divide by the row's length?
+// Whether the last two variables may become one along which stores are whole vectors, while loads divide by the row's length.
 bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
   if (target.device != DeviceType::Cuda || !flat.row.empty() || flat.space.size() < 2) return false;
   const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
