@@ -1,4 +1,4 @@
-// add, sub, mul, div and pow: the ops whose ATen kernels choose between forms by the kind of their arguments.
+// add, sub, mul, div and pow: ATen's kernels of these ops depend on the kind of their arguments.
 #include <cmath>
 
 #include "frontend/aten_table.h"
@@ -17,7 +17,7 @@ Results import_sum(CallContext& context, std::vector<Term> terms, ScalarOp plain
   const auto dtype = common_dtype(context.build.graph(), terms);
   if (!dtype) return std::nullopt;
   const bool unit = !alpha || is_one(*alpha);
-  if (*dtype == DType::Bool) {  // sum of bools is or; eager has no difference of bools
+  if (*dtype == DType::Bool) {  // the sum of bools is or; eager rejects their difference
     if (plain != ScalarOp::Add || !unit) return std::nullopt;
     return apply(context, ScalarOp::LogicalOr, terms, *dtype);
   }
@@ -98,7 +98,7 @@ Results import_div(CallContext& context) {
 
 Results import_floor_divide(CallContext& context) { return import_quotient(context, Rounding::Floor); }
 
-// pow with the exponents that ATen's kernels spell out: products are rounded to the dtype one by one.
+// pow with the exponents that ATen's kernels expand: products are rounded to the dtype one by one.
 Results import_pow_scalar(CallContext& context) {
   const Term base = context.tensor(0, "self");
   const auto exponent = context.scalar_arg(1, "exponent");

@@ -50,11 +50,11 @@ bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const 
 
 namespace {
 
-// What the nodes of a generated value do that two devices may do differently.
+// Properties of a generated value's nodes for which two devices may compute different results.
 struct GeneratedTraits {
   bool ranked = false;         // not all of rank 0
   bool approximate = false;    // functions that the devices' libraries round differently
-  bool float_to_int = false;   // of what is out of range, each device makes something else
+  bool float_to_int = false;   // values out of range differ between devices
   bool may_overflow = false;   // floats that may leave the range of integers
 
   bool add(const graph::Graph& graph, const graph::Node& node, const graph::Value& value) {

@@ -1,4 +1,4 @@
-// Tensors made of nothing: dtype, device and sizes are in the reader's metadata.
+// Creation of tensors: dtype, device and sizes are in the reader's metadata.
 #include <cmath>
 
 #include "frontend/aten_table.h"

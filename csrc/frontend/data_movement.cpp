@@ -16,8 +16,8 @@ Results import_copy(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
-// _to_copy and its kin: a cast, or a copy where the dtype stays. Moves between devices are calls, but for what is generated:
-// that is computed again where it goes. Of floats outside the range of integers each device makes something else.
+// _to_copy and similar ops: a cast, or a copy if the dtype stays. Moves between devices are calls, except of generated values:
+// that is computed again where it goes. Floats outside the range of integers convert differently on each device.
 Results import_to_copy(CallContext& context) {
   const ValueId self = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
@@ -51,7 +51,7 @@ bool is_legacy_empty(const CallContext& context, ValueId x) {
   return context.rank(x) == 1 && context.value(x).sizes.front().is_constant(0);
 }
 
-// cat promotes among all its tensors; a tensor of size [0] joins any others without a say in the sizes.
+// cat promotes among all its tensors; a tensor of size [0] may join others of any sizes.
 Results import_cat(CallContext& context) {
   std::vector<ValueId> tensors = context.tensors(0, "tensors");
   const CallValueInfo& result = context.result();

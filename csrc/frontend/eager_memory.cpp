@@ -37,7 +37,7 @@ class Run {
     LiveRange range;
   };
 
-  // Inputs are counted one by one, as a plan counts them: whether two of them share memory is not said there.
+  // Inputs count one by one, as in a plan, which does not know whether two of them share memory.
   void add_input(size_t position) {
     const CallValue id = calls_.inputs[position];
     const CallValueInfo& info = calls_.values[id];

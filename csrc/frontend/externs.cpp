@@ -53,7 +53,7 @@ class OperandCollector {
     return operand_ref_for(as_recorded(*value, info));
   }
 
-  // What is known at run time alone is an operand.
+  // Values that are known only at run time are operands.
   Arg operand_ref_for(const Operand& operand) {
     const auto found = std::find(operands_.begin(), operands_.end(), operand);
     const auto index = static_cast<uint32_t>(found - operands_.begin());

@@ -7,8 +7,8 @@
 namespace cxxinductor::frontend {
 namespace {
 
-// overload -> the op at one position. Arguments keep their places: a list of as many items as there are results has one
-// item a position, everything else is the same for all.
+// overload -> the op at one position. Arguments keep their positions: a list with as many items as there are results has one
+// item per result, everything else is the same for all.
 struct Row {
   std::string_view overload, callee, each_overload;
 };

@@ -1,4 +1,4 @@
-// Reads at data-dependent places: embedding, index_select, gather and integer index.Tensor.
+// Reads at data-dependent indices: embedding, index_select, gather and integer index.Tensor.
 #include "frontend/aten_table.h"
 #include "frontend/indices.h"
 #include "ir/graph/infer.h"

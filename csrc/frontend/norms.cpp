@@ -45,7 +45,7 @@ Results import_rms_norm(CallContext& context) {
   const std::vector<int> dims = trailing_dims(context.rank(x), context.exprs(1, "normalized_shape").size());
   const DType dtype = context.dtype(x), compute = compute_type(dtype);
   if (dims.empty() || !is_float(dtype)) return std::nullopt;
-  // The default is the compute type's epsilon (torch's own decomposition of this op says so too).
+  // The default is the compute type's epsilon (as in torch's decomposition of this op).
   const double default_eps = compute == DType::F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
   const double eps = context.has(3, "eps") ? context.real(3, "eps", default_eps) : default_eps;
   const sym::Expr count = count_of(context.value(x).sizes, dims);

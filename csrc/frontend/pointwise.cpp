@@ -151,7 +151,7 @@ Results import_leaky_relu_backward(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::LeakyReluBackward, std::move(*operands))};
 }
 
-// clamp(self, min?, max?): an absent bound is no bound. Numbers and rank-0 tensors promote.
+// clamp(self, min?, max?): either bound may be absent. Numbers and rank-0 tensors promote.
 Results import_clamp(CallContext& context) {
   auto low = term(context, 1, "min");
   auto high = term(context, 2, "max");
@@ -292,7 +292,7 @@ Results import_elu_backward(CallContext& context) {
     const ValueId power = build.elementwise(ScalarOp::Exp, {times(wide, input_scale)});
     below = build.elementwise(ScalarOp::Mul, {times(below, weight), power});
   }
-  // What is not a number lies below on the CPU, above on CUDA.
+  // NaN counts as below on the CPU, as above on CUDA.
   const Operand zero(immediate_real(dtype, 0));
   const ValueId above = times(g, scale);
   const ValueId chosen =

@@ -1,8 +1,8 @@
-// Pooling over windows of constant size: a chain over the taps of the window, in the order in which ATen walks it.
+// Pooling over windows of constant size: a chain over the taps of the window, in ATen's order.
 //
-// Each tap is a strided slice of the padded input, so a pool is index arithmetic and fuses like any pointwise op. The
-// backward asks each input element for the few windows that hold it, instead of scattering: no atomics, and ATen's
-// order of additions (ATen/native/cuda/DilatedMaxPool2d.cu and AveragePool2d.cu, torch 2.11).
+// Each tap is a strided slice of the padded input, so a pool is index arithmetic and fuses like any pointwise op. In
+// the backward each input element adds up the few windows that hold it, instead of a scatter: no atomics, and ATen's order of
+// additions (ATen/native/cuda/DilatedMaxPool2d.cu and AveragePool2d.cu, torch 2.11).
 #include <limits>
 
 #include "frontend/aten_table.h"
@@ -12,7 +12,7 @@
 namespace cxxinductor::frontend {
 namespace {
 
-constexpr int64_t most_taps = 64;  // statements grow with the window; larger ones are reductions of a library
+constexpr int64_t most_taps = 64;  // statements grow with the window; larger windows stay calls
 
 // One spatial dimension of a pool.
 struct Axis {
@@ -117,7 +117,7 @@ class Pool {
 Operand integer(int64_t value) { return Operand(Scalar::from_integer(DType::I64, value)); }
 
 // max_pool2d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode): a later element wins where it is
-// larger or NaN; a window of nothing but -inf answers its first element.
+// larger or NaN; a window of nothing but -inf gives its first element.
 Results import_max_pool(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "self");
@@ -156,7 +156,7 @@ ValueId counted_elements(CallContext& context, Pool& pool, const Axis& axis, boo
                                            build.elementwise(ScalarOp::Maximum, {start, integer(0)})});
 }
 
-// What an average divides by, in the compute type: a number where all windows count alike.
+// The divisor of an average, in the compute type: a constant if all windows count equally many elements.
 std::optional<Operand> average_divisor(CallContext& context, Pool& pool, size_t position, DType compute) {
   const bool count_padding = context.boolean(position, "count_include_pad", true);
   if (context.has(position + 1, "divisor_override")) {
@@ -239,7 +239,7 @@ ValueId at(CallContext& context, ValueId x, ValueId row, ValueId column, const W
 }
 
 // The sum over the windows that hold each input element, in ascending order of windows, as ATen adds them.
-// term(row, column, inside) is what a window gives, 0 where it does not hold the element.
+// term(row, column, inside) is the contribution of a window, 0 if it does not hold the element.
 template <class Term>
 ValueId gathered(CallContext& context, Pool& pool, const Term& term) {
   graph::Builder& build = context.build;
@@ -258,7 +258,7 @@ ValueId gathered(CallContext& context, Pool& pool, const Term& term) {
   return build.cast(*sum, context.result().dtype);
 }
 
-// What a backward adds up in: ATen's CUDA kernels in the compute type, its CPU kernels in the gradient's own.
+// The dtype in which a backward adds up: ATen's CUDA kernels use the compute type, its CPU kernels the gradient's dtype.
 DType sum_type(const CallContext& context, ValueId gradient) {
   return context.on_cuda() ? compute_type(context.dtype(gradient)) : context.dtype(gradient);
 }

@@ -129,7 +129,7 @@ bool is_view(const CallContext& context, ValueId id) {
   return producer.valid() && graph::is_view(context.build.graph().nodes[producer].kind);
 }
 
-// A scalar of the CPU as a kernel of a GPU takes it: of the op's dtype or the one that it is held in.
+// A CPU scalar as an argument of a GPU kernel: in the op's dtype or in its own.
 ValueId host_scalar(CallContext& context, ValueId id, DType dtype, DType held) {
   return context.dtype(id) != dtype && context.dtype(id) != held ? context.build.cast(id, held) : id;
 }

@@ -1,10 +1,10 @@
-// Random ops of CUDA, bit for bit as ATen draws them: Philox is a function of the generator's state and an element's
-// position, so that what it gives is computed where it is used, and fuses.
+// Random ops of CUDA, bit for bit as ATen draws them. Philox is a function of the generator's state and an element's position,
+// so random numbers are computed where they are used, and fuse.
 //
-// Dropout draws in fours of neighbours (ATen/native/cuda/Dropout.cu, torch 2.11: vectors of 16 bytes), and kernels make
-// one call for four elements. The distributions give a call's numbers to elements far apart (random_bits.h), and
-// kernels make a call for each element. They are imported all the same: on an H200 that costs 67M f32 41 us beyond the
-// 127 us of their copy, and a tensor of numbers that is written and read again costs as much as a copy.
+// Dropout assigns one Philox call to four neighbours (ATen/native/cuda/Dropout.cu, torch 2.11: vectors of 16 bytes), and so do
+// kernels. Distributions assign the numbers of one call to elements far apart (random_bits.h), so kernels make one call per
+// element. That is still cheaper than a tensor of random numbers: for 67M f32 on an H200 it adds 41 us to the 127 us of their
+// copy, and writing and reading the tensor would cost a copy.
 //
 // Formulas: ATen/native/cuda/DistributionTemplates.h and ATen/core/TransformationHelper.h of torch 2.11,
 // curand_uniform.h and curand_normal.h of CUDA 13, with the contractions that nvcc makes of them.
@@ -19,11 +19,11 @@
 namespace cxxinductor::frontend {
 namespace {
 
-// The number in (0, 1] that curand_uniform4 makes of a word.
+// The number in (0, 1] to which curand_uniform4 maps a word.
 float unit_number(int64_t word) { return std::fmaf(static_cast<float>(word), 0x1p-32f, 0x1p-33f); }
 
-// The first word whose number has a property that all larger numbers share; 2^32 where none has. Numbers grow with
-// words, so that comparing words is comparing numbers.
+// The first word whose number has a property that all larger numbers share; 2^32 if none has it. Numbers grow with words, so
+// comparing words is comparing numbers.
 template <class Property>
 int64_t first_word(const Property& property) {
   int64_t low = 0, high = int64_t{1} << 32;
@@ -43,7 +43,7 @@ int64_t words_below(float p) {
 
 // ---- Dropout -----------------------------------------------------------------------------------------------------
 
-// Neighbours that a thread of ATen's dropout takes at once: what 16 bytes hold, less where elements would remain.
+// Neighbours that a thread of ATen's dropout takes at once: as many as 16 bytes hold, fewer if elements would remain.
 int64_t vector_width(const CallContext& context, DType dtype, sym::Expr count) {
   int64_t width = dtype == DType::F32 ? 4 : dtype == DType::F16 || dtype == DType::BF16 ? 8 : 1;
   // The largest of 8, 4, .. that divides the count: which one it is must be known.
@@ -94,7 +94,7 @@ std::optional<std::vector<int>> drawn_order(const CallContext& context) {
   return memory_order(context);
 }
 
-// Likewise, of a float; the transformations compute in `compute`.
+// The same for a float result; the transformations compute in `compute`.
 struct Real {
   std::vector<int> order;
   DType dtype, compute;
@@ -180,8 +180,8 @@ ValueId normal_number(CallContext& context, const Real& result) {
 // ---- Distributions -------------------------------------------------------------------------------------------------
 
 // A number times `range` plus `low` in the dtype, and `low` where that is `high`: the ends of (0, 1] turned around. For
-// f32 and narrower dtypes the words that come to `high` are counted beforehand, so that it holds however the value is
-// kept.
+// f32 and narrower dtypes the words that map to `high` are counted beforehand, so the result does not depend on how the value
+// is stored.
 ValueId scaled(CallContext& context, const Real& result, double low, double high, double range) {
   graph::Builder& build = context.build;
   if (result.compute == DType::F64) {
@@ -210,7 +210,7 @@ Results import_uniform(CallContext& context, std::optional<double> from, std::op
   if (!result || !from || !to || !(*from <= *to)) return std::nullopt;
   const double most = result->dtype == DType::F16   ? 65504
                       : result->dtype == DType::F64 ? std::numeric_limits<double>::max()
-                                                    : 0x1.fep127;  // of bf16; eager rejects what does not fit
+                                                    : 0x1.fep127;  // of bf16; eager rejects larger bounds
   if (std::fabs(*from) > most || std::fabs(*to) > most || *to - *from > most) return std::nullopt;
   const double low = rounded(result->dtype, *from), high = rounded(result->dtype, *to);
   return std::vector{scaled(context, *result, low, high, rounded(result->dtype, high - low))};

@@ -30,7 +30,7 @@ ValueId element(CallContext& context, ValueId state, int64_t index) {
   return context.build.reshape(context.build.slice(state, 0, index, 1, 1), {});
 }
 
-// A number that kernels are compiled for is divided by faster than one that they load.
+// Division by a constant of the kernel is faster than division by a loaded number.
 Operand thread_count(CallContext& context, ValueId state, sym::Expr count, DType dtype) {
   if (const Target* gpu = context.gpu(); gpu && count.is_constant())
     return integer_of(dtype, random_threads(count.constant(), *gpu));
@@ -56,7 +56,7 @@ std::optional<std::vector<int>> memory_order(const CallContext& context) {
   for (int d = static_cast<int>(sizes.size()) - 1; d >= 0; --d) left.push_back(d);
   sym::Expr expected = 1;
   while (!left.empty()) {
-    // What has one element lies anywhere.
+    // A dimension of size 1 has no order.
     const auto next = std::find_if(left.begin(), left.end(), [&](int d) {
       const auto i = static_cast<size_t>(d);
       return (sizes[i].is_constant() && sizes[i].constant() <= 1) ||

@@ -1,7 +1,7 @@
 // cumsum and cumprod of short rows, as reductions: out[i] = reduce over j of (j <= i ? x[j] : neutral).
 //
-// The IRs have no scan. A row of n elements costs n * n steps this way, which is nothing for what models count (positions of
-// tokens) and ruinous for long rows: those stay calls of ATen.
+// The IRs have no scan. A row of n elements costs n * n steps, which is negligible for positions of tokens and prohibitive for
+// long rows: those stay calls of ATen.
 #include "frontend/aten_table.h"
 
 namespace cxxinductor::frontend {

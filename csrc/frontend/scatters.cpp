@@ -1,11 +1,10 @@
-// Writes at given places: slices, and places that index tensors name. What they become in place is a pass's business
-// (graph-reinplace); here every one makes a new tensor.
+// Writes at given positions: slices, and positions given by index tensors. Here each makes a new tensor; the pass
+// graph-reinplace decides which write in place.
 //
-// On CUDA, elements that meet are summed by atomics, in an order that changes from run to run. That is how eager's own
-// scatter_add, scatter_reduce and index_add work. Its index_put(accumulate=True) and embedding_dense_backward sort
-// their indices and give the same bits each time, which people who train rely on: they stay calls, but for
-// numerics=fast, where sums may be taken in any order. So does all that races once torch.use_deterministic_algorithms
-// is on.
+// On CUDA, elements with equal indices are summed by atomics, in an order that changes from run to run, as in eager's
+// scatter_add, scatter_reduce and index_add. Eager's index_put(accumulate=True) and embedding_dense_backward sort their indices
+// and give the same bits each time, on which training relies. They stay calls unless numerics=fast, where sums may be taken in
+// any order. Under torch.use_deterministic_algorithms all scatters that race stay calls.
 #include <algorithm>
 #include <cmath>
 
@@ -21,14 +20,13 @@ namespace {
 
 using graph::Scatter;
 
-// ---- What may race
-// ---------------------------------------------------------------------------------------------------
+// ---- Races ------------------------------------------------------------------------------------------------------
 
 bool changes_with_order(Combine combine, DType dtype) {
   return combine == Combine::Overwrite || (counts_repeats(combine) && is_float(dtype));
 }
 
-// Scatters whose result depends on the order in which elements that meet arrive, where that has to be eager's.
+// Scatters whose result depends on the order of conflicting writes, where that order must be eager's.
 bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bool eager_is_reproducible) {
   if (!context.on_cuda() || !changes_with_order(combine, dtype)) return false;
   return context.deterministic() || (eager_is_reproducible && !context.any_order());
@@ -55,8 +53,7 @@ ValueId scattered_wide(CallContext& context, ValueId base, ValueId source, std::
   return build.cast(sum, dtype);
 }
 
-// ---- Pieces
-// ----------------------------------------------------------------------------------------------------------
+// ---- Shared by all scatters -------------------------------------------------------------------------------------
 
 std::optional<ValueId> scalar_tensor(CallContext& context, size_t position, std::string_view name, const Sizes& sizes) {
   const auto number = context.scalar_arg(position, name);
@@ -84,7 +81,7 @@ ValueId part_for(CallContext& context, ValueId source, const Sizes& sizes) {
   return source;
 }
 
-// Along `dim`, element s goes where index[s] says; elsewhere it stays at its coordinates.
+// Along `dim`, element s goes to index[s]; its other coordinates stay.
 Scatter along_dim(int rank, int dim) {
   Scatter scatter;
   scatter.wrap = false;
@@ -95,7 +92,7 @@ Scatter along_dim(int rank, int dim) {
   return scatter;
 }
 
-// Whole slices of `dim` go where a 1-d index says.
+// Whole slices of `dim` go to the positions of a 1-d index.
 Scatter by_slices(int rank, int dim) {
   Scatter scatter;
   scatter.wrap = false;
@@ -104,8 +101,7 @@ Scatter by_slices(int rank, int dim) {
   return scatter;
 }
 
-// ---- scatter
-// ---------------------------------------------------------------------------------------------------------
+// ---- scatter ----------------------------------------------------------------------------------------------------
 
 struct ScatterCall {
   ValueId base, index;
@@ -160,7 +156,7 @@ Results import_scatter_named(CallContext& context, bool number) {
   return number ? scatter_scalar(context, *combine) : scatter_source(context, *combine);
 }
 
-// What a place that gets elements starts from when the base's own does not count.
+// The initial value of positions that receive elements when the base's value does not count.
 double neutral(const std::string& reduce, DType dtype) {
   if (reduce == "prod") return 1;
   if (reduce != "amax" && reduce != "amin") return 0;
@@ -186,7 +182,7 @@ Results import_scatter_reduce(CallContext& context) {
   if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype)) return std::nullopt;
   const bool include_self = context.boolean(5, "include_self", true), mean = reduce == "mean";
   const bool wide = !is_float(dtype) && byte_size(dtype) == 8 && (reduce == "amax" || reduce == "amin");
-  if (!include_self && wide) return std::nullopt;  // the limits of i64 are no doubles
+  if (!include_self && wide) return std::nullopt;  // the limits of i64 are not representable as doubles
   graph::Builder& build = context.build;
   const Sizes sizes = context.value(call->index).sizes;
   const Scatter places = along_dim(context.rank(call->base), call->dim);
@@ -207,10 +203,9 @@ Results import_scatter_reduce(CallContext& context) {
   return std::vector{build.elementwise(is_float(dtype) ? ScalarOp::Div : ScalarOp::FloorDiv, {total, count})};
 }
 
-// ---- index_put, index_add, index_copy, index_fill
-// ----------------------------------------------------------------------
+// ---- index_put, index_add, index_copy, index_fill ---------------------------------------------------------------
 
-// x[mask] = one value: a choice at every element.
+// x[mask] = one value: a select at every element.
 Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
   const Arg* arg = context.find(1, "indices");
   const ArgList* list = arg == nullptr ? nullptr : arg->as<ArgList>();
@@ -247,7 +242,7 @@ Results import_index_put(CallContext& context) {
   scatter.unique_indices = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
   ValueId values = *given;
   const Sizes& sizes = context.value(values).sizes;
-  // More dimensions than the places have: leading ones of size 1.
+  // More dimensions than the indexed positions: leading ones of size 1.
   if (sizes.size() > dims->sizes.size()) {
     const auto extra = static_cast<std::ptrdiff_t>(sizes.size() - dims->sizes.size());
     if (!std::all_of(sizes.begin(), sizes.begin() + extra, [](sym::Expr size) { return size.is_constant(1); }))
@@ -274,7 +269,7 @@ std::optional<SliceCall> slice_call(CallContext& context) {
   return call;
 }
 
-// One slice of the base's sizes for each index, provably.
+// Whether there is provably one slice of the base's sizes per index.
 bool has_slices(const CallContext& context, const SliceCall& call, ValueId source) {
   Sizes sizes = context.value(call.base).sizes;
   sizes[static_cast<size_t>(call.dim)] = context.value(call.index).sizes[0];
@@ -322,10 +317,9 @@ Results import_index_fill(CallContext& context, bool of_tensor) {
   return std::vector{context.build.scatter(call->base, source, {call->index}, std::move(scatter))};
 }
 
-// ---- Slices
-// ----------------------------------------------------------------------------------------------------------
+// ---- Slices -----------------------------------------------------------------------------------------------------
 
-// x with `source` in place of the elements start, start + step ... of `dim`.
+// x with `source` instead of the elements start, start + step ... of `dim`.
 ValueId spliced(CallContext& context, ValueId x, ValueId source, int dim, sym::Expr start, sym::Expr step) {
   graph::Builder& build = context.build;
   const auto d = static_cast<size_t>(dim);
@@ -400,7 +394,7 @@ ValueId positions(CallContext& context, const Sizes& sizes, const Sizes& strides
   return index;
 }
 
-// The tensor begins where its storage begins, which for an input nobody promises.
+// The tensor must begin where its storage begins, which is not known of inputs.
 bool begins_storage(const graph::Graph& graph, ValueId id) {
   while (graph.values[id].producer.valid()) {
     const graph::Node& node = graph.nodes[graph.values[id].producer];
@@ -444,8 +438,7 @@ Results import_as_strided_scatter(CallContext& context) {
   return std::vector{build.elementwise(ScalarOp::Identity, {build.reshape(written, value.sizes)})};
 }
 
-// ---- Embedding
-// -------------------------------------------------------------------------------------------------------
+// ---- Embedding --------------------------------------------------------------------------------------------------
 
 // embedding_dense_backward(grad_output, indices, num_weights, padding_idx, scale_grad_by_freq)
 Results import_embedding_backward(CallContext& context) {

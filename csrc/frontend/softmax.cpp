@@ -1,11 +1,11 @@
-// Softmax and its kin: computed wholly in the accumulate type and rounded once, as eager's kernels do.
+// Softmax, log_softmax, their backwards and logsumexp: computed in the accumulate type and rounded once, as in eager's kernels.
 #include "frontend/accumulate.h"
 #include "frontend/aten_table.h"
 
 namespace cxxinductor::frontend {
 namespace {
 
-// _softmax(self, dim, half_to_float). With half_to_float the result is f32: its dtype in the metadata says so.
+// _softmax(self, dim, half_to_float). With half_to_float the result is f32: the dtype is in the metadata.
 Results import_softmax(CallContext& context, bool logarithm) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "self");

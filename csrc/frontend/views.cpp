@@ -108,7 +108,7 @@ Results import_select(CallContext& context) {
   return std::vector{select_at(context, x, dim, index)};
 }
 
-// split, chunk and their kin: consecutive slices, whose sizes the reader knows.
+// split, chunk and similar ops: consecutive slices, whose sizes the reader knows.
 Results import_split(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const int dim = context.dim(2, "dim", 0, context.rank(x));
@@ -133,7 +133,7 @@ Results import_unbind(CallContext& context) {
 }
 
 // as_strided that only restates a tensor: the same sizes and strides (where a dimension has more than one element they
-// matter), or a contiguous tensor under other contiguous sizes. Every other use stays a call.
+// matter), or a contiguous tensor under other contiguous sizes. Other uses stay calls.
 Results import_as_strided(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const graph::Value& value = context.value(x);
