@@ -1,4 +1,4 @@
-// The pipelines, one row a pass, in the order that they run, with the reason where the order matters.
+// The pipelines: one row per pass, in the order in which they run, with the reason for the order where it matters.
 #include "passes/graph/passes.h"
 #include "passes/loops/passes.h"
 #include "passes/pass_manager.h"

@@ -1,8 +1,8 @@
-// Lets copies of what the graph makes on the CPU go to a GPU without a wait for its stream.
+// Makes copies of the graph's own CPU results to a GPU non-blocking.
 //
-// After a blocking copy torch waits until the stream has run dry. For pageable memory that is not needed: the driver has
-// taken the bytes when the call returns (CUDA runtime API, "API synchronization behavior"). Results of kernels on the CPU lie
-// in pageable memory; inputs and results of calls may be pinned, and keep what the model asked for.
+// After a blocking copy torch waits until the stream is idle. For pageable memory that is not needed: the driver has copied the
+// bytes when the call returns (CUDA runtime API, "API synchronization behavior"). Results of CPU kernels are in pageable memory.
+// Inputs and results of calls may be pinned, so their copies stay as the model has them.
 #include <algorithm>
 
 #include "passes/graph/passes.h"

@@ -1,7 +1,7 @@
-// Attention whose mask says "not what comes after" is told so: it then reads no mask and skips half of the work. A mask
-// that lets everything through is none.
+// Sets is_causal on attention whose mask is the causal one: it then reads no mask and skips half of the work. A mask that is
+// true everywhere is dropped.
 //
-// Models make the mask themselves when they are traced; run eagerly they pass is_causal and none.
+// Traced models compute the mask themselves; run eagerly they pass is_causal and no mask.
 #include <algorithm>
 #include <array>
 

@@ -1,10 +1,10 @@
-// Convolutions in 16-bit types on CUDA get channels-last operands and results, and what lies between them keeps that layout.
+// Gives 16-bit convolutions on CUDA channels-last operands and results; values between them keep that layout.
 //
-// Tensor cores read channels-last: cuDNN turns every other operand around and the result back (nchwToNhwc, nhwcToNchw: a
-// quarter of ResNet-50's time on an H200). Here one network is turned around once, at its ends, by the kernels that are there
-// anyway. Decided for the whole graph by the bytes that copies would move: convolutions save theirs, values that must leave
-// in eager's strides (outputs, operands of other calls) cost one each. Strides that a user sees never change; what a forward
-// graph saves for its backward does, and the backward graph is compiled for what it gets.
+// Tensor cores read channels-last: cuDNN converts every other operand and converts the result back (nchwToNhwc, nhwcToNchw: a
+// quarter of ResNet-50's time on an H200). Here a network is converted once, at its ends, by kernels that exist anyway. Decided
+// for the whole graph by the bytes of copies: each convolution saves its own, each value that must leave in eager's strides
+// (outputs, operands of other calls) costs one. Strides that a user sees never change. What a forward graph saves for its
+// backward does, and the backward graph is compiled for it.
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -62,7 +62,7 @@ class ChannelsLast {
 
   bool is_escaping(ValueId id) const { return id.index() < escapes_.size() && escapes_[id]; }
 
-  // What of a convolution of ours the node is; null for others.
+  // The convolution's description if the node is one; null for others.
   const Convolution* convolution(const graph::Node& node) const {
     const auto* callee = node.as<graph::Extern>();
     if (!callee) return nullptr;
@@ -96,7 +96,7 @@ class ChannelsLast {
     return turned_[root(*id)] || value(*id).layout.strides == channels_last_strides(value(*id).sizes);
   }
 
-  // May its strides be chosen: made by a kernel of ours, and nobody outside sees it.
+  // Whether its strides may be chosen: computed by a generated kernel, and not visible outside of the graph.
   bool is_free(ValueId id) const {
     if (!id.valid() || !value(id).producer.valid() || is_escaping(id)) return false;
     return is_pointwise(graph_.nodes[value(id).producer]) && value(id).sizes.size() == rank &&
@@ -166,7 +166,7 @@ class ChannelsLast {
     return saved;
   }
 
-  // Weights are small: images alone count. The library turns all of its operands and results when one is not turned.
+  // Weights are small: only images count. The library converts all operands and results if one is not channels-last.
   double convolution_saves(const graph::Node& node, const Convolution& known) const {
     double library = 0, ours = 0;
     bool turns = false;

@@ -1,4 +1,4 @@
-// A scatter into a window of a tensor (slices, selections), put back into that tensor, is a scatter into the tensor:
+// Composes a scatter into a window of a tensor (slices, selections), put back into that tensor, into one scatter:
 //   %w = slice(%x); %v = scatter(%w, %s, ..); %y = scatter(%x, %v, the same window)   ->   %y = scatter(%x, %s, ..)
 // Writes through views arrive in the first form: x[1:3][:, 2] = s, cache[layer][:, :, i] = s. A window put back as it
 // was (what x[1:3] += s ends with) changes nothing.

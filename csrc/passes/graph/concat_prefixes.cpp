@@ -1,8 +1,8 @@
-// cat(a, b, c) -> cat(cat(a, b), c), where cat(a, b) is an output of the graph.
+// Rewrites cat(a, b, c) to cat(cat(a, b), c), where cat(a, b) is an output of the graph.
 //
 // The layers of a dense block concatenate the results of all layers before them, and a training graph saves each of these
-// concatenations. Reading the last one instead of its operands moves as many bytes. It ends the lives of the operands
-// earlier, and makes the kernels of all layers alike: two operands, whatever the layer's number. A concatenation that is
+// concatenations. Reading the last one instead of its operands moves as many bytes. It ends the live ranges of the
+// operands earlier, and makes the kernels of all layers alike: two operands each. A concatenation that is
 // not an output is left alone: it may be fused into its readers and never be in memory.
 #include <map>
 #include <set>

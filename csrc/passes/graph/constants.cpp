@@ -1,6 +1,6 @@
-// Constants: views of a `full` are fulls, ops on immediates are evaluated by their rows, and a full that an elementwise
-// op reads becomes an immediate of that op. What has no elements is a full of anything, and sums of nothing are known:
-// no kernel then has loads beside a loop that runs never, of memory that is not there.
+// Folds constants: views of a `full` are fulls, ops on immediates are evaluated by their rows, and a full that an elementwise op
+// reads becomes an immediate of that op. Values without elements are fulls of anything, and reductions over no elements are
+// folded: kernels then have no loads of empty memory outside of a loop that never runs.
 #include <algorithm>
 #include <optional>
 

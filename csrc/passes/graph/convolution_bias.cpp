@@ -1,4 +1,4 @@
-// convolution(x, w, bias) -> convolution(x, w, none) + bias, on CUDA.
+// Splits convolution(x, w, bias) into convolution(x, w, none) + bias, on CUDA.
 //
 // ATen calls cuDNN without the bias and adds it in place by a kernel of its own (ATen/native/Convolution.cpp and
 // cudnn/ConvShared.cpp: `output.add_(reshape_bias(...))`), so the sum rounds twice in eager as it does here; apart, the

@@ -1,5 +1,5 @@
-// Equal nodes are computed once. Externs never are equal (they may allocate, count or draw), and what leaves the graph
-// keeps its own storage.
+// Computes equal nodes once. Externs are never equal (they may allocate, count or draw random numbers), and values that leave
+// the graph keep their own storage.
 #include <unordered_map>
 
 #include "passes/graph/edit.h"

@@ -1,5 +1,5 @@
-// Nodes that give back their operand, bit for bit: conversions there and back, views that move nothing, copies that
-// nobody can tell from the original, arithmetic with a neutral element (x + 0 is not one for floats: -0 + 0 is 0).
+// Removes nodes that return their operand, bit for bit: conversions there and back, views that move nothing, copies that no
+// reader can distinguish from the original, arithmetic with a neutral element (not x + 0 of floats: -0 + 0 is 0).
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +58,7 @@ class NoOpFinder {
     return same ? x : ValueId();
   }
 
-  // Readers cannot tell the two apart, externs that see strides included.
+  // Readers cannot distinguish the two, including externs that see strides.
   bool interchangeable(ValueId a, ValueId b) const {
     const graph::Value &x = graph_.values[a], &y = graph_.values[b];
     return x.dtype == y.dtype && x.device == y.device && graph::same_sizes(graph_.assumptions, x.sizes, y.sizes) &&

@@ -1,6 +1,6 @@
-// Values that follow from positions alone: comparisons that come out the same everywhere become constants, and indices
-// that are proven in range lose their check. Models compare positions to find what was padded or packed; where nothing
-// was, all that is left is the mask.
+// Folds values that follow from positions alone: comparisons with one result everywhere become constants, and indices that are
+// proven in range lose their check. Models compare positions to find padding or packed sequences; often there is none, and only
+// a mask remains.
 #include "passes/graph/index_propagation.h"
 #include "passes/graph/passes.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using graph::NodeId;
 
-// Predicates and what sums them up; other values cost no more than the constants that they may be.
+// Predicates and their sums; other values cost no more than the constants that would replace them.
 bool may_be_constant(const graph::Graph& graph, const graph::Node& node) {
   if (const auto* reduce = node.as<graph::Reduce>())
     return reduce->reduction == Reduction::Sum && is_integer(graph.values[node.results[0]].dtype);

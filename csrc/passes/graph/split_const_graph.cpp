@@ -13,8 +13,8 @@ using graph::Node;
 using graph::NodeId;
 using graph::ValueId;
 
-// A prepared value may take as many bytes as the frozen inputs that it depends on, and this much more: rows that are
-// padded, tables made from a few numbers.
+// A folded value may take as many bytes as the frozen inputs that it depends on, and this much more: padded rows, tables
+// computed from a few numbers.
 constexpr double padding = 1.25;
 constexpr int64_t small_bytes = 64 << 10;
 

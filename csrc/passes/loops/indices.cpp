@@ -1,6 +1,6 @@
-// Statements whose value is an integer expression of positions and sizes: sums and products of them are index
-// expressions, comparisons that the extents decide are constants, and what they index needs neither a data-dependent
-// coordinate nor a check. Positions reach regions when fusion inlines an iota.
+// Folds statements whose value is an integer expression of positions and sizes. Sums and products become index expressions,
+// comparisons that the extents decide become constants, and accesses need neither a data-dependent coordinate nor a check.
+// Positions reach regions when fusion inlines an iota.
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
@@ -109,7 +109,7 @@ bool is_valid(const loops::Region& region) {
   return true;
 }
 
-// Each variable of the store is one coordinate, up to a factor and a summand: no two points meet.
+// Each variable of the store is one coordinate, up to a factor and a summand: no two points write one element.
 bool is_injective(const loops::Region& region, const Stmt& stmt, const loops::Store& store) {
   loops::VarSet seen;
   for (sym::Expr coord : store.coords) {

@@ -1,5 +1,5 @@
-// Sums with one element that counts: sum over r of (r == q ? a : 0) is a where q is one of the positions, and 0 elsewhere.
-// Backwards of losses are full of them, and without them need no sweep over the row at all.
+// Replaces sums over a one-hot row by a select: the sum over r of (r == q ? a : 0) is a if q is one of the positions, else 0.
+// Backwards of losses contain many of them, and need no loop over the row without them.
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
@@ -44,7 +44,7 @@ class Finder {
  private:
   bool moves(StmtId id) const { return !(region_.body[id].vars & over_).empty(); }
 
-  // A conjunction falls into its parts; exactly one of them may move with the sum, and be a comparison of positions.
+  // The terms of a conjunction; exactly one of them may vary over the sum, and must be a comparison of positions.
   bool split(StmtId condition) {
     if (!moves(condition)) {
       found_.conditions.push_back(condition);

@@ -1,5 +1,5 @@
-// Conversions to a narrower dtype and back. Where the value is one of the narrow dtype's anyway, the pair is the
-// identity; where numerics are fast, all such pairs between ops go.
+// Removes conversions to a narrower dtype and back: where the value is representable in the narrow dtype, and with
+// numerics=fast between all ops.
 #include <cmath>
 #include <optional>
 
@@ -15,7 +15,7 @@ bool is_narrowing(DType narrow, DType wide) {
   return is_float(narrow) && is_float(wide) && compute_type(narrow) == wide && narrow != wide;
 }
 
-// Ops that give one of their operands, or its negation: representable in whatever the operands are.
+// Ops that return one of their operands, or its negation: representable in every dtype that represents the operands.
 bool selects(ScalarOp op) {
   return op == ScalarOp::Neg || op == ScalarOp::Abs || op == ScalarOp::Relu || op == ScalarOp::Maximum ||
          op == ScalarOp::Minimum || op == ScalarOp::Where;
@@ -82,8 +82,8 @@ class Roundings {
     return dtype;
   }
 
-  // A product with a power of two that is no less than one, where the narrow dtype has the exponents of the wide one: it
-  // overflows where the wide one does.
+  // A product with a power of two of at least one, if the narrow dtype has the exponents of the wide one: both overflow
+  // at the same values.
   std::optional<DType> scaled(const Apply& apply) const {
     for (size_t i = 0; i < 2; ++i) {
       const auto* factor = region_.body[apply.operands[1 - i]].as<loops::Constant>();
