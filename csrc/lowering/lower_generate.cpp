@@ -1,4 +1,4 @@
-// Values that read no tensor: full and iota.
+// Values without tensor operands: full and iota.
 #include "lowering/context.h"
 
 namespace cxxinductor::lowering {

@@ -1,4 +1,4 @@
-// Index arithmetic: pad and cat read under masks, gather reads where its indices say.
+// Index arithmetic: pad and cat load under masks, gather loads at data-dependent coordinates.
 #include "lowering/context.h"
 #include "support/error.h"
 

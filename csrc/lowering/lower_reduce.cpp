@@ -1,4 +1,4 @@
-// Reductions: one variable a dimension of the operand, reduced over those that go.
+// Reductions: one variable per dimension of the operand.
 #include <algorithm>
 
 #include "lowering/context.h"

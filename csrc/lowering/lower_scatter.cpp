@@ -1,5 +1,5 @@
-// Scatters: in place, one point of the source at a time; or, where the places are known and the base has to stay as it
-// was, every element of the result chosen from base and source.
+// Scatters. In place: one update per point of the source. Otherwise, for slices of a base that must not change: every element
+// of the result is selected from base and source.
 #include "lowering/context.h"
 #include "support/error.h"
 
@@ -14,7 +14,7 @@ StmtId apply(RegionWriter& writer, ScalarOp op, StmtId a, StmtId b) {
   return writer.builder().apply(op, {writer.compute(a), writer.compute(b)});
 }
 
-// The place in dimension d of the base for a point of the source.
+// The coordinate in dimension d of the base for a point of the source.
 sym::Expr place_in(Context& context, RegionWriter& writer, const graph::Node& node, const graph::Scatter& kind,
                    size_t d, const std::vector<sym::Expr>& at) {
   if (kind.target[d] >= 0) return loops::expand(kind.start[d] + kind.step[d] * at[static_cast<size_t>(kind.target[d])]);
@@ -51,7 +51,7 @@ void lower_in_place(Context& context, const graph::Node& node, const graph::Scat
   writer.finish();
 }
 
-// Every element of the result, from the source where it has one for it.
+// Every element of the result, from the source where the slice covers it.
 void lower_as_choice(Context& context, const graph::Node& node, const graph::Scatter& kind) {
   const graph::Value &value = context.value(node.results[0]), &source = context.value(operand(node, 1));
   RegionWriter writer(context, "n_" + value.name, value.device, node.origin);

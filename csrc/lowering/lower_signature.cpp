@@ -1,5 +1,5 @@
-// Outputs and mutations. Outputs alias what they alias in eager: an input itself, a view of a buffer where the demanded
-// strides are the view's own, else a buffer that nobody else holds. Mutated inputs are written last.
+// Outputs and mutations. Outputs alias what they alias in eager: an input itself, a view of a buffer if the demanded strides
+// are the view's, else a buffer without other owners. Mutated inputs are written last.
 #include <algorithm>
 #include <map>
 
@@ -18,7 +18,7 @@ bool is_mutated(const Context& context, graph::ValueId input) {
 
 bool is_input(const Context& context, graph::ValueId id) { return !context.value(id).producer.valid(); }
 
-// What a scatter made of a value in that value's own storage is that storage, if the strides are what is asked for.
+// The result of a scatter in place is the storage of its base, if the strides are those demanded.
 graph::ValueId unless_other_strides(const Context& context, graph::ValueId id) {
   const graph::ValueId stored = context.unscattered(id);
   if (!context.buffers[stored].valid()) return id;
@@ -26,7 +26,7 @@ graph::ValueId unless_other_strides(const Context& context, graph::ValueId id) {
   return context.same_strides(buffer.sizes, buffer.strides, context.value(id).layout.strides) ? stored : id;
 }
 
-// The value is the input's storage at the input's own coordinates: consuming scatters wrote it where it has to end.
+// The value is the input's storage at the input's coordinates: scatters in place already wrote it there.
 bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId input) {
   if (context.base_of(id) != input) return false;
   loops::Space space(context.graph.assumptions);
@@ -46,7 +46,7 @@ loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool fle
   loops::ProgramOutput output;
   id = unless_other_strides(context, id);
   const graph::ValueId base = context.base_of(id);
-  // The old value of an input that will be overwritten must be saved; all else may be handed out as it is.
+  // The old value of an input that will be overwritten must be copied; everything else may be returned as it is.
   const bool overwritten = is_input(context, base) && is_mutated(context, base);
   if (id == base && !overwritten) {
     output.buffer = context.buffers[id];
@@ -71,7 +71,7 @@ loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool fle
   return output;
 }
 
-// The new value of each mutated input, in a place that no other mutation overwrites before it is read.
+// The new value of each mutated input, in a buffer that no other mutation overwrites before it is read.
 void lower_mutations(Context& context) {
   struct Final {
     graph::ValueId value;
