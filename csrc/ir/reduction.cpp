@@ -36,7 +36,7 @@ Scalar combine(ScalarOp op, const Scalar& a, const Scalar& b) {
 
 bool is_nan(const Scalar& s) { return is_float(s.dtype()) && std::isnan(s.real()); }
 
-// Does `candidate` at a later position replace `held`? NaN beats everything; equals keep the earlier one.
+// Whether `candidate` at a later position replaces `held`. NaN beats everything; of equal values the earlier one stays.
 bool replaces(Reduction reduction, const Scalar& held, const Scalar& candidate) {
   if (is_nan(held)) return false;
   if (is_nan(candidate)) return true;
@@ -181,7 +181,7 @@ std::vector<Scalar> finish(Reduction reduction, const std::vector<Scalar>& state
     case Reduction::ArgMin:
       return {state[1]};
     case Reduction::SoftmaxSum:
-      // An infinite maximum minus itself is no number.
+      // An infinite maximum minus itself is NaN.
       if (std::isinf(state[0].real())) return {state[0], Scalar::from_real(state[1].dtype(), std::nan(""))};
       return state;
     case Reduction::Welford:

@@ -9,7 +9,7 @@
 namespace cxxinductor {
 namespace {
 
-// ---- What the evaluators of ops.def are written with --------------------------------------------------------------
+// ---- Functions for the evaluators of ops.def ----------------------------------------------------------------------
 
 template <class T>
 T one(T) {
@@ -183,7 +183,7 @@ constexpr std::array op_rows{
 };
 #undef OP
 
-// ---- Rows are sound ------------------------------------------------------------------------------------------------
+// ---- Validity of rows ----------------------------------------------------------------------------------------------
 
 constexpr bool is_name(std::string_view name) {
   bool letters = !name.empty() && name[0] >= 'a' && name[0] <= 'z';
@@ -237,8 +237,8 @@ constexpr bool has_arity(const ScalarOpInfo& row) {
   return row.arity >= 1 && row.arity <= 5;
 }
 
-// The number of the first row that is not sound, or of rows when all are: the compiler's message about the assertion
-// below names it.
+// The number of the first invalid row, or the number of rows if all are valid: the compiler's message about the assertion
+// below shows it.
 constexpr size_t first_invalid_row() {
   for (size_t i = 0; i < op_rows.size(); ++i) {
     const ScalarOpInfo& row = op_rows[i];

@@ -252,7 +252,7 @@ struct Inference {
     return {typed(x.dtype, x.device, declared.sizes)};
   }
 
-  // Every source dimension must be named: along one that is not, elements would meet unsaid.
+  // Every source dimension must be named: along any other, several elements would write one coordinate.
   void check_scatter_dims(const Scatter& s, const Value& base, const Value& source) const {
     const size_t rank = source.sizes.size(), indices = operands.size() - 2;
     std::vector<int> named(rank, 0);

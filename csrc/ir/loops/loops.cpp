@@ -127,7 +127,7 @@ StmtId RegionBuilder::load(const Program& program, BufferId buffer, std::vector<
   VarSet vars = vars_of_all(region_, coords);
   DType dtype = program.buffers[buffer].dtype;
   if (mask.valid()) vars |= statement(region_, mask).vars;
-  // Without a mask `otherwise` says nothing; keep it canonical, so that equal loads compare equal.
+  // Without a mask `other` has no meaning; keep it canonical, so that equal loads compare equal.
   if (!mask.valid()) other = Scalar();
   return append({Load{buffer, std::move(coords), mask, other}, dtype, vars, origin_});
 }

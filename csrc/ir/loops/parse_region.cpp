@@ -16,7 +16,7 @@ StmtId StatementNames::parse(TextCursor& cursor) const {
 }
 
 std::string StatementNames::rewrite(std::string_view text) const {
-  // Statements are named by their labels alone: the symbols behind them are ours to make.
+  // Statements are named by labels only; the parser makes their symbols.
   if (text.find("stmt.") != text.npos) throw_user_error("a statement is written %name, not stmt.n");
   std::string out;
   for (size_t i = 0; i < text.size();) {
