@@ -1,4 +1,4 @@
-// One statement of a region as C++: what kernels_templates/cpu/vector.h offers, applied to `L` lanes or to one.
+// One statement of a region as C++: functions of kernels_templates/cpu/vector.h, applied to `L` lanes or to one.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -227,7 +227,7 @@ std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const 
                      cpu_dtype_tag(stmt(reduce.operand).dtype));
 }
 
-// Brings a value that an earlier segment left behind into the body.
+// Makes a value of an earlier segment available in the body.
 void CpuKernelEmitter::emit_kept(StmtId id) {
   const Stmt& s = stmt(id);
   if (!strip_) {  // a Row value has its name at the row's scope already

@@ -66,7 +66,7 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
   return arguments;
 }
 
-// A walk's shape counts on all registers that one block a multiprocessor leaves each thread.
+// The shape of serial rows needs all registers that one block per multiprocessor leaves each thread.
 std::string CudaKernelEmitter::launch_bounds() const {
   return fmt::format("{}{}", kernel_.mapping.block_threads, is_serial() ? ", 1" : "");
 }
@@ -91,7 +91,7 @@ void CudaKernelEmitter::declare_symbols() {
   }
 }
 
-// The state of a generator is the same for all threads, and what follows from it alone need not be computed by each.
+// The state of a generator is uniform over all threads, so values that follow from it alone need no vector instructions.
 void CudaKernelEmitter::emit_uniform_loads() {
   for (const Stmt& s : kernel_.region.body) {
     const auto* draw = s.as<loops::Apply>();
@@ -200,8 +200,8 @@ void CudaKernelEmitter::emit_pointwise() {
   for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
   if (!whole_groups()) body.count = "cxxi_lanes";
   const int unroll = mapping.unroll;
-  // Whole blocks that draw random words: one straight body, in which the compiler shares the keys of all groups of a thread.
-  // Where there is nothing to share, it would only keep more in registers at once: gelu lost a seventh of its speed.
+  // Blocks without a tail that draw random words: one straight body, in which the compiler shares the keys of all groups of a thread.
+  // Without keys to share it would only raise register pressure: gelu lost a seventh of its speed.
   const bool draws = std::any_of(kernel_.region.body.begin(), kernel_.region.body.end(), [](const Stmt& s) {
     const auto* apply = s.as<loops::Apply>();
     return apply && info(apply->op).traits.random;

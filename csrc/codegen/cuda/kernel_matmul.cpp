@@ -1,4 +1,4 @@
-// Products on tensor cores: the holes of cuda/matmul_kernel.cuh.
+// Matrix products on tensor cores: values for the variables of cuda/matmul_kernel.cuh.
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"

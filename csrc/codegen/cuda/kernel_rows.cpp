@@ -7,7 +7,7 @@
 namespace cxxinductor::codegen {
 namespace {
 
-// 32-bit registers that loads made ahead of a batch of items may take.
+// 32-bit registers for loads that are issued before several items are computed.
 constexpr int kEarlyRegisters = 64;
 
 std::set<uint32_t> segment_ids(const plan::Segment& segment) {
@@ -24,7 +24,7 @@ void CudaKernelEmitter::emit_rows() {
     return;
   }
   emit_row_start();
-  // A persistent row whose length sizes decide.
+  // A persistent row of symbolic length.
   if (kernel_.mapping.persistent && !groups_of_row().is_constant())
     out_.line("const cxxi_uint cxxi_groups = {};", count_text(kernel_.mapping.row, width_));
   declare_persistent_values();
@@ -88,7 +88,7 @@ sym::Expr CudaKernelEmitter::groups_of_row() const {
   return groups;
 }
 
-// Has every thread of a row equally many elements of the reduction?
+// Whether every thread of a row has equally many elements of the reduction.
 bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
   const std::vector<VarId>& row = kernel_.mapping.row;
   return whole_groups() && proven_multiple(groups_of_row(), kernel_.mapping.threads_per_row) &&
@@ -112,7 +112,7 @@ void CudaKernelEmitter::emit_row_loop(const plan::Segment& segment) {
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{0} r{1} = {0}::start();", state, id.index());
   }
-  // Narrow values that an earlier row loop left behind.
+  // Narrow values of an earlier row loop.
   const std::set<uint32_t> own = segment_ids(segment);
   std::set<uint32_t> kept;
   for (StmtId id : segment.stmts) {
@@ -202,7 +202,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
     close();
     return;
   }
-  // Loads of a batch of items first: they are in flight together.
+  // Loads of several items first: they are in flight together.
   const bool batches = batch < items;
   if (batches) {
     out_.line("#pragma unroll");
@@ -279,7 +279,7 @@ void CudaKernelEmitter::block_reduce(const std::vector<StmtId>& reduces) {
   if (threads > 32) {
     for (StmtId id : reduces) {
       const auto& reduce = *stmt(id).as<loops::Reduce>();
-      // Of a walk's rows two are under way: threads may write the next one's states before all have read this one's.
+      // Two serial rows are in progress: threads may write the states of the next one before all have read those of this one.
       out_.line("__shared__ {} h{}{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
                 is_serial() ? "[2]" : "", mapping.block_threads / 32);
       out_.line("cxxi_share_row<{0}>(r{1}, h{1}{2});", equal(id), id.index(), turn);

@@ -1,6 +1,6 @@
-// Rows that a block takes in turn: the rows of kernel_rows.cpp in a loop, with the loads of the next row under way.
-// Persistent loads that do not move with the walk are made once, before it.
-// Sums across rows are in registers, which the threads of a block join when the walk has ended, or in shared memory,
+// Serial rows: a block executes the rows of kernel_rows.cpp in a loop, with the loads of the next row in flight.
+// Persistent loads that do not vary over the rows are made once, before the loop.
+// Sums across rows are in registers, which the threads of a block join after the loop, or in shared memory,
 // where each element has one thread.
 #include <algorithm>
 
@@ -128,7 +128,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::shared_sums(const std::vector<StmtI
   return {found.begin(), found.end()};
 }
 
-// Persistent loads that wait for nothing: those of the row itself (`walked`), or those that all rows of the block share.
+// Persistent loads without dependences: those of the row itself (`walked`), or those that all rows of the block share.
 std::vector<plan::StmtId> CudaKernelEmitter::persistent_loads(bool serial) const {
   std::vector<StmtId> found;
   for (const plan::Segment& segment : kernel_.segments) {
