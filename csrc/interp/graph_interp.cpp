@@ -1,4 +1,4 @@
-// Graphs: a dense tensor a value, node by node.
+// Graphs: one dense tensor per value, node by node.
 #include <algorithm>
 
 #include "interp/calls.h"
@@ -207,7 +207,7 @@ class GraphRun {
     }
     CXXI_CHECK(offset == to.sizes[dim], "cat of {} into {}", offset, to.sizes[dim]);
   }
-  // Where dimension d of the operand is read for a point of the result.
+  // The coordinate in dimension d of the operand for a point of the result.
   int64_t gathered(const graph::Node& node, const graph::Gather& kind, size_t d, const Coords& at) const {
     if (kind.source[d] >= 0) return at[static_cast<size_t>(kind.source[d])];
     Coords index_at;
@@ -228,7 +228,7 @@ class GraphRun {
     });
   }
 
-  // The place in dimension d of the base for a point of the source.
+  // The coordinate in dimension d of the base for a point of the source.
   int64_t scattered(const graph::Node& node, const graph::Scatter& kind, size_t d, const Coords& at) const {
     const int from = kind.target[d];
     if (from >= 0)

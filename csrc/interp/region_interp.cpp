@@ -133,7 +133,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Stor
     });
     return {};
   }
-  // Points that may meet take their turns in the order that the store states, whatever the variables' order.
+  // Points with write conflicts are executed in the order that the store states, whatever the variables' order.
   struct Turn {
     int64_t number;
     std::vector<int64_t> at;
