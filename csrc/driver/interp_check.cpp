@@ -69,7 +69,7 @@ std::vector<plan::Kernel> parts_to_run(const plan::Kernel& kernel, const Symbols
   if (kernel.mapping.serial.valid()) row *= extent(kernel, kernel.mapping.serial, symbols);
   int64_t points = row * points_of(kernel, kernel.mapping.space, symbols);
   if (points <= limits.points) return {kernel};
-  // Where points meet, an element is what all of them make it.
+  // With write conflicts, an element is the result of all points that write it.
   if (has_write_conflicts(kernel)) return {};
   if (row > std::max(limits.row_points, limits.points)) return {};
   plan::Kernel first = kernel, last = kernel;
@@ -90,7 +90,7 @@ bool overlap(const runtime::CallView& call, plan::BufferId a, int64_t a_bytes, p
   return first < second + b_bytes && second < first + a_bytes;
 }
 
-// An element that the kernel has no store for, and that it changed; nothing when it behaves.
+// An element that the kernel changed without a store for it, if there is one.
 std::optional<int64_t> stray_store(const MemRef& before, const MemRef& after, const std::vector<bool>& written) {
   const auto bytes = static_cast<size_t>(byte_size(before.dtype));
   for (size_t e = 0; e < written.size(); ++e) {
@@ -125,7 +125,7 @@ void InterpCheck::after_step(const runtime::CallView& call, size_t step) {
   memrefs_.clear();
 }
 
-// `before`: the buffers of the launch, one a parameter, with their memory as the kernel found it.
+// `before`: the buffers of the launch, one per parameter, with their memory before the kernel.
 void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const plan::Launch& launch,
                                const std::vector<MemRef>& before) {
   if (interp::evaluate(launch.grid_x, symbols_) <= 0 || interp::evaluate(launch.grid_y, symbols_) <= 0) return;
@@ -140,7 +140,7 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
     return;
   }
 
-  // What the kernel should leave.
+  // The expected memory after the kernel.
   std::vector<MemRef> expected = before;
   double input_magnitude = 0;
   std::vector<std::vector<bool>> written;
@@ -168,7 +168,7 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
     if (difference.differing > 0)
       throw KernelMismatch(
           describe_mismatch(call.plan, step, launch.args[i], sizes, difference, "interp", "the interpreter's"));
-    // Other launches of a batch may write what lies between the elements of a part.
+    // Other launches of a group may write between the elements of a slice.
     const bool is_slice = call.plan.buffers[launch.args[i]].kind == plan::Buffer::Kind::Slice;
     bool shared = parts.size() > 1 || (is_slice && std::holds_alternative<plan::GroupedLaunch>(call.plan.steps[step]));
     for (size_t j = 0; j < expected.size(); ++j) {

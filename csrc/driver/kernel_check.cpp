@@ -16,13 +16,13 @@ double unit_of(DType compute) {
   return compute == DType::F64 ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon();
 }
 
-// Functions that the interpreter does not approximate as the machine does.
+// Functions that the interpreter does not approximate as the device does.
 bool approximates(ScalarOp op) {
   return op == ScalarOp::SinApprox || op == ScalarOp::CosApprox || op == ScalarOp::TanApprox ||
          op == ScalarOp::ExpApprox || op == ScalarOp::LogApprox;
 }
 
-// How a kernel's own rounding may grow before it is seen.
+// How much a kernel's own rounding may grow until an output.
 struct Noise {
   bool exact = true;              // rounds where its reference rounds, to the same numbers
   bool approximate = false;       // by parts in a million, which later ops may magnify without bound
@@ -83,7 +83,7 @@ int64_t longest_sum(const plan::Kernel& kernel, const interp::Symbols& symbols) 
   for (const loops::Stmt& stmt : kernel.region.body) {
     if (const auto* reduce = stmt.as<loops::Reduce>(); reduce && info(reduce->reduction).order_matters)
       longest = std::max(longest, points(reduce->over));
-    // All points of a scatter may meet in one element.
+    // All points of a scatter may write one element.
     if (const auto* store = stmt.as<loops::Store>(); store && store->conflict_order && counts_repeats(store->combine))
       longest = std::max(longest, points(stmt.vars));
   }
