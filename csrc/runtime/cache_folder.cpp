@@ -20,7 +20,7 @@ constexpr int64_t kHour = 3600;
 constexpr int64_t kUnusedTooLong = 90 * 24 * kHour;
 constexpr size_t kHashDigits = 32;
 
-// Why somebody else could change what this folder holds; empty when nobody can.
+// Why another user could change the contents of this folder; empty if none can.
 std::string distrust(const std::string& folder, bool own) {
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0) return fmt::format("'{}' cannot be read: {}", folder, std::strerror(errno));

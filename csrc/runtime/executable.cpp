@@ -19,7 +19,7 @@ int variant_number(plan::Variant variant) { return (variant.vectorized ? 1 : 0) 
 
 bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(address) & 15u) == 0; }
 
-// An Error of ours with more text, of the same kind.
+// The same kind of Error with more text.
 [[noreturn]] void rethrow_with(const Error& error, const std::string& suffix) {
   const std::string text = error.what() + suffix;
   if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
@@ -34,7 +34,7 @@ struct Executable::Impl {
   plan::Plan plan;
   std::shared_ptr<KernelProvider> kernels;
   Tables tables;
-  // One entry a kernel and variant, filled when first asked for: the provider is asked once.
+  // One entry per kernel and variant, filled on first use: the provider is asked once.
   std::unique_ptr<std::atomic<const LoadedKernel*>[]> loaded;
   size_t most_rank = 0;
   size_t scratch = 0;  // bytes of CallMemory that a call takes
@@ -45,7 +45,7 @@ struct Executable::Impl {
         tables(build_tables(plan, host)),
         loaded(new std::atomic<const LoadedKernel*>[plan.kernels.size() * kVariants]()) {
     for (const BufferTable& buffer : tables.buffers) most_rank = std::max<size_t>(most_rank, buffer.geometry.rank);
-    // A result that is no planned one is compared with its declared sizes and strides.
+    // A result that the plan does not allocate is compared with its declared sizes and strides.
     tables.most_dims += 2 * most_rank;
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
               CallMemory::bytes_for<void*>(tables.buffers.size()) + CallMemory::bytes_for<void*>(tables.most_args) +
@@ -286,7 +286,7 @@ class Call {
     const TensorView view = window(to.geometry, dims_);
     TensorRef tensor = std::move(tensors_[table.from]);
     const bool alone = host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
-    // Temporaries are ours alone; inputs and results of externs may have another holder.
+    // Temporaries have no other owner; inputs and results of externs may have one.
     if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Standalone) {
       const TensorRef held = std::move(tensor);
       tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);

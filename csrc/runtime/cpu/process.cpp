@@ -32,7 +32,7 @@ constexpr int kLongestPoll = 20;  // milliseconds
 constexpr const char* kShell = "/bin/sh";
 constexpr const char* kSupervise = "\"$@\" 3>&-; printf '%s\\n' $? >&3";
 constexpr int kStatusDescriptor = 3;  // in the shell
-constexpr int kFirstFree = 10;        // descriptors of ours lie beyond those that the child replaces
+constexpr int kFirstFree = 10;        // our descriptors are beyond those that the child replaces
 
 struct Pipe {
   Descriptor read, write;
@@ -107,7 +107,7 @@ void reap(pid_t child) {
   }
 }
 
-// The group is killed before its leader is reaped: until then its number belongs to nobody else.
+// The group is killed before its leader is reaped: until then its number is not reused.
 void kill_group(pid_t leader) {
   ::kill(-leader, SIGKILL);
   reap(leader);

@@ -22,7 +22,7 @@ double cost_of(const plan::Kernel& kernel) {
   return cost * kernel.mapping.vector_width * std::max(kernel.mapping.unroll, kernel.mapping.items_per_thread);
 }
 
-// The text without what only people read: equal code of two models is one entry of the cache.
+// The text without comments and #line: equal code of two models is one entry of the cache.
 std::string without_origins(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -57,7 +57,7 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
   return out;
 }
 
-// Everything that a launch needs, without a look at the plan.
+// Everything that a launch needs, so that it does not read the plan.
 class CudaKernelProvider::Kernel : public LoadedKernel {
  public:
   Kernel(const CudaKernelProvider& provider, const plan::Kernel& kernel, CudaFunction function,
@@ -224,7 +224,7 @@ const LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Varian
   if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
   if (asked_[number].exchange(true)) return nullptr;
   const auto load = [this, kernel, variant](const InterruptCheck& stopped) {
-    // What else serves goes on serving.
+    // The launch goes on with its other kernel.
     try {
       load_late(kernel, variant, stopped);
       ++late_;

@@ -47,12 +47,12 @@ struct CudaDriver::Functions {
     error_text(result, &text);
     return fmt::format("{} ({})", text ? text : "unknown error", name ? name : "no name");
   }
-  // What the machine lacks or refuses.
+  // Errors of the system: no driver, no device, no memory.
   void check(CUresult result, const char* call, const std::string& what) const {
     if (result != CUDA_SUCCESS) [[unlikely]]
       throw_user_error("{} failed for {}: {}", call, what, describe(result));
   }
-  // What is done with code that we generated.
+  // Errors with generated code.
   void check_kernel(CUresult result, const char* call, const std::string& kernel) const {
     if (result != CUDA_SUCCESS) [[unlikely]]
       throw_internal("{} failed for kernel {}: {}", call, kernel, describe(result));
@@ -164,9 +164,9 @@ class CudaContext::Current {
   bool pushed_ = false;
 };
 
-// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is
-// an error in all threads that have not said that they know what they do, and it ends the capture. Ours is safe: nothing
-// of it is queued on the stream that captures.
+// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is an
+// error in all threads that are not in the relaxed mode, and it ends the capture. Here it is safe: nothing is queued on the
+// capturing stream.
 class BesideCapture {
  public:
   explicit BesideCapture(const CudaDriver::Functions& cuda) : cuda_(cuda) { cuda_.exchange_capture_mode(&mode_); }
