@@ -1,4 +1,4 @@
-// Spelling that does not depend on the target.
+// Spelling of names and ops that all targets share.
 #pragma once
 
 #include <span>

@@ -1,8 +1,8 @@
-// check=interp: each launch of a call is compared with what the interpreter makes of the same kernel on copies of the
-// same memory. The first that differs ends the call with a KernelMismatch that names it.
+// check=interp: compares each launch of a call with the interpreter's result for the same kernel on copies of the same memory.
+// The first launch that differs ends the call with a KernelMismatch that names the kernel.
 //
 // The interpreter is slow, so of a large launch only the first and the last points of its outer variables are computed;
-// a launch whose single row is too long is not checked, and said so.
+// a launch whose single row is too long is not checked, and a note says so.
 #pragma once
 
 #include <functional>
@@ -37,7 +37,7 @@ class InterpCheck final : public runtime::StepObserver {
   const std::function<void(std::string)> note_;
   const InterpLimits limits_;
   interp::Symbols symbols_;              // of the plan
-  // For each launch of the step one a parameter: the buffer, with its memory before the launch.
+  // For each launch of the step, one per parameter: the buffer, with its memory before the launch.
   std::vector<std::vector<interp::MemRef>> memrefs_;
 };
 

@@ -1,4 +1,4 @@
-// What the check option's two modes share: how far a kernel may be from its reference, and how a wrong one is named.
+// Shared by both modes of option check: tolerances of kernels, and the message that names a wrong one.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace cxxinductor::driver {
 
-// What a launch computes with: interp::magnitude of the expected output and the largest of its inputs, and the number
-// of elements that one sum adds up (1: nothing is summed). Sums in another order err by a part of what they add up,
-// which may be far larger than the result.
+// Magnitudes of a launch: interp::magnitude of the expected output and of its largest input, and the number of elements that one
+// sum adds up (1: no sums). The error of a sum in another order is relative to its terms, which may be far larger than the
+// result.
 struct Scale {
   double output = 0, input = 0;
   int64_t summed = 1;

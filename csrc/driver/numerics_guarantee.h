@@ -1,4 +1,4 @@
-// What a kernel promises about its numbers, read off its plan: for explain() and for people who compare with eager.
+// The accuracy of a kernel relative to eager, derived from its plan, for explain().
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ std::string_view to_string(AccuracyLevel accuracy);  // "exact", "bit-equal", "l
 
 struct NumericsGuarantee {
   AccuracyLevel accuracy = AccuracyLevel::Exact;
-  // Why, a line each: what is summed in which precision, which functions, where values are rounded, indices checked.
+  // Reasons, one per line: what is summed in which precision, which functions, where values are rounded, indices checked.
   std::vector<std::string> details;
 };
 

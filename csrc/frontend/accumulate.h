@@ -1,4 +1,4 @@
-// Pieces of the composites that reduce: ATen accumulates f16 and bf16 in f32 and rounds once, at the end.
+// Shared by importers of composites that reduce: ATen accumulates f16 and bf16 in f32 and rounds once, at the end.
 #pragma once
 
 #include <vector>
@@ -12,7 +12,7 @@ sym::Expr count_of(const Sizes& sizes, const std::vector<int>& dims);  // elemen
 // float(count) as a rank-0 operand of `compute`, or an immediate where it is constant.
 Operand real_count(CallContext& context, sym::Expr count, DType compute);
 
-// x times a count's inverse on CUDA, x over the count on the CPU, as eager's mean kernels have it.
+// x times the inverse count on CUDA, x divided by the count on the CPU, as in eager's mean kernels.
 ValueId divide_by_count(CallContext& context, ValueId x, sym::Expr count);
 
 struct Moments {

@@ -7,7 +7,7 @@ namespace cxxinductor::frontend {
 
 const ImportTable& aten_table();  // built once, then constant
 
-void add_arithmetic_rows(ImportTable& table);  // add, sub, mul, div, pow: forms with rules of their own
+void add_arithmetic_rows(ImportTable& table);  // add, sub, mul, div, pow: special forms
 void add_pointwise_rows(ImportTable& table);   // activations with defaults, clamp, where; then the rows of ops.def
 void add_reduction_rows(ImportTable& table);
 void add_scan_rows(ImportTable& table);  // cumsum, cumprod

@@ -1,5 +1,5 @@
-// What every reader (FX, later .pt2, TorchScript, recorded calls) produces: the model as a list of dispatcher calls,
-// with metadata of each value. It is imported into the graph IR, and it is what the ATen executor runs when it must.
+// The result of every reader of models: the model as a list of dispatcher calls, with metadata of each value. It is imported
+// into the graph IR; the ATen executor runs it when a graph cannot be compiled.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct Call {
   std::vector<Arg> args;
   std::vector<std::pair<std::string, Arg>> kwargs;
   std::vector<CallValue> results;  // list results are flattened; unused ones are present too
-  bool ordered = false;            // has effects that its schema does not show: keeps its place among the ordered
+  bool ordered = false;            // has effects that its schema does not show: keeps its order among ordered calls
   bool result_is_list = false;     // the schema returns Tensor[]: results are its items
   OriginId origin;
 };
@@ -53,22 +53,22 @@ struct CallGraph {
   std::vector<CallValueInfo> values;
   std::vector<CallValue> inputs;
   std::vector<std::string> input_sources;
-  // By input: the strides that it comes in, where they are others than those that the calls were recorded with.
+  // By input: its strides in a call, where they differ from those that the calls were recorded with.
   std::map<uint32_t, std::vector<sym::Expr>> input_strides;
   std::set<uint32_t> donated;  // positions of inputs that the caller keeps no reference to (graph::Input::donated)
-  std::set<uint32_t> frozen;    // positions of inputs that stay as they are from call to call (graph::Input::frozen)
+  std::set<uint32_t> frozen;    // positions of inputs that do not change between calls (graph::Input::frozen)
   std::vector<Call> calls;
   std::vector<Arg> outputs;  // OperandRef (a value), Expr or int, or none
   std::set<uint32_t>
-      flexible_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
+      flexible_outputs;  // positions of outputs that may have any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
-  std::vector<std::shared_ptr<const void>> objects;  // what the handles among the arguments stand for
+  std::vector<std::shared_ptr<const void>> objects;  // the objects of the handles among the arguments
   std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them
-  // Whether kernels can be compiled for the CPU. Where not, what a graph on a GPU computes on the CPU are calls.
+  // Whether kernels can be compiled for the CPU. If not, a graph on a GPU calls ATen for what it computes on the CPU.
   bool cpu_kernels = true;
-  // Two runs give the same bits: torch.use_deterministic_algorithms. Scatters on CUDA that eager makes reproducible
-  // then, or refuses, stay calls.
+  // torch.use_deterministic_algorithms: two runs give the same bits. Scatters on CUDA that eager then makes reproducible,
+  // or refuses, stay calls.
   bool deterministic = false;
   // Sums may change from run to run also where eager's do not (numerics=fast).
   bool any_order = false;

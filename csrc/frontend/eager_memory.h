@@ -1,4 +1,4 @@
-// What the recorded calls hold at most when eager runs them one by one: the measure that plans must not exceed.
+// Peak memory of the recorded calls run one by one, as eager runs them: plans should not exceed it.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace cxxinductor::frontend {
 
-// Each call allocates the results whose storage is new; a storage is freed after the last use of any value on it; inputs
-// count while they live if the caller gives them up. Of each device that tensors are on, sizes at typical values, workspaces
-// of the ops left out.
+// Each call allocates the results whose storage is new; a storage is freed after the last use of any value on it; donated
+// inputs count while they live. Per device that tensors are on; symbolic sizes enter as size hints; workspaces of ops are not
+// counted.
 std::map<Device, int64_t> eager_peaks(const CallGraph& calls);
 
 }  // namespace cxxinductor::frontend

@@ -10,8 +10,8 @@
 
 namespace cxxinductor::frontend {
 
-// The calls on single tensors that the call stands for, in order; each makes one of its results. None when it is no
-// foreach call, or a form of one that has no such calls.
+// The equivalent calls on single tensors, in order; each computes one result. None if the call is not a foreach call, or a
+// form of one without equivalent calls.
 std::optional<std::vector<Call>> calls_of_foreach(const Call& call);
 
 // The overloads that calls_of_foreach takes apart.

@@ -15,7 +15,7 @@ struct ImportedName {
   CallValue value;
 };
 
-// names: filled with every pair, for those who compare a compiled graph with the calls; null: nobody does.
+// names: receives every pair, for comparing a compiled graph with the calls; may be null.
 graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas,
                           std::vector<ImportedName>* names = nullptr);
 std::string to_string(const CallGraph& calls);  // readable listing for dumps and reproducers

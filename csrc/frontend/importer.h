@@ -1,8 +1,8 @@
-// What an importer of one call sees: the call's arguments by position or name, the metadata of its results, and the
-// builder of the graph. Importers live in one file a family of ops; aten_table.h collects their rows.
+// The context of an importer of one call: the call's arguments by position or name, the metadata of its results, and the
+// builder of the graph. Importers are in one file per family of ops; aten_table.h collects their rows.
 //
-// An importer answers std::nullopt, before it builds anything, when the call is a form that it does not cover: the call
-// then becomes an extern node, which is always right. It trusts the reader for result sizes and dtypes (import.cpp
+// An importer returns std::nullopt, before it builds anything, if it does not cover the form of the call. The call then
+// becomes an extern node, which is always right. It trusts the reader for result sizes and dtypes (import.cpp
 // checks them against what was built) and states ATen's meaning, rounding included, for everything else.
 #pragma once
 
@@ -30,7 +30,7 @@ using ScalarArg = std::variant<bool, int64_t, double, sym::Expr>;
 std::optional<ScalarArg> to_scalar_arg(const Arg& arg);
 std::optional<double> constant_real(const ScalarArg& number);  // none for a symbolic integer
 
-// What became of a value of the call graph: a tensor of the graph, or nothing that the graph represents.
+// The tensor of the graph that stands for a value of the call graph, if there is one.
 using ImportedValues = std::vector<std::optional<ValueId>>;
 using Results = std::optional<std::vector<ValueId>>;
 
@@ -43,7 +43,7 @@ class CallContext {
 
   const Call& call() const { return call_; }
   const sym::Assumptions& assumptions() const { return graph_.assumptions; }
-  // Of the device of the first result, where it is known; null on the CPU.
+  // The target of the first result's device, if known; null on the CPU.
   const Target* gpu() const;
   const CallValueInfo& result(size_t index = 0) const;
   size_t result_count() const { return call_.results.size(); }
@@ -56,13 +56,14 @@ class CallContext {
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
   // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
-  // Is it made of a few constants, positions and sizes alone, and the same on every device? (Numbers: whatever it takes.)
+  // Whether it is computed from a few constants, positions and sizes alone, with equal results on every device. (Of rank 0: from
+  // any number of them.)
   bool is_generated(ValueId id) const;
   bool is_scalar_constant(ValueId id) const;  // that, and of rank 0
-  // What is generated (one number) as a new value on the device of the first result; nothing for others.
+  // A generated value (a scalar constant), computed again on the device of the first result; nothing for other values.
   std::optional<ValueId> generated_on_result_device(ValueId id) const;
   std::optional<ValueId> scalar_constant_on_result_device(ValueId id) const;
-  // The value itself where it is on that device, else what is generated there.
+  // The value itself if it is on that device; else as generated_on_result_device.
   std::optional<ValueId> on_device_of_result(ValueId id) const;
 
   // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
@@ -91,7 +92,7 @@ class CallContext {
   std::string description() const;  // "aten::add.Tensor (model.py:12)"
 
  private:
-  // What a generated value is made of, in the order of definition and itself last; nothing where it is none.
+  // The values from which a generated value is computed, in order of definition, itself last; empty for other values.
   std::vector<ValueId> parts_of_generated(ValueId id) const;
 
   const CallGraph& graph_;
@@ -114,8 +115,8 @@ using Importer = std::function<Results(CallContext&)>;
 struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
-  bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
-  bool host_constants = false;  // what is generated on the CPU may stand in CUDA calls, as numbers may where it computes
+  bool host_scalars = false;  // on CUDA, operands may be rank-0 CPU tensors: kernels take their values
+  bool host_constants = false;  // CUDA calls may have operands that are generated on the CPU
   bool any_device = false;  // the importer moves operands that are on other devices than the result
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.

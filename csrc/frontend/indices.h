@@ -1,4 +1,4 @@
-// What index and index_put have in common: where lists of index tensors put the dimensions of a result.
+// Shared by index and index_put: the dimensions of a result that is indexed by a list of tensors.
 #pragma once
 
 #include "frontend/importer.h"

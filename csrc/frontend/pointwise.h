@@ -1,4 +1,4 @@
-// Shared by the importers of elementwise ops: apply one scalar op to promoted terms.
+// Shared by importers of elementwise ops: applies one scalar op to promoted terms.
 #pragma once
 
 #include <span>

@@ -1,6 +1,6 @@
 // ATen's type promotion: tensors, zero-dimensional tensors and Python numbers to one dtype, as at::result_type does it.
 //
-// What comes out is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype
+// The result is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype
 // (never rounded to a narrower tensor dtype, as eager's kernels hold them). Nothing outside this file promotes.
 #pragma once
 

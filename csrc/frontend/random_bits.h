@@ -1,25 +1,24 @@
-// Random words as ATen's CUDA kernels hand them to elements: a row of ops.def applied to the state of torch's
-// generator, an element's position and ATen's mapping of elements to threads. What a distribution makes of words is in
-// random.cpp.
+// Random words of elements, as ATen's CUDA kernels assign them: a row of ops.def applied to the state of torch's generator, an
+// element's position and ATen's mapping of elements to threads. random.cpp turns words into numbers of a distribution.
 //
-// The state is taken by one call, cxxinductor::philox_state, which keeps its place among the calls that draw and
-// advances the generator as ATen's kernel would. Everything here builds nodes: decide before whether to import.
+// The call cxxinductor::philox_state takes the state. It keeps its order among calls that draw, and advances the generator as
+// ATen's kernel would. All functions here build nodes: an importer decides before.
 #pragma once
 
 #include "frontend/importer.h"
 
 namespace cxxinductor::frontend {
 
-// A word an element in row-major order, below 2^32 (i64), drawn as vectors of `width` neighbours: width / 4 calls a
-// turn.
+// One word per element in row-major order, below 2^32 (i64), drawn as vectors of `width` neighbours: width / 4 calls per
+// vector.
 ValueId words_of_neighbours(CallContext& context, const Sizes& sizes, int64_t width);
 
 // Dimensions of the call's result from the outermost in memory to the innermost; none unless its elements are proven to
-// lie densely. It is the order in which ATen's iterators number them.
+// be dense in memory. It is the order in which ATen's iterators number them.
 std::optional<std::vector<int>> memory_order(const CallContext& context);
 
-// What the elements of the call's result draw from where each thread makes calls of `numbers` numbers (4, or 2 of two
-// words each), and gives them to elements as many places apart as there are threads
+// The random words of the call's elements where each thread makes calls of `numbers` numbers (4, or 2 of two words each) and
+// assigns them to elements that are as far apart as there are threads
 // (distribution_elementwise_grid_stride_kernel in ATen/native/cuda/DistributionTemplates.h, torch 2.11).
 class GridStrideSampler {
  public:

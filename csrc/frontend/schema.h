@@ -1,4 +1,4 @@
-// What the front-end asks about dispatcher schemas; torch_bridge answers from c10::FunctionSchema, tests from a table.
+// Dispatcher schemas as the front-end needs them; torch_bridge implements them by c10::FunctionSchema, tests by a table.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Where slices begin.
+// Starts of slices.
 #pragma once
 
 #include "frontend/importer.h"

@@ -1,7 +1,7 @@
-// The reference evaluator: double and int64, slow, obvious. It is the meaning of each IR, and tests compare everything
-// with it: lowering, fusion, planning, both targets' text.
+// The reference evaluator: double and int64, slow and simple. It defines the meaning of each IR. Tests compare lowering, fusion,
+// planning and both targets' kernels with it.
 //
-// Every op rounds as its row says; reductions whose order matters accumulate in f64 and round once, so that two forms of
+// Every op rounds as its row states; reductions whose order matters accumulate in f64 and round once, so that two forms of
 // a program that sum in different orders agree. Memory that nothing has written reads as NaN, -1 or true. An access
 // outside its buffer is an InternalError, a failing check and a wrong argument a UserError.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace cxxinductor::interp {
 
-// Dense row-major values; what strides the caller has does not matter here.
+// Dense row-major values, whatever strides the caller's tensor has.
 struct Tensor {
   DType dtype = DType::F32;
   std::vector<int64_t> sizes;
@@ -35,7 +35,7 @@ struct Arguments {
 using ExternHandler = std::function<std::vector<Tensor>(const std::string& callee, const std::string& overload,
                                                         const std::vector<Arg>& args, const std::vector<Tensor>& operands)>;
 
-// One tensor an output (a symbol as an i64 of rank 0, none as 0), then the new value of each mutated input, in the order
+// One tensor per output (a symbol as an i64 of rank 0, none as 0), then the new value of each mutated input, in the order
 // of the inputs.
 std::vector<Tensor> run(const graph::Graph& graph, const Arguments& arguments, const ExternHandler& externs = {});
 std::vector<Tensor> run(const loops::Program& program, const Arguments& arguments, const ExternHandler& externs = {});

@@ -1,5 +1,5 @@
-// One launch of a plan's kernel by its segments and element offsets: what the plan interpreter does for each launch,
-// and what checks compare a launched kernel with.
+// Executes one launch of a plan's kernel by its segments and element offsets. The plan interpreter does so for each launch, and
+// checks compare a launched kernel with it.
 #pragma once
 
 #include "interp/region_interp.h"
@@ -7,7 +7,7 @@
 
 namespace cxxinductor::interp {
 
-// memory: a flat window a parameter, with the kernel's offsets. symbols: those of the kernel.
+// memory: one flat memory reference per parameter, with the kernel's offsets. symbols: those of the kernel.
 void run_kernel(const plan::Kernel& kernel, const Symbols& symbols, const RegionMemory& memory);
 
 // The kernel with `var` running over [begin, begin + count) alone: the same values at those points, for variables that

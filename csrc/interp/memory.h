@@ -37,7 +37,7 @@ void write(const MemRef& memref, std::span<const int64_t> coords, const Scalar& 
 Tensor read_tensor(const MemRef& memref);
 void write_tensor(const MemRef& memref, const Tensor& tensor);
 
-// Row-major walk over the points of a box: body(coords, number of the point).
+// Visits the points of a box in row-major order: body(coords, number of the point).
 template <class Body>
 void for_each_point(const std::vector<int64_t>& sizes, Body body) {
   const int64_t count = element_count(sizes);

@@ -7,12 +7,12 @@
 
 namespace cxxinductor::interp {
 
-// Where a region's accesses go: a window a buffer, in the order of loops::BufferId, and what an access says about it.
+// Memory of a region's accesses: one memory reference per buffer, in the order of loops::BufferId.
 struct RegionMemory {
   std::vector<MemRef> memrefs;
   // The access's element offset from the start of its (flat) window; null: coordinates of the window are the access's.
   const IdVector<loops::StmtId, sym::Expr>* offsets = nullptr;
-  // Flat windows: a flag an element, one list a window, set where a store writes; null: nobody asks.
+  // For flat memory references: one list per reference with one flag per element, set by stores; may be null.
   std::vector<std::vector<bool>>* written = nullptr;
 };
 
@@ -65,7 +65,7 @@ class RegionRun {
   const RegionMemory& memory_;
   std::vector<int64_t> extents_;  // of the variables
   std::vector<int64_t> coords_;   // the point, 0 for variables that do not run
-  IdVector<loops::StmtId, std::vector<int64_t>> strides_;  // of a statement's columns, one a variable, 0 if it lacks it
+  IdVector<loops::StmtId, std::vector<int64_t>> strides_;  // of a statement's columns, one per variable, 0 if it does not vary over it
   IdVector<loops::StmtId, Value> values_;
 };
 

@@ -21,7 +21,7 @@ struct OperandRef {
   uint32_t operand;
   friend bool operator==(OperandRef, OperandRef) = default;
 };
-// In-process object (generator, Python callable, script object) that the bridge keeps by index; never cached.
+// In-process object (generator, Python callable, script object) that the bridge holds by index.
 struct Handle {
   uint32_t index;
   friend bool operator==(Handle, Handle) = default;
@@ -52,7 +52,7 @@ struct Arg {
   friend bool operator==(const Arg& a, const Arg& b) { return a.value == b.value; }
 };
 
-// Calls visit with each hole of the tree, in order. Tree: Arg or const Arg.
+// Calls visit with each operand reference of the tree, in order. Tree: Arg or const Arg.
 template <class Tree, class Visit>
 requires std::is_same_v<std::remove_const_t<Tree>, Arg>
 void for_each_operand_ref(Tree& arg, const Visit& visit) {

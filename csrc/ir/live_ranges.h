@@ -1,7 +1,7 @@
-// Memory over the steps of a run: which blocks are there when, and the most that is there at once.
+// Memory over the steps of a run: live ranges of blocks, and their peak.
 //
-// Everything that is said about memory (what a plan holds, what eager would hold, which buffer goes where, which order is
-// better) is a list of live ranges and its peak. Sizes with symbols are taken at typical values (sym::estimate).
+// Every decision and report about memory (plans, eager, placement, order) uses a list of live ranges and its peak. Sizes with
+// symbols enter as size hints (sym::estimate).
 #pragma once
 
 #include <cstdint>
@@ -22,22 +22,22 @@ struct LiveRange {
 
 struct MemoryPeak {
   int64_t bytes = 0;
-  int step = 0;  // the earliest that holds most
+  int step = 0;  // the earliest at the peak
 };
 
 MemoryPeak find_peak(std::span<const LiveRange> ranges);
-// Bytes at most, of each device that has ranges.
+// Peak bytes of each device that has ranges.
 std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges);
 
-// Bytes at typical sizes, never negative; at most 2^46, which is also what overflows, so that sums stay exact.
+// Bytes at size hints, between 0 and 2^46; overflows count as 2^46, so that sums stay exact.
 int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions);
 // From a tensor's first element to past its last.
 int64_t bytes_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
                       const sym::Assumptions& assumptions);
-// What an input accounts for: views of one storage share it, so that none counts for more than its own elements.
+// Bytes of an input: views of one storage share it, so none counts for more than its own elements.
 int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<const sym::Expr> strides,
                       const sym::Assumptions& assumptions);
-// What torch's allocators take for a block of so many bytes.
+// Bytes that torch's allocators reserve for a block of so many bytes.
 int64_t allocated(int64_t bytes);
 
 }  // namespace cxxinductor

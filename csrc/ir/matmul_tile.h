@@ -1,5 +1,4 @@
-// Tiles of the template of products on tensor cores (kernels_templates/cuda/matmul.cuh), as data: what the scheduler may
-// choose from.
+// Tiles of the matmul template (kernels_templates/cuda/matmul.cuh) from which the scheduler chooses.
 #pragma once
 
 #include <array>
@@ -8,12 +7,12 @@ namespace cxxinductor {
 
 struct MatmulTile {
   int m, n, k;           // of the product that a block computes, and of a step
-  int warps_m, warps_n;  // how the tile is dealt to warps
+  int warps_m, warps_n;  // warps of the tile
   int stages;            // steps in shared memory at a time
-  int registers;         // a thread, as ptxas counts them
+  int registers;         // per thread, as ptxas counts them
 };
 
-// Large tiles read less, small ones fill the machine. A warp's part is at least 16 x 16.
+// Large tiles read less, small ones occupy the device. A warp's part is at least 16 x 16.
 inline constexpr std::array matmul_tiles = {
     MatmulTile{128, 256, 32, 2, 4, 3, 242}, MatmulTile{128, 128, 32, 2, 2, 4, 250}, MatmulTile{128, 128, 32, 2, 4, 4, 154},
     MatmulTile{128, 64, 32, 2, 2, 4, 164},  MatmulTile{64, 128, 32, 2, 2, 4, 164},  MatmulTile{64, 64, 64, 2, 2, 4, 122},

@@ -1,4 +1,4 @@
-// Where a node came from in the user's model: carried from the front-end to the `#line` of the kernel.
+// The origin of a node in the user's model: passed from the front-end to the `#line` of the kernel.
 #pragma once
 
 #include <string>

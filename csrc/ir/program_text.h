@@ -1,4 +1,4 @@
-// Text of what programs of the loops IR and plans have in common: inputs, outputs, views of buffers, extern calls.
+// Text that programs of the loops IR and plans share: inputs, outputs, views of buffers, extern calls.
 // The structs differ in their buffer ids alone, so these are templates over them. `name` spells a buffer with its "@";
 // `parse_buffer` reads one. Limits and errors are those of text_parts.h.
 #pragma once

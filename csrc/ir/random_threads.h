@@ -1,4 +1,4 @@
-// How many threads ATen's random kernels use, which their numbers depend on: blocks of 256 threads, no more of them than are
+// Number of threads of ATen's random kernels, on which their numbers depend: blocks of 256 threads, at most as many as are
 // resident at once (calc_execution_policy in ATen/native/cuda/DistributionTemplates.h and dropout_cuda, torch 2.11).
 #pragma once
 

@@ -1,4 +1,4 @@
-// Scalar operations: one row each in ops.def, and everything about an op follows from its row.
+// Scalar operations: one row each in ops.def, from which everything about an op follows.
 //
 // An op takes operands of one dtype T (unless its row says otherwise), computes in compute_type(T) and rounds once, at
 // its result. In the loops IR, ops are applied to compute types only and casts are explicit.
@@ -51,8 +51,8 @@ struct ScalarOpInfo {
   // caller to T's width.
   double (*eval_real)(const double* operands, bool single_precision) = nullptr;
   int64_t (*eval_integer)(const int64_t* operands, DType dtype) = nullptr;
-  // Spelling with holes {0} {1} ... for operands, {T} for the C type of the compute type, {f} for the suffix "f" in
-  // single precision ("expf"/"exp"), and so on; names in spellings that are not C operators live in kernels_templates/.
+  // Spelling with placeholders {0} {1} ... for operands, {T} for the C type of the compute type, {f} for the suffix "f" in
+  // single precision ("expf"/"exp"). Names in spellings that are not C operators are defined in kernels_templates/.
   // Empty: derived from the name as cxxi_<name>({0}, ...). The integer spelling serves every Integral dtype and bool.
   std::string_view cuda_real{};
   std::string_view cuda_integer{};

@@ -1,4 +1,4 @@
-// A target as plain data: what schedule and codegen may know about the machine.
+// A target as plain data: all that schedule and codegen know about a device.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Target {
   int threads_per_multiprocessor = 1;  // that are resident at once
   int64_t shared_bytes_per_block = 0;
   int registers_per_thread = 0;
-  // What memory-bound kernels and products of large matrices of 16-bit floats reach, a second; 0: no tensor cores that the
-  // templates know. For estimates only.
+  // Rates that memory-bound kernels and products of large 16-bit matrices reach, per second; 0: no tensor cores that the
+  // templates support. For estimates only.
   double bytes_per_second = 0;
   double library_flops = 0;   // the vendor's library
   double template_flops = 0;  // mma.sync, which has all of the hardware's rate on sm_80, and about 60 % on sm_90

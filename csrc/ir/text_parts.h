@@ -1,4 +1,4 @@
-// Pieces of text that the three IRs share: expressions, types, immediates, call arguments, `where` clauses, origins.
+// Text that the three IRs share: expressions, types, immediates, call arguments, `where` clauses, origins.
 //
 // Each print_ function writes what the parse_ function of the same name reads back. Text is untrusted: every failure is
 // a UserError with line and column, lists and ranks are limited, nesting is bounded by TextCursor::Nested.
@@ -44,7 +44,7 @@ int parse_int(TextCursor& cursor, std::string_view what, int low, int high);
 DType parse_dtype(TextCursor& cursor);
 bool looking_at_dtype(TextCursor cursor);  // a dtype's name, and not a longer word
 Device parse_device(TextCursor& cursor);
-// "f32(0.5)": an immediate that says its dtype.
+// "f32(0.5)": an immediate with its dtype.
 std::string print_typed_scalar(const Scalar& value);
 Scalar parse_typed_scalar(TextCursor& cursor);
 
@@ -74,7 +74,7 @@ class OriginReader {
 
 // Names that print after a sigil: [A-Za-z0-9_.]+
 bool is_text_name(std::string_view name);
-// Names of symbols and variables: [A-Za-z_][A-Za-z0-9_.]*, but for "stmt.", which the loops IR keeps for statements.
+// Names of symbols and variables: [A-Za-z_][A-Za-z0-9_.]*, but not "stmt.", which the loops IR reserves for statements.
 bool is_symbol_name(std::string_view name);
 std::string parse_symbol_name(TextCursor& cursor, std::string_view what);
 

@@ -1,8 +1,8 @@
-// What the lowering of one node needs: the program under construction, where each value lives, and how to read a value.
+// The context of lowering one node: the program under construction, the buffer of each value, and reads of values.
 //
 // Only values that are not views have buffers. Reading a view means reading its base at composed coordinates (locate),
-// or, for externs and outputs, as a strided window on the base's buffer (strided_view). The result of a scatter that
-// consumes its base is a view in this sense: all of the base, as its buffer is from then on.
+// or, for externs and outputs, as a strided window on the base's buffer (strided_view). The result of a scatter
+// in place is a view in this sense: all of its base, as the buffer is from then on.
 #pragma once
 
 #include <map>
@@ -31,21 +31,21 @@ class Context {
   const graph::Value& value(graph::ValueId id) const { return graph.values[id]; }
   // The value that is not a view, below id.
   graph::ValueId base_of(graph::ValueId id) const;
-  // The value that id is the latest version of: below consuming scatters alone.
+  // The value that id is the latest version of: below scatters in place alone.
   graph::ValueId unscattered(graph::ValueId id) const;
   Location locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const;
   // The value as a window on its base's buffer; nothing where strides cannot express it.
   std::optional<loops::View> strided_view(graph::ValueId id) const;
   bool same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
                     const std::vector<sym::Expr>& b) const;  // where they matter: not in dimensions of size 1
-  // Strides of memory for the value: its own if they are demanded and no two elements meet, or leave no gaps; else
+  // Strides of memory for the value: its own if they are demanded and no two elements overlap, or leave no gaps; else
   // contiguous.
   std::vector<sym::Expr> own_strides(const graph::Value& value) const;
 
   loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides,
                              loops::Buffer::Role role, bool fixed);
   std::string fresh_name(const std::string& stem) const;
-  // A buffer of its own with the elements of value id, made by a copy region.
+  // A new buffer with the elements of value id, written by a copy region.
   loops::BufferId materialise(graph::ValueId id, const std::string& name);
   // A rank-0 view of a larger tensor on the CPU, as the buffer of one number that kernels of a GPU take by value.
   loops::BufferId host_scalar(graph::ValueId id);
@@ -68,7 +68,7 @@ class RegionWriter {
   loops::StmtId load(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId mask = {});
   loops::StmtId compute(loops::StmtId stmt);  // cast to its compute type
   void store(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt);
-  // Part of a value whose buffer an earlier step filled; `how` says the rest.
+  // A load from a value whose buffer an earlier step wrote.
   void update(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId stmt, loops::Store how);
   // low <= e < high as a bool statement, leaving out what is proven; invalid when all is.
   loops::StmtId range_mask(sym::Expr e, sym::Expr low, sym::Expr high);
@@ -84,7 +84,7 @@ class RegionWriter {
   loops::Space space_;
 };
 
-// One file a family of nodes.
+// One file per family of nodes.
 void lower_elementwise(Context& context, const graph::Node& node, const graph::Elementwise& kind);
 void lower_reduce(Context& context, const graph::Node& node, const graph::Reduce& kind);
 void lower_full(Context& context, const graph::Node& node);

@@ -1,4 +1,4 @@
-// Graph -> loops, one region a node; views become coordinates. One small file for each family of nodes.
+// Graph -> loops, one region per node; views become coordinates. One small file for each family of nodes.
 #pragma once
 
 #include "ir/graph/graph.h"

@@ -1,4 +1,4 @@
-// The folder of the disk cache: whether what lies in it may be executed, and how much of it there is.
+// The folder of the disk cache: whether its files may be executed, and its size.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ struct CacheFolder {
   std::string path;     // without links; empty where refused
   std::string refusal;  // a sentence for the user; empty when all is well
 };
-// Creates the folder (mode 0700) if need be. Refused when it is not the user's, or when somebody else could replace it or
-// what is in it: each folder on its path must belong to the user or to root, and be writable for nobody else unless it is
-// sticky (/tmp).
+// Creates the folder (mode 0700) if needed. Refuses it if it is not the user's, or if another user could replace it or its
+// files: each folder on its path must belong to the user or to root, and must not be writable for others unless it is sticky
+// (/tmp).
 CacheFolder open_cache_folder(const std::string& path);
 
 // Whether a file of this name is an entry of a cache, of whatever build and version. Other files are left alone.

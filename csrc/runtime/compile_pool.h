@@ -1,9 +1,9 @@
 // Threads of this process that compile kernels: longest task first, every task is run, errors are collected.
 //
-// Threads start when there is work for them; where the system gives fewer than asked for, fewer do it, and with none at all
-// the caller does the work itself. run_all may be called from several threads at once: each call waits for its own tasks only.
-// Background tasks (run_in_background) never take the last thread from those that a call waits for. A forked child has a pool without
-// threads or tasks, which starts its own. Not for: work on the hot path of a call (that is Host::parallel_for).
+// Threads start when there is work for them. If the system starts fewer than requested, fewer work; without any, the caller
+// does the work itself. run_all may be called from several threads at once: each call waits for its own tasks only.
+// Background tasks (run_in_background) never take the last thread from tasks that a call waits for. A forked child has a pool
+// without threads or tasks, which starts its own. Not for work on the path of a call (that is Host::parallel_for).
 #pragma once
 
 #include <cstdint>
@@ -42,15 +42,15 @@ class CompilePool {
   // those that had have ended.
   std::vector<CompileFailure> run_all(std::vector<CompileTask> tasks, const InterruptCheck& interrupted = {});
 
-  // Runs the task on a thread of the pool when nothing is left that a run_all waits for, and returns at once. The task deals
-  // with its own errors. `owner` stands for whoever needs the task.
+  // Runs the task on a thread of the pool once no task of run_all is left, and returns at once. The task handles its own
+  // errors. `owner` identifies the user of the task.
   void run_in_background(const void* owner, CompileTask task);
   // Drops the owner's tasks of run_in_background that have not begun, interrupts one that has and waits for it.
   void cancel(const void* owner);
   // Waits for all tasks of run_in_background.
   void finish();
   // Drops the tasks of run_in_background, interrupts all that runs and ends the threads. Later calls do their work themselves, and
-  // drop what nobody waits for. For the end of the process: before libraries that tasks use are torn down.
+  // drop background tasks. For the end of the process: before libraries that tasks use are torn down.
   void stop();
 
   int thread_count() const { return threads_; }

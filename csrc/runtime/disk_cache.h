@@ -1,4 +1,4 @@
-// Compiled code on disk, found by the content of what it was compiled from.
+// Stores compiled code on disk, keyed by the content of its source.
 //
 // An entry is a file named by hashes of the caller's key text and of the build: builds that share a folder do not see one
 // another's entries. It starts with a header (magic, format version, build id, key, payload size and hash) that is verified
@@ -10,7 +10,7 @@
 // process looks at the whole folder once it has written a 16th of the limit.
 //
 // A folder that others could write to is refused (cache_folder.h): its contents are executed. A cache that cannot be used never
-// fails a compile: status() says why, to whoever wants to report it.
+// fails a compile; status() gives the reason.
 #pragma once
 
 #include <atomic>

@@ -17,7 +17,7 @@
 
 namespace cxxinductor::runtime {
 
-// What one launch of a batch gives its kernel, as LoadedKernel::launch takes it.
+// Arguments of one launch of a grouped launch, as LoadedKernel::launch takes them.
 struct GroupedLaunchItem {
   std::span<void* const> buffers;
   std::span<const int64_t> symbols;
@@ -46,13 +46,13 @@ class KernelProvider {
   virtual void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) = 0;
   // The reference stays valid as long as the provider; Executable asks once for each kernel and variant.
   virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
-  // The kernel if it is there. If not, sees to it that another thread compiles it, and returns null at once: for launches that
-  // something else serves meanwhile. What cannot be compiled is never there.
+  // The kernel if it is loaded. Otherwise returns null at once and has another thread compile it; the launch uses another kernel
+  // meanwhile. Null for ever if it cannot be compiled.
   virtual const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) { return &get(kernel, variant); }
 };
 
 struct CallOptions {
-  // dtype, device, rank, sizes, strides and the ranges of symbols: on wherever Python guards do not stand before us. An
+  // Checks dtype, device, rank, sizes, strides and the ranges of symbols: on wherever no Python guards have checked them. An
   // input whose strides are not those that the plan declares is a UserError: a silent copy would lose writes to a
   // mutated input and hide the cost for the others.
   bool check_inputs = true;
@@ -66,8 +66,8 @@ class Executable {
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
-  // inputs: one for each plan input, moved from: the last use of an input releases it. Errors of ours raised after the
-  // first step say which inputs had been written by then.
+  // inputs: one for each plan input, moved from: the last use of an input releases it. Errors of this library raised after
+  // the first step name the inputs that had been written by then.
   std::vector<Value> run(Host& host, std::vector<Value> inputs, const CallOptions& options = {}) const;
   const plan::Plan& plan() const;
 

@@ -1,4 +1,4 @@
-// What the runtime asks of its host (torch, or a test): memory, the current stream, externs, threads.
+// The runtime's host (torch, or a test): memory, current streams, externs, threads.
 //
 // Everything here is on the path of a call, so nothing in it forces an allocation: a TensorRef borrows its sizes and
 // strides from the host's own tensor object, an Owner is a counted pointer of the host's (torch: a TensorImpl), and an
@@ -125,8 +125,8 @@ class Host {
   // A new tensor on the memory of base; data: address of its element 0, inside that memory.
   virtual TensorRef alias(const TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                           std::span<const int64_t> strides) = 0;
-  // Makes of `tensor` one of this geometry at the same address. True when nobody else refers to its memory, and there is no
-  // more of it than the geometry takes: it may be written.
+  // Gives `tensor` this geometry at the same address. True if it is the only owner of its memory and the memory is no larger
+  // than the geometry needs: it may be written.
   virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                          std::span<const int64_t> strides) = 0;
   // Element by element, equal sizes and dtype; queued on the current stream.

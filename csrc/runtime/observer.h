@@ -1,5 +1,5 @@
-// Looks at a call from the side: before and after each step, at buffers as they lie in memory. For checks; a call
-// without an observer runs none of this.
+// Observes a call before and after each step, with the buffers in memory. For checks; a call without an observer runs none of
+// this.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct CallView {
       addresses;  // element 0 of each plan buffer; null or stale for those that hold nothing at this step
 };
 
-// What an observer throws ends the call and reaches its caller as an error of the step would.
+// An exception of an observer ends the call and reaches its caller like an error of the step.
 class StepObserver {
  public:
   virtual ~StepObserver() = default;

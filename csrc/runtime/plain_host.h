@@ -38,7 +38,7 @@ class PlainHost : public Host {
   std::atomic<int64_t> live_allocations = 0;
   int64_t failing_allocation = -1;
   // Every allocation ends where an inaccessible page begins, aligned to its element at least: a kernel that touches
-  // anything past the end of a buffer is stopped by the machine.
+  // anything past the end of a buffer faults.
   bool guard_pages = false;
 
  private:

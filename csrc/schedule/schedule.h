@@ -1,5 +1,5 @@
-// Loops -> plan: which regions become one kernel (can_fuse, score_fusion, fuse), in which order, with which mapping,
-// and where every buffer lives.
+// Loops -> plan. Decides which regions become one kernel, the order of steps, the mapping of each kernel and the memory of
+// each buffer.
 #pragma once
 
 #include <map>
@@ -12,14 +12,14 @@
 
 namespace cxxinductor::schedule {
 
-// Steps over which a fusion may stretch the life of more bytes than it saves; absent: any number.
+// Steps over which a fusion may extend the live ranges of more bytes than it saves; absent: any number.
 using LiveRangeLimit = std::optional<size_t>;
-// Merges regions; the result is a program with fewer, larger regions. Refusals say why neighbours stayed apart.
+// Merges regions; the result is a program with fewer, larger regions. missed_fusions: why neighbours were not merged.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {});
-// Orders steps, maps each region onto the target of its device, lays out buffers. eager_peaks: bytes that the same calls hold
-// when they run one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported where a region is on a
-// device without target.
+// Orders steps, maps each region to the target of its device, places buffers. eager_peaks: peak memory of the same calls run
+// one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
+// target.
 plan::Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
                      std::map<Device, int64_t> eager_peaks = {});
 

@@ -2,7 +2,7 @@
 //
 // Unsupported    this graph or op is outside what we compile; the caller falls back to ATen and says why.
 // UserError      the user's input is wrong; the message says what was expected, what was found, what to do.
-// InternalError  a bug of ours; KernelMismatch: one that the check option found, a kernel whose result is wrong.
+// InternalError  a bug of this library; KernelMismatch: one that the check option found, a kernel whose result is wrong.
 //
 // The library never prints and never aborts: it throws one of these, and the bridge decides what the user sees.
 #pragma once
@@ -57,7 +57,7 @@ template <class... Args>
 
 }  // namespace cxxinductor
 
-// An invariant of ours: CXXI_CHECK(rank == 2, "mm needs rank 2, found {}", rank);
+// An invariant of this library: CXXI_CHECK(rank == 2, "mm needs rank 2, found {}", rank);
 #define CXXI_CHECK(condition, ...)                                                             \
   do {                                                                                         \
     if (!(condition)) [[unlikely]]                                                             \

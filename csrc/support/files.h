@@ -31,11 +31,10 @@ bool write_all(int file, std::string_view bytes);
 std::string join_path(std::string_view folder, std::string_view name);
 // The part before the last slash: "/a/b" -> "/a", "/a" -> "/", "a" -> ".".
 std::string parent_path(std::string_view path);
-// Creates a folder and the missing ones above it, with mode 0700 where `mode` says nothing else. True when it is there
-// afterwards.
+// Creates a folder and the missing ones above it. True when the folder exists afterwards.
 bool make_folders(const std::string& path, unsigned mode = 0700);
-std::vector<std::string> file_names(const std::string& folder);  // without . and ..; empty when it cannot be read
-// Where links and dots lead; empty when there is no such file.
+std::vector<std::string> file_names(const std::string& folder);  // without . and ..; empty if the folder cannot be read
+// The path with links and dots resolved; empty if the file does not exist.
 std::string resolved_path(const std::string& path);
 // TMPDIR if it names a folder, else /tmp.
 std::string temporary_folder();
@@ -43,7 +42,7 @@ std::string temporary_folder();
 // A folder for files of one operation, of mode 0700 and of a new name, removed with the files in it.
 class PrivateFolder {
  public:
-  explicit PrivateFolder(const std::string& parent);  // check path(): empty when it cannot be made
+  explicit PrivateFolder(const std::string& parent);  // path() is empty if the folder cannot be created
   ~PrivateFolder();
   PrivateFolder(const PrivateFolder&) = delete;
   PrivateFolder& operator=(const PrivateFolder&) = delete;

@@ -1,9 +1,9 @@
-// Locks that a forked child finds free.
+// Process-wide locks that are free in a forked child.
 //
 // A child has one thread: the one that called fork. A lock that another thread held at that moment would stay held in the
 // child for ever. So the process-wide locks of this library stand in one table, in the order in which a thread may take them.
-// Handlers registered with pthread_atfork take all of them before a fork and release them on both sides; a fork therefore
-// waits until no thread is inside a section that they guard, and the data behind them is consistent in the child.
+// Handlers registered with pthread_atfork take all of them before a fork and release them on both sides. A fork therefore
+// waits until no thread is inside a guarded section, and the guarded data is consistent in the child.
 //
 // Sections must be short, must not call back into Python or torch (the forking thread may hold their locks), and must not
 // fork. Data that only threads of the parent could finish (a pool's queue) is replaced by a ForkChildHook. Function-local
@@ -27,7 +27,7 @@ enum class ForkLock : uint8_t {
   Loader,       // dlopen and dlclose of compiled units
   Algebra,      // GiNaC
   Expressions,  // the interner of sym::Expr
-  Leaf,         // sections that call nothing of ours: lists, status texts
+  Leaf,         // sections that take no other lock: lists, status texts
 };
 constexpr size_t kForkLocks = static_cast<size_t>(ForkLock::Leaf) + 1;
 

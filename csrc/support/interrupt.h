@@ -1,8 +1,8 @@
-// How a caller stops work that it waits for.
+// Lets a caller stop work that it waits for.
 //
-// Whoever asks for a compile may hand in an InterruptCheck. It is called on the caller's own thread at least every 50 ms
-// while that thread waits, and between the stages of the pipeline; once it returns true, what runs for the caller is stopped
-// and Interrupted is thrown. Checks must not be called with a lock held: they may run anything (Python's signal handlers).
+// The caller of a compile may pass an InterruptCheck. It is called on the caller's own thread at least every 50 ms while
+// that thread waits, and between the stages of the pipeline. Once it returns true, the caller's work is stopped and
+// Interrupted is thrown. Checks must not be called with a lock held: they may run anything (Python's signal handlers).
 #pragma once
 
 #include <exception>
@@ -13,7 +13,7 @@ namespace cxxinductor {
 // True: stop. Empty: never.
 using InterruptCheck = std::function<bool()>;
 
-// Not an Error: it is not a reason to fall back, and passes through to whoever handed in the check.
+// Not an Error: it is not a reason to fall back, and passes through to the caller.
 class Interrupted : public std::exception {
  public:
   const char* what() const noexcept override { return "the caller stopped this compile"; }

@@ -1,4 +1,4 @@
-// Switches: one table (options.def) makes the struct, the readers, the error for unknown names and docs/options.md.
+// Options. One table (options.def) generates the struct, the readers, the error for unknown names and docs/options.md.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct OptionInfo {
   std::string_view name, type, default_text, environment, doc;
 };
 std::span<const OptionInfo> option_table();
-std::span<const std::string_view> option_values(std::string_view option);  // the words that it may be; none: any
+std::span<const std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: any text
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);
 std::string get_option(const Options& options, std::string_view name);  // as set_option reads it

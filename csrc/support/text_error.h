@@ -1,4 +1,4 @@
-// What TextCursor throws: an error at a place of a text.
+// An error at a position of a text; thrown by TextCursor.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,10 +12,10 @@ namespace cxxinductor {
 
 class TextError : public UserError {
  public:
-  // place: "line 3, column 7".
+  // position: "line 3, column 7".
   TextError(const std::string& place, std::string reason)
       : UserError(fmt::format("{}: {}", place, reason)), reason_(std::move(reason)) {}
-  const std::string& reason() const { return reason_; }  // the message without the place
+  const std::string& reason() const { return reason_; }  // the message without the position
 
  private:
   std::string reason_;

@@ -1,5 +1,5 @@
 // Polynomial algebra through GiNaC, behind one lock: GiNaC is not thread-safe even on disjoint expressions, so nothing on
-// a hot path calls this. Subterms that are no polynomials (floor division, modulo, min, max) count as fresh symbols.
+// a hot path calls this. Subterms that are not polynomials (floor division, modulo, min, max) count as fresh symbols.
 #pragma once
 
 #include <optional>

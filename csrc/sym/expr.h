@@ -72,8 +72,8 @@ struct Less {
 using Substitution = std::unordered_map<std::string, Expr>;  // symbol name -> replacement
 Expr substitute(Expr e, const Substitution& replacements);
 
-// e == constant-coefficient sum: list of (coefficient, monomial without constant factor); the constant term has
-// monomial 1. Used to read strides and to test mixed-radix coordinates.
+// e as a sum with constant coefficients: pairs of a coefficient and a monomial without constant factor. The constant term
+// has monomial 1. Used to read strides and to test mixed-radix coordinates.
 struct Term {
   int64_t coefficient;
   Expr monomial;

@@ -26,7 +26,7 @@ inline int64_t floor_quotient(int64_t a, int64_t b) {
   return (a % b != 0 && (a < 0) != (b < 0)) ? q - 1 : q;
 }
 
-// Of numbers that are not negative.
+// a and b are not negative.
 constexpr int64_t ceil_quotient(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 inline int64_t floor_remainder(int64_t a, int64_t b) {

@@ -1,4 +1,4 @@
-// The light normal form from inside: sums as maps from monomials to coefficients. For the sources of sym alone.
+// Internals of the light normal form: sums as maps from monomials to coefficients. Only for sources of sym.
 //
 // Every Expr is a constant, or a sum of coefficient * monomial with distinct monomials in structural order; a monomial
 // is 1, an atom (symbol, quotient, remainder, extremum) or a sorted product of two or more atoms.

@@ -1,5 +1,5 @@
-// C spelling of an expression, for emitters: operands by name, floor semantics made explicit only where the assumptions do
-// not prove the operands non-negative.
+// C spelling of an expression, for emitters. Floor semantics are explicit only where the assumptions do not prove the
+// operands non-negative.
 #pragma once
 
 #include <functional>

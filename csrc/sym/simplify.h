@@ -40,7 +40,7 @@ Assumptions joined(const Assumptions& a, const Assumptions& b);  // what holds w
 Interval bounds(Expr e, const Assumptions& assumptions);           // saturating interval arithmetic
 int64_t known_divisor(Expr e, const Assumptions& assumptions);     // largest d found such that d divides e always (0 for e == 0)
 Expr simplify(Expr e, const Assumptions& assumptions);
-// A typical value, to steer by: every symbol is 64, or what of its range is nearest to it.
+// A size hint for heuristics: every symbol is 64, or the nearest value in its range.
 int64_t estimate(Expr e, const Assumptions& assumptions);
 std::optional<bool> prove_less(Expr a, Expr b, const Assumptions& assumptions);  // a < b always, never, or unknown
 bool prove_equal(Expr a, Expr b, const Assumptions& assumptions);

@@ -10,7 +10,7 @@
 
 namespace cxxinductor::codegen {
 
-// A translation unit with one extern "C" __global__ function a kernel, named kernel.name.
+// A translation unit with one extern "C" __global__ function per kernel, named kernel.name.
 // Signature: (T0* p0, T1* p1, ..., long long a_s0, ...) in the order of params, then symbols; a parameter by value is
 // T0 h0. A kernel with Kernel::max_grouped > 1 takes the table of ir/plan/grouped_launch.h by value instead. Then int* cxxi_record,
 // eight zeroed ints, when the kernel holds Check statements: the first failing check leaves [1] its statement, [2..3]

@@ -14,7 +14,7 @@
 
 namespace cxxinductor::frontend {
 
-// Does any tensor of the graph have a complex dtype, or a conjugate or negative bit?
+// Whether a tensor of the graph has a complex dtype, or a conjugate or negative bit.
 bool has_complex(const CallGraph& calls);
 
 // The same graph without arithmetic on complex values. Values keep their numbers; new ones follow.

@@ -1,4 +1,4 @@
-// The state of lower_complex: which pair stands for a complex value, and the calls written so far.
+// The state of lower_complex: the pair of each complex value, and the calls written so far.
 #pragma once
 
 #include <initializer_list>
@@ -24,9 +24,9 @@ class PairLowering {
   CallGraph run();
 
   const CallValueInfo& info(CallValue id) const { return out_.values.at(id); }
-  // Is the argument a complex value?
+  // Whether the argument is a complex value.
   bool is_complex(const Arg& arg) const;
-  // Does it hold a complex value or number, in lists too?
+  // Whether it contains a complex value or number, in lists too.
   bool holds_complex(const Arg& arg) const;
 
   // The parts of an operand, unpacked on first use; none for an argument that is neither a tensor nor a number.

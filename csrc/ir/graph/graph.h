@@ -37,7 +37,7 @@ using NodeId = Id<NodeTag>;
 struct Layout {
   enum class Kind : uint8_t { Flexible, Fixed };
   Kind kind = Kind::Flexible;
-  std::vector<sym::Expr> strides;  // in elements, one a dimension; always present
+  std::vector<sym::Expr> strides;  // in elements, one per dimension; always present
 };
 
 struct Value {
@@ -99,23 +99,23 @@ struct Gather {
   bool check = true;  // out of range raises; dropped where proven in range
 };
 // The mirror of Gather. operands: base, source (of the base's dtype), then index tensors (integer, equal sizes). The
-// result is the base with the source's elements stored, or combined with what is there, at places that the source's
-// coordinates s give: target[d] >= 0: start[d] + step[d] * s[target[d]]; target[d] == -1 - k: the value of index k at
-// source dims index_dims. Of several elements that meet at one place the one with the largest row-major number is
-// stored; combining goes in that order (as on the CPU in eager; elsewhere any order may come out). slice_scatter(x, s,
+// result is the base with the source's elements stored, or combined with the base's, at coordinates that follow from the
+// source's coordinates s: target[d] >= 0: start[d] + step[d] * s[target[d]]; target[d] == -1 - k: the value of index k at
+// source dims index_dims. Of several elements for one coordinate the one with the largest row-major number is stored; combining
+// goes in that order (as on the CPU in eager; in any order elsewhere). slice_scatter(x, s,
 // 0, 2): target = [0, 1], start = [2, 0]; aten::scatter_add(x, 1, i, s): target = [0, -1], index_dims = [0, 1]; x[:, i]
 // = s: target = [0, -1], index_dims = [1].
 struct Scatter {
   std::vector<int> target;
   std::vector<int> index_dims;
-  std::vector<sym::Expr> start, step;  // one a dimension of the base; step >= 1; 0 and 1 where an index decides
+  std::vector<sym::Expr> start, step;  // one per dimension of the base; step >= 1; 0 and 1 for indexed dimensions
   Combine combine = Combine::Overwrite;
   bool wrap = true;   // negative indices count from the end
   bool check = true;  // out of range raises
-  // No two source elements meet, or those that do are equal and overwrite: stated by who knows, always so without
+  // No two source elements have one coordinate, or they are equal and overwrite. The importer states it; always true without
   // indices.
   bool unique_indices = false;
-  // The result takes the base's storage, which nobody reads as it was from here on. Else it is a new tensor.
+  // The result takes over the base's storage, whose old values no later node reads. Else it is a new tensor.
   bool inplace = false;
 };
 // A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with operand references.
@@ -252,7 +252,7 @@ class Builder {
 
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);
 sym::Expr element_count(const std::vector<sym::Expr>& sizes);
-// Elements of the source may meet at one place of the base.
+// Elements of the source may write one element of the base.
 bool may_collide(const Scatter& scatter);
 // The operand of its producer that the value shares its storage with.
 std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id);

@@ -1,4 +1,4 @@
-// Result types of graph nodes: the one place that Builder, the parser and the verifier ask.
+// Result types of graph nodes, for Builder, the parser and the verifier.
 //
 // What operands and kind do not determine (dtype of a cast, sizes of a reshape, everything about a full) is *declared*;
 // the rest of the declaration is ignored. Strides of views are what eager's view would have where strides can express

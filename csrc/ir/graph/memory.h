@@ -1,6 +1,5 @@
-// What a graph would hold at most if its nodes ran one by one, as eager runs calls: the measure for plans of graphs that
-// come as text. Graphs that come from a model are measured by its calls (frontend/eager_memory.h), which allocate less:
-// one call may be many nodes.
+// Peak memory of a graph whose nodes run one by one, as eager runs calls: the measure for plans of graphs that come as text.
+// Graphs of models are measured by their calls (frontend/eager_memory.h), which allocate less: one call may be many nodes.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// Algebra of index expressions inside an iteration space: what lowering and fusion need to compose coordinates and to
-// see through them. Variables have extents (symbolic ones too), which say more than the ranges of sym::Assumptions can:
-// mod(s0*i + j, s0) is j when j < s0.
+// Algebra of index expressions inside an iteration space, with which lowering and fusion compose and analyse coordinates.
+// Variables have extents, symbolic ones too, which say more than the ranges of sym::Assumptions can: mod(s0*i + j, s0) is j
+// if j < s0.
 //
-// Everything here is sound for every size that the assumptions allow; where nothing is proven, expressions stay as they are.
+// All results hold for every size that the assumptions allow; where nothing is proven, expressions stay as they are.
 #pragma once
 
 #include <optional>

@@ -6,9 +6,9 @@
 // once for each point of its set. So softmax is ONE region over (i, j): loads over (i j), a max over j that varies over
 // (i), an exp over (i j), a sum over j, a store over (i j).
 //
-// Accesses are *logical coordinates* of a buffer, one expression a dimension, over the region's variables and the
-// graph's symbols (and `%n` symbols for statement n when the index comes from data). Strides meet coordinates in the
-// plan. Statements compute in compute types; casts are explicit: eager's rounding is cast<bf16> then cast<f32>.
+// Accesses are *logical coordinates* of a buffer, one expression per dimension, over the region's variables and the
+// graph's symbols (and `%n` symbols for statement n if the index comes from data). The plan combines them with strides.
+// Statements compute in compute types; casts are explicit: eager's rounding is cast<bf16> then cast<f32>.
 #pragma once
 
 #include <cstdint>
@@ -96,8 +96,8 @@ struct Store {
   // that it stores are combined with what was there.
   bool update = false;
   Combine combine = Combine::Overwrite;  // other than Overwrite: an update
-  // Present where two points of an update may meet at one element: their order, a row-major number over all variables
-  // of the statement. The largest one is stored; combining goes in that order (in any order on GPUs).
+  // Present if two points of an update may write one element: their order, a row-major number over all variables of the
+  // statement. The largest one is stored; combining goes in that order (in any order on GPUs).
   std::optional<sym::Expr> conflict_order = {};
 };
 // Raises (device-side) where 0 <= index < bound does not hold; `what` names the op and the bound for the message.
@@ -130,8 +130,8 @@ struct Stmt {
 struct Var {
   std::string name;  // "i", "j", "i0"; the symbol of that name stands for it in expressions
   sym::Expr extent;
-  // At most one variable of a region: its points are taken in turn by whoever computes the rest of a row, so that
-  // reductions over it alone may stand beside those over rows. Such results are only stored.
+  // At most one variable of a region: one block executes its points one after the other, so that the region may have reductions
+  // over it alone besides those over rows. Their results are only stored.
   bool serial = false;
 };
 
@@ -217,7 +217,7 @@ VarSet vars_of(const Region& region, sym::Expr e);  // variables that an express
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over
 VarId serial_var(const Region& region);             // invalid: there is none
 sym::Expr statement_symbol(StmtId stmt);            // the symbol "%n" (spelled v_n inside sym)
-StmtId statement_of_symbol(std::string_view name);  // invalid when the name is no statement symbol
+StmtId statement_of_symbol(std::string_view name);  // invalid if the name is not a statement symbol
 bool depends_on_data(sym::Expr e);                  // mentions a statement's value
 struct Access {
   StmtId stmt;

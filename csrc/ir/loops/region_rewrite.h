@@ -10,7 +10,7 @@
 
 namespace cxxinductor::loops {
 
-// How names of an old body read in a new one. Statements and variables without an entry may not be mentioned.
+// Names of an old body in a new one. Statements and variables without an entry must not be used.
 struct Renaming {
   std::vector<StmtId> statements;  // old statement -> new one; invalid while not yet emitted
   ExprMap expressions;             // old variable or statement symbol -> expression of the new region

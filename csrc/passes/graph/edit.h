@@ -12,7 +12,7 @@ namespace cxxinductor::passes {
 void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>& replacements,
                     graph::NodeId end = {});
 IdVector<graph::ValueId, graph::ValueId> no_replacements(const graph::Graph& graph);
-// Drops nodes and their results, and values of what is no input any more, and renumbers the rest.
+// Drops nodes, their results and values of removed inputs, and renumbers the rest.
 void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);
 // Puts appended nodes before their first reader. Nodes that stood in order keep it.
 void sort_nodes(graph::Graph& graph);

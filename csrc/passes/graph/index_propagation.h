@@ -1,5 +1,5 @@
-// What an element of a value is, where that follows from its position alone: positions of tokens, differences of them,
-// masks.
+// Elements of values as functions of their position, where they follow from it alone: positions of tokens, differences of
+// them, masks.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
-// What depends on frozen inputs alone, as a graph of its own: run once, and again when one of them was written.
+// Splits off what depends on frozen inputs alone: a graph of its own, run once and again after one of them was written.
 //
-// Conversions of weights (to another dtype, to channels-last strides, padded for tensor cores) cost every call what
-// they cost once. No pass of the pipeline: it makes two graphs of one, after the pipeline.
+// It saves every call the conversions of weights (to another dtype, to channels-last strides, padded for tensor cores). It runs
+// after the pipeline and is not one of its passes, since it makes two graphs of one.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,8 @@ struct ConstGraph {
   std::vector<uint32_t> inputs;  // of each of its inputs the position among the calls' graph's
 };
 
-// Splits what can be prepared off `graph`. Nothing, and graph as it was, where there is nothing to prepare. Left in the
-// calls' graph is what moves no data (views), what a user could see or write (outputs share no memory between calls),
-// and what would be kept in much more memory than it is made from.
+// Removes what can be folded from `graph`; nothing if there is none. The calls' graph keeps views, which move no data, values that
+// a user could see or write (outputs share no memory between calls), and values much larger than what they are computed from.
 std::optional<ConstGraph> split_const_graph(graph::Graph& graph);
 
 }  // namespace cxxinductor::passes

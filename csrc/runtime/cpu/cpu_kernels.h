@@ -1,5 +1,5 @@
 // Kernels of the CPU target: units of source text compiled by the host compiler, cached, loaded, and run over the
-// host's threads. Emitting is the driver's to inject: the runtime knows no code generator.
+// host's threads. The caller passes the emitter: the runtime knows no code generator.
 #pragma once
 
 #include <chrono>

@@ -25,8 +25,8 @@ class HostCompiler {
   std::string identity(const ProcessLimits& limits = {});
 
   const std::string& temporary_folder() const { return config_.temporary_folder; }
-  // flags: without input and output files. InternalError with the compiler's messages when it refuses the source: the
-  // source is ours. UserError when its time is over. `what` names the unit in messages.
+  // flags: without input and output files. InternalError with the compiler's messages if it rejects the source,
+  // which is generated. UserError after the deadline. `what` names the unit in messages.
   std::string compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what,
                       const ProcessLimits& limits = {});
 

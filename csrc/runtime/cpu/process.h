@@ -1,9 +1,9 @@
 // Child processes in a process group of their own, with a deadline.
 //
-// What the program around us does with SIGCHLD takes no exit code away, be it ignored or handled by waiting for any child: the
-// process is the child of a shell that does nothing but wait for it and write its exit code to a pipe. The shell reads no
-// text of ours: program and arguments are its positional parameters. The end of the process is awaited, not that of its
-// output, which a daemon that it left behind may hold. When it is stopped, its whole group is killed.
+// Exit codes arrive even if the program ignores SIGCHLD or handles it by waiting for any child: the process is the child of a
+// shell that does nothing but wait for it and write its exit code to a pipe. The shell interprets no text: program and arguments
+// are its positional parameters. The end of the process counts, not the end of its output, which a daemon that it left may hold
+// open. When it is stopped, its whole group is killed.
 #pragma once
 
 #include <chrono>

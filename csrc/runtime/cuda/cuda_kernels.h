@@ -1,5 +1,5 @@
-// Kernels of the CUDA target: a unit of source text a kernel and variant, compiled by NVRTC, cached as machine code,
-// loaded into the device's primary context. Emitting is the driver's to inject: the runtime knows no code generator.
+// Kernels of the CUDA target: one unit of source text per kernel and variant, compiled by NVRTC, cached as machine code,
+// loaded into the device's primary context. The caller passes the emitter: the runtime knows no code generator.
 //
 // A failing check of a kernel (an index out of bounds) leaves a record in host memory; it is raised as a UserError by
 // the next launch of any kernel of the provider, or by raise_failed_checks.
@@ -20,7 +20,7 @@
 
 namespace cxxinductor::runtime {
 
-// What codegen::emit_cuda and its neighbours say about one kernel.
+// Results of codegen::emit_cuda for one kernel.
 struct CudaUnitSource {
   std::string text;
   int block_x = 1, block_y = 1;
@@ -56,7 +56,7 @@ class CudaKernelProvider : public KernelProvider {
 
   struct Counters {
     int compiled = 0, from_cache = 0;
-    int late = 0, failed = 0;  // of those that find asked for: loaded, and given up
+    int late = 0, failed = 0;  // of those that find requested: loaded, and failed
   };
   Counters counters() const;
 
@@ -78,10 +78,10 @@ class CudaKernelProvider : public KernelProvider {
   CudaContext context_;
   IdVector<plan::KernelId, plan::Kernel> plan_kernels_;
   OriginTable origins_;
-  CudaContext::Mapped records_;                           // eight ints a kernel; null when no kernel checks
+  CudaContext::Mapped records_;                           // eight ints per kernel; null if no kernel has checks
   std::vector<uint32_t> checking_;                        // kernels with records
   std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
-  std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has seen to it
+  std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has requested it
   std::vector<std::unique_ptr<Kernel>> kernels_;          // late ones are added under ForkLock::Kernels
   std::atomic<int> compiled_ = 0, from_cache_ = 0, late_ = 0, failed_ = 0;
 };

@@ -14,7 +14,7 @@ class DynamicLibrary {
   void* find(const char* symbol) const;  // UserError when the library lacks it
   void* find_optional(const char* symbol) const;  // null when it does
   const std::string& path() const { return path_; }
-  // Opens a library from the folder that this one was opened from, so that who asks for it by its name alone finds it.
+  // Opens a library from the folder that this one was opened from, so that a later dlopen by its name alone finds it.
   // No matter if it is not there, or if this one was found by the system.
   void open_beside(const std::string& name) const;
 

@@ -1,4 +1,4 @@
-// Fills the argument table of a batched kernel (ir/plan/grouped_launch.h) from the arguments of its launches.
+// Fills the argument table of a kernel of grouped launches (ir/plan/grouped_launch.h) from the arguments of its launches.
 #pragma once
 
 #include <cstddef>

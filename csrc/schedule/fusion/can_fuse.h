@@ -1,5 +1,5 @@
-// Whether a fused region is one that a kernel mapping can run, and run well: the reason where it is not. Structure
-// only; whether fusing pays is score_fusion's business.
+// Legality of a fused region: whether a kernel mapping can run it well, or the reason why not. Looks at structure only;
+// score_fusion decides whether fusion pays.
 #pragma once
 
 #include <optional>

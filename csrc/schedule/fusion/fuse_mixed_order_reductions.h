@@ -1,6 +1,6 @@
-// Regions that reduce along rows and regions that reduce across the same rows, made one: a block takes a part of the rows in
-// turn, keeps what is summed across them in registers, and stores the sums of its part (ir/loops/loops.h, Var::serial). A
-// second region adds up the parts. What both read is read once.
+// Merges regions that reduce along rows with regions that reduce across the same rows. A block takes the rows of its part
+// one after the other, keeps the sums across them in registers, and stores the sums of its part (ir/loops/loops.h,
+// Var::serial). A second region adds up the parts. What both read is read once.
 #pragma once
 
 #include "schedule/fusion/dependencies.h"

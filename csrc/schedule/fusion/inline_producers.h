@@ -1,7 +1,7 @@
-// Computing instead of loading: a buffer whose elements are cheap to compute is computed by its readers, and when all
-// of them do, it is gone. Early, before regions merge: constants, positions, conversions, broadcasts of little, and
-// whatever is read in another arrangement than it is computed in (slices, gathers, parts of a cat), since that cannot
-// merge later. Late: what a fused region stores but readers could compute from fewer bytes.
+// Inlines producers: readers compute the elements of a buffer instead of loading them. Once all readers do, the buffer is
+// removed. Early, before regions merge: constants, positions, conversions, small broadcasts, and whatever is read in another
+// arrangement than it is computed in (slices, gathers, operands of a cat), since that cannot merge later. Late: what a
+// fused region stores but readers could compute from fewer bytes.
 #pragma once
 
 #include <set>

@@ -1,7 +1,7 @@
-// What a fusion does to memory: whoever computes instead of loading keeps alive what it computes from.
+// Limits how far fusions extend live ranges: a reader that computes instead of loading keeps alive what it computes from.
 //
-// Fusion is judged by time alone at first. Where the plan then needs more memory than eager, it is made again under a limit
-// on how far a fusion may stretch lives that cost more than they save.
+// The first plan is fused for time alone. If it needs more memory than eager, the graph is planned again under a limit on how
+// far a fusion may extend live ranges that cost more bytes than they save.
 #pragma once
 
 #include "schedule/fusion/dependencies.h"

@@ -1,9 +1,9 @@
-// Calls of the vendor's matrix products that become kernels of ours: the product as a region, and in it what reads the
-// product, as an epilogue. Runs after other fusion, so that an epilogue is all that its kernel would have been.
+// Turns calls of the vendor's matrix products into generated kernels: the product becomes a region, and what reads the
+// product its epilogue. Runs after other fusion, so that an epilogue is everything that its kernel would have been.
 //
-// Taken are mm, bmm, addmm and baddbmm of 16-bit floats whose factors the tensor-core template can read
-// (schedule/plan/matmul.h); option epilogue_fusion says whether always, never, or where the cost model expects a gain
-// over the call and a kernel of its own for the epilogue.
+// Candidates are mm, bmm, addmm and baddbmm of 16-bit floats whose factors the tensor-core template can read
+// (schedule/plan/matmul.h). Option epilogue_fusion takes all, none, or those for which the cost model expects a gain over
+// the call followed by a kernel for the epilogue.
 #pragma once
 
 #include "ir/target.h"

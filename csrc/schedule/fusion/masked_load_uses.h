@@ -1,4 +1,4 @@
-// What a masked load gives outside its mask often does not matter: a `where` throws it away.
+// Uses of a masked load outside its mask: often its value does not matter there, since a `where` discards it.
 #pragma once
 
 #include <vector>

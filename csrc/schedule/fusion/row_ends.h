@@ -1,7 +1,8 @@
-// Which regions better wait: what a row ends with (softmax's division, a norm's scale) and a concatenation reads.
+// Finds regions that should merge with their row first: the last step of a row (softmax's division, a norm's scale) that a
+// concatenation reads.
 //
-// Both could take it in. With its row it reads nothing twice and its result is written where the concatenation has it
-// (plan/buffer_slices.h); in the choice among what is joined it would read again what the row's reductions read.
+// Both the row and the concatenation could take it in. With its row it reads nothing twice, and its result becomes a slice of
+// the concatenation (plan/buffer_slices.h). In the select region it would read again what the row's reductions read.
 #pragma once
 
 #include "schedule/fusion/dependencies.h"

@@ -1,7 +1,7 @@
-// What a region costs, in bytes of memory traffic: numbers only, no legality. Fusing is worth it when the fused region
-// costs less than its parts and their launches.
+// Cost of a region, in bytes of memory traffic; no legality. Fusion pays if the fused region costs less than its parts and
+// their launches.
 //
-// Symbolic sizes are taken at a typical value; the numbers steer, nothing depends on them.
+// Symbolic sizes enter as size hints. Costs are heuristics: correctness does not depend on them.
 #pragma once
 
 #include "ir/loops/loops.h"
@@ -11,7 +11,7 @@ namespace cxxinductor::schedule {
 
 double size_hint(sym::Expr e, const sym::Assumptions& assumptions);
 
-// Costs are bytes: those that memory moves in the same time.
+// The unit of costs is the bytes that memory moves in the same time.
 inline constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
 double launch_cost(const Target& target);
 // Of memory traffic and arithmetic together.
@@ -25,7 +25,7 @@ class FusionCosts {
   // Traffic with its access pattern, arithmetic, and what too few rows cost.
   double region_cost(const loops::Region& region) const;
   double launch_cost(Device device) const { return schedule::launch_cost(targets_.of(device)); }
-  // Rows are too few to fill the machine with one block (thread) each, and each of them is long.
+  // Too few rows to occupy the device with one block (thread) each, and each of them is long.
   bool few_long_rows(const loops::Region& region) const;
 
  private:
@@ -35,12 +35,12 @@ class FusionCosts {
   const Targets& targets_;
 };
 
-// Where a region with reductions walks memory: along its rows, or across columns that lie side by side.
+// Whether a region with reductions reads memory along its rows, or across neighbouring columns.
 bool reduces_across_columns(const loops::Program& program, const loops::Region& region);
 // Elements between neighbours along var in the buffer of a Load or Store: 0, 1, or -1 for anything else.
 int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt,
                   loops::VarId var);
-// The results of pieces can be combined: the reduction can be split over blocks (welford: into pieces of equal length).
+// Results of pieces can be combined, so the reduction can be split over blocks (welford: into pieces of equal length).
 bool is_splittable(Reduction reduction);
 // For each statement: whether it needs the result of a reduction.
 std::vector<bool> depend_on_reductions(const loops::Region& region);

@@ -1,6 +1,6 @@
 // Fusion as substitution: the consumer's loads of what the producer stores become the producer's values, computed at
-// the coordinates where the consumer loads them. Whether the result is legal and worth it is asked elsewhere; here the
-// fused body is built, or the reason why that cannot be done is given.
+// the coordinates where the consumer loads them. This file builds the fused body, or
+// returns the reason why it cannot; legality and profit are decided elsewhere.
 //
 // aligned: one substitution serves all loads and runs through the producer's space exactly once; everything that the
 // producer does can move into the consumer. Otherwise the producer's values are computed where they are needed

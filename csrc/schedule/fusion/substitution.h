@@ -1,4 +1,4 @@
-// Where a consumer's loads meet a producer's stores: producer variable -> expression over the consumer's variables.
+// Maps a producer's variables to expressions over the consumer's variables, from the consumer's loads of what it stores.
 #pragma once
 
 #include <optional>

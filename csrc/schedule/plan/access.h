@@ -1,4 +1,4 @@
-// What accesses look like along the vector variable, and how wide vectors may be.
+// Kinds of accesses along the vector variable, and vector widths.
 #pragma once
 
 #include "ir/plan/plan.h"
@@ -18,7 +18,7 @@ plan::AccessKind classify_access(const FlatRegion& flat, const loops::Stmt& stmt
 // The variable along which neighbouring elements of memory are accessed; invalid when there is none.
 loops::VarId contiguous_variable(const FlatRegion& flat, const loops::Stmt& stmt);
 
-// Can a load be read through a tile over c and tile_var, which memory is read along tile_var for?
+// Whether a load can be read through a tile over c and tile_var; memory is read along tile_var.
 bool is_staged(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, loops::VarId tile_var);
 
 // Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.

@@ -1,4 +1,4 @@
-// Offsets in one block of memory for buffers whose lifetimes are known, so that buffers alive together never overlap.
+// Assigns offsets in one block of memory to buffers with known live ranges; buffers that are alive together never overlap.
 #pragma once
 
 #include <span>
@@ -16,7 +16,7 @@ struct ArenaRequest {
 };
 
 struct ArenaLayout {
-  std::vector<sym::Expr> offsets;  // multiples of arena_alignment, one a request
+  std::vector<sym::Expr> offsets;  // multiples of arena_alignment, one per request
   sym::Expr bytes;
 };
 

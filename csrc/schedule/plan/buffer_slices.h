@@ -1,9 +1,9 @@
-// Buffers that lie in others. What a concatenation joins is written where the result has it: an operand that a
-// reduction, a call or anything else makes which does not fuse with the choice among operands becomes a part of the
-// result, and the region that copied it there makes only the rest, as parts too, or is gone.
+// Aliases concat operands to slices of the result, which removes the copy. Candidates are operands whose producer does not fuse
+// into the select region, such as a reduction or a call. The region that copied them is restricted to the uncovered ranges,
+// which become slices too; if none remain, it is removed.
 //
-// Decided on the loops IR, in its final order: what steps do stays as it is, only strides and the one region change. So
-// an equal kernel for each operand stays one kernel, launched at other addresses.
+// Decided on the loops IR, in its final order. Only strides and the select region change: steps stay as they are, so equal
+// kernels of several operands stay one kernel, launched with other addresses.
 #pragma once
 
 #include <map>
@@ -22,13 +22,13 @@ struct BufferSlice {
 };
 using BufferSlices = std::map<loops::BufferId, BufferSlice>;
 
-// The buffer whose memory it is: itself, or what it is a part of in the end.
+// The buffer that owns the memory: itself, or the outermost base.
 loops::BufferId root_of(const BufferSlices& slices, loops::BufferId id);
-// Whether it is a part of one of these, or of a part of one.
+// Whether it is a slice of one of these, directly or through other slices.
 bool is_inside(const BufferSlices& slices, loops::BufferId id, const std::set<loops::BufferId>& bases);
 
-// Where that moves fewer bytes and never holds more at once. Changes strides of temporaries and regions of the program,
-// whose steps stay in their order. Refusals name who makes an operand, the region that copies it, and why it has to.
+// Applied where it moves fewer bytes and does not raise the peak. Changes strides of temporaries and regions of the program;
+// the order of steps stays. missed_fusions: producer of the operand, region that copies it, reason.
 BufferSlices alias_concat_operands(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions);
 
 }  // namespace cxxinductor::schedule

@@ -1,7 +1,7 @@
 // A region in the form that mapping works on: accesses are element offsets, variables are split into space and row.
 //
 // Invariants: Loads and Stores have one coordinate, the offset from the buffer's base in elements. Every Reduce runs
-// over exactly the variables of `row`, or over `walk`, and is read by stores alone then. No statement is dead, no two
+// over exactly the variables of `row`, or over `serial` alone, and is then read by stores only. No statement is dead, no two
 // pure statements are equal. `vars` of statements is tight: a variable is in it only if an offset, an index expression
 // or an operand mentions it.
 #pragma once
@@ -17,7 +17,7 @@ namespace cxxinductor::schedule {
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
   std::vector<loops::VarId> space, row;  // outermost first
-  loops::VarId serial;  // with it, a row is a point of space and walk
+  loops::VarId serial;  // if valid, a row is a point of space and serial
   sym::Assumptions program_assumptions;
   sym::Assumptions assumptions;  // program_assumptions and the variables' ranges
   bool matmul = false;  // arranged for tensor cores (matmul.h)
@@ -38,8 +38,8 @@ void replace_variables(FlatRegion& flat, IdVector<loops::VarId, loops::Var> vars
                        std::vector<loops::VarId> row, loops::VarId serial, const sym::Substitution& replacements);
 
 // Orders space and row by memory order (of stores first, then of loads): the variable with the smallest stride last.
-// The row order of a reduction that counts positions stays; so does, on devices with few threads, the order in which
-// points of a store that may meet have their turns.
+// Two orders stay: the row order of a reduction that counts positions and, on the CPU, the order of a store with write
+// conflicts.
 void order_variables(FlatRegion& flat, const Target& target);
 bool has_write_conflicts(const FlatRegion& flat);  // in some store
 

@@ -1,5 +1,5 @@
-// One kernel for launches that differ in sizes alone: compile time grows with the number of kernels, and networks whose
-// layers grow by a few channels each have hundreds that differ in nothing else.
+// Merges kernels that differ in sizes alone into one kernel with the sizes as arguments. Compile time grows with the number of
+// kernels, and networks whose layers grow by a few channels have hundreds that differ in nothing else.
 #pragma once
 
 #include "ir/plan/plan.h"

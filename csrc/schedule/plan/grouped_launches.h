@@ -1,8 +1,8 @@
-// Which kernels run together: an optimiser's step is the same few kernels for each of hundreds of parameters, and so are
-// the updates of a network's running statistics. As launches of their own most of their time would be spent on launching.
+// Groups launches of like kernels into one launch. An optimiser's step is the same few kernels for each of hundreds of
+// parameters, as are the updates of running statistics; launched separately they would mostly wait for launches.
 //
-// Steps move to earlier ones with the same key, so that inputs are read, and given up, no later than before. Whatever a
-// step makes is there earlier, which may cost memory: where it does, steps move only as long as that is little.
+// Steps move to earlier steps with the same key, so inputs are read and freed no later than before. Their results live
+// longer; where memory counts, steps move only while that costs little.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace cxxinductor::schedule {
 
-// For each step of the program whether it resembles enough others to be worth a key.
+// For each step of the program: whether enough other steps resemble it to compute a key.
 std::vector<bool> may_be_together(const loops::Program& program);
 
 // Steps of the program (their positions) in groups that run one after the other. A group of several holds regions with

@@ -1,7 +1,7 @@
-// Results that take the memory of something that dies where they are made.
+// Reuses the memory of buffers that die at a step for the results of that step.
 //
-// Decided on finished kernels: logical shapes of a result and of what it replaces may differ, but the element offsets of the
-// kernel say which thread reads what it overwrites.
+// Decided on finished kernels: the shapes of the two buffers may differ, but the kernel's element offsets show whether a
+// point reads only what it overwrites.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ namespace cxxinductor::schedule {
 // it, before it is written, and no element is written twice.
 bool may_share(const plan::Kernel& kernel, size_t read, size_t written);
 
-// One parameter for both, at the place of `read`; the argument is that of `written`.
+// One parameter for both, at the position of `read`; its argument is that of `written`.
 void merge_parameters(MappedKernel& mapped, size_t read, size_t written);
 
 struct BufferReuse {
@@ -25,8 +25,8 @@ struct BufferReuse {
   loops::BufferId from, to;
 };
 // mapped: by step, nothing for externs; the kernels' parameters are merged. Temporaries and results of externs that die are
-// always written in place, inputs that the caller gave up only where the peak needs it: their memory may turn out to be held
-// by somebody else. Nothing is written in place of a buffer while the kernel reads parts of it.
+// always reused, donated inputs only where the peak needs it: their memory may turn out to have another owner. A buffer is not
+// reused while the kernel reads slices of it.
 std::vector<BufferReuse> share_memory(const loops::Program& program, const BufferSlices& slices,
                                    const IdVector<loops::BufferId, BufferLiveness>& liveness,
                                    std::vector<std::optional<MappedKernel>>& mapped);

@@ -20,7 +20,7 @@ struct SpecialKernel {
 
 struct MappedKernel {
   plan::Kernel kernel;                // without a name
-  std::vector<loops::BufferId> args;  // the program's buffers, one a parameter
+  std::vector<loops::BufferId> args;  // the program's buffers, one per parameter
   std::vector<sym::Expr> symbol_args;
   sym::Expr grid_x;
   OriginId origin;   // of the statement that says most about the kernel
@@ -35,8 +35,8 @@ FlatRegion prepare_region(const loops::Program& program, const loops::Region& re
 
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target);
 
-// A kernel for all regions that differ from this one in how many elements they walk over: the number is a symbol of the
-// kernel, and the launch gives it. None unless the region runs over one variable of constant extent and each of its
+// A kernel for all regions that differ from this one only in the number of elements, which is a symbol of the kernel and an
+// argument of the launch. None unless the region runs over one variable of constant extent and each of its
 // accesses either goes along with it or stays.
 std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
                                                const Target& target);

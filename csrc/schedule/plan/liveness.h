@@ -1,4 +1,4 @@
-// From which step to which step each buffer of a program is needed, aliases included.
+// Live ranges of a program's buffers, aliases included.
 #pragma once
 
 #include <vector>
@@ -12,19 +12,19 @@ struct BufferLiveness {
   int first = -1;               // time of the first access; -1: never accessed by a step
   int last = -1;                // time of the last access, through whatever aliases the buffer too
   bool used = false;            // accessed, an input or an output
-  bool is_output = false;       // handed out, itself or as a view
-  bool aliased_output = false;  // something that may share its memory is handed out
+  bool is_output = false;       // returned, itself or as a view
+  bool aliased_output = false;  // something that may share its memory is returned
   bool is_alias = false;        // its memory is another buffer's
   bool has_alias = false;       // another buffer may share its memory
   bool extern_owned = false;    // made by an extern call that allocates
 };
 
-// times: when each step of the program runs. Steps with the same time run at once. A buffer is there from the first to the
-// last use of its parts, too; these are aliases of it.
+// times: when each step of the program runs. Steps with the same time run at once. A buffer is alive from the
+// first to the last use of its slices too; these are aliases of it.
 IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
                                                     const BufferSlices& slices);
 
-// Bytes alive at once at most, of what a call allocates and of the inputs that it is given up; `end`: the time after the last.
+// Peak bytes of what a call allocates and of donated inputs; `end`: the time after the last.
 int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end);
 
 }  // namespace cxxinductor::schedule

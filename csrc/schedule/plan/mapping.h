@@ -1,5 +1,4 @@
-// How a region's points are dealt to threads: kind, widths and counts, from the region's accesses and the target's
-// data.
+// Maps a region's points to threads: kind, widths and counts, from the region's accesses and the target's properties.
 #pragma once
 
 #include "ir/plan/plan.h"
@@ -23,7 +22,7 @@ sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& v
 // Launch::grid_x, see plan::MappingKind.
 sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
-// Threads that exchange registers and hide latency by their number, against few threads with vectors and caches.
+// Many threads that exchange registers and hide latency, rather than few threads with vectors and caches.
 inline bool is_gpu(const Target& target) { return target.warp > 1; }
 
 }  // namespace cxxinductor::schedule

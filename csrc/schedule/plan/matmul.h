@@ -1,8 +1,8 @@
-// Products on tensor cores: which regions are some, and their mapping.
+// Maps regions that are matrix products to tensor cores.
 //
-// Any region is taken whose one reduction is a sum over k of products of two 16-bit floats (plan::find_matmul), whose
-// factors vary over different variables, and whose stored factors lie so that 16-byte chunks of them are aligned. It does
-// not matter where the region came from.
+// A candidate is any region whose one reduction is a sum over k of products of two 16-bit floats (plan::find_matmul), whose
+// factors vary over different variables, and whose stored factors consist of aligned 16-byte chunks. Its origin does not
+// matter.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,9 @@
 namespace cxxinductor::schedule {
 
 // Brings a flat region (ordered, merged) into the form of plan::MappingKind::Matmul: space is the batch, then m, then n.
-// False, and nothing changed, where the region is no product that the template can compute, or too small for its tiles.
+// Returns false and changes nothing if the template cannot compute the region, or if it is too small for the tiles.
 bool arrange_matmul(FlatRegion& flat, const Target& target);
-// What a region of a program that will be mapped so computes, and how long the kernel is expected to take without its
-// epilogue.
+// Size of the product that a region of a program computes, and the expected time of its kernel without the epilogue.
 struct MatmulEstimate {
   MatmulSize size;
   double seconds;

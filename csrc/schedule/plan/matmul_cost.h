@@ -1,7 +1,8 @@
-// How long products take, in seconds: by the vendor's library, and by a template of ours with some tile. Numbers only.
+// Estimated seconds of a matrix product: by the vendor's library, and by the template with a given tile.
 //
-// They order candidates and compare the two ways. The library's is a fit to times of cuBLAS on an H200 (1024 to 4096
-// squared, and shapes of transformers); test_kernels "time of every tile beside its estimate" prints what ours is about.
+// The estimates order candidates and compare library with template. The library's is a fit to times of cuBLAS on an H200
+// (1024 to 4096 squared, and shapes of transformers); test_kernels "time of every tile beside its estimate" prints the
+// template's.
 #pragma once
 
 #include "ir/matmul_tile.h"

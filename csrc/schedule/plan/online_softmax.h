@@ -1,5 +1,5 @@
-// Rows too long to keep: the maximum and the sum of exp(x - maximum) in one row loop over memory instead of two
-// (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).
+// For rows too long for registers: computes the maximum and the sum of exp(x - maximum) in one row loop over memory instead
+// of two (Milakov and Gimelshein, Online normalizer calculation for softmax, 2018).
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace cxxinductor::schedule {
 
-// The region with every such pair of reductions made one; nothing where there is none.
+// The region with every such pair of reductions merged; nothing if there is none.
 std::optional<FlatRegion> join_softmax_sums(const FlatRegion& flat);
 
 }  // namespace cxxinductor::schedule

@@ -1,4 +1,4 @@
-// The order of a program's steps, chosen for the memory that is alive at once.
+// Orders a program's steps for a low memory peak.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// A region on part of one variable's range, with the choices that are decided there made.
+// Restricts a region to a part of one variable's range and resolves the selects that are decided there.
 #pragma once
 
 #include <vector>

@@ -1,8 +1,8 @@
-// Which temporaries get memory of their own instead of a place in the call's arena.
+// Chooses the temporaries that are allocated by themselves instead of in the call's arena.
 //
-// The arena is one allocation that lives as long as the call: cheap for the host, but all of it is there while outputs pile
-// up and before the inputs of a backward graph are gone. Temporaries move out of it one by one, the largest where the arena
-// is fullest first, and as few of them as the peak needs.
+// The arena is one allocation that lives as long as the call. It is cheap for the host, but it holds all of its bytes while
+// outputs accumulate and before the inputs of a backward graph are freed. Temporaries move out of it one by one, the largest
+// at the arena's fullest step first, and as few as the peak needs.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace cxxinductor::schedule {
 
-// temporaries: those that the arena could hold. held: what is there anyway (outputs, results of externs, inputs that the
-// caller gave up). bound: bytes that should not be exceeded where that is possible. Returns a flag for each temporary.
+// temporaries: those that the arena could hold. held: what is alive anyway (outputs, results of externs, donated
+// inputs). bound: bytes that should not be exceeded where that is possible. Returns a flag for each temporary.
 std::vector<bool> choose_standalone(std::span<const LiveRange> temporaries, std::span<const LiveRange> held,
                                     int64_t bound);
 

@@ -1,4 +1,4 @@
-// When each statement of a kernel runs, and which values survive from row loop to row loop.
+// Assigns statements of a kernel to segments and chooses the values that stay alive between row loops.
 #pragma once
 
 #include <vector>
@@ -12,15 +12,15 @@ namespace cxxinductor::schedule {
 struct Schedule {
   IdVector<loops::StmtId, plan::MemorySpace> memory_spaces;
   std::vector<plan::Segment> segments;
-  // Most bytes of Persistent values, for one element of the row, that live from one row loop to the next.
+  // Peak bytes of Persistent values per element of the row, between two row loops.
   int persistent_bytes = 0;
 };
 
-// Every row loop loads and computes again what it needs.
+// Every row loop loads and computes what it needs.
 Schedule schedule_looped(const FlatRegion& flat);
 
-// Values that several row loops need are Persistent, or computed again from Persistent ones as `keeping` allows; the choice
-// has the fewest bytes.
+// Values that several row loops need are Persistent, or recomputed from Persistent ones as the policy allows, with the fewest
+// bytes.
 Schedule schedule_persistent(const FlatRegion& flat, RematPolicy policy);
 
 }  // namespace cxxinductor::schedule

@@ -1,4 +1,4 @@
-// Regions that choose among sources, as cat, pad and slice_scatter become: which interval of which variable holds which
+// Analyses regions that select among sources, such as cat, pad and slice_scatter: which range of which variable holds which
 // source.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace cxxinductor::schedule {
 
-// What is found on one interval of the choice: elements of `operand`, exactly once each; or something else (invalid).
+// One range: the elements of `operand`, each exactly once; or anything else (operand is invalid).
 struct SelectRange {
   sym::Expr begin, extent;
   loops::BufferId operand;
@@ -20,24 +20,24 @@ struct SelectRange {
   sym::Expr offset;
 };
 
-// The choice of one region among sources for one of its results.
+// How one region selects among sources for one of its results.
 struct SelectRegion {
   size_t step;  // of the program
   loops::BufferId result;
-  loops::Region region;  // what of the region makes the result
-  bool alone;            // that is all of it
+  loops::Region region;  // the statements that compute the result
+  bool alone;            // these are all statements of the step's region
   loops::VarId var;
-  std::vector<SelectRange> ranges;  // of all of the variable's range, ascending
+  std::vector<SelectRange> ranges;  // they cover the variable's extent, ascending
 };
 
-// Nothing where the step's region makes the result in another way, or where no interval is one of these operands.
+// Nothing if the step's region is not of this form, or if no range is one of these operands.
 std::optional<SelectRegion> find_select_region(const loops::Program& program, size_t step, loops::BufferId result,
                                   const std::function<bool(loops::BufferId)>& is_operand);
 
-// Begin and extent of the intervals between pieces that have an operand.
+// Begin and extent of the ranges without an operand.
 std::vector<std::pair<sym::Expr, sym::Expr>> uncovered_ranges(const SelectRegion& select);
 
-// The one of these that depends on the symbol.
+// The one coordinate that depends on the symbol.
 std::optional<size_t> only_coordinate(const std::vector<sym::Expr>& coords, sym::Expr symbol);
 
 }  // namespace cxxinductor::schedule

@@ -1,5 +1,5 @@
-// Rows that a block takes in turn, so that what is reduced across rows stays near until the end: backwards of norms
-// read their operands once, for the gradient of the input and for those of the weights.
+// Shapes of kernels whose blocks take several rows one after the other. Sums across rows stay in registers or shared memory
+// until the end, so the backward of a norm reads its operands once for the gradients of input and weights.
 #pragma once
 
 #include <optional>
@@ -9,15 +9,15 @@
 
 namespace cxxinductor::schedule {
 
-// What a row that is walked asks of a block.
+// What a serial row needs from a block.
 struct SerialRowNeeds {
   int64_t groups = 1;
   int vector_width = 1;
-  int persistent_bytes = 0;     // an element, of what row loops keep
-  std::vector<DType> states;  // of the reductions over the serial variable, which each element has
+  int persistent_bytes = 0;     // per element, of values kept between row loops
+  std::vector<DType> states;  // of the reductions over the serial variable, one per element
 };
 
-// How threads of a block share a row. The first `shared_states` of the reductions lie in shared memory, the others in
+// How the threads of a block share a row. The first `shared_states` of the reductions lie in shared memory, the others in
 // registers.
 struct SerialRowShape {
   int threads_per_row = 1, rows_per_block = 1, items_per_thread = 1, shared_states = 0;
@@ -25,7 +25,7 @@ struct SerialRowShape {
 // Nothing where neither registers nor shared memory suffice. Fusion asks before it makes such a region.
 std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target);
 
-// flat has a walk. Unsupported where the row does not fit after all.
+// flat has a serial variable. Unsupported if the row does not fit.
 MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan::Mapping mapping);
 
 }  // namespace cxxinductor::schedule

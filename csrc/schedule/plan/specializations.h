@@ -1,5 +1,5 @@
-// Kernels for sizes with more properties than all sizes of a graph have: symbols that are multiples of a vector's elements,
-// rows that are short enough to stay in registers.
+// Plans kernels for the common sizes of a graph with symbols: symbols that are multiples of a vector's elements, rows short
+// enough for registers.
 #pragma once
 
 #include "ir/loops/loops.h"
@@ -8,8 +8,8 @@
 
 namespace cxxinductor::schedule {
 
-// Adds what the region can gain: wider accesses, persistent rows. Nothing on targets with few threads, whose vectors need no
-// alignment, and for regions without symbols.
+// Adds the specializations that have wider accesses or persistent rows. None on the CPU, whose vectors need no alignment, and
+// none for regions without symbols.
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped);
 

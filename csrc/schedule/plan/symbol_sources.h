@@ -1,4 +1,4 @@
-// Where the symbols that a plan mentions get their values at run time.
+// Finds the inputs from which a plan's symbols get their values at run time.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace cxxinductor::schedule {
 
-// One source for each symbol that buffers, steps and outputs mention, by name: an input that is the symbol, else an
-// input with it as a size or stride. Unsupported when there is none.
+// One source for each symbol that buffers, steps and outputs use: an input that is the symbol, else an input with it as a
+// size or stride. Unsupported if there is none.
 std::vector<plan::SymbolSource> find_symbol_sources(const plan::Plan& plan);
 
 }  // namespace cxxinductor::schedule
