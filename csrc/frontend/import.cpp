@@ -49,7 +49,7 @@ class Import {
     for (CallValue id = 0; id < values_.size(); ++id) {
       if (values_[id]) found.push_back({graph.values[*values_[id]].name, id});
     }
-    // An output may be a copy that import made.
+    // An output may be a copy that the import made.
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
       const OperandRef* ref = calls_.outputs[i].as<OperandRef>();
       if (ref != nullptr && graph.outputs[i].kind == graph::Output::Kind::Tensor)
@@ -74,7 +74,7 @@ class Import {
     } else if (info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) {
       build_.symbol_input(std::string(info.symbol.name()), calls_.assumptions.range(info.symbol.name()));
       know_symbols(info.symbol);
-    } else {  // read through tensors' sizes, or only passed on
+    } else {  // read through tensors' sizes, or only handed on
       graph::Input input;
       input.kind = graph::Input::Kind::Opaque;
       graph_.inputs.push_back(input);
@@ -187,7 +187,7 @@ class Import {
     for (const auto& [name, arg] : context.call().kwargs) {
       if (!fits(context, arg, row->second)) return std::nullopt;
     }
-    // Constants are exempt: they are computed again on the GPU that uses them.
+    // Constants are exempt: who uses them on the GPU has them there.
     const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->second.accepts != Accepts::Any;
     if (needs_cpu_kernel && !calls_.cpu_kernels && !makes_a_number(context)) return std::nullopt;
     return row->second.importer(context);
@@ -244,7 +244,7 @@ class Import {
     return id && context.value(*id).device.type == DeviceType::Cpu && context.is_scalar_constant(*id);
   }
 
-  // An integer inside of a tensor is known only at run time: no sym::Expr names it.
+  // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.
   void reject_data_dependent(const CallContext& context) const {
     for (CallValue id : context.call().results) {
       const CallValueInfo& info = calls_.values[id];
@@ -307,11 +307,11 @@ class Import {
            });
   }
 
-  // The value with exactly these strides: itself if its layout can be fixed to them, else a copy.
+  // The value with exactly these strides: itself where its layout can be fixed so, else a copy.
   ValueId with_strides(ValueId id, const Sizes& strides) {
     graph::Value& value = graph_.values[id];
     bool same = true;
-    for (size_t d = 0; d < strides.size(); ++d)  // with one element any stride is equal
+    for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
       same = same &&
              (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.assumptions));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&

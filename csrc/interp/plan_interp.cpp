@@ -1,6 +1,6 @@
-// Plans: buffers at their places in arenas and allocations, kernels by their segments and element offsets. A wrong stride, an
-// arena range that is used twice, a value read in a segment without it, a grid too small or a buffer freed too early therefore
-// gives wrong values or an error.
+// Plans: buffers in the arena and allocations that the plan says, kernels by their segments and element offsets. So a
+// wrong stride, an arena slot that is used twice, a value read in a segment that does not have it, a grid too small or a
+// buffer freed too early give wrong values or an error here.
 #include <algorithm>
 #include <map>
 

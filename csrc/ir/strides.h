@@ -21,8 +21,8 @@ inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& si
   return strides;
 }
 
-// Whether no two coordinates share an element: each stride is larger than what the smaller ones reach. There may be gaps.
-// False if a size or a stride is not constant.
+// No two coordinates have one place: each stride is larger than what the smaller ones reach. Between elements may be
+// gaps. False where a size or a stride is no number.
 inline bool are_distinct(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& strides) {
   std::vector<std::pair<int64_t, int64_t>> steps;  // stride, size
   for (size_t d = 0; d < sizes.size(); ++d) {

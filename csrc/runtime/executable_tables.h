@@ -1,4 +1,4 @@
-// Tables that Executable computes once from a plan: slots of one flat sym::Program, buffer numbers, prebuilt steps. Internal
+// What Executable works out once from a plan: slots of one flat sym::Program, buffer numbers, prebuilt steps. Internal
 // to the runtime. All slots index the call's workspace of int64 values; all lists that a call walks are contiguous.
 #pragma once
 
@@ -112,8 +112,8 @@ struct ReuseTable {
 struct StepTable {
   enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern };
   Kind kind;
-  uint32_t index;  // Allocate, Free: the buffer; else into reuses, launches, grouped launches or externs
-  uint32_t releases_first = 0, releases_count = 0;  // inputs without uses after this step, in Tables::releases
+  uint32_t index;  // Allocate, Free: the buffer; else into reuses, launches, batches or externs
+  uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
   uint32_t arenas_first = 0, arenas_count = 0;      // allocated before this step, in Tables::arenas
 };
 
@@ -139,7 +139,7 @@ struct Tables {
   std::vector<StepTable> steps;
   std::vector<ReuseTable> reuses;
   std::vector<LaunchRecord> launches;
-  std::vector<std::vector<Property>> conditions;  // evaluated once per call
+  std::vector<std::vector<Property>> conditions;  // asked once a call
   std::vector<GroupedLaunchRecord> grouped_launches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;

@@ -10,7 +10,7 @@
 
 namespace cxxinductor::sym {
 
-// The first inputs.size() slots of the workspace are the symbols, in order; then one slot per instruction.
+// The first inputs.size() slots of the workspace are the symbols, in order; then one slot an instruction.
 class Program {
  public:
   Program() = default;

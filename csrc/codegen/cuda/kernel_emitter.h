@@ -4,10 +4,11 @@
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
 // kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
-// states in shared memory, d<statement> a row's value as a divisor, l<statement> a value in all lanes of a group,
-// n<statement> a load of the next row, z<statement> random words of four lanes. Names of templates start with cxxi_.
+// states in shared memory, d<statement> a
+// row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
+// z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
 //
-// A group of `width_` lanes runs as: statements with one value per group and wide loads; a loop over the lanes; then wide
+// A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
 #pragma once
 
@@ -24,12 +25,12 @@ namespace cxxinductor::codegen {
 
 std::string_view cuda_type(DType dtype);  // "cxxi_bf16": as in memory. Throws Unsupported for opaque dtypes.
 std::string cuda_literal(const Scalar& value);
-// The row's spelling for dtype, applied to these operands.
+// The row's spelling on operands of dtype, with these texts in its holes.
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands);
 // "cxxi_sum<float>"
 std::string cuda_state(Reduction reduction, DType operand);
 
-constexpr int64_t kSharedBytes = 48 * 1024;  // shared memory that a block has on every device without an attribute
+constexpr int64_t kSharedBytes = 48 * 1024;  // shared memory that every device grants a block without asking
 
 class CudaKernelEmitter {
  public:
@@ -46,8 +47,8 @@ class CudaKernelEmitter {
   struct Body {
     bool lanes = false;        // groups of width_ lanes
     std::string count;         // lanes of the group that exist; empty: all of them
-    std::string side_effects;  // condition of the threads that store and check; empty: all
-    std::string slot;          // entry of the arrays of loaded groups: "[u]"; empty: they are not arrays
+    std::string side_effects;  // who may store and check; empty: every thread
+    std::string slot;          // entry of the arrays of loaded groups: "[u]"; empty: they are no arrays
     std::string item;          // entry of the Persistent arrays: "[k]"
     std::string position;      // of the group's first element in the row, for reductions
     loops::VarSet running;     // variables that the segment runs over
@@ -170,8 +171,8 @@ class CudaKernelEmitter {
   bool columns_ = false;      // values that do not vary over the row are arrays over the lanes
   StmtId grouped_;            // a value of an earlier segment that is there as a group
   bool dead_rows_ = false;    // rows (Columns: columns) past the end have threads
-  std::set<uint32_t> made_;   // loads made once per kernel, or ahead of a serial row, under their own names
-  std::set<uint32_t> ahead_;  // persistent loads that were made before the serial rows, or during the previous row
+  std::set<uint32_t> made_;   // loads made once a kernel, or ahead of a walk's row, under their own names
+  std::set<uint32_t> ahead_;  // persistent loads that were made before the walk, or while the row before was computed
   std::string block_ = "blockIdx.x";  // number of the block among those of its launch
   std::set<uint32_t> early_;          // loads of the current segment that were made ahead of it
   std::set<uint32_t> staged_;         // loads that are read from a shared tile

@@ -1,10 +1,10 @@
-// Makes scatters write in place, into the storage of their base.
+// Turns scatters into their consuming form, which writes into the base's storage.
 //
-// That is legal on storage that a node of the graph made, or on an input that the graph mutates, once no node reads the old
-// values any more. Readers after the scatter that do not need it are moved before it. If old values are needed later, the
-// scatter writes into a copy. A scatter of a slice has another form: one kernel that selects every element from base and source.
-// It keeps this form instead of a copy, and also where its base is just computed and few slices are replaced, since all of that
-// is then one kernel.
+// That is legal on storage that a node of the graph made, or that is an input which the graph mutates, once nobody
+// reads the old values any more: readers that stand after the scatter and do not need it are moved before it. Where old
+// values are needed later, the scatter gets a copy to consume. A scatter whose places are known without data (a slice)
+// has another form, one kernel that chooses every element from base and source: it keeps that instead of a copy, and
+// where its base is about to be computed and few parts of it are replaced, since all of that is then one kernel.
 #include <algorithm>
 
 #include "passes/graph/edit.h"
@@ -16,7 +16,7 @@ namespace {
 using graph::NodeId;
 using graph::ValueId;
 
-// Most slices of one tensor that one kernel selects.
+// Slices of one tensor replaced in turn that are still chosen in one kernel.
 constexpr int most_choices = 8;
 
 class ScatterReinplacer {
@@ -76,7 +76,7 @@ class ScatterReinplacer {
     forget_roots();
   }
 
-  // A copy of `id`, laid out as `like`.
+  // A value of its own with the elements of `id`, laid out as `like`.
   ValueId copy_of(ValueId id, ValueId like) {
     graph::Builder build(graph_);
     build.set_origin(value(like).producer.valid() ? node_of(like).origin : OriginId());
@@ -88,7 +88,7 @@ class ScatterReinplacer {
     return copy;
   }
 
-  // Demanded strides of the result become strides of the storage, if that is still flexible.
+  // What the caller asks of the result's strides is asked of the storage, where that is still free.
   void keep_strides(const graph::Node& node) {
     const graph::Layout& wanted = value(node.results[0]).layout;
     ValueId id = operand(node, 0);
@@ -143,7 +143,7 @@ class ScatterReinplacer {
       const bool whole = node.as<graph::Permute>() || node.as<graph::Reshape>() || node.as<graph::Flip>();
       if (!whole && !node.as<graph::Scatter>()) return false;
     }
-    // Calls may keep or return aliases of their operands.
+    // Calls may keep or hand out what aliases their operands.
     for (const graph::Node& node : graph_.nodes) {
       const auto* callee = node.as<graph::Extern>();
       if (!callee) continue;
@@ -183,7 +183,7 @@ class ScatterReinplacer {
     return late.empty() || move_before(at, late);
   }
 
-  // Moves nodes and their operands before node `at`; false if one needs that node or is ordered.
+  // Moves nodes and what they need before node `at`; false where one needs that node or has a place of its own.
   bool move_before(size_t at, const std::vector<size_t>& late) {
     std::vector<bool> moves(graph_.nodes.size(), false);
     for (size_t n : late) moves[n] = true;

@@ -1,5 +1,5 @@
-// The dependency graph of a program while fusion merges its steps: reads and writes of each step, edges, current order.
-// Edges come from buffers (read after write, write after read, write after write, aliases of
+// The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
+// the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of
 // extern results included) and from ordered externs; merging two steps unites their edges.
 //
 // The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
@@ -18,9 +18,9 @@ namespace cxxinductor::schedule {
 struct StepTag;
 using StepId = Id<StepTag>;
 
-// Properties of a region, computed once per version of it.
+// What is read off a region once for each version of it.
 struct RegionSummary {
-  std::vector<loops::BufferId> reads, writes;  // sorted, distinct; an update also reads what it writes
+  std::vector<loops::BufferId> reads, writes;  // sorted, distinct; what an update writes it reads too
   loops::VarSet all, reduced;
   int checks = 0, applies = 0, transcendental = 0;
   bool pointwise() const { return reduced.empty() && checks == 0; }

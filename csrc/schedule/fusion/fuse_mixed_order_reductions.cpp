@@ -20,9 +20,9 @@ using loops::StmtId;
 using loops::VarId;
 using loops::VarSet;
 
-// Below this, a second launch costs less than reading the shared operands twice.
+// Below this the second launch costs less than what is read twice.
 constexpr double min_shared_bytes = 4e6;
-// Least rows per part: with fewer, the parts' sums would cost considerable traffic.
+// Rows of one part: fewer would make the parts' sums a load of their own.
 constexpr int64_t min_rows_of_part = 16;
 constexpr int parts_of_multiprocessor = 4;
 
@@ -84,8 +84,8 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
       const int64_t blocks = others * parts;
       if (extent % parts != 0 || total / blocks < min_rows_of_part) continue;
       if (blocks > int64_t{parts_of_multiprocessor} * target.multiprocessors) break;
-      // Utilisation of the device, less the traffic of the parts' sums: 4 bytes written and read again, where an element of
-      // a row moves about 6.
+      // How evenly the machine is used, less the traffic of the parts' sums: written and read again in 4 bytes where a
+      // row's element moves in about 6.
       const double waves = std::ceil(static_cast<double>(blocks) / target.multiprocessors);
       const double even = static_cast<double>(blocks) / (waves * target.multiprocessors);
       const double score = even - 8.0 / 6 * 2 * static_cast<double>(blocks) / static_cast<double>(total);
@@ -128,7 +128,7 @@ class MixedOrderFuser {
     return region && !reduces_across_columns(program(), *region) && !intersect(summary.reads, summary.writes);
   }
 
-  // Two steps in order with no path through another one; `between` is an argument of merge.
+  // Two steps in order with no path through another one; `between` is what a merge wants to know.
   struct Pair {
     StepId first, second;
     std::vector<StepId> between;
@@ -144,7 +144,7 @@ class MixedOrderFuser {
     return intersect(dependencies_.summary(first).writes, dependencies_.summary(second).reads);
   }
 
-  // The region merged with others that reduce across the same rows and read what it reads, at any distance.
+  // The region with others that reduce across the same rows and read what it reads, wherever they stand.
   StepId gather_across(StepId step) {
     for (bool joined = true; joined;) {
       joined = false;
