@@ -1,7 +1,7 @@
 // The table that a CUDA kernel with Kernel::max_grouped > 1 takes as its argument: for each of its parameters the addresses
-// (by-value ones: the values), then for each symbol the values (8 bytes an entry, Kernel::max_grouped entries each), then the number of each launch's first
-// block (4 bytes an entry; of entries that are not used, the largest number). Generated code declares it, the runtime
-// fills it, the scheduler asks how many launches fit.
+// (by-value ones: the values), then for each symbol the values (8 bytes per entry,
+// Kernel::max_grouped entries each), then the number of each launch's first block (4 bytes per entry; in unused entries the
+// largest number). Generated code declares the table, the runtime fills it, the scheduler computes how many launches fit.
 #pragma once
 
 #include <cstddef>

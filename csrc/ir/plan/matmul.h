@@ -1,8 +1,8 @@
-// The parts of a region that is a product: one sum over one variable of cast<f32>(left) * cast<f32>(right), left and right
-// of the same 16-bit float. What it computes besides is an epilogue of the sum, or prologues: left and right may be loads
+// The parts of a region that is a matrix product: one sum over one variable of cast<f32>(left) * cast<f32>(right), both of the
+// same 16-bit float. Anything else that it computes is an epilogue of the sum, or a prologue of a factor: factors may be loads
 // or computed.
 //
-// The scheduler looks for such regions, the emitter fills the template's holes with their parts, and both see them here.
+// The scheduler finds such regions; the emitter makes the template's variables of their parts.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// Bytes that a call of a plan holds, as a walk over its steps: what is asserted in tests and shown to people.
+// Memory of a call of a plan, by its steps: for tests, decisions and explain().
 //
 // Counted is memory of one device that the call allocates, and inputs that the caller gives up, until their last use. Blocks are as large as torch's allocators make them; symbolic sizes are taken at typical values; workspaces of
 // extern calls are not in it.

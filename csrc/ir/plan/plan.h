@@ -2,7 +2,7 @@
 //
 // A Plan is a list of steps over buffers and *unique* kernels (equal kernels of different layers are one kernel,
 // launched with different buffers). Inside a kernel, loops::BufferId is the position of a parameter, not a buffer of
-// the plan. A plan is plain data and serialises to text: the disk cache and packages store it.
+// the plan. A plan is plain data and serialises to text.
 #pragma once
 
 #include <cstdint>
@@ -31,11 +31,11 @@ using loops::VarSet;
 //   vector variable  the last of `row` for Rows, the last of `space` for the other kinds. None (vector_width 1, every
 //                    access Broadcast) when that list is empty.
 //   group            vector_width consecutive values of the vector variable, starting at a multiple of vector_width.
-//                    A run (one walk over the vector variable) has ceil_div(extent, vector_width) groups; its last
+//                    A run (one pass over the vector variable) has ceil_div(extent, vector_width) groups; its last
 //                    group is partial only if Mapping::vector_tail. Groups are numbered row-major over (outer
 //                    variables, group of the run): group g is group g % groups_per_run of run g / groups_per_run.
 //   lanes            a statement has one value for each element of a group exactly if its vars hold the vector
-//                    variable; otherwise one value a group.
+//                    variable; otherwise one value per group.
 //   once-only        a Store or Check whose vars lack some variables that its segment runs over (RowLoop: space and row;
 //                    PerRow: space) runs only where those variables are 0.
 // Both variants of a kernel (Variant::vectorized) have the same mapping and grid; without it Vector accesses are made
@@ -53,8 +53,8 @@ enum class MappingKind : uint8_t {
   //     lane + k * threads_per_row of the row (persistent: k < items_per_thread, which holds the longest row). Rows past the end
   //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
   //   CPU: unit = a row, grid_x = rows; Persistent values lie in a per-thread array of the row's (constant) length.
-  //   walk, persistent rows on GPUs only: a block stays with one point of `space` and takes the points of the
-  //     walk in turn, rows_per_block at a time, t / threads_per_row being the first; each of them is a row. Reductions
+  //   serial, persistent rows on GPUs only: a block has one point of `space` and executes the points of `serial` one
+  //     after the other, rows_per_block at a time, t / threads_per_row being the first; each of them is a row. Reductions
   //     over the serial variable give a value for each element of the row: every thread adds up those of its groups, and the
   //     threads of a block that hold the same groups join at the end. grid_x = points of space
   Rows,
@@ -89,12 +89,12 @@ enum class MappingKind : uint8_t {
 
 struct Mapping {
   MappingKind kind = MappingKind::Pointwise;
-  std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row, or is walk
+  std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row, or is serial
   std::vector<VarId> row;    // outermost first; empty for Pointwise and Tiles
-  VarId serial;                // Rows: taken in turn by a block; mostly there is none
+  VarId serial;                // Rows: its points are executed one after the other by a block; mostly invalid
   int vector_width = 1;      // elements of a group, a power of two
   bool vector_tail = false;  // the vector variable's extent is not known to be a multiple of vector_width
-  int unroll = 1;            // Pointwise: groups a thread; Rows looped, Columns: groups (points) in flight
+  int unroll = 1;            // Pointwise: groups per thread; Rows looped, Columns: groups (points) in flight
   int block_threads = 256;   // Rows: threads_per_row * rows_per_block; Columns: threads_per_row * groups of the strip
   int threads_per_row = 1;   // power of two; Columns: threads that share a column
   int rows_per_block = 1;
@@ -108,7 +108,7 @@ struct Mapping {
   bool left_along_k = false, right_along_k = false;
   int chunk = 1;             // CPU Pointwise: points a unit
   int grain = 1;             // CPU: units below which a second thread does not pay
-  bool sequential = false;   // CPU: one thread takes all units in order, since points of a store may meet
+  bool sequential = false;   // CPU: one thread executes all units in order, since a store has write conflicts
 };
 
 // What a load or store looks like along the vector variable. Masked accesses are Vector only if the mask has one value
@@ -120,10 +120,10 @@ enum class AccessKind : uint8_t {
   Staged,     // read through shared memory (CPU: the stack): Tiles, and factors of Matmul
 };
 
-// Where a value lives.
+// Where a value is stored.
 enum class MemorySpace : uint8_t {
   Local,     // consumed in the segment (and vector lane) that computes it
-  Row,       // one value a row, in a register of every thread of the row: results of reduce and of PerRow statements
+  Row,       // one value per row, in a register of every thread of the row: results of reduce and of PerRow statements
   Persistent,  // an array over the thread's items in the dtype of the statement (narrow types packed), across row loops;
              // reductions over the serial variable too
   Shared,    // reductions over the serial variable, where a row has the whole block: states in its shared memory, each element's
@@ -131,15 +131,15 @@ enum class MemorySpace : uint8_t {
 };
 
 struct Segment {
-  // PerRow: statements that do not vary over `row`, executed once a row (Columns: a column) by every thread that needs
+  // PerRow: statements that do not vary over `row`, executed once per row (Columns: column) by every thread that needs
   // them; stores and checks by one thread of the row.
   // RowLoop: statements executed for each point of `row`; the reduces among them are complete, and known to every thread
   // of the row, when the row loop ends. A Reduce is always in a row loop, its Projects in later segments.
   // A Pointwise or Tiles kernel has exactly one segment, a RowLoop over the points of space. Stores, checks, reduces and
   // Persistent statements are listed once; other statements again in each row loop that needs them. A segment's list is in
-  // body order; every operand is listed earlier in the segment, or has a home other than Local in an earlier one.
-  // Epilogue, last and only with a walk: stores of the reductions over the serial variable, for each point of `row`, when the walk has
-  // ended. The other segments run for each point of the walk.
+  // body order; every operand is listed earlier in the segment, or in an earlier one with a memory space other than Local.
+  // Epilogue, last and only with a serial variable: stores of the reductions over it, for each point of `row`, after all of its
+  // points. The other segments run for each of its points.
   enum class Kind : uint8_t { PerRow, RowLoop, Epilogue };
   Kind kind = Kind::RowLoop;
   std::vector<StmtId> stmts;
@@ -174,8 +174,8 @@ struct Kernel {
   sym::Expr index_limit;
   bool always_index32 = false;  // the assumptions prove it
   bool order_changed = false;   // holds a reduction whose order differs from eager's: not bit-equal
-  // Launches that one call of a CUDA kernel runs at most; their arguments come as a table (grouped_launch.h). 1: it takes no
-  // batches, and its arguments are parameters.
+  // Launches that one call of a CUDA kernel runs at most; their arguments come as a table (grouped_launch.h). 1: it is
+  // launched alone, and its arguments are parameters.
   int max_grouped = 1;
   int64_t bytes_read_hint = 0, bytes_written_hint = 0;
 };
@@ -208,7 +208,7 @@ struct Buffer {
   Kind kind = Kind::Arena;
   uint32_t arena = 0;  // position in Plan::arenas
   sym::Expr arena_offset;
-  BufferId base;          // of a Part: an Arena or Standalone buffer, or a Part of one
+  BufferId base;          // of a Slice: an Arena or Standalone buffer, or a Slice of one
   sym::Expr base_offset;  // in elements
 };
 
@@ -226,15 +226,15 @@ struct Free {
   BufferId buffer;  // Standalone or ExternOwned, after the last use
 };
 // `to` takes over the memory of `from` with what is in it: the next launch writes it in place. Nothing uses `from` from here
-// on. Both are of one dtype, device and count of bytes. Two arena buffers lie at the same place; otherwise `to` is Own and
-// `from` is Standalone, ExternOwned or an Input that the caller gave up. Where somebody else holds the memory of an ExternOwned or
-// an Input after all, `to` is allocated and gets a copy.
+// on. Both are of one dtype, device and count of bytes. Two arena buffers have the same place; otherwise `to` is Standalone and
+// `from` is Standalone, ExternOwned or a donated Input. If the memory of an ExternOwned or an Input has another owner after all,
+// `to` is allocated and gets a copy.
 struct Reuse {
   BufferId from, to;
 };
-// A kernel that does the work of a launch better while the plan's symbols have the properties of `when`, besides those that
-// they always have. Its parameters and symbols are those of the launch's own kernel, which is right for all values: nobody
-// waits for a specialization.
+// A faster kernel for a launch while the plan's symbols have the properties of `when`, in addition to those that they always
+// have. Its parameters and symbols are those of the launch's own kernel, which is right for all values and runs until the
+// specialization is compiled.
 struct Specialization {
   KernelId kernel;
   sym::Expr grid_x = 1;
@@ -274,7 +274,7 @@ struct CallExtern {
 };
 using Step = std::variant<Allocate, Free, Reuse, Launch, GroupedLaunch, CallExtern>;
 
-// The launches of a step: one, those of a batch, or none.
+// The launches of a step: one, those of a grouped launch, or none.
 inline std::span<const Launch> launches_of(const Step& step) {
   if (const auto* launch = std::get_if<Launch>(&step)) return {launch, 1};
   if (const auto* batch = std::get_if<GroupedLaunch>(&step)) return batch->launches;
@@ -346,7 +346,7 @@ inline std::vector<bool> base_kernels(const Plan& plan) {
   return own;
 }
 
-// Calls visit with each buffer that the buffer lies in: the base of a part, that one's base, and so on.
+// Calls visit with each buffer that the buffer lies in: the base of a slice, that one's base, and so on.
 template <class Visit>
 void for_each_base(const Plan& plan, BufferId id, Visit visit) {
   // A plan that is not verified yet may have circles.
@@ -357,7 +357,7 @@ void for_each_base(const Plan& plan, BufferId id, Visit visit) {
     visit(id);
   }
 }
-// Whether one of them lies in the other.
+// Whether one of them is a slice of the other, or both are one.
 inline bool share_elements(const Plan& plan, BufferId a, BufferId b) {
   bool found = a == b;
   for_each_base(plan, a, [&](BufferId base) { found |= base == b; });

@@ -1,5 +1,5 @@
-// Sums of a walk that lie in the block's shared memory (MemorySpace::Shared): what of it they take, said once for the
-// scheduler that chooses, the emitter that addresses and the launch that asks for it.
+// Shared memory of a block for sums across serial rows (MemorySpace::Shared): its size, for the scheduler that chooses, the
+// emitter that addresses and the launch that requests it.
 #pragma once
 
 #include "ir/plan/plan.h"

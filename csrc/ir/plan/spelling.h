@@ -1,4 +1,4 @@
-// Words of the plan's text form, one table for the printer and the parser.
+// Keywords of the plan's text form, one table for the printer and the parser.
 #pragma once
 
 #include <array>
