@@ -1,4 +1,4 @@
-"""Option check (CXXINDUCTOR_CHECK): the calls of a compiled graph, with what was left unchecked said as warnings.
+"""Option check (CXXINDUCTOR_CHECK): calls a compiled graph, with a warning about what was not checked.
 
 The comparing is done in C++ at every call: csrc/driver/interp_check.h and csrc/torch_bridge/eager_check.h.
 """

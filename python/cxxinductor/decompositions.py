@@ -3,9 +3,9 @@
 The rule: an op that the C++ front-end imports whole is never decomposed (``_C.overloads_imported_whole``, one place:
 csrc/frontend's tables), because ATen computes it in one kernel, or because the front-end states ATen's own roundings,
 and torch's decompositions round elsewhere: those of gelu, silu or softmax differ from eager in a fifth of the elements
-in bf16. The rest of torch's core table applies, which breaks up composites that nobody here knows, with one exception:
+in bf16. The rest of torch's core table applies, which decomposes composites that the front-end does not know, with one exception:
 the ops in ``KEPT_AS_CALLS`` are one ATen kernel each, and run as that kernel (an extern call) until the front-end has
-them. Their reason stands beside them.
+them. The table states the reasons.
 """
 
 from __future__ import annotations

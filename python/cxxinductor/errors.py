@@ -12,7 +12,7 @@ class UserError(ValueError):
 
 
 class InternalError(RuntimeError):
-    """A bug of ours."""
+    """A bug of cxxinductor."""
 
 
 class KernelMismatch(InternalError):

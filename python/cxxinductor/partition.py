@@ -1,13 +1,13 @@
 """How a joint graph becomes a forward and a backward graph: AOTAutograd's min-cut, given a graph that it can cut well.
 
-Min-cut recomputes what it knows to be cheap and fusible. Some nodes hide that from it, or are large where little is said:
+Min-cut recomputes nodes that it knows to be cheap and fusible. Some nodes hide that from it, or are larger than necessary:
 
-* ``detach``, which autograd puts on every saved tensor, is no node that it recomputes.
+* ``detach``, which autograd puts on every saved tensor, is not a node that it recomputes.
 * Softmaxes and their backwards are one node here and a chain of cheap ones around two small reductions there. Saving the
   logarithm of a softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
-* A mask of attention that follows from positions costs less to make again than to save, and is recognised where it is made: the
+* An attention mask that follows from positions costs less to recompute than to save, and is recognised where it is computed: the
   backward of causal attention reads none then (csrc/passes/graph/causal_attention.cpp).
-* Pools save eight bytes an element for a place in a window of a few: one byte says it.
+* Pools save eight bytes per element for a position in a small window: one byte is enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What becomes of a function on a machine that is not here."""
+"""Plans functions for devices that this machine does not have."""
 
 from __future__ import annotations
 

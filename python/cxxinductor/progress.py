@@ -1,4 +1,4 @@
-"""Progress of long compiles on a terminal. Nothing is shown where stderr is no terminal, or where tqdm is not installed."""
+"""Progress of long compiles on a terminal. Nothing is shown if stderr is not a terminal or tqdm is not installed."""
 
 from __future__ import annotations
 

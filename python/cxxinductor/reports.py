@@ -1,4 +1,4 @@
-"""Collects what compiles did, while somebody listens, and puts it into words: the base of explain()."""
+"""Collects reports of compiles while a listener is registered, and formats them: the base of explain()."""
 
 from __future__ import annotations
 
