@@ -62,7 +62,7 @@ std::string source_of(const plan::Plan& plan, const Targets& targets) {
     const Target& target = targets.of(device);
     text += target.device == DeviceType::Cpu
                 ? codegen::emit_cpu(kernels, target, plan.origins)
-                : codegen::emit_cuda(kernels, {.vectorized = true, .index64 = false}, target, plan.origins);
+                : codegen::emit_cuda(kernels, {.vectorized = true, .index64 = false}, plan.origins);
   }
   return text;
 }

@@ -57,7 +57,7 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
     report.kernel_sources.push_back(
         {kernel.name, kernel.device,
          target.device == DeviceType::Cuda
-             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
+             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, plan.origins)
              : codegen::emit_cpu(one, target, plan.origins)});
   }
 }

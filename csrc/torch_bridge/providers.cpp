@@ -186,10 +186,10 @@ std::shared_ptr<runtime::KernelProvider> make_cpu_provider(const Target& target,
 
 std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const Target& target, const Options& options,
                                                             const std::optional<std::string>& source) {
-  auto emitter = [target, source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+  auto emitter = [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     runtime::CudaUnitSource unit;
-    unit.text = source ? *source : codegen::emit_cuda({&kernel}, variant, target, origins);
+    unit.text = source ? *source : codegen::emit_cuda({&kernel}, variant, origins);
     unit.block_x = shape.block_x;
     unit.block_y = shape.block_y;
     unit.dynamic_shared_bytes = shape.dynamic_shared_bytes;

@@ -99,8 +99,7 @@ TEST_CASE("NVRTC compiles the product template with every tile, without a warnin
   if (!nvrtc) return;
   const MatmulProgram plain{.m = 512, .n = 512, .k = 512, .right = {false}};
   const auto compiles = [&](const plan::Plan& plan, const char* arch, Variant variant) {
-    const Target target = cuda_target(arch, 132);
-    const std::string source = codegen::emit_cuda({&plan.kernels[plan::KernelId(0)]}, variant, target, plan.origins);
+    const std::string source = codegen::emit_cuda({&plan.kernels[plan::KernelId(0)]}, variant, plan.origins);
     INFO(arch << "\n" << source.substr(source.find("typedef")));
     CHECK(nvrtc->compile_to_cubin(source, arch, plan.name).log == "");
   };

@@ -34,7 +34,7 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
       for (const char* arch : {"sm_80", "sm_90a"}) {
         const bool small = std::string_view(arch) == "sm_90a";
         jobs.push_back({plan.name + "." + kernel.name,
-                        codegen::emit_cuda({&kernel}, {small, !small}, gpu_target(), plan.origins), arch, ""});
+                        codegen::emit_cuda({&kernel}, {small, !small}, plan.origins), arch, ""});
       }
     }
   }
@@ -71,7 +71,7 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
       CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.shared_bytes_per_block);
       CHECK(nvrtc
-                ->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, target, plan.origins), arch,
+                ->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, plan.origins), arch,
                                    kernel.name, {"--ptxas-options=--warn-on-spills"})
                 .log == "");
     }

@@ -41,7 +41,7 @@ plan::Plan without_specializations(plan::Plan plan) {
 
 EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                            const OriginTable& origins, const std::string& name)
-    : source_(codegen::emit_cuda(kernels, variant, gpu_target(), origins)) {
+    : source_(codegen::emit_cuda(kernels, variant, origins)) {
   std::string unit =
       "#define CXXI_HOST_EMULATION 1\n#include \"" CXXINDUCTOR_SOURCE_DIR "/tests/kernels/cuda_emulation.h\"\n";
   unit += source_;

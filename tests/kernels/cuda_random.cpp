@@ -104,7 +104,7 @@ TEST_CASE("random ops are part of their readers' kernels, which NVRTC compiles w
     const plan::Plan plan = planned(imported({c}));
     REQUIRE(plan.kernels.size() == 1);
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
-    const std::string source = codegen::emit_cuda({&kernel}, {true, false}, small_target(), plan.origins);
+    const std::string source = codegen::emit_cuda({&kernel}, {true, false}, plan.origins);
     if (!nvrtc) continue;
     for (const char* arch : {"sm_80", "sm_90a"}) CHECK(nvrtc->compile_to_cubin(source, arch, kernel.name).log == "");
   }

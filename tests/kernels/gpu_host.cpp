@@ -198,10 +198,9 @@ GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> mach
                  machine) {}
 
 GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
-  const auto emit = [target = machine->target](const plan::Kernel& kernel, plan::Variant variant,
-                                               const OriginTable& origins) {
+  const auto emit = [](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
-    return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, target, origins), shape.block_x,
+    return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), shape.block_x,
                                    shape.block_y, shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
   };
   provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc, machine->driver,

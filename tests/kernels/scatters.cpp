@@ -144,7 +144,7 @@ TEST_CASE("NVRTC compiles every way to combine", "[cuda][nvrtc]") {
         schedule::make_plan(loops::parse(on_device(program(combine), "cuda:0")), gpu_target(), Options{});
     std::vector<const plan::Kernel*> kernels;
     for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
-    const std::string source = codegen::emit_cuda(kernels, {true, false}, gpu_target(), plan.origins);
+    const std::string source = codegen::emit_cuda(kernels, {true, false}, plan.origins);
     for (const char* arch : {"sm_80", "sm_90a"}) {
       INFO(name_of(combine) << " for " << arch);
       CHECK(nvrtc->compile_to_cubin(source, arch, "scatters").log == "");

@@ -10,7 +10,7 @@
 
 namespace cxxinductor::codegen {
 
-std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant, const Target&,
+std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                       const OriginTable& origins) {
   TextWriter out;
   out.raw_line(template_text("cuda/prelude.cuh"));

@@ -14,14 +14,9 @@ using namespace cxxinductor;
 
 namespace {
 
-const Target& target() {
-  static const Target gpu = cuda_target("sm_90a", 132);
-  return gpu;
-}
-
 // The kernel's own text, without the templates.
 std::string text_of(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins = {}) {
-  const std::string text = codegen::emit_cuda({&kernel}, variant, target(), origins);
+  const std::string text = codegen::emit_cuda({&kernel}, variant, origins);
   return text.substr(text.find("typedef"));
 }
 
