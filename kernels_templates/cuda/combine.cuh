@@ -93,7 +93,7 @@ struct cxxi_atomic {
   }
 };
 #ifndef CXXI_HOST_EMULATION
-// Sums that the memory does itself; nobody waits for them.
+// Reductions in the memory system; no thread waits for them.
 #define CXXI_NATIVE_ADD(type, as)                                                   \
   template <>                                                                       \
   struct cxxi_atomic<cxxi_by_add, type> {                                           \

@@ -159,7 +159,7 @@ struct cxxi_matmul {
 #pragma unroll
       for (int step = 0; step < steps; ++step) {
         if (step + 1 == steps) {
-          // The next stage is there, and nobody reads the one before this any more.
+          // The next stage has arrived, and no warp still reads the previous one.
           cxxi_wait_copies<Stages - 2>();
           __syncthreads();
           reading = reading + stage_elements == end ? shared : reading + stage_elements;

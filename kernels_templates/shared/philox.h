@@ -29,7 +29,7 @@ CXXI_FN cxxi_philox_words cxxi_philox_call(long long seed, unsigned long long nu
 }
 CXXI_FN cxxi_philox_words cxxi_philox_draw(long long seed, long long call, unsigned int four, unsigned int fours,
                                            unsigned int threads) {
-  // Sums, not choices: the compiler would make a second copy of what follows.
+  // Sums, not selects: with selects the compiler duplicates what follows.
   const unsigned int width = fours + (fours == 0u), all = threads + (threads == 0u), turn = four / width;
   return cxxi_philox_call(seed, (unsigned long long)(call) + (unsigned long long)(turn / all) * width + four % width, turn % all);
 }
