@@ -1,7 +1,7 @@
-// Masks that are the same in all lanes of a vector where a loop is cut at the right places: comparisons of positions.
+// Finds masks that are uniform over the lanes of a vector once a loop is cut: comparisons of positions.
 //
-// `i < 1024` over i in [0, 2048), as concatenations, pads and triangles make it, changes once. A loop that is cut there runs
-// two stretches in which the mask is one bool: loads under it are whole vectors or none, and choices are not made lane by lane.
+// `i < 1024` over i in [0, 2048), as in concatenations, pads and triangles, changes once. A loop that is cut there has two
+// ranges in which the mask is one bool: loads under it are whole vectors or none, and selects need no lanes.
 #pragma once
 
 #include <set>
