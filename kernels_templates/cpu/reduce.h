@@ -4,7 +4,7 @@
 //   update(v, position)  one element a lane; position: its place in the reduced space
 //   merge(other)         joins the state of other elements, lane by lane, whatever their order
 //   across()             the states of all lanes joined in one lane, as a tree
-//   settle()             called every few hundred updates: sums keep two levels, as error grows with the chain's length
+//   settle()             called every few dozen updates: sums keep two levels, as error grows with the chain's length
 //   result<k>()          what the IR exposes
 namespace cxxi {
 
@@ -69,29 +69,57 @@ inline auto joined_across(const State& state) {
   }
 }
 
+// A sum of blocks, each short enough that its own rounding does not matter: `lost` is what rounding takes from the sum as they
+// join it. An infinite sum loses what is no number, and stands as it is.
+template <class T, int L>
+struct exact_sum {
+  vec<T, L> sum{}, lost{};
+  void add(vec<T, L> block) {
+    if constexpr (T(0.5) == T(0)) {
+      sum += block;
+    } else {
+      const vec<T, L> joined = sum + block, taken = joined - sum;
+      lost += (sum - (joined - taken)) + (block - taken);
+      sum = joined;
+    }
+  }
+  vec<T, L> total() const {
+    if constexpr (T(0.5) == T(0)) {
+      return sum;
+    } else {
+      const vec<T, L> whole = sum + lost;
+      return whole == whole ? whole : sum;
+    }
+  }
+};
+
 template <class D, int L>
 struct sum {
   using T = typename state_of<D>::type;
-  vec<T, L> inner{}, outer{};
+  vec<T, L> block{};
+  exact_sum<T, L> blocks;
   template <class V, class P>
   void update(V v, P) {
-    inner += to_state<D, L>(v);
+    block += to_state<D, L>(v);
   }
   void settle() {
-    outer += inner;
-    inner = vec<T, L>{};
+    blocks.add(block);
+    block = vec<T, L>{};
   }
-  void merge(const sum& o) { outer += (o.outer + o.inner); }
+  vec<T, L> total() const {
+    exact_sum<T, L> all = blocks;
+    all.add(block);
+    return all.total();
+  }
+  void merge(const sum& o) { blocks.add(o.total()); }
   template <int N, int First>
   sum<D, N> lanes() const {
-    sum<D, N> some;
-    some.outer = part<N, First>(outer + inner);
-    return some;
+    return {part<N, First>(total())};
   }
   auto across() const { return joined_across<sum, L>(*this); }
   template <int K>
   auto result() const {
-    return from_state<D, L>(static_cast<vec<T, L>>(outer + inner));
+    return from_state<D, L>(total());
   }
 };
 
@@ -248,40 +276,57 @@ using argmax = extreme_position<D, L, 1>;
 template <class D, int L>
 using argmin = extreme_position<D, L, -1>;
 
-// Mean and sum of squared deviations. Every lane has seen the same number of elements.
+// Mean and sum of squared deviations. Every lane has seen the same number of elements. A block's are joined with those of all
+// before it by Chan's formula, and what rounding takes from them is kept.
 template <class D, int L>
 struct welford {
   using T = typename state_of<D>::type;
-  vec<T, L> mean{}, m2{};
+  vec<T, L> block_mean{}, block_m2{};
+  long long block_count = 0;
+  exact_sum<T, L> mean, m2;
   long long count = 0;
   template <class V, class P>
   void update(V v, P) {
     const vec<T, L> x = to_state<D, L>(v);
-    ++count;
-    const vec<T, L> delta = x - mean;
-    mean += delta * (T(1) / static_cast<T>(count));
-    m2 += delta * (x - mean);
+    ++block_count;
+    const vec<T, L> delta = x - block_mean;
+    block_mean += delta * (T(1) / static_cast<T>(block_count));
+    block_m2 += delta * (x - block_mean);
   }
-  void settle() {}
-  void merge(const welford& o) {
-    if (o.count == 0) return;
-    const T mine = static_cast<T>(count), theirs = static_cast<T>(o.count), total = static_cast<T>(count + o.count);
-    const vec<T, L> delta = o.mean - mean;
-    mean += delta * (theirs / total);
-    m2 += o.m2 + delta * delta * (mine * (theirs / total));
-    count += o.count;
+  void join(vec<T, L> other_mean, vec<T, L> other_m2, long long other_count) {
+    if (other_count == 0) return;
+    const T mine = static_cast<T>(count), theirs = static_cast<T>(other_count), total = static_cast<T>(count + other_count);
+    const vec<T, L> delta = (other_mean - mean.sum) - mean.lost;
+    mean.add(delta * (theirs / total));
+    m2.add(other_m2 + delta * delta * (mine * (theirs / total)));
+    count += other_count;
+  }
+  void settle() {
+    join(block_mean, block_m2, block_count);
+    block_mean = block_m2 = vec<T, L>{};
+    block_count = 0;
+  }
+  void merge(welford o) {
+    o.settle();
+    join(o.mean.total(), o.m2.total(), o.count);
   }
   template <int N, int First>
   welford<D, N> lanes() const {
-    return {part<N, First>(mean), part<N, First>(m2), count};
+    welford all = *this;
+    all.settle();
+    welford<D, N> some;
+    some.join(part<N, First>(all.mean.total()), part<N, First>(all.m2.total()), all.count);
+    return some;
   }
   auto across() const { return joined_across<welford, L>(*this); }
   template <int K>
   auto result() const {
+    welford all = *this;
+    all.settle();
     if constexpr (K == 0) {
-      return mean;
+      return all.mean.total();
     } else {
-      return m2;
+      return all.m2.total();
     }
   }
 };

@@ -7,8 +7,8 @@
 namespace cxxinductor::codegen {
 namespace {
 
-// Updates between two settles of a sum: error grows with the square root of N rather than N.
-constexpr int kSettleEvery = 128;
+// Updates between two settles of a sum: what the sum of a block may lose.
+constexpr int kSettleEvery = 32;
 // A Persistent value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
 // kernel's lie on the stack of the thread that runs it.
 constexpr int64_t kLargestPersistentBytes = 64 * 1024;
