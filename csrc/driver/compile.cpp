@@ -102,11 +102,12 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   return plan;
 }
 
+constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones than eager's
+
 // A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds
 // no more is taken, else the one that holds least.
 plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
   constexpr size_t limits[] = {64, 8, 0};
-  constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones
   plan::Plan best = plan_with_limit(request, {}, eager_peak, report, watch);
   int64_t least = plan::profile_memory(best).peak;
   if (!request.options.fusion) return best;
@@ -123,50 +124,83 @@ plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report
   return best;
 }
 
-// What is computed once of request.graph, which then takes it as inputs.
-std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
-  // Each call is checked as a whole.
-  if (!request.options.freezing || request.options.check != "off") return std::nullopt;
-  std::optional<passes::ConstGraph> split = passes::split_const_graph(request.graph);
-  if (!split) return std::nullopt;
+// A graph as the passes leave it, and its plan.
+struct Planned {
+  Request request;
+  std::optional<passes::ConstGraph> const_graph;  // what is computed once; the graph takes it as inputs
+  plan::Plan plan;
+  Report report;
+  std::string spenders;  // passes that changed the graph and may have spent memory, as in options.skip_passes
+};
+
+Planned plan_request(Request request, int64_t eager_peak) {
+  Planned out{std::move(request), {}, {}, {}, {}};
+  const Options& options = out.request.options;
+  Stopwatch watch(out.report.times);
+  for (const passes::PassTime& pass :
+       watch.stage("graph passes", [&] { return passes::run_graph_pipeline(out.request.graph, options); }))
+    if (pass.changed && pass.spends_memory) out.spenders += fmt::format(",{}", pass.name);
+  // With check, each call is checked as a whole.
+  if (options.freezing && options.check == "off")
+    out.const_graph =
+        watch.stage("const_graph", [&] { return passes::split_const_graph(out.request.graph); });
+  if (out.const_graph && options.verify != "off") graph::verify_or_throw(out.request.graph, "const_graph");
+  if (out.request.keep_texts) out.report.graph_text = graph::print(out.request.graph);
+  out.plan = plan_graph(out.request, eager_peak, out.report, watch);
+  return out;
+}
+
+// Where passes spent memory that eager does not have, the plan without them is taken if it holds less.
+Planned plan_within(Request request, int64_t eager_peak) {
+  Request plain = request;
+  Planned planned = plan_request(std::move(request), eager_peak);
+  const int64_t peak = plan::profile_memory(planned.plan).peak;
+  if (planned.spenders.empty() || peak <= eager_peak + rounding) return planned;
+  plain.options.skip_passes += planned.spenders;
+  Planned again = plan_request(std::move(plain), eager_peak);
+  return plan::profile_memory(again.plan).peak < peak ? std::move(again) : std::move(planned);
+}
+
+Compilation::ConstGraph compile_preparation(const Request& request, passes::ConstGraph const_graph) {
   Request once = request;
-  once.graph = std::move(split->graph);
+  once.graph = std::move(const_graph.graph);
   once.eager_peak.reset();
   Compilation compiled = compile(std::move(once));
-  return Compilation::ConstGraph{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
+  return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
 
 }  // namespace
 
 Compilation compile(Request request) {
-  Compilation out;
-  Report& report = out.report;
-  Stopwatch watch(report.times);
-  const Options& options = request.options;
-  const bool verify = options.verify != "off";
-  report.eager_numerics = options.eager_numerics();
-
-  if (verify) graph::verify_or_throw(request.graph, "import");
+  if (request.options.verify != "off") graph::verify_or_throw(request.graph, "import");
   const int64_t eager_peak =
       request.eager_peak ? *request.eager_peak : graph::eager_peak(request.graph, request.target.device);
-  watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
-  out.const_graph = watch.stage("const_graph", [&] { return split_frozen(request); });
-  if (out.const_graph && verify) graph::verify_or_throw(request.graph, "const_graph");
-  if (request.keep_texts) report.graph_text = graph::print(request.graph);
+  Planned planned = plan_within(std::move(request), eager_peak);
+  const Request& done = planned.request;
+  Compilation out;
+  out.report = std::move(planned.report);
+  Report& report = out.report;
+  Stopwatch watch(report.times);
+  report.eager_numerics = done.options.eager_numerics();
+  if (planned.const_graph) {
+    out.const_graph = watch.stage("compile const_graph", [&] {
+      return compile_preparation(done, std::move(*planned.const_graph));
+    });
+  }
 
-  plan::Plan plan = plan_graph(request, eager_peak, report, watch);
-  for (const plan::Step& step : plan.steps) {
+  for (const plan::Step& step : planned.plan.steps) {
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
   }
-  if (request.keep_texts) collect_texts(plan, request.target, report);
+  if (done.keep_texts) collect_texts(planned.plan, done.target, report);
 
-  auto kernels = request.make_provider(plan, request.target);
+  auto kernels = done.make_provider(planned.plan, done.target);
   watch.stage("compile kernels", [&] {
-    kernels->prepare(plan);
+    kernels->prepare(planned.plan);
     return true;
   });
-  out.executable = watch.stage(
-      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+  out.executable = watch.stage("executable", [&] {
+    return std::make_shared<runtime::Executable>(std::move(planned.plan), kernels, *done.host);
+  });
   return out;
 }
 

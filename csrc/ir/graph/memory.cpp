@@ -23,14 +23,25 @@ class Run {
       if (output.kind == Output::Kind::Tensor) touch(output.value);
   }
 
-  int64_t peak(DeviceType device) const {
-    std::vector<LiveRange> ranges;
-    for (size_t v = 0; v < ranges_.size(); ++v)
-      if (graph_.values[ValueId(v)].device.type == device) ranges.push_back(ranges_[ValueId(v)]);
-    return find_peak(ranges).bytes;
+  MemoryUse use(DeviceType device) const {
+    const std::vector<LiveRange> ranges = ranges_on(device);
+    MemoryUse use{std::vector<int64_t>(graph_.nodes.size() + 1), find_peak(ranges).bytes};
+    for (const LiveRange& range : ranges) {
+      use.at[static_cast<size_t>(range.first)] += range.bytes;
+      if (static_cast<size_t>(range.last) < graph_.nodes.size()) use.at[static_cast<size_t>(range.last) + 1] -= range.bytes;
+    }
+    for (size_t n = 1; n < use.at.size(); ++n) use.at[n] += use.at[n - 1];
+    use.at.pop_back();
+    return use;
   }
 
  private:
+  std::vector<LiveRange> ranges_on(DeviceType device) const {
+    std::vector<LiveRange> ranges;
+    for (size_t v = 0; v < ranges_.size(); ++v)
+      if (graph_.values[ValueId(v)].device.type == device) ranges.push_back(ranges_[ValueId(v)]);
+    return ranges;
+  }
   void visit(const Node& node) {
     for (const Operand& operand : node.operands)
       if (const auto* id = std::get_if<ValueId>(&operand)) touch(*id);
@@ -60,6 +71,8 @@ class Run {
 
 }  // namespace
 
-int64_t eager_peak(const Graph& graph, DeviceType device) { return Run(graph).peak(device); }
+MemoryUse eager_memory(const Graph& graph, DeviceType device) { return Run(graph).use(device); }
+
+int64_t eager_peak(const Graph& graph, DeviceType device) { return eager_memory(graph, device).peak; }
 
 }  // namespace cxxinductor::graph

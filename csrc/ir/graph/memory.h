@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "ir/graph/graph.h"
 
@@ -12,5 +13,11 @@ namespace cxxinductor::graph {
 // Each node allocates its results, views none; a value dies after its last use; inputs count while they live if the
 // caller gives them up. On devices of one type, workspaces left out.
 int64_t eager_peak(const Graph& graph, DeviceType device);
+
+struct MemoryUse {
+  std::vector<int64_t> at;  // bytes while each node runs
+  int64_t peak = 0;
+};
+MemoryUse eager_memory(const Graph& graph, DeviceType device);
 
 }  // namespace cxxinductor::graph
