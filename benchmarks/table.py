@@ -116,11 +116,29 @@ def matmul_template(results):
                f"{t['chosen']:.1f} ({r['choice']}) | {r['behind']:+.1%} |")
 
 
+def cpu(results):
+    e = results["environment"]
+    yield f"{e['cpu']}, threads: {e['threads']}, {e['capability']}.\n"
+    yield "| case | eager (ms) | Inductor | cxxinductor | against Inductor | against eager | first call (s), Inductor / ours |"
+    yield "|---|---|---|---|---|---|---|"
+    ratios = {}
+    for r in results["rows"]:
+        if "milliseconds" not in r:
+            yield f"| {r['case']} | failed: {r['error_message'][:60]} |"
+            continue
+        t, first = r["milliseconds"], r["first_call_seconds"]
+        ratios.setdefault(r["kind"], []).append(t["inductor"] / t["cxxinductor"])
+        yield (f"| {r['case']} | {t['eager']:.3f} | {t['inductor']:.3f} | {t['cxxinductor']:.3f} | {t['inductor'] / t['cxxinductor']:.2f}x | "
+               f"{t['eager'] / t['cxxinductor']:.2f}x | {first['inductor']:.1f} / {first['cxxinductor']:.1f} |")
+    for kind, found in ratios.items():
+        yield f"\nGeometric mean of the {kind}s against Inductor: {geomean(found):.2f}x, least {min(found):.2f}x."
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", default=str(Path(__file__).resolve().parent / "results"))
     folder = Path(parser.parse_args().results)
-    for name, table in {"models": models, "training": training, "optimizers": optimizers, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template, "training_kernels": training_kernels, "dynamic": dynamic}.items():
+    for name, table in {"models": models, "training": training, "optimizers": optimizers, "kernels": kernels, "host": host, "compile_time": compile_time, "matmul_template": matmul_template, "training_kernels": training_kernels, "dynamic": dynamic, "cpu": cpu}.items():
         path = folder / f"{name}.json"
         if path.exists():
             print("\n".join(table(json.loads(path.read_text()))), end="\n\n")

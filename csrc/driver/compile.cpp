@@ -22,11 +22,14 @@
 namespace cxxinductor::driver {
 namespace {
 
+// Also where a compile may be stopped.
 class Stopwatch {
  public:
-  explicit Stopwatch(std::vector<StageTime>& times) : times_(times) {}
+  Stopwatch(std::vector<StageTime>& times, const InterruptCheck& interrupted)
+      : times_(times), interrupted_(interrupted) {}
   template <class F>
   auto stage(std::string name, F&& work) {
+    stop_if(interrupted_);
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     times_.push_back(
@@ -36,6 +39,7 @@ class Stopwatch {
 
  private:
   std::vector<StageTime>& times_;
+  const InterruptCheck& interrupted_;
 };
 
 // As the runtime decides for the variant that it compiles first.
@@ -136,7 +140,7 @@ struct Planned {
 Planned plan_request(Request request, int64_t eager_peak) {
   Planned out{std::move(request), {}, {}, {}, {}};
   const Options& options = out.request.options;
-  Stopwatch watch(out.report.times);
+  Stopwatch watch(out.report.times, out.request.interrupted);
   for (const passes::PassTime& pass :
        watch.stage("graph passes", [&] { return passes::run_graph_pipeline(out.request.graph, options); }))
     if (pass.changed && pass.spends_memory) out.spenders += fmt::format(",{}", pass.name);
@@ -180,7 +184,7 @@ Compilation compile(Request request) {
   Compilation out;
   out.report = std::move(planned.report);
   Report& report = out.report;
-  Stopwatch watch(report.times);
+  Stopwatch watch(report.times, done.interrupted);
   report.eager_numerics = done.options.eager_numerics();
   if (planned.const_graph) {
     out.const_graph = watch.stage("compile const_graph", [&] {
@@ -195,7 +199,7 @@ Compilation compile(Request request) {
 
   auto kernels = done.make_provider(planned.plan, done.target);
   watch.stage("compile kernels", [&] {
-    kernels->prepare(planned.plan);
+    kernels->prepare(planned.plan, done.interrupted);
     return true;
   });
   out.executable = watch.stage("executable", [&] {

@@ -16,6 +16,7 @@
 #include "ir/plan/plan.h"
 #include "ir/target.h"
 #include "runtime/executable.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 
 namespace cxxinductor::driver {
@@ -51,6 +52,7 @@ struct Request {
   std::optional<int64_t> eager_peak;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;
+  InterruptCheck interrupted;  // asked between stages and while kernels compile
 };
 
 struct Compilation {
@@ -66,7 +68,7 @@ struct Compilation {
   std::optional<ConstGraph> const_graph;
 };
 
-// Throws Unsupported (fall back), UserError or InternalError.
+// Throws Unsupported (fall back), UserError, InternalError or Interrupted.
 Compilation compile(Request request);
 
 // Device that the graph's own kernels run on: CUDA when a value lives there, else the CPU. Unsupported for two GPUs.

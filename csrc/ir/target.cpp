@@ -54,7 +54,7 @@ Target cpu_target(std::string arch, int threads) {
   Target target;
   target.name = "cpu";
   target.device = DeviceType::Cpu;
-  target.vector_bytes = arch == "x86-64-v4" ? 64 : 32;
+  target.vector_bytes = arch == "x86-64-v4" ? 64 : arch == "x86-64-v3" ? 32 : 16;
   target.arch = std::move(arch);
   target.multiprocessors = threads;
   return target;

@@ -18,18 +18,27 @@ constexpr std::array option_rows{
 // Options whose values are words from a list; `several`: any number of them, separated by commas.
 struct Choice {
   std::string_view option;
-  std::vector<std::string_view> values;
+  std::span<const std::string_view> values;
   bool several = false;
 };
-const std::vector<Choice>& choices() {
-  static const std::vector<Choice> table{
-      {"numerics", {"eager", "fast"}},       {"verify", {"each", "boundaries", "off"}},
-      {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
-      {"tier", {"kernels", "aten"}},         {"epilogue_fusion", {"always", "auto", "never"}},
-      {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
-  };
-  return table;
+template <class... Words>
+constexpr std::array<std::string_view, sizeof...(Words)> words(Words... list) {
+  return {list...};
 }
+constexpr auto numerics_values = words("eager", "fast");
+constexpr auto verify_values = words("each", "boundaries", "off");
+constexpr auto check_values = words("off", "eager", "interp");
+constexpr auto cache_values = words("on", "off");
+constexpr auto tier_values = words("kernels", "aten");
+constexpr auto epilogue_values = words("always", "auto", "never");
+constexpr auto generalize_values = words("auto", "off");
+constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
+constexpr std::array choices{
+    Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
+    Choice{"check", check_values},        Choice{"cache", cache_values},
+    Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
+    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
+};
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -90,7 +99,7 @@ void check_words(const Choice& choice, std::string_view value) {
 }
 
 void assign(std::string& target, std::string_view name, std::string_view value) {
-  for (const Choice& choice : choices()) {
+  for (const Choice& choice : choices) {
     if (choice.option == name) check_words(choice, value);
   }
   target = std::string(value);
@@ -101,7 +110,7 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
 std::span<const OptionInfo> option_table() { return option_rows; }
 
 std::span<const std::string_view> option_values(std::string_view option) {
-  for (const Choice& choice : choices())
+  for (const Choice& choice : choices)
     if (choice.option == option) return choice.values;
   return {};
 }

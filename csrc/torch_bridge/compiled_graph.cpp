@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <set>
 
 #include "driver/dump.h"
@@ -14,6 +13,7 @@
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
@@ -49,8 +49,10 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
 }
 
 // calls: for dumps; null where there are none.
-driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options) {
+driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options,
+                                  const InterruptCheck& interrupted = {}) {
   driver::Request request;
+  request.interrupted = interrupted;
   request.target = target_for(driver::main_device(graph));
   if (calls) request.eager_peak = frontend::eager_peak(*calls, request.target.device);
   request.graph = std::move(graph);
@@ -115,8 +117,7 @@ struct CompiledGraph::Impl {
   Options options;
   std::unique_ptr<EagerReference> eager;     // check=eager
   std::unique_ptr<FoldedConstants> constants;  // option freezing
-  mutable std::mutex notes_mutex;
-  mutable std::set<std::string> notes, notes_given;
+  mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void keep_const_graph() {
     if (!compilation.const_graph) return;
@@ -128,7 +129,7 @@ struct CompiledGraph::Impl {
     if (eager) return eager->check(inputs);
     if (options.check != "interp") return nullptr;
     return std::make_unique<driver::InterpCheck>(options, [this](std::string note) {
-      const std::lock_guard lock(notes_mutex);
+      const ForkGuard guard(ForkLock::Leaf);
       if (notes_given.insert(note).second) notes.insert(std::move(note));
     });
   }
@@ -137,7 +138,8 @@ struct CompiledGraph::Impl {
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CompiledGraph::~CompiledGraph() = default;
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options,
+                                                         const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
@@ -147,10 +149,12 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
     calls.cuda = cuda_of(calls);
-    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
+    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options, interrupted);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();
+  } catch (const Interrupted&) {
+    throw;
   } catch (const InternalError& error) {
     impl->fallback_reason = with_reproducer(calls, options, error.what());
   } catch (const std::exception& error) {
@@ -205,7 +209,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) con
 
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
 std::vector<std::string> CompiledGraph::take_check_notes() const {
-  const std::lock_guard lock(impl_->notes_mutex);
+  const ForkGuard guard(ForkLock::Leaf);
   std::vector<std::string> taken(impl_->notes.begin(), impl_->notes.end());
   impl_->notes.clear();
   return taken;

@@ -55,7 +55,7 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
                        {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv",
                         "-fno-strict-aliasing", "-fno-gnu-unique"},
                        name),
-      "/tmp");
+      std::vector<std::string>{"/tmp"});
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);

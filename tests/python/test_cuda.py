@@ -202,3 +202,38 @@ def test_misaligned_inputs_are_read_from_copies_until_their_kernel_is_there():
     for _ in range(3):
         assert torch.equal(compiled(whole[1:]), whole[1:].sin() + 1)
         cxxinductor.finish_compiles()
+
+
+def test_modules_loaded_by_another_thread_leave_a_capture_good(tmp_path):
+    from test_processes import compile_graph, options_of
+
+    options = options_of({"CXXINDUCTOR_CACHE_DIR": str(tmp_path)})
+    compile_graph(1, options, "cuda")
+    capturing, stop, compiled = threading.Event(), threading.Event(), []
+
+    def compile_others():
+        capturing.wait()
+        while not stop.is_set():
+            compiled.append(compile_graph(len(compiled) + 2, options, "cuda"))
+
+    thread = threading.Thread(target=compile_others)
+    thread.start()
+    x = torch.randn(1000, device="cuda")
+    (x * 2 + 1).sum()  # eager's modules are there before the capture
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="global"):
+            y = x * 2
+            capturing.set()
+            while len(compiled) < 5 and thread.is_alive():
+                y = y + 1
+                stop.wait(0.01)
+    finally:
+        capturing.set()
+        stop.set()
+        thread.join()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert len(compiled) >= 5 and y[0].item() > x[0].item() * 2  # the graph ran
+    [result] = compiled[-1]([torch.ones(len(compiled) + 1, device="cuda")])
+    assert result.eq(1).all()

@@ -75,9 +75,9 @@ def test_accuracy_comes_from_the_plan(fn, accuracy, details, device):
 def test_accuracy_of_functions_and_of_fast_numerics(device):
     x = torch.randn(6, 8, device=device)
     (graph,) = explained(torch.exp, x).graphs
-    assert graph.details["kernels"][0]["contract"] == ("bit-equal" if device == "cuda" else "last bits")
+    assert graph.details["kernels"][0]["accuracy"] == ("bit-equal" if device == "cuda" else "last bits")
     (graph,) = explained(torch.exp, x, numerics="fast").graphs
-    assert graph.details["kernels"][0]["contract"] == "fast"
+    assert graph.details["kernels"][0]["accuracy"] == "fast"
 
 
 def test_graphs_that_are_not_compiled_say_why(device):

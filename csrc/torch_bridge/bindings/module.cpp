@@ -1,5 +1,10 @@
 // The Python module cxxinductor._C.
+#include <unistd.h>
+
+#include <optional>
+
 #include "support/error.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
@@ -17,6 +22,8 @@ void translate_errors() {
     };
     try {
       if (pointer) std::rethrow_exception(pointer);
+    } catch (const Interrupted&) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);  // the process ends, or a signal handler forked
     } catch (const UserError& error) {
       raise("UserError", error);
     } catch (const Unsupported& error) {
@@ -45,6 +52,54 @@ py::dict counter_dict() {
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks);
 }
 
+// Without the GIL for a scope. A thread that takes it back while the interpreter ends is ended by Python, which cannot unwind
+// our frames: it stays here instead, until the process is gone.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    while (!Py_IsInitialized() || is_finalizing()) ::pause();
+    PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  static bool is_finalizing() {
+#if PY_VERSION_HEX >= 0x030d0000
+    return Py_IsFinalizing() != 0;
+#else
+    return _Py_IsFinalizing() != 0;
+#endif
+  }
+  PyThreadState* state_;
+};
+
+// Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
+// compile. Python runs them on no other thread, and a thread that takes the GIL while the interpreter ends does not return.
+py::object compile(const CallGraphBuilder& builder, const Options& options) {
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  std::optional<py::error_already_set> raised;
+  InterruptCheck check;
+  const py::module_ threading = py::module_::import("threading");
+  if (threading.attr("current_thread")().is(threading.attr("main_thread")())) {
+    check = [&raised] {
+      const py::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() == 0) return false;
+      raised.emplace();
+      return true;
+    };
+  }
+  try {
+    const WithoutGil scope;
+    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options, check);
+  } catch (const Interrupted&) {
+    if (raised) throw *raised;
+    throw;
+  }
+  return make_compiled_callable(std::move(graph));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -61,17 +116,7 @@ PYBIND11_MODULE(_C, module) {
       .def("__repr__", [](const Options& options) { return to_string(options); });
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
-  module.def(
-      "compile",
-      [](const CallGraphBuilder& builder, const Options& options) {
-        std::shared_ptr<torch_bridge::CompiledGraph> graph;
-        {
-          py::gil_scoped_release release;
-          graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options);
-        }
-        return make_compiled_callable(std::move(graph));
-      },
-      py::arg("builder"), py::arg("options"));
+  module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);

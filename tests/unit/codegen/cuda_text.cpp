@@ -89,5 +89,5 @@ TEST_CASE("rows: one divisor a row, and joins that know their threads' shares") 
   const std::string text = text_of(plan.kernels[plan::KernelId(0)], {true, false});
   CHECK_THAT(text, mentions("cxxi_divisor::of(v"));
   CHECK_THAT(text, mentions(".divide_all(l") && !mentions("cxxi_div("));
-  CHECK_THAT(text, mentions("_row<"));
+  CHECK_THAT(text, mentions("cxxi_block_reduce<"));
 }

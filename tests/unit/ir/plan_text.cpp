@@ -69,7 +69,7 @@ TEST_CASE("bad plan text names the line and what was expected", "[ir][plan]") {
            {edited("mapping rows", "mapping heaps"), "a kind of mapping"},
            {edited("space [i]", "space [q]"), "a variable of the region"},
            {edited("load @0[", "load @9["), "parameters"},
-           {edited("memory_space row", "home away"), "where the value lives"},
+           {edited("memory_space row", "memory_space away"), "where the value lives"},
            {edited("launch @softmax", "launch @nothing"), "a kernel"},
            {edited("allocate @y", "allocate @z"), "there is no @z"},
            {edited(" standalone\n", " borrowed\n"), "a kind of buffer"},

@@ -297,5 +297,5 @@ TEST_CASE("products have counterexamples of their own", "[ir][plan]") {
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_k = 16; });
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.stages = 1; });
   breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_n = 16; });
-  breaks("P5", "a row loop and a once", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::RowLoop; });
+  breaks("P5", "a row loop and a per-row", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::RowLoop; });
 }

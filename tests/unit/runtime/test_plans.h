@@ -20,7 +20,7 @@ class FunctionProvider : public KernelProvider {
   explicit FunctionProvider(std::vector<KernelBody> bodies) {
     for (KernelBody& body : bodies) kernels_.push_back(std::make_unique<Kernel>(std::move(body)));
   }
-  void prepare(const plan::Plan&) override {}
+  void prepare(const plan::Plan&, const InterruptCheck&) override {}
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override {
     ++asked;
     last_variant = variant;
