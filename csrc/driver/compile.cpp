@@ -1,5 +1,6 @@
 #include "driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "codegen/cpu/emit.h"
@@ -47,44 +48,42 @@ bool needs_index64(const plan::Kernel& kernel) {
   return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= int64_t{1} << 31;
 }
 
-void collect_sources(const plan::Plan& plan, const Target& target, Report& report) {
+void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
     report.kernel_plans.push_back(plan::print(single_launch(plan, plan::KernelId(k))));
     const std::vector<const plan::Kernel*> one{&kernel};
-    report.kernel_sources.emplace_back(
-        kernel.name,
-        target.device == DeviceType::Cuda
-            ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
-            : codegen::emit_cpu(one, target, plan.origins));
+    const Target& target = targets.of(kernel.device);
+    report.kernel_sources.push_back(
+        {kernel.name, kernel.device,
+         target.device == DeviceType::Cuda
+             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
+             : codegen::emit_cpu(one, target, plan.origins)});
   }
 }
 
-void collect_texts(const plan::Plan& plan, const Target& target, Report& report) {
+void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
   report.plan_text = plan::print(plan);
   for (const plan::MissedFusion& missed : plan.missed_fusions)
     report.missed_fusion_text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
-  collect_sources(plan, target, report);
+  collect_sources(plan, targets, report);
 }
 
 }  // namespace
 
-Device main_device(const graph::Graph& graph) {
-  Device found;
-  for (const graph::Value& value : graph.values) {
-    if (value.device.type != DeviceType::Cuda) continue;
-    if (found.type == DeviceType::Cuda && found != value.device)
-      throw_unsupported("one graph over two GPUs ({} and {})", to_string(found), to_string(value.device));
-    found = value.device;
-  }
-  return found;
+std::vector<Device> devices_of(const graph::Graph& graph) {
+  std::vector<Device> devices;
+  for (const graph::Value& value : graph.values)
+    if (std::ranges::find(devices, value.device) == devices.end()) devices.push_back(value.device);
+  if (devices.empty()) devices.push_back({});
+  std::ranges::stable_partition(devices, [](Device device) { return device.type == DeviceType::Cuda; });
+  return devices;
 }
 
 namespace {
 
 // From the graph to a plan, fusions with this reach.
-plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, int64_t eager_peak, Report& report,
-                           Stopwatch& watch) {
+plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, Report& report, Stopwatch& watch) {
   const Options& options = request.options;
   const bool verify = options.verify != "off";
   loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
@@ -94,13 +93,13 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   std::vector<plan::MissedFusion> missed_fusions;
   if (options.fusion)
     program = watch.stage(
-        "fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &missed_fusions, limit); });
+        "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
   watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
-  plan::Plan plan =
-      watch.stage("plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
+  plan::Plan plan = watch.stage(
+      "plan", [&] { return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks); });
   plan.missed_fusions.insert(plan.missed_fusions.begin(), missed_fusions.begin(), missed_fusions.end());
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
@@ -108,67 +107,66 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
 
 constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones than eager's
 
-// A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds
-// no more is taken, else the one that holds least.
-plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
+// A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
+// that holds no more is taken, else the one that exceeds eager least.
+plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) {
   constexpr size_t limits[] = {64, 8, 0};
-  plan::Plan best = plan_with_limit(request, {}, eager_peak, report, watch);
-  int64_t least = plan::profile_memory(best).peak;
+  plan::Plan best = plan_with_limit(request, {}, report, watch);
+  int64_t least = plan::bytes_beyond_eager(best);
   if (!request.options.fusion) return best;
   for (size_t limit : limits) {
-    if (least <= eager_peak + rounding) break;
+    if (least <= rounding) break;
     Report again;
-    plan::Plan plan = plan_with_limit(request, limit, eager_peak, again, watch);
-    const int64_t peak = plan::profile_memory(plan).peak;
-    if (peak >= least) continue;
-    least = peak;
+    plan::Plan plan = plan_with_limit(request, limit, again, watch);
+    const int64_t beyond = plan::bytes_beyond_eager(plan);
+    if (beyond >= least) continue;
+    least = beyond;
     best = std::move(plan);
     report.fused_text = std::move(again.fused_text);
   }
   return best;
 }
 
-// A graph as the passes leave it, and its plan.
 struct Planned {
-  Request request;
-  std::optional<passes::ConstGraph> const_graph;  // what is computed once; the graph takes it as inputs
   plan::Plan plan;
-  Report report;
+  std::optional<passes::ConstGraph> const_graph;  // what is computed once; request.graph takes it as inputs
+  Report report;                                  // its texts
   std::string spenders;  // passes that changed the graph and may have spent memory, as in options.skip_passes
 };
 
-Planned plan_request(Request request, int64_t eager_peak) {
-  Planned out{std::move(request), {}, {}, {}, {}};
-  const Options& options = out.request.options;
-  Stopwatch watch(out.report.times, out.request.interrupted);
+// Leaves request.graph as the passes make it.
+Planned plan_request(Request& request, Stopwatch& watch) {
+  Planned out;
+  const Options& options = request.options;
   for (const passes::PassTime& pass :
-       watch.stage("graph passes", [&] { return passes::run_graph_pipeline(out.request.graph, options); }))
+       watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
     if (pass.changed && pass.spends_memory) out.spenders += fmt::format(",{}", pass.name);
   // With check, each call is checked as a whole.
   if (options.freezing && options.check == "off")
-    out.const_graph =
-        watch.stage("const_graph", [&] { return passes::split_const_graph(out.request.graph); });
-  if (out.const_graph && options.verify != "off") graph::verify_or_throw(out.request.graph, "const_graph");
-  if (out.request.keep_texts) out.report.graph_text = graph::print(out.request.graph);
-  out.plan = plan_graph(out.request, eager_peak, out.report, watch);
+    out.const_graph = watch.stage("const_graph", [&] { return passes::split_const_graph(request.graph); });
+  if (out.const_graph && options.verify != "off") graph::verify_or_throw(request.graph, "const_graph");
+  if (request.keep_texts) out.report.graph_text = graph::print(request.graph);
+  out.plan = plan_graph(request, out.report, watch);
   return out;
 }
 
-// Where passes spent memory that eager does not have, the plan without them is taken if it holds less.
-Planned plan_within(Request request, int64_t eager_peak) {
+// Where passes spent memory that eager does not have, the plan without them is taken if it exceeds eager less.
+Planned plan_within_eager(Request& request, Stopwatch& watch) {
   Request plain = request;
-  Planned planned = plan_request(std::move(request), eager_peak);
-  const int64_t peak = plan::profile_memory(planned.plan).peak;
-  if (planned.spenders.empty() || peak <= eager_peak + rounding) return planned;
+  Planned planned = plan_request(request, watch);
+  const int64_t beyond = plan::bytes_beyond_eager(planned.plan);
+  if (planned.spenders.empty() || beyond <= rounding) return planned;
   plain.options.skip_passes += planned.spenders;
-  Planned again = plan_request(std::move(plain), eager_peak);
-  return plan::profile_memory(again.plan).peak < peak ? std::move(again) : std::move(planned);
+  Planned again = plan_request(plain, watch);
+  if (plan::bytes_beyond_eager(again.plan) >= beyond) return planned;
+  request = std::move(plain);
+  return again;
 }
 
-Compilation::ConstGraph compile_preparation(const Request& request, passes::ConstGraph const_graph) {
+Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
   Request once = request;
   once.graph = std::move(const_graph.graph);
-  once.eager_peak.reset();
+  once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
@@ -177,34 +175,35 @@ Compilation::ConstGraph compile_preparation(const Request& request, passes::Cons
 
 Compilation compile(Request request) {
   if (request.options.verify != "off") graph::verify_or_throw(request.graph, "import");
-  const int64_t eager_peak =
-      request.eager_peak ? *request.eager_peak : graph::eager_peak(request.graph, request.target.device);
-  Planned planned = plan_within(std::move(request), eager_peak);
-  const Request& done = planned.request;
-  Compilation out;
-  out.report = std::move(planned.report);
-  Report& report = out.report;
-  Stopwatch watch(report.times, done.interrupted);
-  report.eager_numerics = done.options.eager_numerics();
-  if (planned.const_graph) {
-    out.const_graph = watch.stage("compile const_graph", [&] {
-      return compile_preparation(done, std::move(*planned.const_graph));
-    });
-  }
+  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
 
-  for (const plan::Step& step : planned.plan.steps) {
+  Compilation out;
+  Report& report = out.report;
+  std::vector<StageTime> times;
+  Stopwatch watch(times, request.interrupted);
+  Planned planned = plan_within_eager(request, watch);
+  report = std::move(planned.report);
+  report.eager_numerics = request.options.eager_numerics();
+  if (planned.const_graph)
+    out.const_graph = watch.stage("compile const_graph",
+                                  [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
+
+  plan::Plan plan = std::move(planned.plan);
+  for (const plan::Step& step : plan.steps) {
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
   }
-  if (done.keep_texts) collect_texts(planned.plan, done.target, report);
+  if (request.keep_texts) collect_texts(plan, request.targets, report);
 
-  auto kernels = done.make_provider(planned.plan, done.target);
-  watch.stage("compile kernels", [&] {
-    kernels->prepare(planned.plan, done.interrupted);
-    return true;
-  });
-  out.executable = watch.stage("executable", [&] {
-    return std::make_shared<runtime::Executable>(std::move(planned.plan), kernels, *done.host);
-  });
+  if (request.make_provider) {
+    auto kernels = request.make_provider(plan, request.targets);
+    watch.stage("compile kernels", [&] {
+      kernels->prepare(plan, request.interrupted);
+      return true;
+    });
+    out.executable = watch.stage(
+        "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+  }
+  report.times = std::move(times);
   return out;
 }
 

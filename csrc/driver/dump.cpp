@@ -26,16 +26,16 @@ bool wants(const std::string& what, std::string_view item) {
   return padded.find("," + std::string(item) + ",") != std::string::npos || padded.find(",all,") != std::string::npos;
 }
 
-void write_kernels(const Report& report, const Target& target, const std::string& root) {
+void write_kernels(const Report& report, const std::string& root) {
   const std::string kernels = join_path(root, "kernels");
   make_folders(kernels, kFolderMode);
-  const char* extension = target.device == DeviceType::Cuda ? ".cu" : ".cpp";
   std::string commands =
       "Each command compiles a kernel's source as it stands here, edits included, and times it alone against a copy "
       "of\n"
       "as many bytes; --check compares it with the interpreter first.\n\n";
   for (size_t k = 0; k < report.kernel_sources.size(); ++k) {
-    const auto& [name, source] = report.kernel_sources[k];
+    const auto& [name, device, source] = report.kernel_sources[k];
+    const char* extension = device.type == DeviceType::Cuda ? ".cu" : ".cpp";
     write_file(join_path(kernels, name + extension), source);
     write_file(join_path(kernels, name + ".plan"), report.kernel_plans[k]);
     commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root, name);
@@ -55,7 +55,7 @@ std::string fresh_folder(const std::string& base, const std::string& name) {
 
 }  // namespace
 
-std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
+std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
                        const std::string& what) {
   const std::string root = fresh_folder(folder, name);
   if (wants(what, "calls") && !report.calls_text.empty()) write_file(join_path(root, "calls.txt"), report.calls_text);
@@ -66,7 +66,7 @@ std::string write_dump(const Report& report, const Target& target, const std::st
     write_file(join_path(root, "missed_fusions.txt"), report.missed_fusion_text);
   }
   if (wants(what, "plan")) write_file(join_path(root, "plan.txt"), report.plan_text);
-  if (wants(what, "source")) write_kernels(report, target, root);
+  if (wants(what, "source")) write_kernels(report, root);
   return root;
 }
 

@@ -10,4 +10,7 @@ namespace cxxinductor::frontend {
 // nothing reads, so that results keep their positions.
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas);
 
+// The value on another device, contiguous, by a call of torch's own copy, which orders itself with the work queued on both.
+ValueId copied_to_device(graph::Builder& build, ValueId value, Device device);
+
 }  // namespace cxxinductor::frontend

@@ -33,6 +33,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
        /*spends_memory=*/true},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},
+      // After constants and no-ops: what is copied may have become an input.
+      {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
       // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
       {"graph-reinplace", "let scatters write in place, after all readers of the old values, or into a copy",

@@ -15,6 +15,18 @@ constexpr std::array option_rows{
 #undef OPTION
 };
 
+struct Renamed {
+  std::string_view option;  // empty: the name is an option's own, not one of its values
+  std::string_view old_name, new_name;
+};
+constexpr std::array renamed_rows{
+#define RENAMED_OPTION(old_name, new_name) Renamed{{}, old_name, new_name},
+#define RENAMED_VALUE(option, old_name, new_name) Renamed{option, old_name, new_name},
+#include "support/renamed_options.def"
+#undef RENAMED_OPTION
+#undef RENAMED_VALUE
+};
+
 // Options whose values are words from a list; `several`: any number of them, separated by commas.
 struct Choice {
   std::string_view option;
@@ -63,6 +75,33 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   std::string known;
   for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
   throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
+}
+
+std::string environment_name(std::string_view option) {
+  std::string name = "CXXINDUCTOR_";
+  for (char c : option) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+// The item of a comma-separated list at its start, trimmed; removes it and the comma.
+std::string_view take_item(std::string_view& list) {
+  const size_t end = std::min(list.find(','), list.size());
+  std::string_view item = list.substr(0, end);
+  list.remove_prefix(std::min(end + 1, list.size()));
+  while (item.starts_with(' ')) item.remove_prefix(1);
+  while (item.ends_with(' ')) item.remove_suffix(1);
+  return item;
+}
+
+void reject_renamed(std::string_view name, std::string_view value) {
+  for (const Renamed& row : renamed_rows)
+    if (row.option.empty() && row.old_name == name) throw_user_error("option '{}' is now '{}'", name, row.new_name);
+  while (!value.empty()) {
+    const std::string_view item = take_item(value);
+    for (const Renamed& row : renamed_rows)
+      if (row.option == name && row.old_name == item)
+        throw_user_error("option '{}': '{}' is now '{}'", name, item, row.new_name);
+  }
 }
 
 void assign(bool& target, std::string_view name, std::string_view value) {
@@ -116,6 +155,7 @@ std::span<const std::string_view> option_values(std::string_view option) {
 }
 
 void set_option(Options& options, std::string_view name, std::string_view value) {
+  reject_renamed(name, value);
 #define OPTION(option, ...) \
   if (name == #option) return assign(options.option, name, value);
 #include "support/options.def"
@@ -140,6 +180,9 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
     if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_NVRTC" ||
         variable.starts_with("CXXINDUCTOR_BUILD_"))
       continue;
+    for (const Renamed& renamed : renamed_rows)
+      if (renamed.option.empty() && variable == environment_name(renamed.old_name))
+        throw_user_error("environment variable '{}' is now '{}'", variable, environment_name(renamed.new_name));
     const auto row = std::find_if(option_rows.begin(), option_rows.end(),
                                   [&](const OptionInfo& r) { return r.environment == variable; });
     if (row == option_rows.end())

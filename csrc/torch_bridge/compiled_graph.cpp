@@ -8,6 +8,7 @@
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
+#include "frontend/complex/lower_complex.h"
 #include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
@@ -35,11 +36,18 @@ AtomicCounters& counters() {
   return instance;
 }
 
-std::optional<Target> cuda_of(const frontend::CallGraph& calls) {
+std::set<Device> devices_of(const frontend::CallGraph& calls) {
+  std::set<Device> devices;
   for (const frontend::CallValueInfo& value : calls.values)
-    if (value.kind == frontend::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda)
-      return target_for(value.device);
-  return std::nullopt;
+    if (value.kind == frontend::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  return devices;
+}
+
+// target_of: the target of a GPU.
+template <class TargetOf>
+void find_gpus(frontend::CallGraph& calls, TargetOf target_of) {
+  for (Device device : devices_of(calls))
+    if (device.type == DeviceType::Cuda) calls.gpus.emplace(device, target_of(device));
 }
 
 void count(const runtime::Executable& executable, const driver::Report& report) {
@@ -53,24 +61,23 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
                                   const InterruptCheck& interrupted = {}) {
   driver::Request request;
   request.interrupted = interrupted;
-  request.target = target_for(driver::main_device(graph));
-  if (calls) request.eager_peak = frontend::eager_peak(*calls, request.target.device);
+  request.targets = targets_for(driver::devices_of(graph));
+  if (calls) request.eager_peaks = frontend::eager_peaks(*calls);
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
-  request.make_provider = [&](const plan::Plan& plan, const Target& target) {
-    return make_provider(plan, target, options, torch_host());
+  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
+    return make_provider(plan, targets, options, torch_host());
   };
   request.keep_texts = !options.dump.empty();
   const std::string name = request.graph.name;
-  const Target target = request.target;
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
     if (calls) compilation.report.calls_text = frontend::to_string(*calls);
-    driver::write_dump(compilation.report, target, name, folder, options.dump);
+    driver::write_dump(compilation.report, name, folder, options.dump);
     if (const auto& const_graph = compilation.const_graph)
-      driver::write_dump(const_graph->report, target, name + "_const", folder, options.dump);
+      driver::write_dump(const_graph->report, name + "_const", folder, options.dump);
   }
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
@@ -113,6 +120,7 @@ struct CompiledGraph::Impl {
   std::unique_ptr<AtenExecutor> fallback;
   driver::Compilation compilation;
   std::string fallback_reason;
+  std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
   Options options;
   std::unique_ptr<EagerReference> eager;     // check=eager
@@ -135,6 +143,18 @@ struct CompiledGraph::Impl {
   }
 };
 
+driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options) {
+  find_gpus(calls, [&](Device device) { return targets.of(device); });
+  driver::Request request;
+  request.graph = frontend::import_graph(calls, DispatcherSchemas());
+  for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
+  request.eager_peaks = frontend::eager_peaks(calls);
+  request.options = options;
+  request.host = &torch_host();
+  request.keep_texts = true;
+  return driver::compile(std::move(request)).report;
+}
+
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 CompiledGraph::~CompiledGraph() = default;
 
@@ -143,15 +163,20 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
+  impl->objects = calls.objects;
   calls.deterministic = at::globalContext().deterministicAlgorithms();
   calls.any_order = !options.eager_numerics();
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
-    calls.cuda = cuda_of(calls);
-    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options, interrupted);
+    find_gpus(calls, target_for);
+    if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
+    std::optional<frontend::CallGraph> lowered;
+    if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
+    const frontend::CallGraph& real = lowered ? *lowered : calls;
+    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &real, options, interrupted);
     if (options.check == "eager")
-      impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
+      impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();
   } catch (const Interrupted&) {
     throw;
@@ -181,9 +206,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
                                                         const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
-  Device device;
-  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device;
-  auto kernels = make_provider(plan, target_for(device), options, torch_host(), source);
+  auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
   impl->options = options;

@@ -50,6 +50,9 @@ class CompiledGraph {
   std::unique_ptr<Impl> impl_;
 };
 
+// The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
+driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options);
+
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {
   int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0;

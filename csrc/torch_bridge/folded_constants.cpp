@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <set>
+
 #include "support/fork_locks.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
@@ -67,9 +69,12 @@ std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::fold(const std
   for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
     made->tensors.push_back(to_tensor(std::move(value.tensor)));
   // Later calls may run on other streams.
-  if (const c10::Device device = made->tensors.at(0).device(); device.is_cuda()) {
-    const c10::impl::VirtualGuardImpl streams(device.type());
-    streams.synchronizeStream(streams.getStream(device));
+  std::set<Device> devices;
+  for (const at::Tensor& tensor : made->tensors)
+    if (tensor.is_cuda()) devices.insert(from_torch(tensor.device()));
+  for (Device device : devices) {
+    const c10::impl::VirtualGuardImpl streams(c10::kCUDA);
+    streams.synchronizeStream(streams.getStream(to_torch(device)));
   }
   return made;
 }

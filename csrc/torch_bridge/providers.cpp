@@ -18,6 +18,7 @@
 #include "runtime/cuda/cuda_kernels.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/device_kernels.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
@@ -140,6 +141,15 @@ std::string cache_status(const Options& options) {
   return cache ? cache->status() : std::string();
 }
 
+bool has_host_compiler(const Options& options) {
+  try {
+    services(options).compiler.identity();
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 runtime::CompilePool::Progress compile_progress() {
   const Services* services = made_services.find();
   return services ? services->pool.progress() : runtime::CompilePool::Progress();
@@ -155,18 +165,27 @@ Target target_for(Device device) {
   return cpu_target(cpu_arch(), at::get_num_threads());
 }
 
-std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target, const Options& options,
-                                                       runtime::Host& host, const std::optional<std::string>& source) {
-  CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
+Targets targets_for(const std::vector<Device>& devices) {
+  Targets targets;
+  for (Device device : devices) targets.add(device, target_for(device));
+  return targets;
+}
+
+namespace {
+
+std::shared_ptr<runtime::KernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
+                                                           const std::optional<std::string>& source) {
+  auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
+    return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
+                                  codegen::cpu_math_symbols(kernels, target)};
+  };
   Services& shared = services(options);
-  if (target.device == DeviceType::Cpu) {
-    auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
-      return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
-                                    codegen::cpu_math_symbols(kernels, target)};
-    };
-    return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host,
-                                                        std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)));
-  }
+  return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host,
+                                                      std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)));
+}
+
+std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const Target& target, const Options& options,
+                                                            const std::optional<std::string>& source) {
   auto emitter = [target, source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     runtime::CudaUnitSource unit;
@@ -177,10 +196,25 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
     unit.has_checks = codegen::cuda_has_checks(kernel);
     return unit;
   };
-  int device = 0;
-  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device.index;
-  return std::make_shared<runtime::CudaKernelProvider>(target, device, emitter, shared.compiler_for_gpu(), shared.cuda(),
+  Services& shared = services(options);
+  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(), shared.cuda(),
                                                        shared.pool, shared.cache(options));
+}
+
+}  // namespace
+
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options,
+                                                       runtime::Host& host, const std::optional<std::string>& source) {
+  CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
+  std::map<Device, std::shared_ptr<runtime::KernelProvider>> providers;
+  for (const plan::Kernel& kernel : plan.kernels) {
+    auto& provider = providers[kernel.device];
+    if (provider) continue;
+    const Target& target = targets.of(kernel.device);
+    provider = target.device == DeviceType::Cpu ? make_cpu_provider(target, options, host, source)
+                                                : make_cuda_provider(kernel.device, target, options, source);
+  }
+  return std::make_shared<runtime::DeviceKernels>(std::move(providers));
 }
 
 }  // namespace cxxinductor::torch_bridge

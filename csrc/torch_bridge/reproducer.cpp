@@ -27,13 +27,6 @@ graph.txt     the graph IR (docs/ir.md): `cxxi-opt --to plan graph.txt` shows wh
 loops.txt, fused.txt, plan.txt, kernels/   the later forms; what is missing here could not be made
 )";
 
-// Compiles nothing: the texts are wanted, the kernels are what fails.
-class NoKernels final : public runtime::KernelProvider {
- public:
-  void prepare(const plan::Plan&, const InterruptCheck&) override {}
-  const runtime::LoadedKernel& get(plan::KernelId, plan::Variant) override { throw_internal("nothing is run here"); }
-};
-
 std::string base_folder(const Options& options) {
   if (!options.dump_dir.empty()) return options.dump_dir;
   std::string pattern = join_path(temporary_folder(), "cxxinductor-reproducer-XXXXXX");
@@ -50,7 +43,7 @@ void write_text(const std::string& path, std::string_view text) {
 
 struct Texts {
   driver::Report report;
-  Target target;
+  Targets targets;
 };
 
 Texts remake(const frontend::CallGraph& calls, const Options& options) {
@@ -59,11 +52,9 @@ Texts remake(const frontend::CallGraph& calls, const Options& options) {
   request.graph = frontend::import_graph(calls, DispatcherSchemas());
   texts.report.graph_text = graph::print(request.graph);
   try {
-    texts.target = request.target = target_for(driver::main_device(request.graph));
-    TorchHost host;
-    request.host = &host;
+    texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
+    request.host = &torch_host();
     request.options = options;
-    request.make_provider = [](const plan::Plan&, const Target&) { return std::make_shared<NoKernels>(); };
     request.keep_texts = true;
     texts.report = driver::compile(std::move(request)).report;
   } catch (const Error&) {
@@ -81,11 +72,12 @@ std::string write_reproducer(const frontend::CallGraph& calls, const Options& op
   } catch (const Error&) {
     // The bug lies in the import: the calls show it.
   }
-  const std::string folder =
-      driver::write_dump(texts.report, texts.target, calls.name + ".failed", base_folder(options), "all");
-  write_text(join_path(folder, "error.txt"), fmt::format("{}\n\noptions: {}\ntarget: {} {}\n{}", error, to_string(options),
-                                               texts.target.device == DeviceType::Cuda ? "cuda" : "cpu",
-                                               texts.target.arch, kContents));
+  const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
+  std::string targets;
+  for (Device device : texts.targets.devices())
+    targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
+  write_text(join_path(folder, "error.txt"),
+             fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
   write_text(join_path(folder, "calls.txt"), frontend::to_string(calls));
   return folder;
 }

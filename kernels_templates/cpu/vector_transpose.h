@@ -42,11 +42,17 @@ inline void stage(typename D::element* to, const typename D::element* from, inde
     index t = 0;
     for (; t + N <= along; t += N) transpose_block<N>(from + c * step + t, step, to + t * Side + c, Side);
     for (; t < along; ++t) {
-      for (int i = 0; i < N; ++i) to[t * Side + c + i] = from[(c + i) * step + t];
+      for (index i = c; i < c + N; ++i) {
+        to[t * Side + i] = from[i * step + t];
+        CXXI_KEEP_SCALAR;
+      }
     }
   }
   for (; c < across; ++c) {
-    for (index t = 0; t < along; ++t) to[t * Side + c] = from[c * step + t];
+    for (index t = 0; t < along; ++t) {
+      to[t * Side + c] = from[c * step + t];
+      CXXI_KEEP_SCALAR;
+    }
   }
 }
 

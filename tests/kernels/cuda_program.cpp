@@ -25,7 +25,9 @@ plan::Plan on_the_host(plan::Plan plan) {
     kernel.device = {};
     kernel.region.device = {};
   }
-  plan.arena_device = {};
+  for (plan::Arena& arena : plan.arenas) arena.device = {};
+  plan.devices = {Device()};
+  plan.eager_peaks.clear();
   return plan;
 }
 

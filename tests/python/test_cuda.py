@@ -183,12 +183,12 @@ def test_kernels_for_the_sizes_at_hand_come_beside_running_calls():
     (kernel,) = reports[-1].details["kernels"]
     special = dict(kernel["specializations"])
     assert any("8 | " in sizes for sizes in special.values())
-    cxxinductor.finish_compiles()
+    cxxinductor.wait_for_compiles()
     found = {}
     for columns in (1000, 1001, 8000, 40000, 40001, 30, 3):
         y = torch.randn(33, columns, device="cuda", dtype=torch.bfloat16)
         compiled(y)
-        cxxinductor.finish_compiles()
+        cxxinductor.wait_for_compiles()
         torch.testing.assert_close(compiled(y), softmax(y))
         (found[columns],) = set(kernels_of(lambda y=y: compiled(y)))
     assert found[40001] == kernel["name"] and len(set(found.values())) >= 6
@@ -201,7 +201,7 @@ def test_misaligned_inputs_are_read_from_copies_until_their_kernel_is_there():
     compiled(whole[:4096].clone())
     for _ in range(3):
         assert torch.equal(compiled(whole[1:]), whole[1:].sin() + 1)
-        cxxinductor.finish_compiles()
+        cxxinductor.wait_for_compiles()
 
 
 def test_modules_loaded_by_another_thread_leave_a_capture_good(tmp_path):

@@ -49,7 +49,7 @@ def compile_graph(n, options, device="cpu"):
 
     origin = ("", 0, "", "")
     x = builder.tensor_input("x", F32, device, 0, [n], [1], 0, 1, "x")
-    y = builder.call("aten::relu", "", [x], {}, [info("y", 2)], False, origin)
+    [y] = builder.call("aten::relu", "", [x], {}, [info("y", 2)], False, origin)
     builder.output(builder.call("aten::mul", "Tensor", [y, x], {}, [info("z", 3)], False, origin))
     graph = _C.compile(builder, options)
     assert graph.fallback_reason == "", graph.fallback_reason

@@ -23,23 +23,29 @@ class Run {
       if (output.kind == Output::Kind::Tensor) touch(output.value);
   }
 
-  MemoryUse use(DeviceType device) const {
-    const std::vector<LiveRange> ranges = ranges_on(device);
-    MemoryUse use{std::vector<int64_t>(graph_.nodes.size() + 1), find_peak(ranges).bytes};
-    for (const LiveRange& range : ranges) {
-      use.at[static_cast<size_t>(range.first)] += range.bytes;
-      if (static_cast<size_t>(range.last) < graph_.nodes.size()) use.at[static_cast<size_t>(range.last) + 1] -= range.bytes;
+  std::map<Device, MemoryUse> use() const {
+    std::map<Device, MemoryUse> uses;
+    for (const auto& [device, ranges] : ranges_of_devices()) {
+      MemoryUse& use = uses[device];
+      use.peak = find_peak(ranges).bytes;
+      use.at.assign(graph_.nodes.size() + 1, 0);
+      for (const LiveRange& range : ranges) {
+        const auto first = static_cast<size_t>(range.first), end = static_cast<size_t>(range.last) + 1;
+        use.at[first] += range.bytes;
+        if (end < use.at.size()) use.at[end] -= range.bytes;
+      }
+      for (size_t n = 1; n < use.at.size(); ++n) use.at[n] += use.at[n - 1];
+      use.at.pop_back();
     }
-    for (size_t n = 1; n < use.at.size(); ++n) use.at[n] += use.at[n - 1];
-    use.at.pop_back();
-    return use;
+    return uses;
   }
 
+  std::map<Device, int64_t> peaks() const { return peaks_of(ranges_of_devices()); }
+
  private:
-  std::vector<LiveRange> ranges_on(DeviceType device) const {
-    std::vector<LiveRange> ranges;
-    for (size_t v = 0; v < ranges_.size(); ++v)
-      if (graph_.values[ValueId(v)].device.type == device) ranges.push_back(ranges_[ValueId(v)]);
+  std::map<Device, std::vector<LiveRange>> ranges_of_devices() const {
+    std::map<Device, std::vector<LiveRange>> ranges;
+    for (size_t v = 0; v < ranges_.size(); ++v) ranges[graph_.values[ValueId(v)].device].push_back(ranges_[ValueId(v)]);
     return ranges;
   }
   void visit(const Node& node) {
@@ -71,8 +77,8 @@ class Run {
 
 }  // namespace
 
-MemoryUse eager_memory(const Graph& graph, DeviceType device) { return Run(graph).use(device); }
+std::map<Device, int64_t> eager_peaks(const Graph& graph) { return Run(graph).peaks(); }
 
-int64_t eager_peak(const Graph& graph, DeviceType device) { return eager_memory(graph, device).peak; }
+std::map<Device, MemoryUse> eager_memory(const Graph& graph) { return Run(graph).use(); }
 
 }  // namespace cxxinductor::graph

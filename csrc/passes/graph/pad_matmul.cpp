@@ -49,7 +49,7 @@ class Padder {
       : graph_(graph),
         replacements_(replacements),
         build_(graph),
-        memory_(graph::eager_memory(graph, DeviceType::Cuda)),
+        memory_(graph::eager_memory(graph)),
         copied_(escaping_values(graph, /*flexible_strides=*/false)) {
     for (const graph::Node& node : graph.nodes)
       if (node.as<graph::Extern>())
@@ -129,7 +129,8 @@ class Padder {
     for (const PaddedFactor& factor : {left, right})
       if (!has_sizes(factor.x, factor.rows, factor.columns))
         more += bytes(graph_.values[factor.x].sizes, factor.rows * factor.columns);
-    return memory_.at[id.index()] + more <= memory_.peak;
+    const graph::MemoryUse& memory = memory_.at(result.device);
+    return memory.at[id.index()] + more <= memory.peak;
   }
 
   bool has_sizes(ValueId x, Expr rows, Expr columns) const {
@@ -204,8 +205,8 @@ class Padder {
   graph::Graph& graph_;
   IdVector<ValueId, ValueId>& replacements_;
   graph::Builder build_;
-  const graph::MemoryUse memory_;      // of the graph as it came
-  IdVector<ValueId, char> copied_;     // values that somebody wants in eager's strides
+  const std::map<Device, graph::MemoryUse> memory_;  // of the graph as it came
+  IdVector<ValueId, char> copied_;                   // values that somebody wants in eager's strides
   std::map<ValueId, std::vector<ValueId>> pads_;  // by what was padded
 };
 

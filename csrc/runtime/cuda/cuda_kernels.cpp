@@ -129,6 +129,7 @@ struct CudaKernelProvider::Unit {
 CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc,
                                        CudaDriver& driver, CompilePool& pool, DiskCache* cache)
     : target_(std::move(target)),
+      device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
       nvrtc_(nvrtc),
       pool_(pool),
@@ -176,7 +177,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   std::vector<Unit> units;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
-    if (kernel.device.type != DeviceType::Cuda) continue;
+    if (kernel.device != device_) continue;
     const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= kIndexLimit32;
     if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),

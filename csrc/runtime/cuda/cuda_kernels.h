@@ -41,7 +41,7 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
 
 class CudaKernelProvider : public KernelProvider {
  public:
-  // All references must outlive the provider. cache may be null. device: ordinal of the plan's GPU.
+  // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
   CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
                      CompilePool& pool, DiskCache* cache);
   ~CudaKernelProvider() override;
@@ -70,6 +70,7 @@ class CudaKernelProvider : public KernelProvider {
   std::unique_ptr<Kernel> make_kernel(Unit& unit);
 
   Target target_;
+  Device device_;
   CudaEmitter emitter_;
   const Nvrtc& nvrtc_;
   CompilePool& pool_;

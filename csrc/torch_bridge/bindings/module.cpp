@@ -10,6 +10,7 @@
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/kernel_timing.h"
+#include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::bindings {
@@ -117,6 +118,16 @@ PYBIND11_MODULE(_C, module) {
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
+  module.def(
+      "plan_text",
+      [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
+        Targets targets = torch_bridge::target_for({});
+        for (int index = 0; index < gpus; ++index)
+          targets.add({DeviceType::Cuda, index}, cuda_target(gpu_arch, multiprocessors));
+        const py::gil_scoped_release release;
+        return torch_bridge::plan_calls(builder.graph(), targets, options).plan_text;
+      },
+      py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);

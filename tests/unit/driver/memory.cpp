@@ -15,6 +15,8 @@ using namespace cxxinductor;
 
 namespace {
 
+constexpr Device gpu{DeviceType::Cuda, 0};
+
 // A residual stream with a branch a layer, of which one row is read in the end: cheap to compute from all branches.
 std::string residual_stream(int layers) {
   std::string text = "graph @f on cuda:0 (%x: f32[256, 1024], %w: f32[1024, 1024]) {\n";
@@ -46,11 +48,11 @@ plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak 
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph;
-  request.eager_peak = eager_peak;
-  request.target = cuda_target("sm_90a", 132);
+  if (eager_peak) request.eager_peaks = {{gpu, *eager_peak}};
+  request.targets = cuda_target("sm_90a", 132);
   request.host = &host;
   plan::Plan plan;
-  request.make_provider = [&](const plan::Plan& made, const Target&) {
+  request.make_provider = [&](const plan::Plan& made, const Targets&) {
     plan = made;
     return std::make_shared<runtime::FunctionProvider>(std::vector<runtime::KernelBody>());
   };
@@ -63,14 +65,14 @@ plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak 
 TEST_CASE("a plan above eager's peak is made again", "[driver][memory]") {
   const graph::Graph graph = graph::parse(residual_stream(24));
   const Target target = cuda_target("sm_90a", 132);
-  const int64_t eager = graph::eager_peak(graph, DeviceType::Cuda);
+  const int64_t eager = graph::eager_peaks(graph).at(gpu);
   // The branches, all kept for the row, are what fusion by time alone would hold.
   const plan::Plan first =
-      schedule::make_plan(schedule::fuse(lowering::lower(graph), target, {}, nullptr), target, {}, eager);
+      schedule::make_plan(schedule::fuse(lowering::lower(graph), target, {}, nullptr), target, {}, graph::eager_peaks(graph));
   CHECK(plan::profile_memory(first).peak > eager);
 
   const plan::Plan plan = planned(graph);
-  CHECK(plan.eager_peak == eager);
+  CHECK(plan.eager_peaks.at(gpu) == eager);
   CHECK(plan::profile_memory(plan).peak <= eager);
 }
 
@@ -95,7 +97,7 @@ TEST_CASE("plans with products of unaligned rows hold no more than eager", "[dri
   for (const char* text : graphs) {
     const graph::Graph graph = graph::parse(text);
     INFO(text);
-    CHECK(plan::profile_memory(planned(graph)).peak <= graph::eager_peak(graph, DeviceType::Cuda));
+    CHECK(plan::profile_memory(planned(graph)).peak <= graph::eager_peaks(graph).at(gpu));
   }
 }
 
@@ -103,7 +105,7 @@ TEST_CASE("a pass that spends memory eager does not have is left out", "[driver]
   // Beside the loss the graph's nodes leave room for padded logits; the calls that it was made of do not.
   const graph::Graph graph = graph::parse(logits_with_loss);
   constexpr int64_t logits = int64_t{8192} * 50257 * 2, calls = logits + (int64_t{1} << 20);
-  CHECK(graph::eager_peak(graph, DeviceType::Cuda) > 2 * logits + (int64_t{1} << 28));
+  CHECK(graph::eager_peaks(graph).at(gpu) > 2 * logits + (int64_t{1} << 28));
   CHECK(plan::profile_memory(planned(graph)).peak > calls);
   CHECK(plan::profile_memory(planned(graph, calls)).peak <= calls);
 }

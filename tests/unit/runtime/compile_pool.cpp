@@ -224,6 +224,9 @@ TEST_CASE("where the system gives no thread the caller works; where it gives few
   }
 }
 
+// GCC 12's AddressSanitizer does not free the locks of its own allocator in a forked child: one fork in some hundreds hangs
+// in malloc, whatever the program does.
+#ifndef __SANITIZE_ADDRESS__
 TEST_CASE("a child forked while threads compile finds all locks free and a pool that works") {
   CompilePool pool(3);
   std::atomic<bool> stop = false;
@@ -261,6 +264,7 @@ TEST_CASE("a child forked while threads compile finds all locks free and a pool 
   for (std::thread& thread : compiling) thread.join();
   pool.finish();
 }
+#endif
 
 TEST_CASE("fork locks are taken in their order") {
   const ForkGuard later(ForkLock::Expressions);
