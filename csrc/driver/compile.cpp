@@ -131,7 +131,7 @@ struct Planned {
   plan::Plan plan;
   std::optional<passes::ConstGraph> const_graph;  // what is computed once; request.graph takes it as inputs
   Report report;                                  // its texts
-  std::string spenders;  // passes that changed the graph and may have spent memory, as in options.skip_passes
+  std::vector<std::string_view> spenders;         // passes that changed the graph and may have spent memory, in their order
 };
 
 // Leaves request.graph as the passes make it.
@@ -140,7 +140,7 @@ Planned plan_request(Request& request, Stopwatch& watch) {
   const Options& options = request.options;
   for (const passes::PassTime& pass :
        watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
-    if (pass.changed && pass.spends_memory) out.spenders += fmt::format(",{}", pass.name);
+    if (pass.changed && pass.spends_memory) out.spenders.push_back(pass.name);
   // With check, each call is checked as a whole.
   if (options.freezing && options.check == "off")
     out.const_graph = watch.stage("const_graph", [&] { return passes::split_const_graph(request.graph); });
@@ -150,17 +150,26 @@ Planned plan_request(Request& request, Stopwatch& watch) {
   return out;
 }
 
-// Where passes spent memory that eager does not have, the plan without them is taken if it exceeds eager less.
+// Where passes spent memory that eager does not have, they are left out one by one, the last one first; the first plan that
+// holds no more than eager is taken, else the one that exceeds it least.
 Planned plan_within_eager(Request& request, Stopwatch& watch) {
-  Request plain = request;
-  Planned planned = plan_request(request, watch);
-  const int64_t beyond = plan::bytes_beyond_eager(planned.plan);
-  if (planned.spenders.empty() || beyond <= rounding) return planned;
-  plain.options.skip_passes += planned.spenders;
-  Planned again = plan_request(plain, watch);
-  if (plan::bytes_beyond_eager(again.plan) >= beyond) return planned;
-  request = std::move(plain);
-  return again;
+  const Request original = request;
+  Planned best = plan_request(request, watch);
+  int64_t least = plan::bytes_beyond_eager(best.plan);
+  std::string skipped = original.options.skip_passes;
+  const std::vector<std::string_view> spenders = best.spenders;
+  for (size_t s = spenders.size(); s-- > 0 && least > rounding;) {
+    skipped += fmt::format(",{}", spenders[s]);
+    Request without = original;
+    without.options.skip_passes = skipped;
+    Planned planned = plan_request(without, watch);
+    const int64_t beyond = plan::bytes_beyond_eager(planned.plan);
+    if (beyond >= least) continue;
+    least = beyond;
+    best = std::move(planned);
+    request = std::move(without);
+  }
+  return best;
 }
 
 Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {

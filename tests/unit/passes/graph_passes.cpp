@@ -259,6 +259,9 @@ TEST_CASE("two products share a padded operand, stored along its rows or not", "
   %c = reduce<sum, dims=[1]>(%b)
   return %0, %1, %c
 })") == R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
+  %a = cast<f32>(%g)
+  %b = exp(%a)
+  %c = reduce<sum, dims=[1]>(%b)
   %2: bf16[8192, 50264] = pad<low=[0, 0], fill=bf16(0.0)>(%g)
   %3 = permute<dims=[1, 0]>(%2)
   %4: bf16[50264, 768] = extern "aten::mm"($0, $1) with (%3, %h) planned_out flexible_strides
@@ -266,9 +269,6 @@ TEST_CASE("two products share a padded operand, stored along its rows or not", "
   %6 = identity(%5)
   %7: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
   %8: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%2, %7) planned_out flexible_strides
-  %a = cast<f32>(%g)
-  %b = exp(%a)
-  %c = reduce<sum, dims=[1]>(%b)
   return %6, %8, %c
 }
 )");
