@@ -4,7 +4,6 @@
 //   update(v, position)  one element a lane; position: its place in the reduced space
 //   merge(other)         joins the state of other elements, lane by lane, whatever their order
 //   across()             the states of all lanes joined in one lane, as a tree
-//   settle()             called every few dozen updates: sums keep two levels, as error grows with the chain's length
 //   result<k>()          what the IR exposes
 namespace cxxi {
 
@@ -69,57 +68,23 @@ inline auto joined_across(const State& state) {
   }
 }
 
-// A sum of blocks, each short enough that its own rounding does not matter: `lost` is what rounding takes from the sum as they
-// join it. An infinite sum loses what is no number, and stands as it is.
-template <class T, int L>
-struct exact_sum {
-  vec<T, L> sum{}, lost{};
-  void add(vec<T, L> block) {
-    if constexpr (T(0.5) == T(0)) {
-      sum += block;
-    } else {
-      const vec<T, L> joined = sum + block, taken = joined - sum;
-      lost += (sum - (joined - taken)) + (block - taken);
-      sum = joined;
-    }
-  }
-  vec<T, L> total() const {
-    if constexpr (T(0.5) == T(0)) {
-      return sum;
-    } else {
-      const vec<T, L> whole = sum + lost;
-      return whole == whole ? whole : sum;
-    }
-  }
-};
-
 template <class D, int L>
 struct sum {
   using T = typename state_of<D>::type;
-  vec<T, L> block{};
-  exact_sum<T, L> blocks;
+  vec<T, L> value{};
   template <class V, class P>
   void update(V v, P) {
-    block += to_state<D, L>(v);
+    value += to_state<D, L>(v);
   }
-  void settle() {
-    blocks.add(block);
-    block = vec<T, L>{};
-  }
-  vec<T, L> total() const {
-    exact_sum<T, L> all = blocks;
-    all.add(block);
-    return all.total();
-  }
-  void merge(const sum& o) { blocks.add(o.total()); }
+  void merge(const sum& o) { value += o.value; }
   template <int N, int First>
   sum<D, N> lanes() const {
-    return {part<N, First>(total())};
+    return {part<N, First>(value)};
   }
   auto across() const { return joined_across<sum, L>(*this); }
   template <int K>
   auto result() const {
-    return from_state<D, L>(total());
+    return from_state<D, L>(value);
   }
 };
 
@@ -131,7 +96,6 @@ struct prod {
   void update(V v, P) {
     value *= to_state<D, L>(v);
   }
-  void settle() {}
   void merge(const prod& o) { value *= o.value; }
   template <int N, int First>
   prod<D, N> lanes() const {
@@ -160,7 +124,6 @@ struct max {
   void update(V v, P) {
     take(to_state<D, L>(v));
   }
-  void settle() {}
   void merge(const max& o) { take(o.value); }
   template <int N, int First>
   max<D, N> lanes() const {
@@ -187,7 +150,6 @@ struct min {
   void update(V v, P) {
     take(to_state<D, L>(v));
   }
-  void settle() {}
   void merge(const min& o) { take(o.value); }
   template <int N, int First>
   min<D, N> lanes() const {
@@ -208,7 +170,6 @@ struct any {
   void update(V v, P) {
     value |= to_memory<boolean, L>(cast<boolean, D>(v));
   }
-  void settle() {}
   void merge(const any& o) { value |= o.value; }
   template <int N, int First>
   any<D, N> lanes() const {
@@ -227,7 +188,6 @@ struct all_of {
   void update(V v, P) {
     value &= to_memory<boolean, L>(cast<boolean, D>(v));
   }
-  void settle() {}
   void merge(const all_of& o) { value &= o.value; }
   template <int N, int First>
   all_of<D, N> lanes() const {
@@ -264,7 +224,6 @@ struct extreme_position {
     value = select(chosen, x, value);
     at = select(chosen, widen<L>(convert<Position>(position)), at);
   }
-  void settle() {}
   void merge(const extreme_position& o) { take(o.value, o.at); }
   template <int N, int First>
   extreme_position<D, N, Sign, Position> lanes() const {
@@ -285,103 +244,40 @@ using long_argmax = extreme_position<D, L, 1, long long>;
 template <class D, int L>
 using long_argmin = extreme_position<D, L, -1, long long>;
 
-// Mean and sum of squared deviations. Every lane has seen the same number of elements. A block's are joined with those of all
-// before it by Chan's formula, and what rounding takes from them is kept.
+// Mean and sum of squared deviations. Every lane has seen the same number of elements.
 template <class D, int L>
 struct welford {
   using T = typename state_of<D>::type;
-  vec<T, L> block_mean{}, block_m2{};
-  long long block_count = 0;
-  exact_sum<T, L> mean, m2;
+  vec<T, L> mean{}, m2{};
   long long count = 0;
   template <class V, class P>
   void update(V v, P) {
     const vec<T, L> x = to_state<D, L>(v);
-    ++block_count;
-    const vec<T, L> delta = x - block_mean;
-    block_mean += delta * (T(1) / static_cast<T>(block_count));
-    block_m2 += delta * (x - block_mean);
+    ++count;
+    const vec<T, L> delta = x - mean;
+    mean += delta * (T(1) / static_cast<T>(count));
+    m2 += delta * (x - mean);
   }
-  void join(vec<T, L> other_mean, vec<T, L> other_m2, long long other_count) {
-    if (other_count == 0) return;
-    const T mine = static_cast<T>(count), theirs = static_cast<T>(other_count), total = static_cast<T>(count + other_count);
-    const vec<T, L> delta = (other_mean - mean.sum) - mean.lost;
-    mean.add(delta * (theirs / total));
-    m2.add(other_m2 + delta * delta * (mine * (theirs / total)));
-    count += other_count;
-  }
-  void settle() {
-    join(block_mean, block_m2, block_count);
-    block_mean = block_m2 = vec<T, L>{};
-    block_count = 0;
-  }
-  void merge(welford o) {
-    o.settle();
-    join(o.mean.total(), o.m2.total(), o.count);
+  void merge(const welford& o) {
+    if (o.count == 0) return;
+    const T mine = static_cast<T>(count), theirs = static_cast<T>(o.count), total = static_cast<T>(count + o.count);
+    const vec<T, L> delta = o.mean - mean;
+    mean += delta * (theirs / total);
+    m2 += o.m2 + delta * (delta * (mine * (theirs / total)));
+    count += o.count;
   }
   template <int N, int First>
   welford<D, N> lanes() const {
-    welford all = *this;
-    all.settle();
-    welford<D, N> some;
-    some.join(part<N, First>(all.mean.total()), part<N, First>(all.m2.total()), all.count);
-    return some;
+    return {part<N, First>(mean), part<N, First>(m2), count};
   }
   auto across() const { return joined_across<welford, L>(*this); }
   template <int K>
   auto result() const {
-    welford all = *this;
-    all.settle();
     if constexpr (K == 0) {
-      return all.mean.total();
+      return mean;
     } else {
-      return all.m2.total();
+      return m2;
     }
-  }
-};
-
-// ---- where a kernel keeps them -----------------------------------------------------------------------------------
-// Rows: Sets independent states of W lanes hide the latency of the updates; `narrow` takes the tail.
-template <template <class, int> class R, class D, int W, int Sets>
-struct row_state {
-  R<D, W> wide[Sets];
-  R<D, 1> narrow;
-  template <int L, int Set>
-  auto& at() {
-    if constexpr (L == 1) {
-      return narrow;
-    } else {
-      return wide[Set];
-    }
-  }
-  void settle() {
-    for (int i = 0; i < Sets; ++i) wide[i].settle();
-    narrow.settle();
-  }
-  R<D, 1> joined() {
-    if constexpr (W > 1) {
-      for (int i = 1; i < Sets; ++i) wide[0].merge(wide[i]);
-      narrow.merge(wide[0].across());
-    }
-    return narrow;
-  }
-};
-// Columns: one state a column of the strip; group g of W columns, or column g of the tail.
-template <template <class, int> class R, class D, int W, int Columns>
-struct column_tile_state {
-  R<D, W> wide[Columns / W];
-  R<D, 1> narrow[W == 1 ? Columns : W];
-  template <int L>
-  auto& at(index g) {
-    if constexpr (L == 1) {
-      return narrow[g];
-    } else {
-      return wide[g];
-    }
-  }
-  void settle() {
-    for (auto& state : wide) state.settle();
-    for (auto& state : narrow) state.settle();
   }
 };
 

@@ -354,7 +354,7 @@ struct cxxi_blocks<cxxi_welford<T>> {
     const unsigned int joined = count + block.count;
     const T share = T(block.count) / T(joined);
     mean.add(delta * share);
-    m2.add(block.m2 + delta * delta * (T(count) * share));
+    m2.add(block.m2 + delta * (delta * (T(count) * share)));
     count = joined;
   }
   CXXI_FN cxxi_welford<T> state() const { return {mean.total(), m2.total(), count}; }
