@@ -252,7 +252,7 @@ class Builder {
 
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);
 sym::Expr element_count(const std::vector<sym::Expr>& sizes);
-// Elements of the source may write one element of the base.
+// Elements of the source may meet at one place of the base.
 bool may_collide(const Scatter& scatter);
 // The operand of its producer that the value shares its storage with.
 std::optional<ValueId> shares_storage_with(const Graph& graph, ValueId id);

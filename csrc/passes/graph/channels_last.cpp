@@ -1,4 +1,5 @@
-// Gives 16-bit convolutions on CUDA channels-last operands and results; values between them keep that layout.
+// Gives convolutions channels-last operands and results (of 16-bit floats on CUDA, of f32 and bf16 on the CPU); values between
+// them keep that layout.
 //
 // Tensor cores read channels-last: cuDNN converts every other operand and converts the result back (nchwToNhwc, nhwcToNchw: a
 // quarter of ResNet-50's time on an H200). Here a network is converted once, at its ends, by kernels that exist anyway. Decided
