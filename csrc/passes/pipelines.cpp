@@ -29,7 +29,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
       // After the bias: its sum is one of the values between convolutions.
-      {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last,
+      {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,
        /*spends_memory=*/true},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},

@@ -1,7 +1,8 @@
-// Convolutions in 16-bit types on CUDA get channels-last operands and results, and what lies between them keeps that layout.
+// Convolutions get channels-last operands and results, on CUDA those in 16-bit types, and what lies between them keeps that
+// layout.
 //
 // Tensor cores read channels-last: cuDNN turns every other operand around and the result back (nchwToNhwc, nhwcToNchw: a
-// quarter of ResNet-50's time on an H200). Here one network is turned around once, at its ends, by the kernels that are there
+// quarter of ResNet-50's time on an H200). So does oneDNN on the CPU, whose own layouts are blocks of channels. Here one network is turned around once, at its ends, by the kernels that are there
 // anyway. Decided for the whole graph by the bytes that copies would move: convolutions save theirs, values that must leave
 // in eager's strides (outputs, operands of other calls) cost one each. Strides that a user sees never change; what a forward
 // graph saves for its backward does, and the backward graph is compiled for what it gets.
