@@ -34,7 +34,8 @@ ArgResolver resolver_of(const AtenExecutor::State& state) {
 // What a value says about the symbols of its declaration: those that stand alone, as a size, as the place in memory of
 // a slice whose start is data, or as the integer itself. The first value that names a symbol counts, as everywhere.
 void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenExecutor::State& state) {
-  if (value.isInt() && declared.symbol.is_symbol()) state.symbols.emplace(declared.symbol.name(), value.toInt());
+  if ((value.isInt() || value.isBool()) && declared.symbol.is_symbol())
+    state.symbols.emplace(declared.symbol.name(), value.isInt() ? value.toInt() : int64_t{value.toBool()});
   if (!value.isTensor() || declared.kind != CallValueInfo::Kind::Tensor) return;
   const at::Tensor& tensor = value.toTensor();
   for (size_t d = 0; d < declared.sizes.size() && d < static_cast<size_t>(tensor.dim()); ++d) {

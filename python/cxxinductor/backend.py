@@ -74,7 +74,7 @@ def compile_aot_graph(
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
-            builder, constants = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
+            builder, constants, conversions = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
             free = _flexible_outputs(gm, kind)
             builder.flexible_output_strides(free)
             builder.donate_inputs(_donated_inputs(gm, kind))
@@ -94,7 +94,9 @@ def compile_aot_graph(
         _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
     if options.get("check") != "off":
-        return check.with_notes(compiled)
+        return _converted(check.with_notes(compiled), conversions)
+    if conversions:
+        return _converted(compiled, conversions)
     if kind == "backward":
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
@@ -148,6 +150,21 @@ def _report_cache(options: "_C.Options") -> None:
     if problem and problem not in _cache_problems:
         _cache_problems.add(problem)
         warnings.warn(f"cxxinductor: compiled kernels are not kept for the next process: {problem}", stacklevel=3)
+
+
+def _converted(compiled: Callable[[list[Any]], Any], conversions: Mapping[int, Callable[[Any], Any]]) -> Callable[[list[Any]], Any]:
+    """Gives outputs that are bools and floats to the caller as what they are."""
+    if not conversions:
+        return compiled
+
+    def run(inputs: list[Any]) -> Any:
+        outputs = compiled(inputs)
+        for position, convert in conversions.items():
+            outputs[position] = convert(outputs[position])
+        return outputs
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:

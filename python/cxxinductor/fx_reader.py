@@ -21,6 +21,11 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.ValueRef``: a handle of the builder's.
 
 Inputs are the placeholders in order, then the tensors that the graph held as attributes.
+
+Sizes that are data (``capture_dynamic_output_shape_ops``, ``capture_scalar_outputs``) are symbols that the calls define: C++
+finds them in the metadata of results. What tracing relies upon about them becomes ranges, checked where the symbol is
+defined, and calls of ``aten::_assert_scalar``. A float that ``item()`` gives stays a tensor of one element; a bool is a symbol
+that is 0 or 1.
 """
 
 from __future__ import annotations
@@ -28,12 +33,12 @@ from __future__ import annotations
 import math
 import operator
 import re
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import sympy
 import torch
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, resolve_unbacked_bindings, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
@@ -89,13 +94,20 @@ class _Unreadable:
         self.what = what
 
 
+class ReadGraph(NamedTuple):
+    builder: "_C.CallGraphBuilder"
+    constants: list[torch.Tensor]  # to pass after the graph's own inputs
+    # By position: what makes the caller's bool or float of an output, which is an integer or a tensor of one element.
+    conversions: dict[int, Callable[[Any], Any]]
+
+
 def read_graph(
     gm: GraphModule,
     name: str = "graph",
     inputs: Sequence[Any] = (),
     compile_graph: Callable[[GraphModule, Sequence[Any]], Callable[..., Any]] | None = None,
-) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
-    """Returns the filled builder and the tensors to pass after the graph's own inputs.
+) -> ReadGraph:
+    """Reads the graph into a builder.
 
     Args:
         inputs: what the graph will be called with, where their strides may differ from the recorded ones.
@@ -121,10 +133,15 @@ class _Reader:
         self._sizes: list[torch.SymInt] = []  # one of each size that is no number
         self._ranged: set[sympy.Symbol] = set()
         self._storages: dict[int, int] = {}
+        self._defined: set[sympy.Symbol] = set()  # by calls so far
+        self._asserted: set[sympy.Basic] = set()
+        self._solved: dict[sympy.Symbol, sympy.Expr] = {}
+        self._conversions: dict[int, Callable[[Any], Any]] = {}
 
-    def read(self) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
+    def read(self) -> ReadGraph:
         if torch.get_default_dtype() is not torch.float32:
             raise Unsupported(f"the default dtype is {torch.get_default_dtype()}; only torch.float32 is read")
+        self._solved = _solved_equalities(self._gm.graph.nodes)
         position = 0
         for node in self._gm.graph.nodes:
             if node.op == "placeholder":
@@ -134,16 +151,17 @@ class _Reader:
             elif node.op == "output":
                 (outputs,) = node.args
                 outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]  # a subgraph of one result
-                self._builder.output([self._argument(node, item) for item in outputs])
+                self._builder.output([self._output(node, i, item) for i, item in enumerate(outputs)])
             else:
                 self._read_node(node)
-        return self._builder, self._constants
+        return ReadGraph(self._builder, self._constants, self._conversions)
 
     def _read_node(self, node: Node) -> None:
         if node.op == "get_attr":
             self._values[node] = self._attribute(node)
         elif node.op == "call_function":
             self._values[node] = self._call(node)
+            self._assert_what_is_known(node)
         else:
             raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
 
@@ -158,7 +176,11 @@ class _Reader:
             size = self._size(value)
             self._builder.symint_input(node.name, _srepr(value), source)
             return size
-        self._builder.opaque_input(node.name, source)
+        if isinstance(value, torch.SymBool) and (symbol := _symbol_of(value)) is not None:
+            self._range(symbol, value.node.shape_env)
+            self._builder.symint_input(node.name, sympy.srepr(symbol), source)
+        else:
+            self._builder.opaque_input(node.name, source)
         return _Unreadable(f"input {source} of type {type(value).__name__}")
 
     def _tensor_input(self, node: Node, value: torch.Tensor, source: str) -> Any:
@@ -206,6 +228,8 @@ class _Reader:
             return self._higher_order(node)
         if target in (torch.ops.prims._make_token.default, torch.ops.prims._sink_tokens.default):
             return _Unreadable("a token of effects")
+        if target is torch.ops.aten._local_scalar_dense.default:
+            return self._scalar_read(node, value)
         if not isinstance(target, torch._ops.OpOverload) or target._schema.name.startswith("aten::sym_"):
             return self._symbolic_call(node, value)
         return self._dispatcher_call(node, target, node.args, node.kwargs, value)
@@ -275,6 +299,45 @@ class _Reader:
         container, index = node.args
         return self._values[container][index]
 
+    def _scalar_read(self, node: Node, value: Any) -> Any:
+        (tensor,) = node.args
+        ref, of = self._argument(node, tensor), tensor.meta["val"]
+        if isinstance(value, (float, torch.SymFloat)):
+            scalar = self._one_element(node, "aten::view", "", [ref, []], of.dtype, of.device) if of.dim() else ref
+            return self._one_element(node, "aten::_to_copy", "", [scalar], torch.float64, of.device, {"dtype": torch.float64})
+        if isinstance(value, (torch.SymBool, torch.SymInt)):
+            symbol = _symbol_of(value)
+            if symbol is None:
+                raise Unsupported(f"{_where(node)}: reads {value.node.expr} off a tensor")
+            self._range(symbol, value.node.shape_env)
+            self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, _origin(node))
+            if symbol in self._solved:  # nothing else names the symbol
+                difference = symbol - self._solved[symbol]
+                holds = 1 - Min(1, Max(difference, -difference))
+                message = f"Runtime assertion failed for expression Eq({symbol}, {self._solved[symbol]})"
+                self._builder.call("aten::_assert_scalar", "", [_C.Sym(sympy.srepr(holds)), message], {}, [], False, _origin(node))
+        return self._size(value) if isinstance(value, torch.SymInt) else _Unreadable(f"{node.target} of type {type(value).__name__}")
+
+    def _assert_what_is_known(self, node: Node) -> None:
+        """What tracing took for granted once the node's symbols were there: it left out assertions that it knew to hold."""
+        bindings, shape_env = node.meta.get("unbacked_bindings"), _shape_env_of(node)
+        if not bindings or shape_env is None:
+            return
+        self._defined.update(resolve_unbacked_bindings(shape_env, bindings))
+        for assertions in list(shape_env.deferred_runtime_asserts.values()):
+            for assertion in assertions:
+                condition = shape_env.replace(assertion.expr)
+                if free_unbacked_symbols(condition) and free_unbacked_symbols(condition) <= self._defined:
+                    self._assert(node, condition, assertion.expr, shape_env)
+
+    def _assert(self, node: Node, condition: sympy.Basic, text: sympy.Basic, shape_env: Any) -> None:
+        if condition in self._asserted:
+            return
+        self._asserted.add(condition)
+        message = f"Runtime assertion failed for expression {text}"
+        arguments = [self._truth(node, condition, shape_env), message]
+        self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, _origin(node))
+
     def _symbolic_call(self, node: Node, value: Any) -> Any:
         if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
             return self._size(value)
@@ -299,8 +362,8 @@ class _Reader:
                 return self._real_argument(node, value)
             if isinstance(found, _Unreadable):
                 condition = value.meta.get("val")
-                if node.target is torch.ops.aten._assert_scalar.default and isinstance(condition, torch.SymBool):
-                    return self._truth(node, condition)
+                if isinstance(condition, torch.SymBool):
+                    return self._condition_argument(node, condition)
                 raise Unsupported(f"{_where(node)}: takes {found.what}")
             return found
         if isinstance(value, (list, tuple)):
@@ -312,14 +375,34 @@ class _Reader:
             return value
         raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
 
+    # A bool of Python's promotes as a tensor of one bool does.
+    def _condition_argument(self, node: Node, condition: torch.SymBool) -> Any:
+        truth = self._truth(node, condition.node.expr, condition.node.shape_env)
+        if node.target is torch.ops.aten._assert_scalar.default:
+            self._asserted.add(condition.node.expr)
+            return truth
+        result = node.meta.get("val")
+        device = result.device if isinstance(result, torch.Tensor) else torch.device("cpu")
+        return self._one_element(node, "aten::full", "", [[], truth], torch.bool, device, {"dtype": torch.bool, "device": device})
+
     # A condition on sizes as a number of the same truth: 1 or 0.
-    def _truth(self, node: Node, condition: torch.SymBool) -> Any:
-        truth = _truth_of(condition.node.expr)
+    def _truth(self, node: Node, condition: sympy.Basic, shape_env: Any) -> Any:
+        truth = _truth_of(condition.xreplace(self._solved))
         if truth is None:
-            raise Unsupported(f"{_where(node)}: takes the condition {condition.node.expr}")
+            raise Unsupported(f"{_where(node)}: takes the condition {condition}")
         for symbol in sorted(truth.free_symbols, key=str):
-            self._range(symbol, condition.node.shape_env)
+            self._range(symbol, shape_env)
         return int(truth) if truth.is_Integer else _C.Sym(sympy.srepr(truth))
+
+    def _output(self, node: Node, position: int, item: Any) -> Any:
+        value = item.meta.get("val") if isinstance(item, Node) else None
+        if isinstance(value, torch.SymBool):
+            self._conversions[position] = bool
+            return self._truth(node, value.node.expr, value.node.shape_env)
+        if isinstance(value, torch.SymFloat):
+            self._conversions[position] = torch.Tensor.item
+            return self._real(node, item, torch.device("cpu"))
+        return self._argument(node, item)
 
     # A float made of sizes stands in a call as a tensor of one element: of f64 with f64, else of f32, as numbers enter kernels.
     # It promotes as a number does beside a tensor of some rank, or of its own dtype.
@@ -340,6 +423,8 @@ class _Reader:
             name, overload = _REAL_CALLS[value.target]
             return self._one_element(node, name, overload, operands, torch.float64, device) if name else operands[0]
         number = self._values[value] if isinstance(value, Node) else value
+        if isinstance(number, _C.ValueRef):
+            return number  # item() of a float
         if isinstance(number, _Unreadable):
             raise Unsupported(f"{_where(node)}: takes {number.what}")
         return self._one_element(node, "aten::full", "", [[], number], torch.float64, device, options)
@@ -377,7 +462,7 @@ class _Reader:
     def _size(self, value: int | torch.SymInt) -> Any:
         if isinstance(value, int):
             return value
-        expression = value.node.expr
+        expression = value.node.expr.xreplace(self._solved)
         if expression not in self._symbolic:
             self._symbolic[expression] = self._new_size(value, expression)
         return self._symbolic[expression]
@@ -386,7 +471,7 @@ class _Reader:
         if expression.is_Integer:
             return int(expression)
         # Guards may say that two sizes are equal, which their expressions alone do not show.
-        for other in self._sizes:
+        for other in self._sizes if not free_unbacked_symbols(expression) else []:
             if other.node.hint == value.node.hint and statically_known_true(other == value):
                 return self._symbolic[other.node.expr]
         self._sizes.append(value)
@@ -402,6 +487,56 @@ class _Reader:
         if known is not None:
             low, high = _bound(known.lower, _INT64[0]), _bound(known.upper, _INT64[1])
             self._builder.symbol(str(symbol), low, high, _divisor(symbol, shape_env))
+
+
+def _symbol_of(value: torch.SymInt | torch.SymBool) -> sympy.Symbol | None:
+    """The symbol that is an integer, or 1 where a bool is true and 0 where not."""
+    expression = value.node.expr
+    if isinstance(value, torch.SymBool) and isinstance(expression, sympy.Eq) and expression.args[1] == 1:
+        expression = expression.args[0]
+    return expression if expression.is_Symbol else None
+
+
+def _solved_equalities(nodes: Any) -> dict[sympy.Symbol, sympy.Expr]:
+    """What sizes that are data are made of, where the graph asserts an equality: each the latest of its symbols, in earlier ones.
+
+    Sizes that look different and are equal are one expression then: what a list of sizes splits has a known sum.
+    """
+    defined: dict[sympy.Symbol, int] = {}
+    solved: dict[sympy.Symbol, sympy.Expr] = {}
+    for node in nodes:
+        value, bindings, shape_env = node.meta.get("val"), node.meta.get("unbacked_bindings"), _shape_env_of(node)
+        symbols = list(resolve_unbacked_bindings(shape_env, bindings) or ()) if bindings and shape_env is not None else []
+        if node.op == "placeholder" and isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
+            symbols.append(value.node.expr)
+        for symbol in symbols:
+            defined.setdefault(symbol, len(defined))
+        asserted = node.args[0] if node.target is torch.ops.aten._assert_scalar.default else None
+        condition = asserted.meta.get("val") if isinstance(asserted, Node) else None
+        if not isinstance(condition, torch.SymBool) or not isinstance(condition.node.expr, sympy.Eq):
+            continue
+        difference = sympy.expand((condition.node.expr.lhs - condition.node.expr.rhs).xreplace(solved))
+        unknown = free_unbacked_symbols(difference)
+        if not unknown or not unknown <= defined.keys():
+            continue
+        latest = max(unknown, key=lambda symbol: defined[symbol])
+        factor = difference.coeff(latest)
+        rest = difference - factor * latest
+        if factor in (1, -1) and latest not in rest.free_symbols:
+            value = -rest * factor
+            solved = {symbol: expression.xreplace({latest: value}) for symbol, expression in solved.items()}
+            solved[latest] = value
+    return solved
+
+
+def _shape_env_of(node: Node) -> Any:
+    value = node.meta.get("val")
+    for item in value if isinstance(value, (list, tuple)) else [value]:
+        if isinstance(item, (torch.SymInt, torch.SymBool, torch.SymFloat)):
+            return item.node.shape_env
+        if isinstance(item, torch.Tensor) and getattr(item, "fake_mode", None) is not None:
+            return item.fake_mode.shape_env
+    return None
 
 
 def _truth_of(condition: sympy.Basic) -> sympy.Expr | None:

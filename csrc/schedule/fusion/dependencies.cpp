@@ -70,6 +70,7 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
   for (const loops::ProgramInput& input : program_.inputs)
     if (input.donated) dies_[input.buffer] = true;
   find_memories();
+  definers_ = loops::find_definers(program_);
   for (loops::Step& step : program_.steps) {
     Node added;
     if (const auto* region = std::get_if<loops::Region>(&step))
@@ -146,6 +147,10 @@ void Dependencies::build_edges() {
       readers_since[memory].clear();
       last_writer[memory] = id;
     }
+    follow_definers(id);
+    if (const auto* call = std::get_if<loops::ExternCall>(&node(id).step); call && call->ordered && call->results.empty())
+      for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
+        assertions_[symbol].push_back(id);
     const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
     if (!call || !call->ordered) continue;
     if (!ordered.empty()) add_edge(ordered.back(), id);
@@ -157,6 +162,14 @@ void Dependencies::add_edge(StepId a, StepId b) {
   if (a == b) return;
   node(a).after.push_back(b);
   node(b).before.push_back(a);
+}
+
+void Dependencies::follow_definers(StepId id) {
+  for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_)) {
+    add_edge(StepId(definers_.find(symbol)->second), id);
+    for (StepId assertion : assertions_[symbol])
+      if (before(assertion, id)) add_edge(assertion, id);
+  }
 }
 
 StepId Dependencies::find(StepId id) const {
@@ -298,6 +311,7 @@ void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops:
   node(reader).summary = std::move(now);
   node(reader).step = std::move(region);
   ++node(reader).version;
+  follow_definers(reader);
 }
 
 void Dependencies::replace(StepId id, loops::Region region) {
