@@ -8,6 +8,7 @@
 #include "frontend/foreach.h"
 #include "frontend/importer.h"
 #include "ir/graph/infer.h"
+#include "ir/graph/symbols.h"
 #include "ir/strides.h"
 #include "support/error.h"
 #include "sym/simplify.h"
@@ -66,7 +67,8 @@ class Import {
     if (info.kind == CallValueInfo::Kind::Tensor) {
       const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
       const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
-      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides_of_elements(info.sizes, strides));
+      values_[id] =
+          build_.input(info.name, info.dtype, info.device, info.sizes, strides_of_elements(info.sizes, strides));
       graph_.inputs.back().donated = calls_.donated.contains(static_cast<uint32_t>(position));
       graph_.inputs.back().frozen = calls_.frozen.contains(static_cast<uint32_t>(position));
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
@@ -171,7 +173,7 @@ class Import {
       import_scalar_read(context, std::string(symbol.name()));
       return know_symbols(symbol);
     }
-    if (is_kept_assertion(call)) return;
+    if (is_implied_assertion(call)) return keep_definitions(call.args[0]);
     const size_t nodes_before = graph_.nodes.size();
     Results results = defines_symbols(context) ? std::nullopt : import_natively(context);
     if (!results) {
@@ -187,12 +189,22 @@ class Import {
     return info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol();
   }
 
-  // What is known of the symbols implies it, and that is checked where they become known.
-  bool is_kept_assertion(const Call& call) const {
+  // The ranges of the symbols imply it. Those are checked where the symbols are defined.
+  bool is_implied_assertion(const Call& call) const {
     if (call.callee != "aten::_assert_scalar" || call.args.empty()) return false;
     const auto* integer = call.args[0].as<int64_t>();
     const auto* condition = call.args[0].as<sym::Expr>();
     return integer ? *integer != 0 : condition && sym::prove_less(0, *condition, graph_.assumptions).value_or(false);
+  }
+
+  // Definitions check ranges that were asserted: they stay, although nothing else may use the symbols.
+  void keep_definitions(const Arg& condition) {
+    const auto* e = condition.as<sym::Expr>();
+    if (!e) return;
+    const graph::Definers definers = graph::find_definers(graph_);
+    for (sym::Expr symbol : e->free_symbols())
+      if (const auto found = definers.find(symbol.name()); found != definers.end())
+        graph_.nodes[found->second].as<graph::Extern>()->ordered = true;
   }
 
   bool defines_symbols(const CallContext& context) const {
@@ -223,7 +235,8 @@ class Import {
     }
     for (size_t i = 0; i < context.result_count(); ++i)
       for (sym::Expr e : context.result(i).sizes)
-        if (!is_known(e)) context.reject(fmt::format("has a result of size {}, whose symbols nothing defines", to_string(e)));
+        if (!is_known(e))
+          context.reject(fmt::format("has a result of size {}, whose symbols nothing defines", to_string(e)));
   }
 
   Results import_natively(CallContext& context) {
@@ -361,8 +374,7 @@ class Import {
     bool same = true;
     const sym::Assumptions elements = assume_nonempty(value.sizes, graph_.assumptions);
     for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
-      same = same &&
-             (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], elements));
+      same = same && (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], elements));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {

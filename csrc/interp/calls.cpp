@@ -51,8 +51,8 @@ void define(const std::string& symbol, const sym::Assumptions& assumptions, int6
   symbols[symbol] = value;
 }
 
-void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions, const std::vector<Tensor>& results,
-            Symbols& symbols) {
+void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions,
+            const std::vector<Tensor>& results, Symbols& symbols) {
   for (const Definition& definition : definitions) {
     const Tensor& result = results.at(definition.result < 0 ? 0 : static_cast<size_t>(definition.result));
     const auto dim = static_cast<size_t>(definition.dim);

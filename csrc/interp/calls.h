@@ -13,16 +13,17 @@ Tensor integer_tensor(int64_t value);
 // UserError unless the argument has the dtype and sizes that the program declares.
 void check_argument(const Tensor& argument, std::string_view name, DType dtype, const std::vector<int64_t>& sizes);
 
-// Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand. Two calls
-// have a meaning of their own: aten::_local_scalar_dense gives the element of its operand as one tensor, for the symbol that
-// it defines, and aten::_assert_scalar raises a FailedAssertion where its first argument is 0.
+// Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand. Two
+// calls have a meaning of their own: aten::_local_scalar_dense gives the element of its operand as one tensor, for the
+// symbol that it defines, and aten::_assert_scalar raises a FailedAssertion where its first argument is 0.
 std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
                                 const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
                                 size_t results, size_t mutated);
 
-// The symbols that the results of a call define get their values; those must be within the assumptions (FailedAssertion).
-void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions, const std::vector<Tensor>& results,
-            Symbols& symbols);
+// The symbols that the results of a call define get their values; those must be within the assumptions
+// (FailedAssertion).
+void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions,
+            const std::vector<Tensor>& results, Symbols& symbols);
 void define(const std::string& symbol, const sym::Assumptions& assumptions, int64_t value, Symbols& symbols);
 
 // A window that a View of the loops or plan IR opens on a buffer's.
@@ -33,11 +34,11 @@ MemRef memref_of(const View& view, const MemRef& buffer, const Symbols& symbols)
   return memref;
 }
 
-// Results are stored by `give(result, tensor)`, where buffers may not exist before the call; symbols that the call defines
-// have their values by then.
+// Results are stored by `give(result, tensor)`, where buffers may not exist before the call; symbols that the call
+// defines have their values by then.
 template <class Call, class Give>
-void call_extern(const Call& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions, Symbols& symbols,
-                 const ExternHandler& externs, Give give) {
+void call_extern(const Call& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions,
+                 Symbols& symbols, const ExternHandler& externs, Give give) {
   std::vector<Tensor> operands;
   std::vector<MemRef> memrefs(call.operands.size());
   for (size_t i = 0; i < call.operands.size(); ++i) {

@@ -46,13 +46,14 @@ std::vector<Tensor> run(const loops::Program& program, const Arguments& argument
       continue;
     }
     const auto& call = std::get<loops::ExternCall>(step);
-    call_extern(call, memory.memrefs, program.assumptions, symbols, externs, [&](loops::BufferId result, const Tensor& tensor) {
-      make_buffers();
-      const MemRef& memref = memory.memrefs[result.index()];
-      check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee), memref.dtype,
-                     memref.sizes);
-      write_tensor(memref, tensor);
-    });
+    call_extern(call, memory.memrefs, program.assumptions, symbols, externs,
+                [&](loops::BufferId result, const Tensor& tensor) {
+                  make_buffers();
+                  const MemRef& memref = memory.memrefs[result.index()];
+                  check_argument(tensor, fmt::format("{} (result of {})", program.buffers[result].name, call.callee),
+                                 memref.dtype, memref.sizes);
+                  write_tensor(memref, tensor);
+                });
   }
 
   std::vector<Tensor> results;

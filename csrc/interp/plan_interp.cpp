@@ -160,14 +160,15 @@ class PlanRun {
   void execute(const plan::CallExtern& call) {
     for (uint32_t operand : call.mutated_operands)
       written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;
-    call_extern(call, buffers_, plan_.assumptions, symbols_, externs_, [&](plan::BufferId result, const Tensor& tensor) {
-      make_windows();
-      const plan::Buffer& declared = plan_.buffers[result];
-      check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
-                     buffer(result).sizes);
-      if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
-      write_tensor(buffer(result), tensor);
-    });
+    call_extern(call, buffers_, plan_.assumptions, symbols_, externs_,
+                [&](plan::BufferId result, const Tensor& tensor) {
+                  make_windows();
+                  const plan::Buffer& declared = plan_.buffers[result];
+                  check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
+                                 buffer(result).sizes);
+                  if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
+                  write_tensor(buffer(result), tensor);
+                });
   }
 
   void execute(const plan::ReadScalar& read) {
@@ -219,7 +220,7 @@ class PlanRun {
   Symbols symbols_;  // those that steps have defined so far, too
   const ExternHandler& externs_;
   std::vector<MemRef> buffers_;
-  std::vector<bool> made_;  // by buffer: it has its window
+  std::vector<bool> made_;                                // by buffer: it has its window
   std::map<plan::BufferId, std::vector<size_t>> slices_;  // by the buffer whose memory they lie in
   std::vector<bool> written_;
 };

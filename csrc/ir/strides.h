@@ -22,8 +22,8 @@ inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& si
   return strides;
 }
 
-// The assumptions, and that none of the dimensions is empty. Strides matter under these alone: with them max(1, u0), which counts
-// an empty dimension as one element, is u0.
+// The assumptions, and that none of the dimensions is empty. Strides matter under these alone: with them max(1, u0),
+// which counts an empty dimension as one element, is u0.
 inline sym::Assumptions assume_nonempty(const std::vector<sym::Expr>& sizes, const sym::Assumptions& assumptions) {
   sym::Assumptions more = assumptions;
   const auto is_nonzero = [&](sym::Expr factor) {

@@ -230,9 +230,9 @@ void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std
 std::string print_definitions(const std::vector<Definition>& definitions) {
   std::vector<std::string> items;
   for (const Definition& definition : definitions)
-    items.push_back(definition.result < 0 ? definition.symbol + " = value"
-                                          : fmt::format("{} = result {} dim {}", definition.symbol, definition.result,
-                                                        definition.dim));
+    items.push_back(definition.result < 0
+                        ? definition.symbol + " = value"
+                        : fmt::format("{} = result {} dim {}", definition.symbol, definition.result, definition.dim));
   return items.empty() ? "" : fmt::format(" defines [{}]", fmt::join(items, ", "));
 }
 

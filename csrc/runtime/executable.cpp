@@ -232,7 +232,8 @@ class Call {
         read(tables_.reads[step.index]);
         break;
       case StepTable::Kind::Assert:
-        if (const AssertTable& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0) [[unlikely]]
+        if (const AssertTable& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0)
+            [[unlikely]]
           throw FailedAssertion(assertion.message);
         break;
     }

@@ -62,7 +62,8 @@ class TableBuilder {
     add_outputs();
     add_releases();
     add_arenas();
-    for (uint32_t c = 0; c < condition_times_.size(); ++c) tables_.moments.at(condition_times_[c]).conditions.push_back(c);
+    for (uint32_t c = 0; c < condition_times_.size(); ++c)
+      tables_.moments.at(condition_times_[c]).conditions.push_back(c);
     CXXI_CHECK(tables_.moments.size() == moments_ + 1, "{} steps define symbols, {} were found", moments_,
                tables_.moments.size() - 1);
     return std::move(tables_);
@@ -196,7 +197,8 @@ class TableBuilder {
     MomentTable& moment = tables_.moments.emplace_back();
     for (const Definition& definition : definitions)
       moment.definitions.push_back({slot(sym::Expr::symbol(definition.symbol)), definition.result, definition.dim,
-                                    plan_.assumptions.range(definition.symbol), plan_.assumptions.divisor(definition.symbol)});
+                                    plan_.assumptions.range(definition.symbol),
+                                    plan_.assumptions.divisor(definition.symbol)});
     return static_cast<uint32_t>(tables_.moments.size() - 1);
   }
 

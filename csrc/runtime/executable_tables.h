@@ -24,11 +24,12 @@ struct DefinitionTable {
   int64_t divisor = 1;
 };
 
-// What a step that defines symbols makes known. Moments are numbered as times of the program are; moment 0 is that of the
-// inputs, which SymbolBindings give.
+// What a step that defines symbols makes known. Moments are numbered as times of the program are; moment 0 is that of
+// the inputs, which SymbolBindings give.
 struct MomentTable {
   std::vector<DefinitionTable> definitions;
-  std::vector<uint32_t> conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
+  std::vector<uint32_t>
+      conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
 };
 
 struct SymbolBinding {
@@ -138,7 +139,7 @@ struct ReuseTable {
 struct StepTable {
   enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern, Read, Assert };
   Kind kind;
-  uint32_t index;  // Allocate, Free: the buffer; else into the list of its kind
+  uint32_t index;                                   // Allocate, Free: the buffer; else into the list of its kind
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
   uint32_t arenas_first = 0, arenas_count = 0;      // allocated before this step, in Tables::arenas
 };

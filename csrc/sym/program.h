@@ -23,8 +23,8 @@ class Program {
   size_t workspace_size() const { return times_.size(); }
   const std::vector<std::string>& symbols() const { return symbols_; }
   uint32_t time_of(uint32_t slot) const { return times_[slot]; }
-  // workspace: workspace_size() values; the caller has filled the symbols that are known at this time, and run the earlier
-  // stretches. Throws UserError on a zero divisor or overflow.
+  // workspace: workspace_size() values; the caller has filled the symbols that are known at this time, and run the
+  // earlier stretches. Throws UserError on a zero divisor or overflow.
   void run(std::span<int64_t> workspace, uint32_t time = 0) const;
 
  private:

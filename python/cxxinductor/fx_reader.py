@@ -30,6 +30,7 @@ that is 0 or 1.
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
@@ -43,7 +44,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
 
-from . import _C, higher_order
+from . import _C, higher_order, unbacked
 from .errors import Unsupported
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -87,6 +88,15 @@ _REAL_CALLS = {
 }
 
 
+# Their results from the second on are positions and counts, of int64; PyTorch records them with the dtype of the values.
+_POSITIONS = {
+    torch.ops.aten._unique2.default,
+    torch.ops.aten.unique_dim.default,
+    torch.ops.aten.unique_consecutive.default,
+    torch.ops.aten.unique_dim_consecutive.default,
+}
+
+
 class _Unreadable:
     """A value that C++ cannot be told of; an error only if a call uses it."""
 
@@ -97,8 +107,10 @@ class _Unreadable:
 class ReadGraph(NamedTuple):
     builder: "_C.CallGraphBuilder"
     constants: list[torch.Tensor]  # to pass after the graph's own inputs
-    # By position: what makes the caller's bool or float of an output, which is an integer or a tensor of one element.
-    conversions: dict[int, Callable[[Any], Any]]
+    # By position. Inputs: what makes a tensor of one element of the caller's float. Outputs: what makes the caller's bool
+    # or float of an integer or a tensor of one element.
+    input_conversions: dict[int, Callable[[Any], Any]]
+    output_conversions: dict[int, Callable[[Any], Any]]
 
 
 def read_graph(
@@ -136,16 +148,18 @@ class _Reader:
         self._defined: set[sympy.Symbol] = set()  # by calls so far
         self._asserted: set[sympy.Basic] = set()
         self._solved: dict[sympy.Symbol, sympy.Expr] = {}
-        self._conversions: dict[int, Callable[[Any], Any]] = {}
+        self._input_conversions: dict[int, Callable[[Any], Any]] = {}
+        self._output_conversions: dict[int, Callable[[Any], Any]] = {}
+        self._real_devices: dict[Node, torch.device] = {}  # of floats that are tensors
 
     def read(self) -> ReadGraph:
         if torch.get_default_dtype() is not torch.float32:
             raise Unsupported(f"the default dtype is {torch.get_default_dtype()}; only torch.float32 is read")
-        self._solved = _solved_equalities(self._gm.graph.nodes)
+        self._solved = unbacked.solved_equalities(self._gm.graph.nodes)
         position = 0
         for node in self._gm.graph.nodes:
             if node.op == "placeholder":
-                self._values[node] = self._placeholder(node)
+                self._values[node] = self._placeholder(node, position)
                 self._restride(node, position)
                 position += 1
             elif node.op == "output":
@@ -154,7 +168,7 @@ class _Reader:
                 self._builder.output([self._output(node, i, item) for i, item in enumerate(outputs)])
             else:
                 self._read_node(node)
-        return ReadGraph(self._builder, self._constants, self._conversions)
+        return ReadGraph(self._builder, self._constants, self._input_conversions, self._output_conversions)
 
     def _read_node(self, node: Node) -> None:
         if node.op == "get_attr":
@@ -167,7 +181,7 @@ class _Reader:
 
     # ---- inputs --------------------------------------------------------------------------------------------------
 
-    def _placeholder(self, node: Node) -> Any:
+    def _placeholder(self, node: Node, position: int) -> Any:
         value = node.meta.get("val")
         source = str(node.meta["desc"].expr()) if "desc" in node.meta else str(node.target)
         if isinstance(value, torch.Tensor):
@@ -176,7 +190,11 @@ class _Reader:
             size = self._size(value)
             self._builder.symint_input(node.name, _srepr(value), source)
             return size
-        if isinstance(value, torch.SymBool) and (symbol := _symbol_of(value)) is not None:
+        if isinstance(value, torch.SymFloat):
+            self._input_conversions[position] = functools.partial(torch.tensor, dtype=torch.float64)
+            self._real_devices[node] = torch.device("cpu")
+            return self._builder.tensor_input(*_scalar_fields(node.name, torch.float64, torch.device("cpu")), source, False, False)
+        if isinstance(value, torch.SymBool) and (symbol := unbacked.symbol_of(value)) is not None:
             self._range(symbol, value.node.shape_env)
             self._builder.symint_input(node.name, sympy.srepr(symbol), source)
         else:
@@ -243,10 +261,19 @@ class _Reader:
             raise Unsupported(f"{_where(node)}: has no metadata")
         items = [] if not returns else list(value) if isinstance(value, (list, tuple)) else [value]
         results = [self._result(node, number, item, len(items)) for number, item in enumerate(items)]
+        if target in _POSITIONS:
+            results[1:] = [self._positions(node, target, number, fields) for number, fields in enumerate(results[1:], 1)]
         name, overload = target._schema.name, target._schema.overload_name
         refs = self._builder.call(name, overload, args, kwargs, results, is_list, _origin(node))
         values = [self._size(v) if isinstance(v, (int, torch.SymInt)) else ref for ref, v in zip(refs, items)]
         return values if isinstance(value, (list, tuple)) else values[0] if values else None
+
+    def _positions(self, node: Node, target: Any, number: int, fields: tuple) -> tuple:
+        name, dtype, *rest = fields
+        reads = (user for user in node.users if user.target is operator.getitem and user.args[1] == number)
+        if dtype != _SCALAR_TYPES[torch.int64] and any(user.op != "output" for read in reads for user in read.users):
+            raise Unsupported(f"{_where(node)}: result {number} of {target} is recorded with the dtype of the values")
+        return name, _SCALAR_TYPES[torch.int64], *rest
 
     # ---- higher-order operators (higher_order.py) ------------------------------------------------------------------
 
@@ -303,10 +330,11 @@ class _Reader:
         (tensor,) = node.args
         ref, of = self._argument(node, tensor), tensor.meta["val"]
         if isinstance(value, (float, torch.SymFloat)):
+            self._real_devices[node] = of.device
             scalar = self._one_element(node, "aten::view", "", [ref, []], of.dtype, of.device) if of.dim() else ref
             return self._one_element(node, "aten::_to_copy", "", [scalar], torch.float64, of.device, {"dtype": torch.float64})
         if isinstance(value, (torch.SymBool, torch.SymInt)):
-            symbol = _symbol_of(value)
+            symbol = unbacked.symbol_of(value)
             if symbol is None:
                 raise Unsupported(f"{_where(node)}: reads {value.node.expr} off a tensor")
             self._range(symbol, value.node.shape_env)
@@ -320,7 +348,7 @@ class _Reader:
 
     def _assert_what_is_known(self, node: Node) -> None:
         """What tracing took for granted once the node's symbols were there: it left out assertions that it knew to hold."""
-        bindings, shape_env = node.meta.get("unbacked_bindings"), _shape_env_of(node)
+        bindings, shape_env = node.meta.get("unbacked_bindings"), unbacked.shape_env_of(node)
         if not bindings or shape_env is None:
             return
         self._defined.update(resolve_unbacked_bindings(shape_env, bindings))
@@ -387,7 +415,7 @@ class _Reader:
 
     # A condition on sizes as a number of the same truth: 1 or 0.
     def _truth(self, node: Node, condition: sympy.Basic, shape_env: Any) -> Any:
-        truth = _truth_of(condition.xreplace(self._solved))
+        truth = unbacked.truth_of(condition.xreplace(self._solved))
         if truth is None:
             raise Unsupported(f"{_where(node)}: takes the condition {condition}")
         for symbol in sorted(truth.free_symbols, key=str):
@@ -397,10 +425,10 @@ class _Reader:
     def _output(self, node: Node, position: int, item: Any) -> Any:
         value = item.meta.get("val") if isinstance(item, Node) else None
         if isinstance(value, torch.SymBool):
-            self._conversions[position] = bool
+            self._output_conversions[position] = bool
             return self._truth(node, value.node.expr, value.node.shape_env)
         if isinstance(value, torch.SymFloat):
-            self._conversions[position] = torch.Tensor.item
+            self._output_conversions[position] = torch.Tensor.item
             return self._real(node, item, torch.device("cpu"))
         return self._argument(node, item)
 
@@ -424,7 +452,8 @@ class _Reader:
             return self._one_element(node, name, overload, operands, torch.float64, device) if name else operands[0]
         number = self._values[value] if isinstance(value, Node) else value
         if isinstance(number, _C.ValueRef):
-            return number  # item() of a float
+            here = self._real_devices[value] == device
+            return number if here else self._one_element(node, "aten::_to_copy", "", [number], torch.float64, device, options)
         if isinstance(number, _Unreadable):
             raise Unsupported(f"{_where(node)}: takes {number.what}")
         return self._one_element(node, "aten::full", "", [[], number], torch.float64, device, options)
@@ -432,7 +461,7 @@ class _Reader:
     def _one_element(
         self, node: Node, name: str, overload: str, args: list[Any], dtype: torch.dtype, device: torch.device, options: Any = None
     ) -> Any:
-        result = (f"{node.name}_number", _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0, False, False)
+        result = (*_scalar_fields(f"{node.name}_number", dtype, device), False, False)
         return self._builder.call(name, overload, args, options or {}, [result], False, _origin(node))[0]
 
     # ---- metadata ------------------------------------------------------------------------------------------------
@@ -473,7 +502,7 @@ class _Reader:
         # Guards may say that two sizes are equal, which their expressions alone do not show.
         for other in self._sizes if not free_unbacked_symbols(expression) else []:
             if other.node.hint == value.node.hint and statically_known_true(other == value):
-                return self._symbolic[other.node.expr]
+                return self._symbolic[other.node.expr.xreplace(self._solved)]
         self._sizes.append(value)
         for symbol in sorted(expression.free_symbols, key=str):
             self._range(symbol, value.node.shape_env)
@@ -489,73 +518,8 @@ class _Reader:
             self._builder.symbol(str(symbol), low, high, _divisor(symbol, shape_env))
 
 
-def _symbol_of(value: torch.SymInt | torch.SymBool) -> sympy.Symbol | None:
-    """The symbol that is an integer, or 1 where a bool is true and 0 where not."""
-    expression = value.node.expr
-    if isinstance(value, torch.SymBool) and isinstance(expression, sympy.Eq) and expression.args[1] == 1:
-        expression = expression.args[0]
-    return expression if expression.is_Symbol else None
-
-
-def _solved_equalities(nodes: Any) -> dict[sympy.Symbol, sympy.Expr]:
-    """What sizes that are data are made of, where the graph asserts an equality: each the latest of its symbols, in earlier ones.
-
-    Sizes that look different and are equal are one expression then: what a list of sizes splits has a known sum.
-    """
-    defined: dict[sympy.Symbol, int] = {}
-    solved: dict[sympy.Symbol, sympy.Expr] = {}
-    for node in nodes:
-        value, bindings, shape_env = node.meta.get("val"), node.meta.get("unbacked_bindings"), _shape_env_of(node)
-        symbols = list(resolve_unbacked_bindings(shape_env, bindings) or ()) if bindings and shape_env is not None else []
-        if node.op == "placeholder" and isinstance(value, torch.SymInt) and value.node.expr.is_Symbol:
-            symbols.append(value.node.expr)
-        for symbol in symbols:
-            defined.setdefault(symbol, len(defined))
-        asserted = node.args[0] if node.target is torch.ops.aten._assert_scalar.default else None
-        condition = asserted.meta.get("val") if isinstance(asserted, Node) else None
-        if not isinstance(condition, torch.SymBool) or not isinstance(condition.node.expr, sympy.Eq):
-            continue
-        difference = sympy.expand((condition.node.expr.lhs - condition.node.expr.rhs).xreplace(solved))
-        unknown = free_unbacked_symbols(difference)
-        if not unknown or not unknown <= defined.keys():
-            continue
-        latest = max(unknown, key=lambda symbol: defined[symbol])
-        factor = difference.coeff(latest)
-        rest = difference - factor * latest
-        if factor in (1, -1) and latest not in rest.free_symbols:
-            value = -rest * factor
-            solved = {symbol: expression.xreplace({latest: value}) for symbol, expression in solved.items()}
-            solved[latest] = value
-    return solved
-
-
-def _shape_env_of(node: Node) -> Any:
-    value = node.meta.get("val")
-    for item in value if isinstance(value, (list, tuple)) else [value]:
-        if isinstance(item, (torch.SymInt, torch.SymBool, torch.SymFloat)):
-            return item.node.shape_env
-        if isinstance(item, torch.Tensor) and getattr(item, "fake_mode", None) is not None:
-            return item.fake_mode.shape_env
-    return None
-
-
-def _truth_of(condition: sympy.Basic) -> sympy.Expr | None:
-    """1 where the condition on integers holds, else 0; None for conditions of other forms."""
-    if condition in (sympy.true, sympy.false):
-        return sympy.Integer(bool(condition))
-    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
-        parts = [_truth_of(part) for part in condition.args]
-        if None in parts:
-            return None
-        return 1 - parts[0] if isinstance(condition, sympy.Not) else (Min if isinstance(condition, sympy.And) else Max)(*parts)
-    if not isinstance(condition, sympy.core.relational.Relational) or not all(side.is_integer for side in condition.args):
-        return None
-    difference = condition.lhs - condition.rhs
-    if isinstance(condition, (sympy.Eq, sympy.Ne)):
-        differ = Min(1, Max(difference, -difference))
-        return differ if isinstance(condition, sympy.Ne) else 1 - differ
-    excess = difference if isinstance(condition, (sympy.Ge, sympy.Gt)) else -difference
-    return Min(1, Max(0, excess + (0 if isinstance(condition, (sympy.Gt, sympy.Lt)) else 1)))
+def _scalar_fields(name: str, dtype: torch.dtype, device: torch.device) -> tuple:
+    return name, _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0
 
 
 def _bound(value: Any, otherwise: int) -> int:

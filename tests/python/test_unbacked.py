@@ -69,10 +69,11 @@ def test_columns_have_eagers_strides_when_there_are_none(device):
     def fn(x):
         columns = x[None].expand(3, -1).contiguous()
         picked = torch.zeros(3, (x > 0).nonzero().shape[0], device=x.device) + 1
-        return picked, picked.t().contiguous(), columns
+        return picked, picked.t() * 2, columns
 
+    compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
     for (x,) in data(5, 0, device=device):
-        found, expected = torch.compile(fn, backend="cxxinductor", fullgraph=True)(x), fn(x)
+        found, expected = compiled(x), fn(x)
         assert [t.stride() for t in found] == [t.stride() for t in expected]
         assert_equal(found, expected)
 
@@ -103,8 +104,20 @@ def test_repeats(device):
 def test_unique(dtype, device):
     values = [[torch.randint(0, high, (9,), device=device).to(dtype)] for high in (4, 1, 100)]
     check(lambda x: torch.unique(x, return_inverse=True, return_counts=True), *values)
+    check(lambda x: torch.unique_consecutive(x, return_counts=True)[0].sin() + 1, *values)
+
+
+def test_positions_of_unique(device):
+    values = [[torch.randint(0, high, (9,), device=device)] for high in (4, 1, 100)]
     check(lambda x: torch.unique(x, return_counts=True)[1] * 2, *values)
     check(lambda x: torch.unique_consecutive(x, return_inverse=True)[1] + 1, *values)
+
+
+def test_positions_that_pytorch_records_as_values(device):
+    compiled = torch.compile(lambda x: torch.unique(x, return_counts=True)[1] * 2, backend="cxxinductor", fullgraph=True)
+    with pytest.warns(UserWarning, match="result 2 of aten._unique2.default is recorded with the dtype of the values"):
+        found = compiled(torch.tensor([0.5, 0.5, 2.0], device=device))
+    assert_equal(found, torch.tensor([4, 2], device=device))
 
 
 def test_unique_rows(device):
@@ -127,28 +140,28 @@ def test_item_as_an_output(device):
 
 def test_item_as_a_size(device):
     def fn(x, n):
-        n = n.item()
+        n = n.sum().item()
         torch._check(n >= 0)
         torch._check(n <= x.shape[0])
         return x[:n] * 2, torch.zeros(n, device=x.device) + 1, torch.arange(n, device=x.device) * 3
 
-    sizes = [[torch.randn(7, device=device), torch.tensor(n, device=device)] for n in (3, 0, 1, 7)]
+    sizes = [[torch.randn(7, device=device), torch.tensor([n], device=device)] for n in (3, 0, 1, 7)]
     compiled = check(fn, *sizes)
     with pytest.raises(RuntimeError, match="<= 7"):
-        compiled(sizes[0][0], torch.tensor(8, device=device))
+        compiled(sizes[0][0], torch.tensor([8], device=device))
     with pytest.raises(RuntimeError, match=">= 0"):
-        compiled(sizes[0][0], torch.tensor(-1, device=device))
+        compiled(sizes[0][0], torch.tensor([-1], device=device))
     assert_equal(compiled(*sizes[0]), fn(*sizes[0]))
 
 
 def test_item_as_an_index(device):
     def fn(x, n):
-        n = n.item()
+        n = n.sum().item()
         torch._check(n >= 0)
         torch._check(n < x.shape[0])
         return x[n] * 2, x[n:] + 1
 
-    check(fn, *[[torch.randn(7, 3, device=device), torch.tensor(n, device=device)] for n in (3, 0, 6)])
+    check(fn, *[[torch.randn(7, 3, device=device), torch.tensor([n], device=device)] for n in (3, 0, 6)])
 
 
 def test_split_by_sizes_that_are_data(device):

@@ -409,7 +409,8 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
   return found;
 }
 
-std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, const Value& operand, const Sizes& sizes) {
+std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, const Value& operand,
+                                     const Sizes& sizes) {
   const sym::Assumptions assumptions = assume_nonempty(operand.sizes, any_assumptions);
   const Sizes& old_sizes = operand.sizes;
   const Sizes& old_strides = operand.layout.strides;

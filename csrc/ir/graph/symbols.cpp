@@ -1,5 +1,7 @@
 #include "ir/graph/symbols.h"
 
+#include "ir/arg_expressions.h"
+
 namespace cxxinductor::graph {
 namespace {
 
@@ -7,12 +9,6 @@ using Visit = std::function<void(sym::Expr)>;
 
 void visit_all(const std::vector<sym::Expr>& list, const Visit& visit) {
   for (sym::Expr e : list) visit(e);
-}
-
-void visit_arg(const Arg& arg, const Visit& visit) {
-  if (const auto* e = arg.as<sym::Expr>()) visit(*e);
-  if (const auto* list = arg.as<ArgList>())
-    for (const Arg& item : *list) visit_arg(item, visit);
 }
 
 }  // namespace
@@ -27,10 +23,7 @@ void for_each_expression(const Graph& graph, const Node& node, const Visit& visi
     visit_all(scatter->start, visit);
     visit_all(scatter->step, visit);
   }
-  if (const auto* callee = node.as<Extern>()) {
-    for (const Arg& arg : callee->args) visit_arg(arg, visit);
-    for (const auto& [name, arg] : callee->kwargs) visit_arg(arg, visit);
-  }
+  if (const auto* callee = node.as<Extern>()) cxxinductor::for_each_expression(*callee, visit);
   for (ValueId result : node.results) {
     visit_all(graph.values[result].sizes, visit);
     visit_all(graph.values[result].layout.strides, visit);

@@ -1,5 +1,7 @@
 #include "ir/loops/symbols.h"
 
+#include "ir/arg_expressions.h"
+
 namespace cxxinductor::loops {
 namespace {
 
@@ -31,8 +33,7 @@ class Collector {
       add(view.offset);
       add(view.buffer);
     }
-    for (const Arg& arg : call.args) add(arg);
-    for (const auto& [name, arg] : call.kwargs) add(arg);
+    for_each_expression(call, [this](sym::Expr e) { add(e); });
     for (BufferId result : call.results) add(result);
   }
 
@@ -49,11 +50,6 @@ class Collector {
   void add(BufferId id) {
     add(program_.buffers[id].sizes);
     add(program_.buffers[id].strides);
-  }
-  void add(const Arg& arg) {
-    if (const auto* e = arg.as<sym::Expr>()) add(*e);
-    if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) add(item);
   }
 
   const Program& program_;
@@ -76,6 +72,10 @@ std::set<std::string> used_symbols(const Program& program, const Step& step, con
   Collector collector(program, definers);
   std::visit(collector, step);
   return collector.take();
+}
+
+bool checks_symbols(const ExternCall& call) {
+  return !call.defines.empty() || (call.ordered && call.results.empty() && call.mutated_operands.empty());
 }
 
 }  // namespace cxxinductor::loops

@@ -17,4 +17,7 @@ Definers find_definers(const Program& program);
 // touches. What a call defines itself is among them.
 std::set<std::string> used_symbols(const Program& program, const Step& step, const Definers& definers);
 
+// Whether the call may find that its data are not what the program was compiled for: it defines symbols, or asserts.
+bool checks_symbols(const ExternCall& call);
+
 }  // namespace cxxinductor::loops

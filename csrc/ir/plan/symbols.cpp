@@ -1,5 +1,7 @@
 #include "ir/plan/symbols.h"
 
+#include "ir/arg_expressions.h"
+
 namespace cxxinductor::plan {
 namespace {
 
@@ -12,11 +14,6 @@ void visit_view(const View& view, const Visit& visit) {
   visit_all(view.sizes, visit);
   visit_all(view.strides, visit);
   visit(view.offset);
-}
-void visit_arg(const Arg& arg, const Visit& visit) {
-  if (const auto* e = arg.as<sym::Expr>()) visit(*e);
-  if (const auto* list = arg.as<ArgList>())
-    for (const Arg& item : *list) visit_arg(item, visit);
 }
 void visit_assumptions(const sym::Assumptions& assumptions, const Visit& visit) {
   for (const auto& [symbol, range] : assumptions.ranges()) visit(sym::Expr::symbol(symbol));
@@ -41,8 +38,7 @@ void for_each_expression(const Step& step, const Visit& visit) {
       else
         visit(std::get<sym::Expr>(operand));
     }
-    for (const Arg& arg : call->args) visit_arg(arg, visit);
-    for (const auto& [name, arg] : call->kwargs) visit_arg(arg, visit);
+    cxxinductor::for_each_expression(*call, visit);
   }
   if (const auto* read = std::get_if<ReadScalar>(&step)) visit_view(read->from, visit);
   if (const auto* assertion = std::get_if<Assert>(&step)) visit(assertion->condition);

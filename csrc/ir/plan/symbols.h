@@ -19,8 +19,8 @@ void for_each_expression(const Buffer& buffer, const std::function<void(sym::Exp
 
 std::vector<std::string> symbols_defined_by(const Step& step);
 
-// When the symbols that steps define become known: the first of the steps that define some does it at time 1, and so on.
-// Inputs give the other symbols, at time 0.
+// When the symbols that steps define become known: the first of the steps that define some does it at time 1, and so
+// on. Inputs give the other symbols, at time 0.
 using DefinitionTimes = std::map<std::string, uint32_t, std::less<>>;
 DefinitionTimes find_definition_times(const Plan& plan);
 

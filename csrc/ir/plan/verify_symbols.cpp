@@ -47,8 +47,8 @@ class Verifier {
       const bool there = definition.result >= 0 && result < call.results.size() && !call.planned_out;
       const Buffer* buffer = there ? &plan_.buffers[call.results[result]] : nullptr;
       const size_t rank = buffer ? buffer->sizes.size() : 0;
-      if (dim >= 2 * rank || (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) !=
-                                 sym::Expr::symbol(definition.symbol))
+      if (dim >= 2 * rank ||
+          (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
         report(place, "defines {} by what is not that symbol", definition.symbol);
     }
   }

@@ -1,5 +1,5 @@
-#include "passes/graph/edit.h"
 #include "ir/graph/symbols.h"
+#include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
 namespace cxxinductor::passes {

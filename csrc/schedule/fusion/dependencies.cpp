@@ -132,7 +132,7 @@ void Dependencies::find_memories() {
 
 void Dependencies::build_edges() {
   const size_t memories = memory_writers_.size();
-  std::vector<StepId> last_writer(memories), ordered;
+  std::vector<StepId> last_writer(memories), ordered, checks;
   std::vector<std::vector<StepId>> readers_since(memories);
   for (size_t s = 0; s < steps_.size(); ++s) {
     StepId id(s);
@@ -148,14 +148,23 @@ void Dependencies::build_edges() {
       last_writer[memory] = id;
     }
     follow_definers(id);
-    if (const auto* call = std::get_if<loops::ExternCall>(&node(id).step); call && call->ordered && call->results.empty())
+    if (writes_input(node(id).summary))
+      for (StepId check : checks) add_edge(check, id);
+    const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
+    if (!call) continue;
+    if (loops::checks_symbols(*call)) checks.push_back(id);
+    if (call->ordered && call->results.empty())
       for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
         assertions_[symbol].push_back(id);
-    const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
-    if (!call || !call->ordered) continue;
+    if (!call->ordered) continue;
     if (!ordered.empty()) add_edge(ordered.back(), id);
     ordered.push_back(id);
   }
+}
+
+bool Dependencies::writes_input(const RegionSummary& summary) const {
+  return std::ranges::any_of(summary.writes,
+                             [this](BufferId b) { return program_.buffers[b].role == loops::Buffer::Role::Input; });
 }
 
 void Dependencies::add_edge(StepId a, StepId b) {

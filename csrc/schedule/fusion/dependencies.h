@@ -1,7 +1,8 @@
 // The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
 // the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of
-// extern results included), from ordered externs, and to the users of a symbol from the call that defines it and from the assertions
-// about it that stand before them; merging two steps unites their edges.
+// extern results included), from ordered externs, and to the users of a symbol from the call that defines it and from
+// the assertions about it that stand before them. Writes to inputs wait for all such calls before them, which may
+// raise. Merging two steps unites their edges.
 //
 // The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
 // that lie between the two.
@@ -91,6 +92,7 @@ class Dependencies {
   const Node& node(StepId id) const { return steps_[id]; }
   void add_edge(StepId a, StepId b);
   void follow_definers(StepId id);
+  bool writes_input(const RegionSummary& summary) const;
   void find_memories();
   void build_edges();
   void note_accesses(StepId id);

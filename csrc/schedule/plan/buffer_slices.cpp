@@ -10,9 +10,9 @@
 #include "ir/loops/symbols.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/score_fusion.h"
-#include "schedule/plan/select_regions.h"
-#include "schedule/plan/partition_region.h"
 #include "schedule/plan/liveness.h"
+#include "schedule/plan/partition_region.h"
+#include "schedule/plan/select_regions.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {

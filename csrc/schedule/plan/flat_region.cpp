@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "ir/loops/index_algebra.h"
-#include "schedule/plan/region_edit.h"
 #include "ir/strides.h"
+#include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {

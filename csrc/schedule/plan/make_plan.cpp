@@ -8,18 +8,18 @@
 #include <tuple>
 
 #include "ir/live_ranges.h"
+#include "ir/loops/symbols.h"
 #include "ir/plan/grouped_launch.h"
 #include "ir/plan/memory.h"
-#include "ir/loops/symbols.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
-#include "schedule/plan/grouped_launches.h"
+#include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/generalize.h"
+#include "schedule/plan/grouped_launches.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/liveness.h"
 #include "schedule/plan/order.h"
-#include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/placement.h"
 #include "schedule/plan/specializations.h"
 #include "schedule/plan/symbol_sources.h"
@@ -75,8 +75,8 @@ class PlanBuilder {
   struct Block {
     std::vector<loops::BufferId> buffers;
     LiveRange range;
-    // Steps before its first use that define symbols, if its size depends on some; else 0. Blocks of one number may share an
-    // arena, whose size is known when it is first used.
+    // Steps before its first use that define symbols, if its size depends on some; else 0. Blocks of one number may
+    // share an arena, whose size is known when it is first used.
     uint32_t definitions = 0;
   };
 

@@ -73,7 +73,9 @@ TEST_CASE("a tensor's element is a symbol, and assertions raise with their messa
   b.plan.outputs.push_back({plan::Output::Kind::Symbol, {}, {}, u0 * 3});
   PlainHost host;
   const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{}), host);
-  const auto run = [&](double value) { return executable.run(host, inputs_of(numbers(host, {9, value, 9}, DType::I64)))[0].integer; };
+  const auto run = [&](double value) {
+    return executable.run(host, inputs_of(numbers(host, {9, value, 9}, DType::I64)))[0].integer;
+  };
   CHECK(run(5) == 15);
   CHECK(run(-2) == -6);
   CHECK_THROWS_AS(run(0), FailedAssertion);

@@ -88,7 +88,8 @@ TEST_CASE("temporaries of a size that is data share an arena that is taken when 
     @y = extern "aten::f"($0) with (@c) planned_out
     return @y
   }
-)", test::cpu());
+)",
+                                         test::cpu());
   REQUIRE(plan.arenas.size() == 2);
   CHECK(plan.arenas[0].bytes.is_constant());
   CHECK(!plan.arenas[1].bytes.is_constant());
