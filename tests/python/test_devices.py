@@ -144,7 +144,7 @@ FAMILIES = {
     "prophetnet": (prophetnet, [(2, 8, 8)], (True, True)),
     "gemma3": (gemma3, [(2, 8, 16), ("bool", 2, 8)], (False, False)),
     "minimax": (minimax, [(2, 4, 8, 8)], (True, True)),
-    "experts": (experts, [(16, 8), (16, 4)], (True, False)),
+    "experts": (experts, [(16, 8), (16, 4)], (False, False)),
 }
 
 
