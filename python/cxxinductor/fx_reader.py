@@ -88,6 +88,9 @@ _REAL_CALLS = {
 }
 
 
+# Calls that give what a tensor's metadata says.
+_SYMBOLIC_CALLS = {f"aten::sym_{name}" for name in ("size", "stride", "numel", "storage_offset", "is_contiguous")}
+
 # Their results from the second on are positions and counts, of int64; PyTorch records them with the dtype of the values.
 _POSITIONS = {
     torch.ops.aten._unique2.default,
@@ -248,7 +251,7 @@ class _Reader:
             return _Unreadable("a token of effects")
         if target is torch.ops.aten._local_scalar_dense.default:
             return self._scalar_read(node, value)
-        if not isinstance(target, torch._ops.OpOverload) or target._schema.name.startswith("aten::sym_"):
+        if not isinstance(target, torch._ops.OpOverload) or target._schema.name in _SYMBOLIC_CALLS:
             return self._symbolic_call(node, value)
         return self._dispatcher_call(node, target, node.args, node.kwargs, value)
 

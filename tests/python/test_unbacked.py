@@ -69,7 +69,7 @@ def test_columns_have_eagers_strides_when_there_are_none(device):
     def fn(x):
         columns = x[None].expand(3, -1).contiguous()
         picked = torch.zeros(3, (x > 0).nonzero().shape[0], device=x.device) + 1
-        return picked, picked.t() * 2, columns
+        return picked, columns
 
     compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
     for (x,) in data(5, 0, device=device):
@@ -131,6 +131,7 @@ def test_item_in_arithmetic(device):
     check(lambda x, n: x * n.float().item() + n.float().item(), *numbers)
     check(lambda x, n: (x + 1) * (n > 0).item(), *numbers)
     check(lambda x, n: x * n.float().item(), *numbers, gradients=True)
+    check(lambda x, n: (x * n.item()).sin() * (n > 0).item(), *numbers, gradients=True)
 
 
 def test_item_as_an_output(device):
@@ -284,4 +285,96 @@ def test_mixtures_of_experts(name, device):
             ids = torch.randint(1, 64, (2, 9), device=device)
             found, expected = (m(ids, use_cache=False).logits for m in (compiled, model))
             torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+    assert cxxinductor.counters()["aten_fallback"] == cxxinductor.counters()["eager_fallback"] == 0
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    """A custom op that returns four elements for each positive one: no result has the size that data give."""
+
+    @torch.library.custom_op("cxxinductor_test::blocks", mutates_args=())
+    def op(x: torch.Tensor) -> torch.Tensor:
+        return x[x > 0].repeat_interleave(4)
+
+    op.register_fake(lambda x: x.new_empty(torch.library.get_ctx().new_dynamic_size() * 4))
+    return op
+
+
+@pytest.mark.filterwarnings("ignore:cxxinductor. this graph runs")
+def test_a_size_that_nothing_gives_falls_back(blocks, device):
+    fns = [lambda x: blocks(x) * 2, lambda x: torch.zeros(blocks(x).shape[0], device=x.device) + 1]
+    for fn in fns:
+        compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
+        for (x,) in data(3, 0, 12, device=device):
+            assert_equal(compiled(x), fn(x))
+
+
+@pytest.mark.filterwarnings("ignore:cxxinductor. this graph runs")
+def test_a_float_in_integer_calls_falls_back(device):
+    def fn(x, n):
+        return torch.full((3,), n.float().item(), dtype=torch.int64, device=x.device) + x[:3].long()
+
+    compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
+    for n in (3, -2):
+        x, n = torch.randn(7, device=device), torch.tensor(n, device=device)
+        assert_equal(compiled(x, n), fn(x, n))
+
+
+def test_floats_saved_for_backward(device):
+    def fn(x, n):
+        return (x * n.float().item()).sin() * (n.float().item() + 1)
+
+    check(fn, *[[torch.randn(7, device=device), torch.tensor(n, device=device)] for n in (3, 0, -2)], gradients=True)
+
+
+def test_a_failed_assertion_leaves_inputs_alone(device):
+    def fn(x, n):
+        y = x.exp()
+        n = n.sum().item()
+        torch._check(n >= 2)
+        x.add_(y)
+        return y * n
+
+    compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
+    for n in (3, 5):
+        (ours, theirs), n = (torch.ones(7, device=device) for _ in range(2)), torch.tensor([n], device=device)
+        assert_equal(compiled(ours, n), fn(theirs, n))
+        assert_equal(ours, theirs)
+    x = torch.ones(7, device=device)
+    with pytest.raises(RuntimeError, match="u0 >= 2"):
+        compiled(x, torch.tensor([1], device=device))
+    assert_equal(x, torch.ones(7, device=device))
+
+
+def test_constrained_ranges(device):
+    def fn(x, n):
+        n = n.sum().item()
+        torch.sym_constrain_range_for_size(n, min=2, max=5)
+        return torch.zeros(n, device=x.device) + x.sum()
+
+    compiled = check(fn, *[[torch.randn(7, device=device), torch.tensor([n], device=device)] for n in (3, 2, 5)])
+    for n in (1, 6):
+        with pytest.raises(RuntimeError, match="u0 <= 5: u0 is 6" if n > 5 else "u0 >= 2: u0 is 1"):
+            compiled(torch.randn(7, device=device), torch.tensor([n], device=device))
+
+
+def test_relations_are_asserted(device):
+    def fn(x, n):
+        a, b = n.tolist()
+        torch._check(a >= 0)
+        torch._check(b >= a)
+        torch._check(a + b <= x.shape[0])
+        torch._check(a * 2 != b)
+        return x[:a] * 2, x[:b] + 1, torch.ones(a + b, device=x.device) * 3
+
+    compiled = check(fn, *[[torch.randn(7, device=device), torch.tensor(n, device=device)] for n in ([3, 4], [0, 7], [1, 1])])
+    for n, message in {(3, 5): "u0 . u1 <= 7", (2, 1): "u1 >= u0|u0 <= u1|u0 - u1|u1 - u0", (2, 4): "Ne"}.items():
+        with pytest.raises(RuntimeError, match=message):
+            compiled(torch.randn(7, device=device), torch.tensor(n, device=device))
+
+
+def test_without_capture_a_model_is_several_graphs(device):
+    compiled = torch.compile(lambda x: (x + 1)[x > 0] * 2, backend="cxxinductor")
+    for (x,) in data(3, 0, 12, device=device):
+        assert_equal(compiled(x), (x + 1)[x > 0] * 2)
     assert cxxinductor.counters()["aten_fallback"] == cxxinductor.counters()["eager_fallback"] == 0

@@ -16,9 +16,8 @@
 //  G12 The base of a scatter in place is all of a storage, seen through permute, reshape and flip at most. A node of
 //      the graph made that storage, or it belongs to an input that the graph mutates.
 //  G13 A donated input is a tensor. A frozen input is a tensor that is not donated.
-//  G14 A symbol that an extern defines is not a symbol of an input. It is defined once and used only after that: by
-//  later
-//      nodes and in the extern's results. The size or stride that defines it is the symbol itself; a value is the
+//  G14 A symbol that an extern defines is not a symbol of an input. It is defined once and used only after that, by
+//      later nodes and in the extern's results. The size or stride that defines it is the symbol itself; a value is the
 //      integer or bool in the extern's one operand, a tensor.
 #include "ir/graph/verify.h"
 

@@ -1,5 +1,4 @@
-// Invariants of the loops IR. L1 to L8, L12 and L13 hold for each region (verify_region.cpp), the others for the
-// program.
+// Invariants of the loops IR. L1 to L8, L12 and L13 hold for each region (verify_region.cpp), the others for the program.
 //
 //  L1  Ids are in range; a statement's operands precede it and have values; at most 32 variables.
 //  L2  Names print and are unique: buffers and regions of a program, variables of a region; a variable is no symbol.
@@ -11,14 +10,17 @@
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
 //  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at
-//  most one region. L10 An extern names its callee; operand references, aliases and mutated operands are in range;
-//  views have one stride a dimension. L11 Each input buffer is one tensor input; outputs name buffers; what is given up
-//  is a tensor input. L12 A region has at most one serial variable; reductions over it are over no other, and are only
-//  stored. L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only
-//  store of that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the
-//  store's variables and the region does not load the buffer. L14 A symbol that a call defines is no symbol of an
-//  input, is defined once and used by later steps alone, and in the call's results. The size or stride that gives it is
-//  the symbol itself; a value is that of the call's one operand.
+//      most one region.
+//  L10 An extern names its callee; operand references, aliases and mutated operands are in range; views have one stride
+//      per dimension.
+//  L11 Each input buffer is one tensor input; outputs name buffers; what is donated is a tensor input.
+//  L12 A region has at most one serial variable; reductions over it are over no other, and are only stored.
+//  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
+//      that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the
+//      store's variables and the region does not load the buffer.
+//  L14 A symbol that a call defines is not a symbol of an input. It is defined once and used only by later steps and in
+//      the call's results. The size or stride that defines it is the symbol itself; a value is that of the call's one
+//      operand.
 #include "ir/loops/verify.h"
 
 #include <set>
