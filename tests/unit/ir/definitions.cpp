@@ -75,7 +75,7 @@ TEST_CASE("a program's calls define symbols for later steps", "[ir][loops]") {
 }
 
 TEST_CASE("a plan's steps define symbols for later steps", "[ir][plan]") {
-  const std::string own = "  buffer @y: f32[u0] bytes (4*u0) own\n",
+  const std::string own = "  buffer @y: f32[u0] bytes (4*u0) standalone\n",
                     theirs = "  buffer @y: f32[u0] bytes (4*u0) extern_owned\n";
   const std::string read = "  read u0 = @n\n",
                     fill = "  allocate @y\n  @y = extern \"aten::fill\"($0) with (@x) planned_out\n";
