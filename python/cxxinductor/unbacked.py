@@ -45,9 +45,10 @@ def solved_equalities(nodes: Any) -> dict[sympy.Symbol, sympy.Expr]:
     for equality in equalities:
         difference = sympy.expand((equality.lhs - equality.rhs).xreplace(solved))
         unknown = free_unbacked_symbols(difference)
-        if not unknown or not unknown <= defined.keys():
+        # PyTorch may merge calls that are alike: the symbols of one of them are left without a definition.
+        if not unknown or len(unknown - defined.keys()) > 1:
             continue
-        latest = max(unknown, key=lambda symbol: defined[symbol])
+        latest = max(unknown, key=lambda symbol: defined.get(symbol, len(defined)))
         factor = difference.coeff(latest)
         rest = difference - factor * latest
         if factor in (1, -1) and latest not in rest.free_symbols:

@@ -85,6 +85,26 @@ def test_gradients_through_masks(device):
     check(lambda x: x[(x > 0).nonzero().squeeze(1)].exp().sum() + x.sin(), *some, gradients=True)
 
 
+def test_calls_that_are_merged(device):
+    """AOTAutograd merges what is alike in training: of two equal masks one is left, and its size under two names."""
+    rows = [[x[:, None] * torch.randn(12, 4, device=device)] for (x,) in data(3, 0, 12, device=device)]
+    check(lambda x: x[x[:, 0] > 0].t() @ x[x[:, 0] > 0], *rows, gradients=True)
+    check(lambda x: x[x[:, 0] > 0].sin().sum() + x[x[:, 0] > 0].cos().sum(), *rows, gradients=True)
+
+
+def test_softmax_over_sizes_that_are_data(device):
+    def fn(x):
+        rows = torch.cat([x[x[:, 0] > 0] * 2, x[x[:, 0] <= 0] + 1])
+        return rows.softmax(0), rows.log_softmax(1)
+
+    def margin_loss(x):
+        return F.soft_margin_loss(x, x.detach().sign())
+
+    rows = [[x[:, None] * torch.randn(12, 4, device=device)] for (x,) in data(3, 0, 12, device=device)]
+    check(fn, *rows, gradients=True)
+    check(lambda x: margin_loss(x[x > 0]), *data(3, 12, device=device), gradients=True)
+
+
 def test_writes_through_masks(device):
     def fn(x):
         y = x.clone()
