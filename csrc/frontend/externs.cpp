@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/strides.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -35,7 +36,9 @@ class OperandCollector {
   ValueId as_recorded(ValueId value, const CallValueInfo& info) {
     graph::Builder& build = context_.build;
     const graph::Value& found = build.graph().value(value);
-    if (found.producer.valid() || found.layout.strides == info.strides) return value;
+    const sym::Assumptions elements = assume_nonempty(info.sizes, context_.assumptions());
+    const auto equal = [&](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, elements); };
+    if (found.producer.valid() || std::ranges::equal(found.layout.strides, info.strides, equal)) return value;
     auto [copy, fresh] = copies_.try_emplace(value);
     if (fresh) {
       copy->second = build.elementwise(ScalarOp::Identity, {value});
@@ -125,13 +128,24 @@ graph::Value result_value(const CallContext& context, const CallValueInfo& info)
 
 bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
   const Sizes expected = graph::contiguous_strides(info.sizes);
+  const sym::Assumptions elements = assume_nonempty(info.sizes, context.assumptions());
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sym::prove_equal(expected[d], info.strides[d], context.assumptions())) return false;
+    if (!sym::prove_equal(expected[d], info.strides[d], elements)) return false;
   }
   return true;
 }
 
 }  // namespace
+
+void import_scalar_read(CallContext& context, const std::string& symbol) {
+  graph::Extern callee;
+  callee.callee = context.call().callee;
+  callee.overload = context.call().overload;
+  callee.args.emplace_back(OperandRef{0});
+  callee.defines.push_back({.symbol = symbol});
+  callee.exact_strides = false;
+  context.build.call_extern(std::move(callee), {context.tensor(0, "self")}, {});
+}
 
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas) {
   const Call& call = context.call();

@@ -9,6 +9,8 @@ namespace cxxinductor::frontend {
 // schema is unknown or a value is of a kind that the graph cannot carry. A None result gets a value of u8[0] that
 // nothing reads, so that results keep their positions.
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas);
+// A call that reads the one integer or bool of a tensor, which is the symbol from then on.
+void import_scalar_read(CallContext& context, const std::string& symbol);
 
 // The value on another device, contiguous, by a call of torch's own copy, which orders itself with the work queued on both.
 ValueId copied_to_device(graph::Builder& build, ValueId value, Device device);

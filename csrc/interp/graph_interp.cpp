@@ -261,6 +261,7 @@ class GraphRun {
     }
     const std::vector<Tensor> found = call_extern(externs_, kind.callee, kind.overload, kind.args, operands, symbols_,
                                                   node.results.size(), kind.mutated_operands.size());
+    define(kind.defines, graph_.assumptions, found, symbols_);
     for (size_t r = 0; r < node.results.size(); ++r) {
       const graph::Value& value = graph_.value(node.results[r]);
       check_argument(found[r], fmt::format("{} (result of {})", value.name, kind.callee), value.dtype,
@@ -284,7 +285,7 @@ class GraphRun {
   }
 
   const graph::Graph& graph_;
-  const Symbols& symbols_;
+  Symbols symbols_;  // those that calls have defined so far, too
   const ExternHandler& externs_;
   IdVector<graph::ValueId, Tensor> tensors_;
   std::vector<bool> touched_;  // written by an extern

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "ir/plan/plan.h"
 #include "runtime/host.h"
@@ -13,7 +15,9 @@ namespace cxxinductor::runtime {
 struct CallView {
   const plan::Plan& plan;
   Host& host;
-  std::span<const int64_t> symbols;  // values of plan.symbols, in order
+  // Of plan.symbols, in order; then of those that steps have defined so far, in the order of the steps.
+  const std::vector<std::string>& symbol_names;
+  const std::vector<int64_t>& symbols;  // as many as are known
   std::span<void* const>
       addresses;  // element 0 of each plan buffer; null or stale for those that hold nothing at this step
 };

@@ -34,6 +34,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
  public:
   explicit DispatcherCallee(const plan::CallExtern& call) : handle_(find_callee(call)), planned_out_(call.planned_out) {
     const c10::FunctionSchema& schema = handle_.schema();
+    const c10::TypePtr optional_tensor = c10::OptionalType::ofTensor();
     ArgResolver constants;
     constants.operand = [](uint32_t) { return c10::IValue(); };
     constants.symbol = [](sym::Expr e) { return e.constant(); };
@@ -53,7 +54,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
         template_.push_back(to_ivalue(*actual, formal.real_type(), constants));
       } else {
         template_.emplace_back();
-        patches_.push_back({i, *actual, formal.real_type()});
+        patches_.push_back({i, *actual, formal.real_type(), formal.real_type()->isSubtypeOf(*optional_tensor)});
       }
     }
   }
@@ -73,6 +74,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
     size_t position;
     Arg arg;
     c10::TypePtr type;
+    bool takes_tensor;
   };
 
   static c10::IValue operand_value(const runtime::Operand& operand) {
@@ -93,8 +95,9 @@ class DispatcherCallee final : public runtime::ExternCallee {
       throw_internal("a symbolic argument of an extern call was not made an operand: {}", sym::to_string(e));
     };
     for (const Patch& patch : patches_) {
-      if (const auto* ref = patch.arg.as<OperandRef>())
-        stack[patch.position] = operand_value(operands[ref->operand]);
+      const auto* ref = patch.arg.as<OperandRef>();
+      if (ref && patch.takes_tensor && operands[ref->operand].kind == runtime::Operand::Kind::Tensor)
+        stack[patch.position] = view_tensor(operands[ref->operand].tensor);
       else
         stack[patch.position] = to_ivalue(patch.arg, patch.type, resolver);
     }

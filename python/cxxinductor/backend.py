@@ -74,13 +74,13 @@ def compile_aot_graph(
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
-            builder, constants = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
+            graph = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
             free = _flexible_outputs(gm, kind)
-            builder.flexible_output_strides(free)
-            builder.donate_inputs(_donated_inputs(gm, kind))
-            builder.freeze_inputs(_frozen_inputs(kind))
+            graph.builder.flexible_output_strides(free)
+            graph.builder.donate_inputs(_donated_inputs(gm, kind))
+            graph.builder.freeze_inputs(_frozen_inputs(kind))
         with progress.shown(options, kind):
-            compiled = _C.compile(builder, options)
+            compiled = _C.compile(graph.builder, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
         warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
@@ -89,16 +89,17 @@ def compile_aot_graph(
     if reason := compiled.fallback_reason:
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
-    compiled.set_constants(constants)
+    compiled.set_constants(graph.constants)
     if free:
         _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
-    if options.get("check") != "off":
-        return check.with_notes(compiled)
-    if kind == "backward":
+    checked = check.with_notes(compiled) if options.get("check") != "off" else compiled
+    if graph.input_conversions or graph.output_conversions:
+        return _converted(checked, graph)
+    if kind == "backward" and checked is compiled:
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
-    return compiled
+    return checked
 
 
 def _flexible_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
@@ -148,6 +149,21 @@ def _report_cache(options: "_C.Options") -> None:
     if problem and problem not in _cache_problems:
         _cache_problems.add(problem)
         warnings.warn(f"cxxinductor: compiled kernels are not kept for the next process: {problem}", stacklevel=3)
+
+
+def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph) -> Callable[[list[Any]], Any]:
+    """Takes floats from the caller, and gives it bools and floats, that are tensors and integers to the compiled graph."""
+
+    def run(inputs: list[Any]) -> Any:
+        for position, convert in graph.input_conversions.items():
+            inputs[position] = convert(inputs[position])
+        outputs = compiled(inputs)
+        for position, convert in graph.output_conversions.items():
+            outputs[position] = convert(outputs[position])
+        return outputs
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
 
 
 def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:

@@ -16,6 +16,7 @@
 
 #include "ir/call_args.h"
 #include "ir/combine.h"
+#include "ir/definition.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
@@ -130,6 +131,7 @@ struct Extern {
   // For each result: index of the operand that it may alias, or -1 when fresh.
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;
+  std::vector<Definition> defines;
   // Operands whose exact strides the callee needs as stated by the value's layout (default: all of them).
   bool exact_strides = true;
 };

@@ -373,6 +373,7 @@ class Parser {
     if (cursor_.accept("mutates"))
       for (int operand : parse_int_list(cursor_, max_text_items))
         callee.mutated_operands.push_back(static_cast<uint32_t>(operand));
+    callee.defines = parse_definitions(cursor_);
     callee.planned_out = cursor_.accept("planned_out");
     callee.ordered = cursor_.accept("ordered");
     callee.cacheable = !cursor_.accept("no_cache");

@@ -212,6 +212,7 @@ class Printer {
     if (std::any_of(e.alias_of.begin(), e.alias_of.end(), [](int operand) { return operand >= 0; }))
       text += " alias " + print_int_list(e.alias_of);
     if (!e.mutated_operands.empty()) text += " mutates " + print_integers(e.mutated_operands);
+    text += print_definitions(e.defines);
     if (e.planned_out) text += " planned_out";
     if (e.ordered) text += " ordered";
     if (!e.cacheable) text += " no_cache";

@@ -7,6 +7,7 @@
 // where its base is about to be computed and few parts of it are replaced, since all of that is then one kernel.
 #include <algorithm>
 
+#include "ir/graph/symbols.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -186,6 +187,7 @@ class ScatterReinplacer {
   // Moves nodes and what they need before node `at`; false where one needs that node or has a place of its own.
   bool move_before(size_t at, const std::vector<size_t>& late) {
     std::vector<bool> moves(graph_.nodes.size(), false);
+    const graph::Definers definers = graph::find_definers(graph_);
     for (size_t n : late) moves[n] = true;
     for (size_t n = graph_.nodes.size(); n-- > at + 1;) {
       if (!moves[n]) continue;
@@ -199,6 +201,12 @@ class ScatterReinplacer {
           if (value(*id).producer.index() == at) return false;
           moves[value(*id).producer.index()] = true;
         }
+      bool needs_it = false;
+      graph::for_each_definer(graph_, definers, NodeId(n), [&](NodeId definer) {
+        needs_it = needs_it || definer.index() == at;
+        moves[definer.index()] = true;
+      });
+      if (needs_it) return false;
     }
     std::vector<graph::Node> order;
     const auto take = [&](auto wanted) {

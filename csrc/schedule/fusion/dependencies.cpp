@@ -70,6 +70,7 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
   for (const loops::ProgramInput& input : program_.inputs)
     if (input.donated) dies_[input.buffer] = true;
   find_memories();
+  definers_ = loops::find_definers(program_);
   for (loops::Step& step : program_.steps) {
     Node added;
     if (const auto* region = std::get_if<loops::Region>(&step))
@@ -131,7 +132,7 @@ void Dependencies::find_memories() {
 
 void Dependencies::build_edges() {
   const size_t memories = memory_writers_.size();
-  std::vector<StepId> last_writer(memories), ordered;
+  std::vector<StepId> last_writer(memories), ordered, checks;
   std::vector<std::vector<StepId>> readers_since(memories);
   for (size_t s = 0; s < steps_.size(); ++s) {
     StepId id(s);
@@ -146,17 +147,38 @@ void Dependencies::build_edges() {
       readers_since[memory].clear();
       last_writer[memory] = id;
     }
+    follow_definers(id);
+    if (writes_input(node(id).summary))
+      for (StepId check : checks) add_edge(check, id);
     const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
-    if (!call || !call->ordered) continue;
+    if (!call) continue;
+    if (loops::checks_symbols(*call)) checks.push_back(id);
+    if (call->ordered && call->results.empty())
+      for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
+        assertions_[symbol].push_back(id);
+    if (!call->ordered) continue;
     if (!ordered.empty()) add_edge(ordered.back(), id);
     ordered.push_back(id);
   }
+}
+
+bool Dependencies::writes_input(const RegionSummary& summary) const {
+  return std::ranges::any_of(summary.writes,
+                             [this](BufferId b) { return program_.buffers[b].role == loops::Buffer::Role::Input; });
 }
 
 void Dependencies::add_edge(StepId a, StepId b) {
   if (a == b) return;
   node(a).after.push_back(b);
   node(b).before.push_back(a);
+}
+
+void Dependencies::follow_definers(StepId id) {
+  for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_)) {
+    add_edge(StepId(definers_.find(symbol)->second), id);
+    for (StepId assertion : assertions_[symbol])
+      if (before(assertion, id)) add_edge(assertion, id);
+  }
 }
 
 StepId Dependencies::find(StepId id) const {
@@ -298,6 +320,7 @@ void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops:
   node(reader).summary = std::move(now);
   node(reader).step = std::move(region);
   ++node(reader).version;
+  follow_definers(reader);
 }
 
 void Dependencies::replace(StepId id, loops::Region region) {

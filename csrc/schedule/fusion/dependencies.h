@@ -1,16 +1,20 @@
 // The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
 // the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of
-// extern results included) and from ordered externs; merging two steps unites their edges.
+// extern results included), from ordered externs, and to the users of a symbol from the call that defines it and from
+// the assertions about it that stand before them. Writes to inputs wait for all such calls before them, which may
+// raise. Merging two steps unites their edges.
 //
 // The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
 // that lie between the two.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "ir/loops/symbols.h"
 #include "support/typed_id.h"
 
 namespace cxxinductor::schedule {
@@ -87,6 +91,8 @@ class Dependencies {
   Node& node(StepId id) { return steps_[id]; }
   const Node& node(StepId id) const { return steps_[id]; }
   void add_edge(StepId a, StepId b);
+  void follow_definers(StepId id);
+  bool writes_input(const RegionSummary& summary) const;
   void find_memories();
   void build_edges();
   void note_accesses(StepId id);
@@ -104,6 +110,8 @@ class Dependencies {
   // Buffers that may share memory through an extern's result are one memory.
   IdVector<loops::BufferId, uint32_t> memory_of_;
   std::vector<std::vector<StepId>> memory_writers_;
+  loops::Definers definers_;
+  std::map<std::string, std::vector<StepId>> assertions_;  // ordered calls without results that take the symbol
 };
 
 }  // namespace cxxinductor::schedule

@@ -74,6 +74,8 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
     set_python_error("Unsupported", error.what());
   } catch (const KernelMismatch& error) {
     set_python_error("KernelMismatch", error.what());
+  } catch (const FailedAssertion& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (const InternalError& error) {
     set_python_error("InternalError", error.what());
   }
