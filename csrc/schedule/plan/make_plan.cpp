@@ -37,7 +37,8 @@ static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loo
 Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness, Device arena_device) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
   if (liveness.extern_owned) return Buffer::Kind::ExternOwned;
-  if (liveness.is_output || liveness.aliased_output || buffer.device != arena_device) return Buffer::Kind::Standalone;
+  const bool shared = liveness.is_output || liveness.aliased_output || liveness.escapes;
+  if (shared || buffer.device != arena_device) return Buffer::Kind::Standalone;
   return Buffer::Kind::Arena;
 }
 
