@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "ir/live_ranges.h"
+#include "schedule/fusion/dependencies.h"
 #include "schedule/plan/liveness.h"
 #include "support/error.h"
 
@@ -85,7 +86,12 @@ class Grouping {
     for (BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
     for (BufferId buffer : accesses.writes)
       earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
+    const bool raises = may_raise(program_.steps[step]), writes = writes_input(program_, program_.steps[step]);
+    if (raises) earliest = std::max(earliest, input_written_ + 1);
+    if (writes) earliest = std::max(earliest, raised_ + 1);
     const int time = key.empty() ? append(step) : join(step, key, earliest, early_bytes(accesses));
+    if (raises) raised_ = std::max(raised_, time);
+    if (writes) input_written_ = std::max(input_written_, time);
     for (BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
     for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
   }
@@ -136,6 +142,7 @@ class Grouping {
   int64_t most_bytes_;
   IdVector<BufferId, size_t> memory_of_;
   std::vector<Memory> memories_;
+  int raised_ = -1, input_written_ = -1;  // when a step last might raise, and last wrote to an input
   std::vector<std::vector<size_t>> groups_;
   std::unordered_map<std::string, std::vector<Open>> open_;
 };
