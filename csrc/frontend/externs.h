@@ -10,4 +10,14 @@ namespace cxxinductor::frontend {
 // nothing reads, so that results keep their positions.
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas);
 
+// What a schema states of a call: operand numbers, of each result the one that it may alias or -1, and those that it writes.
+struct CallEffects {
+  std::vector<int> alias_of;
+  std::vector<uint32_t> mutated_operands;
+};
+CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                        const Schema& schema, size_t results);
+// Calls with effects, and random ones, keep their place among each other.
+bool must_be_ordered(std::string_view callee, const Schema& schema);
+
 }  // namespace cxxinductor::frontend
