@@ -156,6 +156,8 @@ void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vect
 void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
                     std::span<const int64_t> values);
 
+// Names of the inputs that the steps up to this one write, the step itself included: "x, y".
+std::string written_inputs(const plan::Plan& plan, size_t step);
 // " (at step 3 of 12, ...; these inputs had been written: x)" for an error raised by a step.
 std::string describe_failed_step(const plan::Plan& plan, size_t step);
 
