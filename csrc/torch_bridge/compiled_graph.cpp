@@ -1,6 +1,7 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <ATen/Context.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -9,10 +10,13 @@
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
+#include "frontend/check_calls.h"
 #include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
+#include "ir/graph/verify.h"
 #include "ir/plan/text.h"
+#include "ir/plan/verify.h"
 #include "support/error.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -86,6 +90,11 @@ std::string with_reproducer(const frontend::CallGraph& calls, const Options& opt
   }
 }
 
+// messages: of the verifier of a text's IR.
+void require_valid(const std::vector<std::string>& messages) {
+  if (!messages.empty()) throw_user_error("the text is invalid:\n{}", fmt::join(messages, "\n"));
+}
+
 runtime::Value to_value(c10::IValue&& value) {
   if (value.isTensor()) return to_ref(std::move(value).toTensor());
   if (value.isInt()) return value.toInt();
@@ -115,6 +124,9 @@ struct CompiledGraph::Impl {
   Options options;
   std::unique_ptr<EagerReference> eager;     // check=eager
   std::unique_ptr<FoldedConstants> constants;  // option freezing
+  std::vector<at::Tensor> constants;
+  std::optional<Device> gpu;           // one that the plan works on
+  std::atomic<bool> captured = false;  // by a CUDA graph
   mutable std::mutex notes_mutex;
   mutable std::set<std::string> notes, notes_given;
 
@@ -134,7 +146,11 @@ struct CompiledGraph::Impl {
   }
 };
 
-CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  if (!impl_->compilation.executable) return;
+  for (const plan::Buffer& buffer : impl_->compilation.executable->plan().buffers)
+    if (buffer.device.type == DeviceType::Cuda) impl_->gpu = buffer.device;
+}
 CompiledGraph::~CompiledGraph() = default;
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options) {
@@ -163,13 +179,17 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options,
+                                                        const std::vector<std::string>& allow_ops) {
   if (options.check == "eager")
     throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
-  impl->compilation = compile_graph(graph::parse(text), nullptr, impl->options);
+  graph::Graph graph = graph::parse(text);
+  require_valid(graph::verify(graph));
+  frontend::check_calls(graph, DispatcherSchemas(), allow_ops);
+  impl->compilation = compile_graph(std::move(graph), nullptr, impl->options);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
@@ -177,6 +197,8 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
                                                         const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
+  require_valid(plan::verify(plan));
+  frontend::check_calls(plan, DispatcherSchemas(), {});
   Device device;
   for (const plan::Kernel& kernel : plan.kernels) device = kernel.device;
   auto kernels = make_provider(plan, target_for(device), options, torch_host(), source);
@@ -188,15 +210,29 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
+void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->constants = std::move(constants); }
+
+// What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
+void CompiledGraph::stay_if_captured() const {
+  if (impl_->captured) return;
+  if (!impl_->gpu || !is_capturing(torch_host().current_stream(*impl_->gpu))) return;
+  static std::mutex mutex;
+  static auto& kept = *new std::vector<std::shared_ptr<const CompiledGraph>>();
+  const std::lock_guard lock(mutex);
+  if (!impl_->captured.exchange(true)) kept.push_back(shared_from_this());
+}
+
+std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
+  inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
+  stay_if_captured();
   const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
   if (impl_->constants) impl_->constants->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get()});
+      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());
   for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));

@@ -2,6 +2,8 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -17,6 +19,7 @@ uint32_t version_of(const at::Tensor& tensor) {
 void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
   const std::lock_guard lock(mutex_);
   if (!is_current(inputs)) fold(inputs);
+  note_stream();
   inputs.insert(inputs.end(), folded_.begin(), folded_.end());
 }
 
@@ -41,9 +44,21 @@ bool FoldedConstants::is_current(const std::vector<c10::IValue>& inputs) const {
   return true;
 }
 
+// The allocator gives the memory of the tensors away when they go, behind what their own stream does, unless it knows of the
+// other streams that read them.
+void FoldedConstants::note_stream() {
+  const c10::Device device = folded_.at(0).device();
+  if (!device.is_cuda()) return;
+  const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
+  if (std::find(streams_.begin(), streams_.end(), stream) != streams_.end()) return;
+  for (const at::Tensor& tensor : folded_) tensor.record_stream(stream);
+  streams_.push_back(stream);
+}
+
 void FoldedConstants::fold(const std::vector<c10::IValue>& inputs) {
   sources_.clear();
   folded_.clear();  // first, so that the old and the new need no memory at once
+  streams_.clear();
   std::vector<Source> sources;
   std::vector<runtime::Value> values;
   for (uint32_t position : const_graph_.inputs) {
@@ -56,7 +71,8 @@ void FoldedConstants::fold(const std::vector<c10::IValue>& inputs) {
   // Later calls may run on other streams.
   if (const c10::Device device = folded_.at(0).device(); device.is_cuda()) {
     const c10::impl::VirtualGuardImpl streams(device.type());
-    streams.synchronizeStream(streams.getStream(device));
+    streams_.push_back(streams.getStream(device));  // that of their allocation
+    streams.synchronizeStream(streams_.back());
   }
   sources_ = std::move(sources);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/Stream.h>
 
 #include <cstdint>
 #include <mutex>
@@ -34,11 +35,13 @@ class FoldedConstants {
   static bool is_from(const Source& source, const at::Tensor& tensor);
   bool is_current(const std::vector<c10::IValue>& inputs) const;
   void fold(const std::vector<c10::IValue>& inputs);
+  void note_stream();
 
   const driver::Compilation::ConstGraph const_graph_;
   std::mutex mutex_;
   std::vector<Source> sources_;  // one an input of the const_graph; none before the first call
   std::vector<at::Tensor> folded_;
+  std::vector<c10::Stream> streams_;  // the allocator knows that these read what was prepared
 };
 
 }  // namespace cxxinductor::torch_bridge

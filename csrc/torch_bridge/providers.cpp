@@ -147,6 +147,8 @@ void wait_for_compiles() {
   if (services) services->pool.finish();
 }
 
+bool is_capturing(void* stream) { return services({}).cuda().is_capturing(stream); }
+
 Target target_for(Device device) {
   if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
   return cpu_target(cpu_arch(), at::get_num_threads());

@@ -87,6 +87,8 @@ def compile_aot_graph(
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
     compiled.set_constants(constants)
+    if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
+        compiled.set_wide_integers(_for_wide_integers(gm))
     if free:
         _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
@@ -153,6 +155,18 @@ def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
+
+
+def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """Python integers have no bounds, those of kernels have 64 bits: a call with others does what the graph says in eager mode."""
+    run = _boxed(gm)
+
+    def run_with_warning(inputs: list[Any]) -> Any:
+        warnings.warn("cxxinductor: a call with an integer beyond 64 bits runs in eager mode", stacklevel=2)
+        _C.count_eager()
+        return run(inputs)
+
+    return run_with_warning
 
 
 def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:

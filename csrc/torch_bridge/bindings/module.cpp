@@ -72,6 +72,18 @@ PYBIND11_MODULE(_C, module) {
         return make_compiled_callable(std::move(graph));
       },
       py::arg("builder"), py::arg("options"));
+  module.def(
+      "compile_text",
+      [](const std::string& text, const Options& options, const std::vector<std::string>& allow_ops) {
+        std::shared_ptr<torch_bridge::CompiledGraph> graph;
+        {
+          py::gil_scoped_release release;
+          graph = torch_bridge::CompiledGraph::from_text(text, options, allow_ops);
+        }
+        return make_compiled_callable(std::move(graph));
+      },
+      py::arg("text"), py::arg("options"), py::arg("allow_ops") = std::vector<std::string>(),
+      "Compiles the text of a graph (docs/ir.md), which may be anybody's. allow_ops: what it may call besides functional ops.");
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
