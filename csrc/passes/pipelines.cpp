@@ -20,6 +20,9 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
       // After no-ops: equal nodes may have read a value and its copy.
       {"graph-cse", "compute equal nodes once", eliminate_common_subexpressions},
+      // After common: equal operands are one value.
+      {"graph-concat-prefixes", "let a concatenation begin with an earlier one, where that is an output, instead of its operands",
+       share_concat_prefixes},
       // After common: slices of one tensor are one value.
       {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
       // After common: a weight that two products share is padded once, by the merge that the next run of common makes.

@@ -26,6 +26,7 @@ const std::vector<Choice>& choices() {
       {"numerics", {"eager", "fast"}},       {"verify", {"each", "boundaries", "off"}},
       {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
       {"tier", {"kernels", "aten"}},         {"epilogue_fusion", {"always", "auto", "never"}},
+      {"generalize_kernels", {"auto", "off"}},
       {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
   };
   return table;

@@ -23,7 +23,8 @@ class GraphReport:
             fallback_reason: why it runs op by op through ATen, or "".
             eager_reason: why it was given back to eager, or "".
             kernels: of each, name, launches a call, bytes_read and bytes_written a launch, accuracy (exact, bit-equal,
-            last bits, order changed, fast), accuracy_details (lines), calls: (ATen call, file, line, module) of what was
+            last bits, order changed, fast), accuracy_details (lines), sizes: how many sets of sizes its launches give it as arguments
+            (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.
             externs: the callee of each extern call. missed_fusions: (producer, consumer, reason) of each fusion refused.
             memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
@@ -147,6 +148,10 @@ def _describe_kernel(kernel: dict[str, Any]) -> list[str]:
     more = f" and {len(named) - _MOST_CALLS} more" if len(named) > _MOST_CALLS else ""
     if named:
         lines.append(f"    {'fuses' if len(kernel['calls']) > 1 else 'for'} {', '.join(named[:_MOST_CALLS])}{more}")
+    if kernel["sizes"] > 1:
+        lines.append(f"    takes sizes as arguments: {kernel['sizes']} different ones")
+    if kernel["specializations"]:
+        lines.append(f"    replaced by {len(kernel['specializations'])} kernels for particular sizes once they are compiled")
     return lines + [f"    {fact}" for fact in kernel["accuracy_details"]]
 
 

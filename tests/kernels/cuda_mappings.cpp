@@ -42,6 +42,11 @@ TEST_CASE("every planned program runs alike on both targets", "[cuda]") {
   }
 }
 
+TEST_CASE("kernels that take sizes as arguments", "[cuda]") {
+  for (const bool sums : {false, true})
+    compare(programs::layers(programs::growing(16, 3, 2), 6, sums), {{}}, {kVector32, kScalar32});
+}
+
 TEST_CASE("variants: elements one by one, 64-bit indices", "[cuda]") {
   for (const char* text : {programs::gelu_bias, programs::softmax, programs::layer_norm, programs::column_sum,
                            programs::transpose_add, programs::embedding})

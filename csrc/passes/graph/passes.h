@@ -13,6 +13,7 @@ bool propagate_indices(graph::Graph& graph, const Options& options);
 bool use_causal_attention(graph::Graph& graph, const Options& options);
 bool remove_no_ops(graph::Graph& graph, const Options& options);
 bool eliminate_common_subexpressions(graph::Graph& graph, const Options& options);
+bool share_concat_prefixes(graph::Graph& graph, const Options& options);
 bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
 bool compose_scatters(graph::Graph& graph, const Options& options);

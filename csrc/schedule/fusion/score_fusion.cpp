@@ -9,7 +9,6 @@ namespace cxxinductor::schedule {
 namespace {
 
 constexpr double default_size_hint = 256;
-constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
 // How work and memory traffic add up: in turn on a CPU core; side by side where thousands of threads wait for memory.
 constexpr double overlap_exponent = 4;
 constexpr double strided_load_factor = 2, strided_store_factor = 4;
@@ -28,6 +27,13 @@ const std::vector<sym::Expr>* coords_of(const loops::Stmt& stmt, loops::BufferId
 }
 
 }  // namespace
+
+double launch_cost(const Target& target) { return target.device == DeviceType::Cuda ? 8e6 : 2e4; }
+
+double joint_cost(double moved, double worked, const Target& target) {
+  if (target.device != DeviceType::Cuda) return moved + worked;
+  return std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent);
+}
 
 double size_hint(sym::Expr e, const sym::Assumptions& assumptions) {
   if (e.is_constant()) return static_cast<double>(e.constant());
@@ -177,9 +183,7 @@ double FusionCosts::region_cost(const loops::Region& region) const {
     double evaluations = points(region, summary.reduced.empty() ? summary.all : stmt.vars);
     worked += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
-  const bool overlaps = target_.device == DeviceType::Cuda;
-  double cost = overlaps ? std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent)
-                         : moved + worked;
+  double cost = joint_cost(moved, worked, target_);
   if (few_long_rows(region) && !reductions_come_last(region))
     cost *= std::min(32.0, target_.multiprocessors / std::max(1.0, points(region, summary.all - summary.reduced)));
   return cost;

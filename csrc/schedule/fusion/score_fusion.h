@@ -11,6 +11,12 @@ namespace cxxinductor::schedule {
 
 double size_hint(sym::Expr e, const sym::Assumptions& assumptions);
 
+// Costs are bytes: those that memory moves in the same time.
+inline constexpr double bytes_per_op = 0.05, bytes_per_transcendental = 2;
+double launch_cost(const Target& target);
+// Of memory traffic and arithmetic together.
+double joint_cost(double moved, double worked, const Target& target);
+
 class FusionCosts {
  public:
   FusionCosts(const loops::Program& program, const Target& target) : program_(program), target_(target) {}
@@ -18,7 +24,7 @@ class FusionCosts {
   double points(const loops::Region& region, loops::VarSet vars) const;
   // Traffic with its access pattern, arithmetic, and what too few rows cost.
   double region_cost(const loops::Region& region) const;
-  double launch_cost() const { return target_.device == DeviceType::Cuda ? 8e6 : 2e4; }
+  double launch_cost() const { return schedule::launch_cost(target_); }
   // Rows are too few to fill the machine with one block (thread) each, and each of them is long.
   bool few_long_rows(const loops::Region& region) const;
 

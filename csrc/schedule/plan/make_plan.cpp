@@ -12,6 +12,7 @@
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
 #include "schedule/plan/grouped_launches.h"
+#include "schedule/plan/generalize.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/liveness.h"
@@ -399,7 +400,8 @@ class PlanBuilder {
 
 }  // namespace
 
-Plan make_plan(loops::Program program, const Target& target, const Options&, std::optional<int64_t> eager_peak) {
+Plan make_plan(loops::Program program, const Target& target, const Options& options,
+               std::optional<int64_t> eager_peak) {
   std::vector<loops::Step> steps;
   for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
@@ -419,6 +421,7 @@ Plan make_plan(loops::Program program, const Target& target, const Options&, std
     }
   }
   plan.missed_fusions = std::move(missed_fusions);
+  if (options.generalize_kernels == "auto") generalize_kernels(plan, target);
   return plan;
 }
 

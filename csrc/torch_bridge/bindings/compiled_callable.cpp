@@ -169,17 +169,19 @@ py::list missed_fusions_of(const plan::Plan& plan) {
 
 py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
   std::map<uint32_t, int64_t> launches;
-  std::map<uint32_t, py::list> specializations;  // a kernel's: (name, for which sizes)
+  std::map<uint32_t, py::list> specializations;         // a kernel's, of all its launches: (name, for which sizes)
+  std::map<uint32_t, std::set<std::string>> arguments;  // that its launches give for its symbols
+  std::set<std::pair<uint32_t, uint32_t>> known;
   for (const plan::Step& step : plan.steps) {
     const auto run = plan::launches_of(step);
     if (run.empty()) continue;
+    const uint32_t kernel = run[0].kernel.index();
     const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].max_grouped);
-    const bool seen = launches.contains(run[0].kernel.index());
-    launches[run[0].kernel.index()] += static_cast<int64_t>((run.size() + most - 1) / most);
-    if (seen) continue;
+    launches[kernel] += static_cast<int64_t>((run.size() + most - 1) / most);
+    for (const plan::Launch& launch : run) arguments[kernel].insert(print_expr_list(launch.symbol_args));
     for (const plan::Specialization& special : run[0].specializations)
-      specializations[run[0].kernel.index()].append(
-          py::make_tuple(plan.kernels[special.kernel].name, print_where(special.when)));
+      if (known.emplace(kernel, special.kernel.index()).second)
+        specializations[kernel].append(py::make_tuple(plan.kernels[special.kernel].name, print_where(special.when)));
   }
   py::list rows;
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
@@ -194,6 +196,7 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
     row["accuracy"] = std::string(to_string(guarantee.accuracy));
     row["accuracy_details"] = guarantee.details;
     row["calls"] = calls_of(plan, kernel);
+    row["sizes"] = arguments[static_cast<uint32_t>(k)].size();
     row["specializations"] = specializations[static_cast<uint32_t>(k)];
     rows.append(std::move(row));
   }

@@ -1,6 +1,8 @@
 // Programs and targets that the tests of planning share.
 #pragma once
 
+#include <algorithm>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -56,6 +58,41 @@ inline std::string updates(const std::vector<int64_t>& sizes, const std::string&
     outputs += fmt::format("{}@p{}", i ? ", " : "", i);
   }
   return fmt::format("program @updates on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs);
+}
+
+// One region for each count of channels: y[n, c, p] = relu(x[n, c + c0, p] * s[c]), where x has 4 channels more, and with
+// `sums` the sum of y over n and p. shuffle: not 0, a seed for the order of the regions.
+inline std::string layers(const std::vector<int64_t>& channels, int64_t pixels, bool sums, uint32_t shuffle = 0) {
+  std::string inputs, buffers, outputs;
+  std::vector<std::string> regions;
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const int64_t c = channels[i];
+    inputs += fmt::format("{0}@x{1}: f32[2, {2}, {3}], @s{1}: f32[{4}]", i ? ", " : "", i, c + 4, pixels, c);
+    buffers += fmt::format("  output @y{}: f32[2, {}, {}]\n", i, c, pixels);
+    if (sums) buffers += fmt::format("  output @z{}: f32[{}]\n", i, c);
+    regions.push_back(fmt::format(R"(  region @layer{0} over i < 2, j < {1}, k < {2} {{
+    %0 = load @x{0}[i, j + {3}, k]
+    %1 = load @s{0}[j]
+    %2 = mul(%0, %1)
+    %3 = relu(%2)
+    store @y{0}[i, j, k] = %3
+{4}  }}
+)",
+                                  i, c, pixels, i % 4,
+                                  sums ? fmt::format("    %4 = reduce<sum>(%3) over i, k\n    store @z{}[j] = %4\n", i)
+                                       : std::string()));
+    outputs += fmt::format("{}@y{}{}", i ? ", " : "", i, sums ? fmt::format(", @z{}", i) : "");
+  }
+  if (shuffle) std::shuffle(regions.begin(), regions.end(), std::mt19937(shuffle));
+  std::string body;
+  for (const std::string& region : regions) body += region;
+  return fmt::format("program @layers on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, body, outputs);
+}
+
+inline std::vector<int64_t> growing(size_t count, int64_t first, int64_t step) {
+  std::vector<int64_t> channels;
+  for (size_t i = 0; i < count; ++i) channels.push_back(first + static_cast<int64_t>(i) * step);
+  return channels;
 }
 
 inline constexpr const char* gelu_bias = R"(

@@ -1,0 +1,17 @@
+// One kernel for launches that differ in sizes alone: compile time grows with the number of kernels, and networks whose
+// layers grow by a few channels each have hundreds that differ in nothing else.
+#pragma once
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+
+namespace cxxinductor::schedule {
+
+// Merges kernels of the plan that are equal up to integers in their extents, strides and offsets. The integers that
+// differ become symbols of the merged kernel, and each launch gives its own. Mapping, vector widths, lengths of rows and
+// divisors are equal in all kernels that are merged, so that a merged kernel loses nothing but constants. Where losing them
+// takes a noticeable part of a launch's time on a GPU, the launch's former kernel becomes its specialization, which is
+// compiled in the background. Plans of few kernels stay as they are.
+void generalize_kernels(plan::Plan& plan, const Target& target);
+
+}  // namespace cxxinductor::schedule
