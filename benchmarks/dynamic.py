@@ -48,7 +48,7 @@ def main():
             for ids in tokens.values():
                 dynamic(ids)
                 graphs.append(counters["stats"]["unique_graphs"])
-            cxxinductor.finish_compiles()
+            cxxinductor.wait_for_compiles()
             rows = []
             for position, (size, ids) in enumerate(tokens.items()):
                 runs = {"dynamic": lambda i=ids: dynamic(i)}

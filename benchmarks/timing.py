@@ -50,9 +50,9 @@ def environment():
     return {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "cuda": torch.version.cuda}
 
 
-def save(name, results, folder):
+def save(name, results, folder, machine=None):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"environment": environment(), **results}, indent=1) + "\n")
+    path.write_text(json.dumps({"environment": machine or environment(), **results}, indent=1) + "\n")
     print(f"wrote {path}", flush=True)

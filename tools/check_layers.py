@@ -1,12 +1,15 @@
-"""Enforces the layers of ARCHITECTURE.md by scanning #include lines, and reports files that outgrow their room.
+"""Enforces the layers of ARCHITECTURE.md by scanning #include lines, the limits of file sizes, and the project's vocabulary.
 
-Exit status 1 when a layer includes what it may not. Usage: check_layers.py [--root DIR]
+Exit status 1 when a layer includes what it may not, a file has too many lines, or a text uses a retired name
+(retired_names.py). Usage: check_layers.py [--root DIR]
 """
 
 import argparse
 import re
 import sys
 from pathlib import Path
+
+from retired_names import ALLOWED_IN, retired_names
 
 MIDDLE = {"frontend", "passes", "lowering", "schedule", "codegen", "interp", "runtime"}
 # Layer (first folder under csrc) -> layers that it may include besides itself.
@@ -26,6 +29,9 @@ CONFINED = {
     r"^(pybind11/|Python\.h)": ["torch_bridge/bindings"],
 }
 LIMITS = {".h": 400, ".cpp": 600, ".def": 600, ".cuh": 600, ".py": 600}
+# Folders whose files have limits and are searched for retired names, besides csrc.
+OTHERS = ("python", "tests", "tools", "kernels_templates", "examples", "benchmarks", "docs")
+TEXTS = {*LIMITS, ".cxxi", ".graph", ".md", ".sh"}
 # Words that must not appear in a layer's own text: a back-end's name in schedule/ is a design error.
 FORBIDDEN_WORDS = {"schedule": re.compile(r"\b(cuda|nvrtc|CUDA)\b")}
 
@@ -55,19 +61,30 @@ def problems_of(path: Path, root: Path) -> list[str]:
     return problems
 
 
+def size_problems(path: Path, root: Path) -> list[str]:
+    limit = LIMITS.get(path.suffix)
+    count = len(path.read_text().splitlines()) if limit else 0
+    return [f"{path.relative_to(root)}: {count} lines, the limit is {limit}"] if limit and count > limit else []
+
+
+def name_problems(path: Path, root: Path) -> list[str]:
+    name = path.relative_to(root).as_posix()
+    if path.suffix not in TEXTS or name in ALLOWED_IN:
+        return []
+    return [f"{name}:{line}: '{old}' is retired: write '{new}'" for line, old, new in retired_names(path.read_text())]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path(__file__).resolve().parent.parent)
     root = parser.parse_args().root
     sources = sorted(p for p in (root / "csrc").rglob("*") if p.suffix in {".h", ".cpp", ".def"})
+    others = [p for d in OTHERS for p in sorted((root / d).rglob("*"))]
+    pages = [p for p in sorted(root.glob("*.md")) if p.name != "CHANGELOG.md"]
     problems = [problem for path in sources for problem in problems_of(path, root)]
-    print("\n".join(problems) or f"layers: {len(sources)} files keep to the layering")
-
-    everything = sources + [p for d in ("python", "tests", "tools", "kernels_templates", "examples", "benchmarks") for p in (root / d).rglob("*")]
-    for path in everything:
-        limit = LIMITS.get(path.suffix)
-        if limit and (count := len(path.read_text().splitlines())) > limit:
-            print(f"size: {path.relative_to(root)} has {count} lines (limit {limit})")
+    problems += [problem for path in sources + others for problem in size_problems(path, root)]
+    problems += [problem for path in sources + others + pages for problem in name_problems(path, root)]
+    print("\n".join(problems) or f"layers, sizes and names: {len(sources)} sources and {len(others)} other files pass")
     return 1 if problems else 0
 
 

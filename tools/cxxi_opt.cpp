@@ -41,7 +41,7 @@ std::string transform(const Arguments& arguments) {
   run.steps = tools::parse_steps(arguments.run.empty() ? step_to_form.at(arguments.to) : arguments.run);
   std::string target = arguments.target;
   if (!target.empty() && !arguments.arch.empty()) target += " " + arguments.arch;
-  run.target = tools::parse_target(target, text);
+  run.targets = tools::parse_targets(target, text);
   for (const std::string& option : arguments.options) {
     const size_t equals = option.find('=');
     if (equals == std::string::npos) throw_user_error("--option expects name=value, found '{}'", option);
@@ -62,8 +62,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"graph", "loops", "fused", "plan", "source"}));
   app.add_option("--run", arguments.run,
                  "steps instead of --to: parse, passes, lower, fuse, plan, source, joined by '|'");
-  auto* target = app.add_option("--target", arguments.target, "cuda or cpu (default: where the text's tensors are)")
-                     ->check(CLI::IsMember({"cuda", "cpu"}));
+  auto* target = app.add_option("--target", arguments.target,
+                                "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);
   app.add_option("--option", arguments.options, "name=value, as in torch.compile(options=...); may be repeated");
   CLI11_PARSE(app, argc, argv);

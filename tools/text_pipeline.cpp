@@ -51,11 +51,20 @@ T& expect_form(Form& form, const std::string& step, std::string_view what) {
   throw_user_error("the step '{}' expects {}", step, what);
 }
 
-std::string source_of(const plan::Plan& plan, const Target& target) {
-  std::vector<const plan::Kernel*> kernels;
-  for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
-  if (target.device == DeviceType::Cpu) return codegen::emit_cpu(kernels, target, plan.origins);
-  return codegen::emit_cuda(kernels, {.vectorized = true, .index64 = false}, target, plan.origins);
+// A text for each device that has kernels.
+std::string source_of(const plan::Plan& plan, const Targets& targets) {
+  std::string text;
+  for (Device device : plan.devices) {
+    std::vector<const plan::Kernel*> kernels;
+    for (const plan::Kernel& kernel : plan.kernels)
+      if (kernel.device == device) kernels.push_back(&kernel);
+    if (kernels.empty() && device != plan.devices.front()) continue;
+    const Target& target = targets.of(device);
+    text += target.device == DeviceType::Cpu
+                ? codegen::emit_cpu(kernels, target, plan.origins)
+                : codegen::emit_cuda(kernels, {.vectorized = true, .index64 = false}, target, plan.origins);
+  }
+  return text;
 }
 
 void run_passes(Form& form, const Options& options) {
@@ -71,20 +80,20 @@ void verify_form(const Form& form, const std::string& step) {
   if (const auto* plan = std::get_if<plan::Plan>(&form)) plan::verify_or_throw(*plan, step);
 }
 
-// eager_peak: of the graph that came, if one came.
-void apply(Form& form, const std::string& step, const TextRun& run, std::optional<int64_t> eager_peak) {
+// eager_peaks: of the graph that came, if one came.
+void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
   if (step == "passes") {
     run_passes(form, run.options);
   } else if (step == "lower") {
     form = lowering::lower(expect_form<graph::Graph>(form, step, "a graph"));
   } else if (step == "fuse") {
-    form = schedule::fuse(std::move(expect_form<loops::Program>(form, step, "a program")), run.target, run.options,
+    form = schedule::fuse(std::move(expect_form<loops::Program>(form, step, "a program")), run.targets, run.options,
                           nullptr);
   } else if (step == "plan") {
-    form = schedule::make_plan(std::move(expect_form<loops::Program>(form, step, "a program")), run.target, run.options,
-                               eager_peak);
+    form = schedule::make_plan(std::move(expect_form<loops::Program>(form, step, "a program")), run.targets, run.options,
+                               eager_peaks);
   } else if (step == "source") {
-    form = source_of(expect_form<plan::Plan>(form, step, "a plan"), run.target);
+    form = source_of(expect_form<plan::Plan>(form, step, "a plan"), run.targets);
   }
   verify_form(form, step);
 }
@@ -111,17 +120,45 @@ std::vector<std::string> parse_steps(std::string_view text) {
   return steps;
 }
 
-Target parse_target(std::string_view text, std::string_view ir_text) {
-  const size_t blank = text.find(' ');
-  std::string name(text.substr(0, blank)), arch(blank == std::string_view::npos ? "" : text.substr(blank + 1));
-  if (name.empty()) {
-    const size_t body = ir_text.find('{');
-    name = ir_text.substr(0, body).find(" on cuda") != std::string_view::npos ? "cuda" : "cpu";
-  }
+namespace {
+
+Target target_of(Device device, const std::string& arch) {
   constexpr int h200_multiprocessors = 132, cpu_threads = 4;
-  if (name == "cuda") return cuda_target(arch.empty() ? "sm_90a" : arch, h200_multiprocessors);
-  if (name == "cpu") return cpu_target(arch.empty() ? "x86-64-v3" : arch, cpu_threads);
-  throw_user_error("unknown target '{}'; known: cuda, cpu", name);
+  if (device.type == DeviceType::Cuda) return cuda_target(arch.empty() ? "sm_90a" : arch, h200_multiprocessors);
+  return cpu_target(arch.empty() ? "x86-64-v3" : arch, cpu_threads);
+}
+
+// Those that the text names behind "on", in order, GPUs first; "cuda" is the first GPU.
+std::vector<Device> devices_named_in(std::string_view ir_text) {
+  std::vector<Device> devices;
+  constexpr std::string_view mark = " on ";
+  for (size_t at = ir_text.find(mark); at != std::string_view::npos; at = ir_text.find(mark, at + 1)) {
+    std::string_view word = ir_text.substr(at + mark.size());
+    const auto device = find_device(word.substr(0, word.find_first_of(" ,()={\n")));
+    if (device && std::find(devices.begin(), devices.end(), *device) == devices.end()) devices.push_back(*device);
+  }
+  if (devices.empty()) devices.push_back({});
+  std::stable_partition(devices.begin(), devices.end(), [](Device device) { return device.type == DeviceType::Cuda; });
+  return devices;
+}
+
+}  // namespace
+
+Targets parse_targets(std::string_view text, std::string_view ir_text) {
+  Targets targets;
+  if (text.empty())
+    for (Device device : devices_named_in(ir_text)) targets.add(device, target_of(device, ""));
+  while (!text.empty()) {
+    std::string_view item = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), item.size() + 1));
+    while (!text.empty() && text.front() == ' ') text.remove_prefix(1);
+    const size_t blank = item.find(' ');
+    const std::string_view name = item.substr(0, blank);
+    const auto device = find_device(name);
+    if (!device) throw_user_error("unknown target '{}'; known: cuda, cpu", name);
+    targets.add(*device, target_of(*device, blank == std::string_view::npos ? "" : std::string(item.substr(blank + 1))));
+  }
+  return targets;
 }
 
 std::string ir_kind(std::string_view ir_text) {
@@ -134,9 +171,9 @@ std::string ir_kind(std::string_view ir_text) {
 std::string run_text(std::string_view ir_text, const TextRun& run) {
   Form form = parse_form(ir_text);
   const std::vector<std::string> steps = run.steps.size() == 1 ? steps_up_to(run.steps[0], form) : run.steps;
-  std::optional<int64_t> eager_peak;
-  if (const auto* graph = std::get_if<graph::Graph>(&form)) eager_peak = graph::eager_peak(*graph, run.target.device);
-  for (const std::string& step : steps) apply(form, step, run, eager_peak);
+  std::map<Device, int64_t> eager_peaks;
+  if (const auto* graph = std::get_if<graph::Graph>(&form)) eager_peaks = graph::eager_peaks(*graph);
+  for (const std::string& step : steps) apply(form, step, run, eager_peaks);
   return std::visit(PrintForm(), form);
 }
 

@@ -23,15 +23,16 @@ inline std::string_view input_part(std::string_view text) { return text.substr(0
 
 struct TextRun {
   std::vector<std::string> steps;
-  Target target;
+  Targets targets;
   Options options;
 };
 
 // Words separated by '|'; UserError lists the known ones for an unknown one.
 std::vector<std::string> parse_steps(std::string_view text);
-// "cuda", "cuda sm_80", "cpu", "cpu x86-64-v4"; empty: from the text's own device. The number of multiprocessors or
-// threads is fixed, so that output does not depend on the machine.
-Target parse_target(std::string_view text, std::string_view ir_text);
+// "cuda", "cuda sm_80", "cpu", "cpu x86-64-v4", or several of them with commas between ("cuda:0, cuda:1, cpu"), the main
+// device first; empty: the text's own devices. The number of multiprocessors or threads is fixed, so that output does not
+// depend on the machine.
+Targets parse_targets(std::string_view text, std::string_view ir_text);
 // "graph", "program" or "plan"; UserError otherwise.
 std::string ir_kind(std::string_view ir_text);
 std::string run_text(std::string_view ir_text, const TextRun& run);

@@ -1,5 +1,6 @@
 #include "driver/compile.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "codegen/cpu/emit.h"
@@ -22,11 +23,14 @@
 namespace cxxinductor::driver {
 namespace {
 
+// Also where a compile may be stopped.
 class Stopwatch {
  public:
-  explicit Stopwatch(std::vector<StageTime>& times) : times_(times) {}
+  Stopwatch(std::vector<StageTime>& times, const InterruptCheck& interrupted)
+      : times_(times), interrupted_(interrupted) {}
   template <class F>
   auto stage(std::string name, F&& work) {
+    stop_if(interrupted_);
     const auto start = std::chrono::steady_clock::now();
     auto result = work();
     times_.push_back(
@@ -36,6 +40,7 @@ class Stopwatch {
 
  private:
   std::vector<StageTime>& times_;
+  const InterruptCheck& interrupted_;
 };
 
 // As the runtime decides for the variant that it compiles first.
@@ -43,44 +48,42 @@ bool needs_index64(const plan::Kernel& kernel) {
   return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= int64_t{1} << 31;
 }
 
-void collect_sources(const plan::Plan& plan, const Target& target, Report& report) {
+void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
     report.kernel_plans.push_back(plan::print(single_launch(plan, plan::KernelId(k))));
     const std::vector<const plan::Kernel*> one{&kernel};
-    report.kernel_sources.emplace_back(
-        kernel.name,
-        target.device == DeviceType::Cuda
-            ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
-            : codegen::emit_cpu(one, target, plan.origins));
+    const Target& target = targets.of(kernel.device);
+    report.kernel_sources.push_back(
+        {kernel.name, kernel.device,
+         target.device == DeviceType::Cuda
+             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, target, plan.origins)
+             : codegen::emit_cpu(one, target, plan.origins)});
   }
 }
 
-void collect_texts(const plan::Plan& plan, const Target& target, Report& report) {
+void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
   report.plan_text = plan::print(plan);
   for (const plan::MissedFusion& missed : plan.missed_fusions)
     report.missed_fusion_text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
-  collect_sources(plan, target, report);
+  collect_sources(plan, targets, report);
 }
 
 }  // namespace
 
-Device main_device(const graph::Graph& graph) {
-  Device found;
-  for (const graph::Value& value : graph.values) {
-    if (value.device.type != DeviceType::Cuda) continue;
-    if (found.type == DeviceType::Cuda && found != value.device)
-      throw_unsupported("one graph over two GPUs ({} and {})", to_string(found), to_string(value.device));
-    found = value.device;
-  }
-  return found;
+std::vector<Device> devices_of(const graph::Graph& graph) {
+  std::vector<Device> devices;
+  for (const graph::Value& value : graph.values)
+    if (std::ranges::find(devices, value.device) == devices.end()) devices.push_back(value.device);
+  if (devices.empty()) devices.push_back({});
+  std::ranges::stable_partition(devices, [](Device device) { return device.type == DeviceType::Cuda; });
+  return devices;
 }
 
 namespace {
 
 // From the graph to a plan, fusions with this reach.
-plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, int64_t eager_peak, Report& report,
-                           Stopwatch& watch) {
+plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, Report& report, Stopwatch& watch) {
   const Options& options = request.options;
   const bool verify = options.verify != "off";
   loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
@@ -90,33 +93,33 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   std::vector<plan::MissedFusion> missed_fusions;
   if (options.fusion)
     program = watch.stage(
-        "fuse", [&] { return schedule::fuse(std::move(program), request.target, options, &missed_fusions, limit); });
+        "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
   watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
-  plan::Plan plan =
-      watch.stage("plan", [&] { return schedule::make_plan(std::move(program), request.target, options, eager_peak); });
+  plan::Plan plan = watch.stage(
+      "plan", [&] { return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks); });
   plan.missed_fusions.insert(plan.missed_fusions.begin(), missed_fusions.begin(), missed_fusions.end());
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
 }
 
-// A plan that holds more than eager is made again with fusions that stretch lives less and less; the first that holds
-// no more is taken, else the one that holds least.
-plan::Plan plan_graph(const Request& request, int64_t eager_peak, Report& report, Stopwatch& watch) {
+// A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
+// that holds no more is taken, else the one that exceeds eager least.
+plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) {
   constexpr size_t limits[] = {64, 8, 0};
   constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones
-  plan::Plan best = plan_with_limit(request, {}, eager_peak, report, watch);
-  int64_t least = plan::profile_memory(best).peak;
+  plan::Plan best = plan_with_limit(request, {}, report, watch);
+  int64_t least = plan::bytes_beyond_eager(best);
   if (!request.options.fusion) return best;
   for (size_t limit : limits) {
-    if (least <= eager_peak + rounding) break;
+    if (least <= rounding) break;
     Report again;
-    plan::Plan plan = plan_with_limit(request, limit, eager_peak, again, watch);
-    const int64_t peak = plan::profile_memory(plan).peak;
-    if (peak >= least) continue;
-    least = peak;
+    plan::Plan plan = plan_with_limit(request, limit, again, watch);
+    const int64_t beyond = plan::bytes_beyond_eager(plan);
+    if (beyond >= least) continue;
+    least = beyond;
     best = std::move(plan);
     report.fused_text = std::move(again.fused_text);
   }
@@ -131,7 +134,7 @@ std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
   if (!split) return std::nullopt;
   Request once = request;
   once.graph = std::move(split->graph);
-  once.eager_peak.reset();
+  once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
   return Compilation::ConstGraph{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
 }
@@ -141,28 +144,28 @@ std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
 Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
-  Stopwatch watch(report.times);
+  Stopwatch watch(report.times, request.interrupted);
   const Options& options = request.options;
   const bool verify = options.verify != "off";
   report.eager_numerics = options.eager_numerics();
 
   if (verify) graph::verify_or_throw(request.graph, "import");
-  const int64_t eager_peak =
-      request.eager_peak ? *request.eager_peak : graph::eager_peak(request.graph, request.target.device);
+  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
   watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
   out.const_graph = watch.stage("const_graph", [&] { return split_frozen(request); });
   if (out.const_graph && verify) graph::verify_or_throw(request.graph, "const_graph");
   if (request.keep_texts) report.graph_text = graph::print(request.graph);
 
-  plan::Plan plan = plan_graph(request, eager_peak, report, watch);
+  plan::Plan plan = plan_graph(request, report, watch);
   for (const plan::Step& step : plan.steps) {
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
   }
-  if (request.keep_texts) collect_texts(plan, request.target, report);
+  if (request.keep_texts) collect_texts(plan, request.targets, report);
 
-  auto kernels = request.make_provider(plan, request.target);
+  if (!request.make_provider) return out;
+  auto kernels = request.make_provider(plan, request.targets);
   watch.stage("compile kernels", [&] {
-    kernels->prepare(plan);
+    kernels->prepare(plan, request.interrupted);
     return true;
   });
   out.executable = watch.stage(

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "ir/plan/plan.h"
 #include "ir/target.h"
 #include "runtime/executable.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 
 namespace cxxinductor::driver {
@@ -29,8 +31,12 @@ struct StageTime {
 struct Report {
   std::vector<StageTime> times;
   std::string graph_text, loops_text, fused_text, plan_text;
-  std::vector<std::pair<std::string, std::string>>
-      kernel_sources;                     // kernel name -> source of the variant compiled first
+  struct KernelSource {
+    std::string name;
+    Device device;
+    std::string text;  // of the variant compiled first
+  };
+  std::vector<KernelSource> kernel_sources;
   std::vector<std::string> kernel_plans;  // for each of them: the plan of one launch (single_launch.h)
   std::string calls_text;                 // the model as calls, where the caller has it
   std::vector<std::string> externs;       // "aten::mm" once a call
@@ -40,17 +46,18 @@ struct Report {
 
 // Makes the kernels of a plan loadable; bound by the caller to caches, pools and libraries.
 using ProviderFactory =
-    std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Target& target)>;
+    std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Targets& targets)>;
 
 struct Request {
   graph::Graph graph;
-  Target target;
+  Targets targets;  // of all devices that the graph's values are on
   Options options;
-  ProviderFactory make_provider;
+  ProviderFactory make_provider;  // empty: the graph is planned, and there is no executable
   // What the model's calls hold at most one by one (frontend/eager_memory.h); absent: the graph's nodes are measured.
-  std::optional<int64_t> eager_peak;
+  std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;
+  InterruptCheck interrupted;  // asked between stages and while kernels compile
 };
 
 struct Compilation {
@@ -66,10 +73,10 @@ struct Compilation {
   std::optional<ConstGraph> const_graph;
 };
 
-// Throws Unsupported (fall back), UserError or InternalError.
+// Throws Unsupported (fall back), UserError, InternalError or Interrupted.
 Compilation compile(Request request);
 
-// Device that the graph's own kernels run on: CUDA when a value lives there, else the CPU. Unsupported for two GPUs.
-Device main_device(const graph::Graph& graph);
+// Devices of the graph's values, the main one first: the GPU that is found first, else the CPU.
+std::vector<Device> devices_of(const graph::Graph& graph);
 
 }  // namespace cxxinductor::driver

@@ -1,20 +1,24 @@
 #include "driver/dump.h"
 
-#include <filesystem>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
 #include "support/error.h"
+#include "support/files.h"
 
 namespace cxxinductor::driver {
 namespace {
 
-namespace fs = std::filesystem;
+constexpr unsigned kFolderMode = 0777;  // as the umask says: dumps are for others to look at
 
-void write_file(const fs::path& path, const std::string& text) {
+void write_file(const std::string& path, const std::string& text) {
   std::ofstream file(path);
   file << text;
   if (!file)
-    throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path.string());
+    throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path);
 }
 
 bool wants(const std::string& what, std::string_view item) {
@@ -22,49 +26,48 @@ bool wants(const std::string& what, std::string_view item) {
   return padded.find("," + std::string(item) + ",") != std::string::npos || padded.find(",all,") != std::string::npos;
 }
 
-void write_kernels(const Report& report, const Target& target, const fs::path& root) {
-  const fs::path kernels = root / "kernels";
-  fs::create_directory(kernels);
-  const char* extension = target.device == DeviceType::Cuda ? ".cu" : ".cpp";
+void write_kernels(const Report& report, const std::string& root) {
+  const std::string kernels = join_path(root, "kernels");
+  make_folders(kernels, kFolderMode);
   std::string commands =
       "Each command compiles a kernel's source as it stands here, edits included, and times it alone against a copy "
       "of\n"
       "as many bytes; --check compares it with the interpreter first.\n\n";
   for (size_t k = 0; k < report.kernel_sources.size(); ++k) {
-    const auto& [name, source] = report.kernel_sources[k];
-    write_file(kernels / (name + extension), source);
-    write_file(kernels / (name + ".plan"), report.kernel_plans[k]);
-    commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root.string(), name);
+    const auto& [name, device, source] = report.kernel_sources[k];
+    const char* extension = device.type == DeviceType::Cuda ? ".cu" : ".cpp";
+    write_file(join_path(kernels, name + extension), source);
+    write_file(join_path(kernels, name + ".plan"), report.kernel_plans[k]);
+    commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root, name);
   }
-  write_file(kernels / "README.txt", commands);
+  write_file(join_path(kernels, "README.txt"), commands);
 }
 
-fs::path fresh_folder(const fs::path& base, const std::string& name) {
+std::string fresh_folder(const std::string& base, const std::string& name) {
+  make_folders(base, kFolderMode);
   for (int n = 0; n < 100000; ++n) {
-    fs::path candidate = base / fmt::format("{}.{:02}", name, n);
-    std::error_code error;
-    fs::create_directories(base, error);
-    if (fs::create_directory(candidate, error)) return candidate;
-    if (error) throw_user_error("cannot create the dump folder {}: {}", candidate.string(), error.message());
+    std::string candidate = join_path(base, fmt::format("{}.{:02}", name, n));
+    if (::mkdir(candidate.c_str(), kFolderMode) == 0) return candidate;
+    if (errno != EEXIST) throw_user_error("cannot create the dump folder {}: {}", candidate, std::strerror(errno));
   }
-  throw_user_error("the dump folder {} is full", base.string());
+  throw_user_error("the dump folder {} is full", base);
 }
 
 }  // namespace
 
-std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
+std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
                        const std::string& what) {
-  const fs::path root = fresh_folder(folder, name);
-  if (wants(what, "calls") && !report.calls_text.empty()) write_file(root / "calls.txt", report.calls_text);
-  if (wants(what, "graph")) write_file(root / "graph.txt", report.graph_text);
+  const std::string root = fresh_folder(folder, name);
+  if (wants(what, "calls") && !report.calls_text.empty()) write_file(join_path(root, "calls.txt"), report.calls_text);
+  if (wants(what, "graph")) write_file(join_path(root, "graph.txt"), report.graph_text);
   if (wants(what, "loops")) {
-    write_file(root / "loops.txt", report.loops_text);
-    write_file(root / "fused.txt", report.fused_text);
-    write_file(root / "missed_fusions.txt", report.missed_fusion_text);
+    write_file(join_path(root, "loops.txt"), report.loops_text);
+    write_file(join_path(root, "fused.txt"), report.fused_text);
+    write_file(join_path(root, "missed_fusions.txt"), report.missed_fusion_text);
   }
-  if (wants(what, "plan")) write_file(root / "plan.txt", report.plan_text);
-  if (wants(what, "source")) write_kernels(report, target, root);
-  return root.string();
+  if (wants(what, "plan")) write_file(join_path(root, "plan.txt"), report.plan_text);
+  if (wants(what, "source")) write_kernels(report, root);
+  return root;
 }
 
 }  // namespace cxxinductor::driver

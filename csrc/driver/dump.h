@@ -11,7 +11,7 @@ namespace cxxinductor::driver {
 // source kernels/<name>.cu|.cpp and a plan of one launch kernels/<name>.plan, as `what` asks ("graph,plan,source" or
 // "all"). kernels/README.txt holds the command that times each kernel alone. Returns the folder; UserError when it
 // cannot be written.
-std::string write_dump(const Report& report, const Target& target, const std::string& name, const std::string& folder,
+std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
                        const std::string& what);
 
 }  // namespace cxxinductor::driver

@@ -1,5 +1,6 @@
 #include "driver/single_launch.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -34,9 +35,8 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
   auto [step, assumptions] = first_launch(plan, kernel);
   const plan::KernelId copy = single.kernels.push_back(plan.kernels[kernel]);
   single.name = plan.kernels[kernel].name;
-  single.target = plan.target;
-  single.arena_device = plan.kernels[kernel].device;
-  single.arena_bytes = 0;
+  single.target = to_string(plan.kernels[kernel].device.type);
+  single.devices = {plan.kernels[kernel].device};
   single.origins = plan.origins;
 
   std::set<std::string> symbols;
@@ -49,7 +49,10 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     if (fresh) {
       plan::Buffer buffer = plan.buffers[arg];
       buffer.kind = plan::Buffer::Kind::Input;
+      buffer.arena = 0;
       buffer.arena_offset = buffer.base_offset = 0;
+      if (std::find(single.devices.begin(), single.devices.end(), buffer.device) == single.devices.end())
+        single.devices.push_back(buffer.device);
       for (sym::Expr e : buffer.sizes) need(e);
       for (sym::Expr e : buffer.strides) need(e);
       need(buffer.bytes);

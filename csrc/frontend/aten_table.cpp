@@ -4,11 +4,13 @@
 
 #include "frontend/foreach.h"
 #include "frontend/import.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::frontend {
 
 const ImportTable& aten_table() {
-  static const ImportTable table = [] {
+  static constinit MadeOnce<ImportTable, ForkLock::Tables> table;
+  return table.get([] {
     ImportTable rows;
     add_arithmetic_rows(rows);
     for (auto& [name, row] : rows) row.host_scalars = true;
@@ -25,8 +27,7 @@ const ImportTable& aten_table() {
     add_creation_rows(rows);
     add_pointwise_rows(rows);  // last: the rows of ops.def fill what is left
     return rows;
-  }();
-  return table;
+  });
 }
 
 std::vector<std::string> overloads_imported_whole() {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -47,44 +48,84 @@ bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const 
   return true;
 }
 
-std::vector<ValueId> CallContext::parts_of_scalar_constant(ValueId id) const {
-  constexpr size_t most = 32;
+namespace {
+
+// What the nodes of a generated value do that two devices may do differently.
+struct GeneratedTraits {
+  bool ranked = false;         // not all of rank 0
+  bool approximate = false;    // functions that the devices' libraries round differently
+  bool float_to_int = false;   // of what is out of range, each device makes something else
+  bool may_overflow = false;   // floats that may leave the range of integers
+
+  bool add(const graph::Graph& graph, const graph::Node& node, const graph::Value& value) {
+    ranked |= !value.sizes.empty();
+    for (const Operand& operand : node.operands)
+      if (const auto* scalar = std::get_if<Scalar>(&operand); scalar && is_float(scalar->dtype()))
+        may_overflow |= !(std::abs(scalar->as_real()) < 0x1p31);
+    const auto* elementwise = node.as<graph::Elementwise>();
+    if (!elementwise)
+      return node.as<graph::Full>() || node.as<graph::Iota>() || node.as<graph::Cat>() || node.as<graph::Pad>() ||
+             graph::is_view(node.kind);
+    const ScalarOp op = elementwise->op;
+    approximate |= info(op).traits.transcendental || info(op).traits.random;
+    may_overflow |= is_float(value.dtype) && (op == ScalarOp::Div || op == ScalarOp::Reciprocal);
+    if (op != ScalarOp::Cast) return true;
+    const auto* from = std::get_if<ValueId>(&node.operands.front());
+    float_to_int |= from && is_float(graph.values[*from].dtype) && is_integer(value.dtype);
+    return true;
+  }
+  // Numbers are computed where they are read, whatever they take.
+  bool is_same_everywhere() const { return !ranked || (!approximate && !(float_to_int && may_overflow)); }
+};
+
+}  // namespace
+
+std::vector<ValueId> CallContext::parts_of_generated(ValueId id) const {
+  constexpr size_t most = 64;
+  const graph::Graph& graph = build.graph();
+  GeneratedTraits traits;
   std::set<ValueId> found{id};
   for (std::vector<ValueId> open{id}; !open.empty();) {
     const graph::Value& value = this->value(open.back());
     open.pop_back();
-    if (!value.sizes.empty() || !value.producer.valid()) return {};
-    const graph::Node& node = build.graph().nodes[value.producer];
-    if (!node.as<graph::Full>() && !node.as<graph::Elementwise>()) return {};
-    for (const graph::Operand& operand : node.operands)
+    if (!value.producer.valid() || !traits.add(graph, graph.nodes[value.producer], value)) return {};
+    for (const graph::Operand& operand : graph.nodes[value.producer].operands)
       if (const auto* from = std::get_if<ValueId>(&operand); from && found.insert(*from).second) open.push_back(*from);
     if (found.size() > most) return {};
   }
-  return {found.begin(), found.end()};
+  return traits.is_same_everywhere() ? std::vector<ValueId>(found.begin(), found.end()) : std::vector<ValueId>();
 }
 
-bool CallContext::is_scalar_constant(ValueId id) const { return !parts_of_scalar_constant(id).empty(); }
+bool CallContext::is_generated(ValueId id) const { return !parts_of_generated(id).empty(); }
+bool CallContext::is_scalar_constant(ValueId id) const { return value(id).sizes.empty() && is_generated(id); }
 
-std::optional<ValueId> CallContext::scalar_constant_on_result_device(ValueId id) const {
+std::optional<ValueId> CallContext::generated_on_result_device(ValueId id) const {
   std::map<ValueId, ValueId> made;
-  for (ValueId part : parts_of_scalar_constant(id)) {
-    const graph::Node& node = build.graph().nodes[value(part).producer];
+  for (ValueId part : parts_of_generated(id)) {
+    const graph::Node node = build.graph().nodes[value(part).producer];
     std::vector<graph::Operand> operands = node.operands;
     for (graph::Operand& operand : operands)
       if (auto* from = std::get_if<ValueId>(&operand)) *from = made.at(*from);
-    const auto* elementwise = node.as<graph::Elementwise>();
-    if (!elementwise)
-      made[part] = build.full(operands.at(0), dtype(part), result().device, {});
-    else if (elementwise->op == ScalarOp::Cast)
-      made[part] = build.cast(std::get<ValueId>(operands.at(0)), dtype(part));
-    else
-      made[part] = build.elementwise(elementwise->op, operands);
+    graph::Value result = value(part);
+    result.name.clear();
+    result.device = this->result().device;
+    result.layout.kind = graph::Layout::Kind::Flexible;
+    made[part] = build.append(node.kind, std::move(operands), std::move(result));
   }
   return made.empty() ? std::nullopt : std::optional(made.at(id));
 }
 
+std::optional<ValueId> CallContext::scalar_constant_on_result_device(ValueId id) const {
+  return value(id).sizes.empty() ? generated_on_result_device(id) : std::nullopt;
+}
+
 std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
-  return value(id).device == result().device ? std::optional(id) : scalar_constant_on_result_device(id);
+  return value(id).device == result().device ? std::optional(id) : generated_on_result_device(id);
+}
+
+const Target* CallContext::gpu() const {
+  const auto found = graph_.gpus.find(result().device);
+  return found == graph_.gpus.end() ? nullptr : &found->second;
 }
 
 std::string CallContext::description() const { return describe(graph_, call_); }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -31,6 +32,8 @@ struct CallValueInfo {
   sym::Expr storage_offset;
   sym::Expr symbol;      // SymInt: its expression
   uint32_t storage = 0;  // equal ids: the reader knows that these share storage; 0: unknown
+  // The tensor has PyTorch's conjugate (negative) bit: its elements are those in memory, conjugated (negated).
+  bool conjugate = false, negative = false;
 };
 
 struct Call {
@@ -39,6 +42,7 @@ struct Call {
   std::vector<Arg> args;
   std::vector<std::pair<std::string, Arg>> kwargs;
   std::vector<CallValue> results;  // list results are flattened; unused ones are present too
+  bool ordered = false;            // has effects that its schema does not show: keeps its place among the ordered
   bool result_is_list = false;     // the schema returns Tensor[]: results are its items
   OriginId origin;
 };
@@ -59,7 +63,10 @@ struct CallGraph {
       flexible_outputs;  // positions of those that may come in any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
-  std::optional<Target> cuda;  // the GPU that runs the graph, where the reader's host knows it
+  std::vector<std::shared_ptr<const void>> objects;  // what the handles among the arguments stand for
+  std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them
+  // Whether kernels can be compiled for the CPU. Where not, what a graph on a GPU computes on the CPU are calls.
+  bool cpu_kernels = true;
   // Two runs give the same bits: torch.use_deterministic_algorithms. Scatters on CUDA that eager makes reproducible
   // then, or refuses, stay calls.
   bool deterministic = false;

@@ -15,13 +15,17 @@ Results import_copy(CallContext& context) {
   return std::vector{context.build.elementwise(ScalarOp::Identity, {context.tensor(0, "self")})};
 }
 
-// _to_copy and its kin: a cast, or a copy where the dtype stays. Moves between devices are calls, but for numbers.
+// _to_copy and its kin: a cast, or a copy where the dtype stays. Moves between devices are calls, but for what is generated:
+// that is computed again where it goes. Of floats outside the range of integers each device makes something else.
 Results import_to_copy(CallContext& context) {
-  const auto x = context.on_device_of_result(context.tensor(0, "self"));
+  const ValueId self = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
+  const bool moves = context.value(self).device != context.result().device && context.rank(self) > 0;
+  if (moves && is_float(context.dtype(self)) && is_integer(dtype)) return std::nullopt;
+  const auto x = context.on_device_of_result(self);
   if (!x) return std::nullopt;
-  if (context.dtype(*x) == dtype) return import_copy(context);
-  return std::vector{context.build.cast(*x, dtype)};
+  if (context.dtype(*x) != dtype) return std::vector{context.build.cast(*x, dtype)};
+  return moves ? std::vector{*x} : import_copy(context);
 }
 
 // prims::convert_element_type: no copy where the dtype stays.

@@ -10,8 +10,7 @@ namespace {
 
 class Run {
  public:
-  Run(const CallGraph& calls, DeviceType device)
-      : calls_(calls), device_(device), block_of_(calls.values.size(), none) {
+  explicit Run(const CallGraph& calls) : calls_(calls), block_of_(calls.values.size(), none) {
     for (size_t i = 0; i < calls.inputs.size(); ++i) add_input(i);
     for (const Call& call : calls.calls) {
       for_each_operand_ref(call, [&](OperandRef ref) { touch(ref.operand); });
@@ -22,10 +21,21 @@ class Run {
     for (const auto& [input, value] : calls.mutations) touch(value);
   }
 
-  int64_t peak() const { return find_peak(blocks_).bytes; }
+  std::map<Device, int64_t> peaks() const {
+    std::map<Device, std::vector<LiveRange>> ranges;
+    for (const CallValueInfo& info : calls_.values)
+      if (info.kind == CallValueInfo::Kind::Tensor) ranges[info.device];
+    for (const Block& block : blocks_) ranges[block.device].push_back(block.range);
+    return peaks_of(ranges);
+  }
 
  private:
   static constexpr size_t none = static_cast<size_t>(-1);
+
+  struct Block {
+    Device device;
+    LiveRange range;
+  };
 
   // Inputs are counted one by one, as a plan counts them: whether two of them share memory is not said there.
   void add_input(size_t position) {
@@ -33,9 +43,10 @@ class Run {
     const CallValueInfo& info = calls_.values[id];
     if (info.kind != CallValueInfo::Kind::Tensor) return;
     size_t block = none;
-    if (calls_.donated.contains(static_cast<uint32_t>(position)) && info.device.type == device_) {
+    if (calls_.donated.contains(static_cast<uint32_t>(position))) {
       const auto strides = calls_.input_strides.find(static_cast<uint32_t>(position));
-      block = add_block(share_hint(info.dtype, info.sizes,
+      block = add_block(info.device,
+                        share_hint(info.dtype, info.sizes,
                                       strides == calls_.input_strides.end() ? info.strides : strides->second,
                                       calls_.assumptions));
     }
@@ -43,8 +54,8 @@ class Run {
     if (info.storage != 0) storages_[info.storage] = block;
   }
 
-  size_t add_block(int64_t bytes) {
-    blocks_.push_back({allocated(bytes), step_, step_});
+  size_t add_block(Device device, int64_t bytes) {
+    blocks_.push_back({device, {allocated(bytes), step_, step_}});
     return blocks_.size() - 1;
   }
 
@@ -57,26 +68,23 @@ class Run {
         return;
       }
     }
-    block_of_[id] = info.device.type == device_
-                        ? add_block(bytes_hint(info.dtype, info.sizes, info.strides, calls_.assumptions))
-                        : none;
+    block_of_[id] = add_block(info.device, bytes_hint(info.dtype, info.sizes, info.strides, calls_.assumptions));
     if (info.storage != 0) storages_[info.storage] = block_of_[id];
   }
 
   void touch(CallValue id) {
-    if (block_of_[id] != none) blocks_[block_of_[id]].last = step_;
+    if (block_of_[id] != none) blocks_[block_of_[id]].range.last = step_;
   }
 
   const CallGraph& calls_;
-  DeviceType device_;
-  std::vector<LiveRange> blocks_;
-  std::vector<size_t> block_of_;  // by value; none: the caller's, another device's, or no tensor
+  std::vector<Block> blocks_;
+  std::vector<size_t> block_of_;  // by value; none: the caller's, or no tensor
   std::map<uint32_t, size_t> storages_;
   int step_ = 0;
 };
 
 }  // namespace
 
-int64_t eager_peak(const CallGraph& calls, DeviceType device) { return Run(calls, device).peak(); }
+std::map<Device, int64_t> eager_peaks(const CallGraph& calls) { return Run(calls).peaks(); }
 
 }  // namespace cxxinductor::frontend

@@ -167,11 +167,26 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
     results.push_back(result_value(context, info));
     tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
   }
-  callee.ordered = must_be_ordered(call.callee, *schema) || tensors == 0;
+  callee.ordered = call.ordered || must_be_ordered(call.callee, *schema) || tensors == 0;
   callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
                        is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
   callee.exact_strides = !callee.planned_out;
   return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));
+}
+
+ValueId copied_to_device(graph::Builder& build, ValueId value, Device device) {
+  constexpr int contiguous_format = 0;
+  graph::Extern callee;
+  callee.callee = "aten::_to_copy";
+  callee.args = {Arg(OperandRef{0})};
+  callee.kwargs = {{"device", Arg(device)}, {"memory_format", Arg(MemoryFormatArg{contiguous_format})}};
+  callee.alias_of = {-1};
+  graph::Value result;
+  const graph::Value& from = build.graph().value(value);
+  result.dtype = from.dtype;
+  result.device = device;
+  result.sizes = from.sizes;
+  return build.call_extern(std::move(callee), {value}, {result}).front();
 }
 
 }  // namespace cxxinductor::frontend

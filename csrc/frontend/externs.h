@@ -20,4 +20,7 @@ CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std:
 // Calls with effects, and random ones, keep their place among each other.
 bool must_be_ordered(std::string_view callee, const Schema& schema);
 
+// The value on another device, contiguous, by a call of torch's own copy, which orders itself with the work queued on both.
+ValueId copied_to_device(graph::Builder& build, ValueId value, Device device);
+
 }  // namespace cxxinductor::frontend

@@ -114,7 +114,8 @@ class Import {
   bool is_copy_to_input(const Call& call) const {
     if (call.callee != "aten::copy_" || call.args.size() < 2) return false;
     const OperandRef* target = call.args[0].as<OperandRef>();
-    return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0;
+    return target != nullptr && values_[target->operand] && input_positions_.count(*values_[target->operand]) != 0 &&
+           !is_opaque(calls_.values[target->operand].dtype);
   }
 
   // aten::copy_(input, value): the value, as the input's dtype and sizes, is the input's last version.
@@ -122,11 +123,11 @@ class Import {
     CallContext context(build_, calls_, call, values_);
     const ValueId input = context.tensor(0, "self");
     const graph::Value target = graph_.values[input];
-    ValueId value = context.tensor(1, "src");
-    if (graph_.values[value].device != target.device) {
-      context.reject("copies between devices into an input are outside what we compile");
-    }
-    value = expanded(build_.cast(value, target.dtype), target.sizes);
+    // Eager converts where the source is, too.
+    const ValueId source = context.tensor(1, "src");
+    ValueId value = build_.cast(context.scalar_constant_on_result_device(source).value_or(source), target.dtype);
+    if (graph_.values[value].device != target.device) value = copied_to_device(build_, value, target.device);
+    value = expanded(value, target.sizes);
     record_mutation(input_positions_.at(input), own_copy(value));
     for (CallValue result : call.results) values_[result] = value;
   }
@@ -180,17 +181,15 @@ class Import {
       const CallValueInfo& info = context.result(i);
       if (info.kind != CallValueInfo::Kind::Tensor || !takes(row->second.accepts, info.dtype)) return std::nullopt;
     }
-    bool computes_on_host = false;
     for (const Arg& arg : context.call().args) {
       if (!fits(context, arg, row->second)) return std::nullopt;
-      const OperandRef* ref = arg.as<OperandRef>();
-      computes_on_host = computes_on_host || (ref != nullptr && is_host_tensor(context, *ref));
     }
     for (const auto& [name, arg] : context.call().kwargs) {
       if (!fits(context, arg, row->second)) return std::nullopt;
     }
-    // Kernels are the GPU's; what the model computes on the CPU beside them (a learning rate) is ATen's.
-    if (computes_on_host && !context.on_cuda() && row->second.accepts != Accepts::Any) return std::nullopt;
+    // Constants are exempt: who uses them on the GPU has them there.
+    const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->second.accepts != Accepts::Any;
+    if (needs_cpu_kernel && !calls_.cpu_kernels && !makes_a_number(context)) return std::nullopt;
     return row->second.importer(context);
   }
 
@@ -207,7 +206,8 @@ class Import {
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
     if (info.device == context.result().device) return true;
     if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *ref)) return true;
-    return (accepts == Accepts::Arithmetic || row.host_constants) && is_host_constant(context, *ref);
+    if (row.host_constants && is_generated_on_host(context, *ref)) return true;
+    return accepts == Accepts::Arithmetic && is_host_constant(context, *ref);
   }
 
   // A tensor on the CPU in a graph that runs on a GPU, and no constant.
@@ -217,12 +217,26 @@ class Import {
            !is_host_constant(context, ref);
   }
 
-  // A rank-0 tensor in the CPU's memory, itself and no view.
+  // A rank-0 tensor in the CPU's memory.
   bool is_host_scalar(const CallContext& context, OperandRef ref) const {
     const auto& id = values_[ref.operand];
-    if (!id || !is_host_tensor(context, ref) || !context.value(*id).sizes.empty()) return false;
-    const graph::NodeId producer = context.value(*id).producer;
-    return !producer.valid() || graph_.nodes[producer].as<graph::Extern>() != nullptr;
+    return id && is_host_tensor(context, ref) && context.value(*id).sizes.empty();
+  }
+
+  // Rank 0, and made of nothing or of such numbers.
+  bool makes_a_number(const CallContext& context) const {
+    const std::vector<Arg>& args = context.call().args;
+    return context.result_count() == 1 && context.result().sizes.empty() &&
+           std::all_of(args.begin(), args.end(), [&](const Arg& arg) {
+             const OperandRef* ref = arg.as<OperandRef>();
+             return ref == nullptr || calls_.values[ref->operand].kind != CallValueInfo::Kind::Tensor ||
+                    is_host_constant(context, *ref);
+           });
+  }
+
+  bool is_generated_on_host(const CallContext& context, OperandRef ref) const {
+    const auto& id = values_[ref.operand];
+    return id && context.value(*id).device.type == DeviceType::Cpu && context.is_generated(*id);
   }
 
   bool is_host_constant(const CallContext& context, OperandRef ref) const {

@@ -43,22 +43,26 @@ class CallContext {
 
   const Call& call() const { return call_; }
   const sym::Assumptions& assumptions() const { return graph_.assumptions; }
-  const std::optional<Target>& cuda() const { return graph_.cuda; }
+  // Of the device of the first result, where it is known; null on the CPU.
+  const Target* gpu() const;
   const CallValueInfo& result(size_t index = 0) const;
   size_t result_count() const { return call_.results.size(); }
   bool deterministic() const { return graph_.deterministic; }
   bool any_order() const { return graph_.any_order; }
+  bool cpu_kernels() const { return graph_.cpu_kernels; }
   bool on_cuda() const { return result().device.type == DeviceType::Cuda; }
   const graph::Value& value(ValueId id) const { return build.graph().value(id); }
   DType dtype(ValueId id) const { return value(id).dtype; }
   int rank(ValueId id) const { return static_cast<int>(value(id).sizes.size()); }
   // Proven to lie densely in row-major order; strides of dimensions of size 1 do not matter.
   bool is_contiguous(const Sizes& sizes, const Sizes& strides) const;
-  // Does it hold one number, made of a few constants and sizes alone?
-  bool is_scalar_constant(ValueId id) const;
-  // A number as a new value on the device of the first result; nothing for others.
+  // Is it made of a few constants, positions and sizes alone, and the same on every device? (Numbers: whatever it takes.)
+  bool is_generated(ValueId id) const;
+  bool is_scalar_constant(ValueId id) const;  // that, and of rank 0
+  // What is generated (one number) as a new value on the device of the first result; nothing for others.
+  std::optional<ValueId> generated_on_result_device(ValueId id) const;
   std::optional<ValueId> scalar_constant_on_result_device(ValueId id) const;
-  // The value itself where it is on that device, else the number: those of the CPU may stand in CUDA calls.
+  // The value itself where it is on that device, else what is generated there.
   std::optional<ValueId> on_device_of_result(ValueId id) const;
 
   // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
@@ -87,8 +91,8 @@ class CallContext {
   std::string description() const;  // "aten::add.Tensor (model.py:12)"
 
  private:
-  // What a number is made of, in the order of definition and itself last; nothing where it is none.
-  std::vector<ValueId> parts_of_scalar_constant(ValueId id) const;
+  // What a generated value is made of, in the order of definition and itself last; nothing where it is none.
+  std::vector<ValueId> parts_of_generated(ValueId id) const;
 
   const CallGraph& graph_;
   const Call& call_;
@@ -111,7 +115,7 @@ struct ImportRow {
   Importer importer;
   Accepts accepts = Accepts::Arithmetic;
   bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
-  bool host_constants = false;  // rank-0 constants of the CPU may stand in CUDA calls, as they may where it computes
+  bool host_constants = false;  // what is generated on the CPU may stand in CUDA calls, as numbers may where it computes
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

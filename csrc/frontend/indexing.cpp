@@ -47,7 +47,7 @@ Results import_gather(CallContext& context) {
   return std::vector{context.build.gather(x, {index}, std::move(gather), context.result().sizes)};
 }
 
-// The tensors of an index list by dimension of x; none when one is a mask or not on x's device.
+// The tensors of an index list by dimension of x, on its device; none when one is a mask.
 std::optional<std::vector<std::optional<ValueId>>> index_list(const CallContext& context, ValueId x) {
   const Arg* arg = context.find(1, "indices");
   const ArgList* list = arg == nullptr ? nullptr : arg->as<ArgList>();
@@ -55,8 +55,10 @@ std::optional<std::vector<std::optional<ValueId>>> index_list(const CallContext&
   std::vector<std::optional<ValueId>> indices(static_cast<size_t>(context.rank(x)));
   for (size_t d = 0; d < list->size(); ++d) {
     if ((*list)[d].is_none()) continue;
-    indices[d] = context.as_tensor((*list)[d]);
-    if (!indices[d] || !is_index(context, *indices[d])) return std::nullopt;
+    const auto index = context.as_tensor((*list)[d]);
+    if (!index || !is_index(context, *index)) return std::nullopt;
+    indices[d] = context.on_device_of_result(*index);
+    if (!indices[d]) return std::nullopt;
   }
   return indices;
 }
@@ -114,8 +116,8 @@ void add_indexing_rows(ImportTable& table) {
   table.emplace("aten::embedding", ImportRow{import_embedding, Accepts::Copies});
   table.emplace("aten::index_select", ImportRow{import_index_select, Accepts::Copies});
   table.emplace("aten::gather", ImportRow{import_gather, Accepts::Copies});
-  table.emplace("aten::index.Tensor", ImportRow{import_index, Accepts::Copies});
-  table.emplace("aten::_unsafe_index.Tensor", ImportRow{import_index, Accepts::Copies});
+  for (const char* name : {"aten::index.Tensor", "aten::_unsafe_index.Tensor"})
+    table.emplace(name, ImportRow{.importer = import_index, .accepts = Accepts::Copies, .host_constants = true});
 }
 
 }  // namespace cxxinductor::frontend

@@ -124,6 +124,23 @@ bool on_host(const CallContext& context, ValueId id) {
   return context.on_cuda() && context.value(id).device.type == DeviceType::Cpu;
 }
 
+bool is_view(const CallContext& context, ValueId id) {
+  const graph::NodeId producer = context.value(id).producer;
+  return producer.valid() && graph::is_view(context.build.graph().nodes[producer].kind);
+}
+
+// A scalar of the CPU as a kernel of a GPU takes it: a buffer of its own, of the op's dtype or the one that it is held in.
+ValueId host_scalar(CallContext& context, ValueId id, DType dtype, DType held) {
+  if (context.dtype(id) != dtype && context.dtype(id) != held) return context.build.cast(id, held);
+  return is_view(context, id) ? context.build.elementwise(ScalarOp::Identity, {id}) : id;
+}
+
+// Whether that is not the value itself.
+bool needs_cpu_kernel(const CallContext& context, ValueId id, DType dtype, DType held) {
+  return !context.is_scalar_constant(id) &&
+         (is_view(context, id) || (context.dtype(id) != dtype && context.dtype(id) != held));
+}
+
 }  // namespace
 
 std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<const Term> terms, DType dtype,
@@ -141,19 +158,26 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
         *scalar = Scalar::from_real(compute_type(dtype), round_to(dtype, scalar->real()));
       }
     } else {
-      const ValueId id = std::get<ValueId>(terms[i]);
-      dimensioned = dimensioned || context.rank(id) > 0;
-      // A kernel takes the value of a scalar on the CPU as it is; there is no kernel to convert it there.
-      if (on_host(context, id) && context.dtype(id) != dtype && !context.is_scalar_constant(id)) return std::nullopt;
+      dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
     }
   }
   const bool keep_rank0 = narrow && dimensioned && rounding == ScalarRounding::Never && !context.on_cuda();
+  // Kernels of a GPU hold scalars of the CPU in the type that they compute in.
+  const DType held = narrow && dimensioned ? compute_type(dtype) : dtype;
+  for (const Term& term : terms) {
+    const auto* id = std::get_if<ValueId>(&term);
+    if (id && on_host(context, *id) && !context.cpu_kernels() && needs_cpu_kernel(context, *id, dtype, held))
+      return std::nullopt;
+  }
   for (size_t i = 0; i < terms.size(); ++i) {
-    if (const auto* id = std::get_if<ValueId>(&terms[i])) {
-      const auto number = on_host(context, *id) ? context.scalar_constant_on_result_device(*id) : std::nullopt;
-      const bool keep = number ? narrow && dimensioned : keep_rank0 && context.rank(*id) == 0;
-      operands[i] = context.build.cast(number.value_or(*id), keep ? compute_type(dtype) : dtype);
-    }
+    const auto* id = std::get_if<ValueId>(&terms[i]);
+    if (!id) continue;
+    if (!on_host(context, *id))
+      operands[i] = context.build.cast(*id, keep_rank0 && context.rank(*id) == 0 ? compute_type(dtype) : dtype);
+    else if (const auto number = context.scalar_constant_on_result_device(*id))
+      operands[i] = context.build.cast(*number, held);
+    else
+      operands[i] = host_scalar(context, *id, dtype, held);
   }
   return operands;
 }

@@ -32,8 +32,8 @@ ValueId element(CallContext& context, ValueId state, int64_t index) {
 
 // A number that kernels are compiled for is divided by faster than one that they load.
 Operand thread_count(CallContext& context, ValueId state, sym::Expr count, DType dtype) {
-  if (context.cuda() && count.is_constant())
-    return integer_of(dtype, random_threads(count.constant(), *context.cuda()));
+  if (const Target* gpu = context.gpu(); gpu && count.is_constant())
+    return integer_of(dtype, random_threads(count.constant(), *gpu));
   return context.build.cast(element(context, state, 2), dtype);
 }
 

@@ -6,6 +6,7 @@
 
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
+#include "ir/plan/memory.h"
 
 namespace cxxinductor::interp {
 namespace {
@@ -55,15 +56,10 @@ class PlanRun {
   PlanRun(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs)
       : plan_(plan), symbols_(arguments.symbols), externs_(externs), written_(plan.buffers.size(), false) {
     check_symbols(arguments);
-    const auto arena = allocate(plan.name + "'s arena", evaluate(plan.arena_bytes, symbols_));
     for (const plan::Buffer& buffer : plan.buffers) {
       MemRef memref{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols_), evaluate(buffer.strides, symbols_)};
       const int64_t bytes = evaluate(buffer.bytes, symbols_), needed = span_of(memref) * byte_size(buffer.dtype);
       CXXI_CHECK(bytes >= needed, "buffer {} has {} bytes and needs {}", buffer.name, bytes, needed);
-      if (buffer.kind == plan::Buffer::Kind::Arena) {
-        memref.storage = arena;
-        memref.byte_offset = evaluate(buffer.arena_offset, symbols_);
-      }
       buffers_.push_back(std::move(memref));
     }
     for (size_t b = 0; b < plan.buffers.size(); ++b) {
@@ -74,12 +70,15 @@ class PlanRun {
       });
       if (root.index() != b) slices_[root].push_back(b);
     }
-    place_slices_of_arena();
     bind_inputs(plan, arguments, buffers_);
   }
 
   std::vector<Tensor> run() {
-    for (const plan::Step& step : plan_.steps) std::visit([&](const auto& kind) { execute(kind); }, step);
+    const std::vector<std::vector<uint32_t>> arenas = plan::arenas_by_first_use(plan_);
+    for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      for (uint32_t arena : arenas[s]) take_arena(arena);
+      std::visit([&](const auto& kind) { execute(kind); }, plan_.steps[s]);
+    }
     std::vector<Tensor> results;
     for (const plan::Output& output : plan_.outputs) results.push_back(read_output(output, buffers_, symbols_));
     append_mutated_inputs(plan_, written_, buffers_, results);
@@ -108,12 +107,21 @@ class PlanRun {
   MemRef& buffer(plan::BufferId id) { return buffers_[id.index()]; }
 
   // byte_offset of a part: in the root's memory, to which the root's own place is added once it is known.
-  void place_slices_of_arena() {
-    for (const auto& [root, slices] : slices_)
-      for (size_t slice : slices) {
-        buffers_[slice].storage = buffer(root).storage;
-        buffers_[slice].byte_offset += buffer(root).byte_offset;
+  void take_arena(uint32_t number) {
+    const auto arena =
+        allocate(fmt::format("{}'s arena {}", plan_.name, number), evaluate(plan_.arenas[number].bytes, symbols_));
+    for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+      const plan::Buffer& declared = plan_.buffers[plan::BufferId(b)];
+      if (declared.kind != plan::Buffer::Kind::Arena || declared.arena != number) continue;
+      buffers_[b].storage = arena;
+      buffers_[b].byte_offset = evaluate(declared.arena_offset, symbols_);
+      const auto slices = slices_.find(plan::BufferId(b));
+      if (slices == slices_.end()) continue;
+      for (size_t slice : slices->second) {
+        buffers_[slice].storage = arena;
+        buffers_[slice].byte_offset += buffers_[b].byte_offset;
       }
+    }
   }
 
   void execute(const plan::Allocate& step) {

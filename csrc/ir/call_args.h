@@ -2,6 +2,7 @@
 // recorded calls that the front-end reads. Tensors and symbols computed elsewhere are operand references.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -37,8 +38,8 @@ struct MemoryFormatArg {
 struct Arg;
 using ArgList = std::vector<Arg>;
 struct Arg {
-  std::variant<None, OperandRef, sym::Expr, int64_t, double, bool, std::string, DType, Device, LayoutArg, MemoryFormatArg,
-               Handle, ArgList>
+  std::variant<None, OperandRef, sym::Expr, int64_t, double, std::complex<double>, bool, std::string, DType, Device, LayoutArg,
+               MemoryFormatArg, Handle, ArgList>
       value;
   Arg() = default;
   template <class T>
@@ -67,7 +68,7 @@ void for_each_operand_ref(Callee& callee, const Visit& visit) {
   for (auto& named : callee.kwargs) for_each_operand_ref(named.second, visit);
 }
 
-// Text: none, $0 (operand reference), expr(2*s0), 3, 1.5, true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
+// Text: none, $0 (operand reference), expr(2*s0), 3, 1.5, complex(1.0, 2.0), true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
 // [..]
 std::string to_string(const Arg& arg);
 

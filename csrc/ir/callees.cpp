@@ -27,7 +27,7 @@ std::string_view functional_name(std::string_view callee) {
 constexpr std::string_view keeping_names[] = {
     "set_",   "set",       "_set_*",         "set_data",      "resize*",     "_resize*", "share_memory*",
     "data",   "_pin*",     "pin_memory",     "record_stream", "_fw_primal*", "_make_d*", "_nested_*",
-    "_lazy*", "_backward", "requires_grad_", "retain_grad",   "_async*",
+    "_lazy*", "_backward", "requires_grad_", "retain_grad",   "_async*",       "call_function",
 };
 
 // Raise for nothing but sizes and dtypes.

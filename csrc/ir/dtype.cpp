@@ -31,6 +31,8 @@ std::optional<DType> dtype_from_torch(int scalar_type) {
   return std::nullopt;
 }
 
+std::string_view to_string(DeviceType type) { return type == DeviceType::Cpu ? "cpu" : "cuda"; }
+
 std::string to_string(Device device) {
   return device.type == DeviceType::Cpu ? "cpu" : "cuda:" + std::to_string(device.index);
 }

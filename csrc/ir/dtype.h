@@ -1,6 +1,7 @@
 // Element types, one row each in dtypes.def, and devices.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -39,10 +40,11 @@ inline bool is_integer(DType dtype) {
 inline std::string_view to_string(DType dtype) { return info(dtype).text; }
 
 enum class DeviceType : uint8_t { Cpu, Cuda };
+std::string_view to_string(DeviceType type);        // "cpu", "cuda"
 struct Device {
   DeviceType type = DeviceType::Cpu;
   int index = 0;  // CUDA ordinal; 0 for the CPU
-  friend bool operator==(Device, Device) = default;
+  friend auto operator<=>(Device, Device) = default;
 };
 std::string to_string(Device device);               // "cpu", "cuda:0"
 std::optional<Device> find_device(std::string_view text);

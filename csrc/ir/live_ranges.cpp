@@ -29,6 +29,12 @@ MemoryPeak find_peak(std::span<const LiveRange> ranges) {
   return peak;
 }
 
+std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges) {
+  std::map<Device, int64_t> peaks;
+  for (const auto& [device, of_device] : ranges) peaks[device] = find_peak(of_device).bytes;
+  return peaks;
+}
+
 int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions) {
   try {
     return std::clamp<int64_t>(sym::estimate(bytes, assumptions), 0, most_bytes);

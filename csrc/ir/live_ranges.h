@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <vector>
 #include <vector>
 
 #include "ir/dtype.h"
@@ -24,6 +26,8 @@ struct MemoryPeak {
 };
 
 MemoryPeak find_peak(std::span<const LiveRange> ranges);
+// Bytes at most, of each device that has ranges.
+std::map<Device, int64_t> peaks_of(const std::map<Device, std::vector<LiveRange>>& ranges);
 
 // Bytes at typical sizes, never negative; at most 2^46, which is also what overflows, so that sums stay exact.
 int64_t bytes_hint(sym::Expr bytes, const sym::Assumptions& assumptions);

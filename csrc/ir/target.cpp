@@ -54,10 +54,41 @@ Target cpu_target(std::string arch, int threads) {
   Target target;
   target.name = "cpu";
   target.device = DeviceType::Cpu;
-  target.vector_bytes = arch == "x86-64-v4" ? 64 : 32;
+  target.vector_bytes = arch == "x86-64-v4" ? 64 : arch == "x86-64-v3" ? 32 : 16;
   target.arch = std::move(arch);
   target.multiprocessors = threads;
   return target;
+}
+
+Targets::Targets(Target main) : Targets(Device{main.device, 0}, main) {}
+Targets::Targets(Device device, Target target) { list_.emplace_back(device, std::move(target)); }
+
+void Targets::add(Device device, Target target) {
+  const auto found = std::find_if(list_.begin(), list_.end(), [&](const auto& entry) { return entry.first == device; });
+  if (found != list_.end())
+    found->second = std::move(target);
+  else
+    list_.emplace_back(device, std::move(target));
+  std::sort(list_.begin() + 1, list_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+const Target& Targets::of(Device device) const {
+  for (const auto& [known, target] : list_)
+    if (known == device) return target;
+  std::string all;
+  for (const auto& entry : list_) all += (all.empty() ? "" : ", ") + to_string(entry.first);
+  throw_unsupported("nothing is compiled for {}: expected a device among {}", to_string(device), all);
+}
+
+Device Targets::main_device() const {
+  CXXI_CHECK(!list_.empty(), "there is no target");
+  return list_.front().first;
+}
+
+std::vector<Device> Targets::devices() const {
+  std::vector<Device> devices;
+  for (const auto& entry : list_) devices.push_back(entry.first);
+  return devices;
 }
 
 }  // namespace cxxinductor

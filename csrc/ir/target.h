@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ir/dtype.h"
 
@@ -28,5 +30,25 @@ struct Target {
 
 Target cuda_target(std::string arch, int multiprocessors);  // sm_80, sm_90a, ...
 Target cpu_target(std::string arch, int threads);
+
+// The targets of one graph, by device. The first one is the main device's: where a graph with nothing on any device would run.
+class Targets {
+ public:
+  Targets() = default;  // no device
+  // For graphs on the first device of the target's type alone.
+  Targets(Target main);  // NOLINT: a target is the set of itself
+  Targets(Device device, Target target);
+  // Replaces the one that the device has.
+  void add(Device device, Target target);
+  // Unsupported when the device has none.
+  const Target& of(Device device) const;
+  const Target& main() const { return of(main_device()); }
+  Device main_device() const;
+  // Main device first, then in order of devices.
+  std::vector<Device> devices() const;
+
+ private:
+  std::vector<std::pair<Device, Target>> list_;
+};
 
 }  // namespace cxxinductor

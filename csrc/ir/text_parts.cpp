@@ -139,6 +139,11 @@ Arg parse_word_arg(TextCursor& cursor) {
   if (word == "expr") {
     cursor.expect("(");
     arg = Arg(parse_expr(cursor, ")"));
+  } else if (word == "complex") {
+    cursor.expect("(");
+    const double re = parse_scalar(cursor, DType::F64).real();
+    cursor.expect(",");
+    arg = Arg(std::complex<double>(re, parse_scalar(cursor, DType::F64).real()));
   } else if (word == "device") {
     cursor.expect("(");
     arg = Arg(parse_device(cursor));

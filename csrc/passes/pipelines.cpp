@@ -31,6 +31,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // After the bias: its sum is one of the values between convolutions.
       {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
+      // After constants and no-ops: what is copied may have become an input.
+      {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
       // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
       {"graph-reinplace", "let scatters write in place, after all readers of the old values, or into a copy",

@@ -1,18 +1,21 @@
 // Compiled code on disk, found by the content of what it was compiled from.
 //
-// An entry is a file named by the XXH3-128 hash of the caller's key text. It starts with a header (magic, format
-// version, build id, key, payload size and hash) that is verified on every read: an entry that is damaged, truncated,
-// of another version or of another key is removed and counts as a miss. Writers make a temporary file and rename it, so
-// that any number of processes may share a folder and a killed writer leaves nothing that is read.
+// An entry is a file named by hashes of the caller's key text and of the build: builds that share a folder do not see one
+// another's entries. It starts with a header (magic, format version, build id, key, payload size and hash) that is verified
+// on every read: an entry that is damaged, truncated, of another version or of another key is removed and counts as a miss,
+// and so is whatever else lies under its name (a link, a pipe), without being followed or waited for. Writers make a temporary
+// file and rename it, so that any number of processes may share a folder and a killed writer leaves nothing that is read.
 //
-// The folder is created with mode 0700 and refused when it is not ours or others may write to it: its contents are
-// executed. A cache that cannot be used never fails a compile: status() says why, to whoever wants to report it.
+// A read renews an entry's time of change. When a folder outgrows its limit, the entries used longest ago are removed; each
+// process looks at the whole folder once it has written a 16th of the limit.
+//
+// A folder that others could write to is refused (cache_folder.h): its contents are executed. A cache that cannot be used never
+// fails a compile: status() says why, to whoever wants to report it.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,14 +28,17 @@ class DiskCache {
  public:
   using Bytes = std::vector<std::byte>;
 
-  // folder: absolute path; empty: a cache that never hits. build_id: identifies this library's build.
-  DiskCache(std::string folder, std::string build_id);
+  static constexpr int64_t kDefaultLimit = int64_t{4} << 30;
+  // folder: absolute path; empty: a cache that never hits. build_id: identifies this library's build. limit: bytes of all
+  // entries of the folder together, whatever build they are of.
+  DiskCache(std::string folder, std::string build_id, int64_t limit = kDefaultLimit);
 
   std::optional<Bytes> get(std::string_view key);
   // False when nothing was stored (full, read-only, no folder).
   bool put(std::string_view key, std::string_view bytes);
 
-  bool usable() const { return usable_; }
+  bool usable() const { return !folder_.empty(); }
+  const std::string& folder() const { return folder_; }  // without links; empty when it is not usable
   // Empty when all is well; otherwise why the folder is not used, or why the first failed put failed.
   std::string status() const;
   struct Counters {
@@ -44,13 +50,14 @@ class DiskCache {
 
  private:
   std::optional<Bytes> drop(const std::string& path);
+  void count_written(int64_t bytes);
   bool write_entry(const std::string& path, std::span<const std::string_view> parts);
 
   std::string folder_;
   std::string build_id_;
-  bool usable_ = false;
-  mutable std::mutex mutex_;
-  std::string status_;  // guarded by mutex_
+  int64_t limit_;
+  std::string status_;                      // guarded by ForkLock::Leaf
+  std::atomic<int64_t> unseen_growth_ = 0;  // bytes written since the folder was looked at
   std::atomic<int64_t> hits_ = 0, misses_ = 0, dropped_ = 0, stored_ = 0, failed_writes_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// run(): bind symbols, evaluate the program, check, take the arena, walk the steps, build the outputs. Nothing here
+// run(): bind symbols, evaluate the program, check, walk the steps, each with the arenas that it is the first to use, build
+// the outputs. Nothing here
 // hashes, locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
 #include "runtime/executable.h"
 
@@ -55,6 +56,7 @@ struct Executable::Impl {
               2 * CallMemory::bytes_for<GroupedLaunchItem>(tables.most_launches) +
               CallMemory::bytes_for<plan::Variant>(tables.most_launches) +
               CallMemory::bytes_for<bool>(tables.conditions.size()) +
+              CallMemory::bytes_for<void*>(tables.stream_devices.size()) +
               CallMemory::bytes_for<Operand>(tables.most_operands) +
               CallMemory::bytes_for<TensorView>(tables.most_results) +
               CallMemory::bytes_for<int64_t>(tables.most_dims) + 2 * CallMemory::bytes_for<int64_t>(most_rank);
@@ -93,7 +95,7 @@ class Call {
         kernels_(kernels),
         host_(host),
         memory_(scratch_bytes),
-        tensors_(tables.buffers.size()) {
+        tensors_(tables.buffers.size() + tables.arenas.size()) {
     values_ = memory_.take<int64_t>(tables.program.workspace_size());
     addresses_ = memory_.take<void*>(tables.buffers.size());
     args_ = memory_.take<void*>(tables.most_args);
@@ -102,6 +104,7 @@ class Call {
     alike_ = memory_.take<GroupedLaunchItem>(tables.most_launches);
     variants_ = memory_.take<plan::Variant>(tables.most_launches);
     holds_ = memory_.take<bool>(tables.conditions.size());
+    streams_ = memory_.take<void*>(tables.stream_devices.size());
     operands_ = memory_.take<Operand>(tables.most_operands);
     destinations_ = memory_.take<TensorView>(tables.most_results);
     dims_ = memory_.take<int64_t>(tables.most_dims);
@@ -140,22 +143,14 @@ class Call {
     for (uint32_t buffer : tables_.unused_inputs) tensors_[buffer].owner.reset();
   }
 
-  void take_arena() {
-    stream_ = tables_.uses_cuda ? host_.current_stream(tables_.cuda_device) : nullptr;
-    if (!tables_.has_arena) return;
-    void* base = nullptr;
-    arena_ = host_.allocate(plan_.arena_device, values_[tables_.arena_bytes], &base);
-    for (size_t i = 0; i < tables_.buffers.size(); ++i) {
-      const BufferTable& buffer = tables_.buffers[i];
-      if (buffer.kind == plan::Buffer::Kind::Arena) {
-        addresses_[i] = static_cast<std::byte*>(base) + values_[buffer.arena_offset];
-        place_slices(buffer, addresses_[i]);
-      }
-    }
+  // The streams that are current now take all kernels of the call.
+  void find_streams() {
+    for (size_t i = 0; i < streams_.size(); ++i) streams_[i] = host_.current_stream(tables_.stream_devices[i]);
   }
 
   void walk(size_t& step_number) {
     for (; step_number < tables_.steps.size(); ++step_number) {
+      take_arenas(tables_.steps[step_number]);
       execute(tables_.steps[step_number]);
       release(tables_.steps[step_number]);
     }
@@ -170,6 +165,7 @@ class Call {
     }
     const CallView view{plan_, host_, symbols, addresses_, tensors_};
     for (; step_number < tables_.steps.size(); ++step_number) {
+      take_arenas(tables_.steps[step_number]);
       observer.before_step(view, step_number);
       execute(tables_.steps[step_number]);
       observer.after_step(view, step_number);
@@ -202,6 +198,19 @@ class Call {
   }
 
  private:
+  void take_arenas(const StepTable& step) {
+    for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i) {
+      const ArenaTable& arena = tables_.arenas[i];
+      void* base = nullptr;
+      if (const int64_t bytes = values_[arena.bytes]; bytes > 0)
+        tensors_[tables_.buffers.size() + i].owner = host_.allocate(arena.device, bytes, &base);
+      for (uint32_t b : arena.buffers) {
+        addresses_[b] = static_cast<std::byte*>(base) + values_[tables_.buffers[b].arena_offset];
+        place_slices(tables_.buffers[b], addresses_[b]);
+      }
+    }
+  }
+
   void execute(const StepTable& step) {
     switch (step.kind) {
       case StepTable::Kind::Allocate:
@@ -328,7 +337,7 @@ class Call {
         if (variant_number(variants_[i]) == number) alike_[alike++] = items_[i];
       if (alike == 0) continue;
       const plan::Variant variant{(number & 1) != 0, (number & 2) != 0};
-      kernels_.get(any.kernel, variant).launch_grouped(host_, alike_.first(alike), any.on_cuda ? stream_ : nullptr);
+      kernels_.get(any.kernel, variant).launch_grouped(host_, alike_.first(alike), stream_of(any));
     }
   }
 
@@ -349,7 +358,11 @@ class Call {
 
   void start(const LoadedKernel& kernel, const LaunchRecord& table) {
     kernel.launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), values_[table.grid_x],
-                  values_[table.grid_y], table.on_cuda ? stream_ : nullptr);
+                  values_[table.grid_y], stream_of(table));
+  }
+
+  void* stream_of(const LaunchRecord& table) const {
+    return table.stream < 0 ? nullptr : streams_[static_cast<size_t>(table.stream)];
   }
 
   // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
@@ -459,10 +472,10 @@ class Call {
   const Kernels& kernels_;
   Host& host_;
   CallMemory memory_;
-  Owner arena_;
-  std::vector<TensorRef> tensors_;  // for each buffer; empty for those in the arena
+  std::vector<TensorRef> tensors_;  // for each buffer, empty for those in an arena; then for each arena, owners alone
   std::span<int64_t> values_;
   std::span<void*> addresses_;
+  std::span<void*> streams_;  // of Tables::stream_devices
   std::span<void*> args_;
   std::span<int64_t> symbols_;
   std::span<GroupedLaunchItem> items_, alike_;
@@ -471,7 +484,6 @@ class Call {
   std::span<Operand> operands_;
   std::span<TensorView> destinations_;
   std::span<int64_t> dims_, sizes_, strides_;
-  void* stream_ = nullptr;
 };
 
 }  // namespace
@@ -492,7 +504,7 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
   Call<Kernels> call(impl_->plan, impl_->tables, kernels, host, impl_->scratch, impl_->most_rank);
   call.bind(inputs, options);
   inputs.clear();
-  call.take_arena();
+  call.find_streams();
   size_t step = 0;
   try {
     if (options.observer) [[unlikely]] {

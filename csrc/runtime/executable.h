@@ -13,6 +13,7 @@
 #include "ir/plan/plan.h"
 #include "runtime/host.h"
 #include "runtime/observer.h"
+#include "support/interrupt.h"
 
 namespace cxxinductor::runtime {
 
@@ -40,8 +41,9 @@ class LoadedKernel {
 class KernelProvider {
  public:
   virtual ~KernelProvider() = default;
-  // Compiles (in parallel) the variants that a first call will need, of the launches' own kernels; throws Error naming the kernel and the log.
-  virtual void prepare(const plan::Plan& plan) = 0;
+  // Compiles (in parallel) the variants that a first call will need, of the launches' own kernels; throws Error naming the
+  // kernel and the log, Interrupted when the check says so.
+  virtual void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) = 0;
   // The reference stays valid as long as the provider; Executable asks once for each kernel and variant.
   virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
   // The kernel if it is there. If not, sees to it that another thread compiles it, and returns null at once: for launches that

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/plan/memory.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -50,8 +51,7 @@ class TableBuilder {
     for (const plan::Step& step : plan_.steps) std::visit([this](const auto& s) { add_step(s); }, step);
     add_outputs();
     add_releases();
-    tables_.arena_bytes = slot(plan_.arena_bytes);
-    tables_.has_arena = !plan_.arena_bytes.is_constant(0);
+    add_arenas();
     return std::move(tables_);
   }
 
@@ -182,17 +182,14 @@ class TableBuilder {
                kernel.name, kernel.symbols.size(), step.symbol_args.size());
     LaunchRecord table;
     table.kernel = step.kernel.index();
-    table.on_cuda = kernel.device.type == DeviceType::Cuda;
-    if (table.on_cuda) {
-      tables_.uses_cuda = true;
-      tables_.cuda_device = kernel.device;
-    }
+    table.stream = stream_of(kernel.device);
+    const bool on_gpu = table.stream >= 0;
     for (size_t i = 0; i < step.args.size(); ++i) {
       table.args.push_back(step.args[i].index());
       use_buffer(step.args[i]);
       // Element-aligned addresses are enough for the vector loads of the CPU.
       table.written.push_back(kernel.params[i].written);
-      if (kernel.params[i].aligned && table.on_cuda) table.aligned_args.push_back(static_cast<uint32_t>(i));
+      if (kernel.params[i].aligned && on_gpu) table.aligned_args.push_back(static_cast<uint32_t>(i));
     }
     sym::Substitution actual;
     for (size_t i = 0; i < step.symbol_args.size(); ++i) {
@@ -201,12 +198,20 @@ class TableBuilder {
     }
     table.grid_x = slot(step.grid_x);
     table.grid_y = slot(step.grid_y);
-    table.checks_index_limit = table.on_cuda && !kernel.always_index32;
+    table.checks_index_limit = on_gpu && !kernel.always_index32;
     table.index_limit = slot(table.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
     for (const plan::Specialization& special : step.specializations)
       table.specializations.push_back({add_condition(special.when), add_launch(plan::specialized(step, special))});
     tables_.launches.push_back(std::move(table));
     return static_cast<uint32_t>(tables_.launches.size() - 1);
+  }
+
+  int stream_of(Device device) {
+    if (device.type == DeviceType::Cpu) return -1;
+    std::vector<Device>& known = tables_.stream_devices;
+    const auto position = std::find(known.begin(), known.end(), device) - known.begin();
+    if (static_cast<size_t>(position) == known.size()) known.push_back(device);
+    return static_cast<int>(position);
   }
 
   OperandTable operand(const plan::View& view) {
@@ -303,6 +308,23 @@ class TableBuilder {
       tables_.steps[step].releases_first = static_cast<uint32_t>(tables_.releases.size());
       tables_.steps[step].releases_count = static_cast<uint32_t>(buffers.size());
       tables_.releases.insert(tables_.releases.end(), buffers.begin(), buffers.end());
+    }
+  }
+
+  void add_arenas() {
+    const std::vector<std::vector<uint32_t>> by_step = plan::arenas_by_first_use(plan_);
+    for (size_t s = 0; s < by_step.size(); ++s) {
+      tables_.steps[s].arenas_first = static_cast<uint32_t>(tables_.arenas.size());
+      tables_.steps[s].arenas_count = static_cast<uint32_t>(by_step[s].size());
+      for (uint32_t number : by_step[s]) {
+        ArenaTable arena{plan_.arenas[number].device, slot(plan_.arenas[number].bytes), {}};
+        for (size_t b = 0; b < plan_.buffers.size(); ++b) {
+          const plan::Buffer& buffer = plan_.buffers[plan::BufferId(b)];
+          if (buffer.kind == plan::Buffer::Kind::Arena && buffer.arena == number)
+            arena.buffers.push_back(static_cast<uint32_t>(b));
+        }
+        tables_.arenas.push_back(std::move(arena));
+      }
     }
   }
 

@@ -36,9 +36,15 @@ struct BufferTable {
   DType dtype;
   Device device;
   Geometry geometry;
-  Slot arena_offset = 0;
+  Slot arena_offset = 0;  // of an Arena buffer
   Slot bytes = 0;
   uint32_t slices_first = 0, slices_count = 0;  // of an Arena or Standalone buffer: what lies in it, in Tables::parts
+};
+
+struct ArenaTable {
+  Device device;
+  Slot bytes;
+  std::vector<uint32_t> buffers;
 };
 
 struct SliceRecord {
@@ -60,7 +66,7 @@ struct LaunchRecord {
   std::vector<bool> written;           // by position
   Slot grid_x, grid_y, index_limit;
   bool checks_index_limit;
-  bool on_cuda;
+  int stream;  // in Tables::stream_devices; -1: a CPU kernel
   std::vector<SpecialLaunch> specializations;
 };
 
@@ -108,6 +114,7 @@ struct StepTable {
   Kind kind;
   uint32_t index;  // Allocate, Free: the buffer; else into reuses, launches, batches or externs
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
+  uint32_t arenas_first = 0, arenas_count = 0;      // allocated before this step, in Tables::arenas
 };
 
 struct OutputTable {
@@ -136,10 +143,8 @@ struct Tables {
   std::vector<GroupedLaunchRecord> grouped_launches;
   std::vector<ExternTable> externs;
   std::vector<OutputTable> outputs;
-  Slot arena_bytes = 0;
-  bool has_arena = false;
-  bool uses_cuda = false;
-  Device cuda_device;
+  std::vector<ArenaTable> arenas;      // in the order of their first uses
+  std::vector<Device> stream_devices;  // GPUs that kernels run on
   // Largest needs of one step, for the call's scratch memory.
   size_t most_args = 0, most_symbols = 0, most_launches = 0, most_operands = 0, most_results = 0, most_dims = 0;
 };

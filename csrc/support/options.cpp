@@ -15,22 +15,42 @@ constexpr std::array option_rows{
 #undef OPTION
 };
 
+struct Renamed {
+  std::string_view option;  // empty: the name is an option's own, not one of its values
+  std::string_view old_name, new_name;
+};
+constexpr std::array renamed_rows{
+#define RENAMED_OPTION(old_name, new_name) Renamed{{}, old_name, new_name},
+#define RENAMED_VALUE(option, old_name, new_name) Renamed{option, old_name, new_name},
+#include "support/renamed_options.def"
+#undef RENAMED_OPTION
+#undef RENAMED_VALUE
+};
+
 // Options whose values are words from a list; `several`: any number of them, separated by commas.
 struct Choice {
   std::string_view option;
-  std::vector<std::string_view> values;
+  std::span<const std::string_view> values;
   bool several = false;
 };
-const std::vector<Choice>& choices() {
-  static const std::vector<Choice> table{
-      {"numerics", {"eager", "fast"}},       {"verify", {"each", "boundaries", "off"}},
-      {"check", {"off", "eager", "interp"}}, {"cache", {"on", "off"}},
-      {"tier", {"kernels", "aten"}},         {"epilogue_fusion", {"always", "auto", "never"}},
-      {"generalize_kernels", {"auto", "off"}},
-      {"dump", {"calls", "graph", "loops", "plan", "source", "all"}, true},
-  };
-  return table;
+template <class... Words>
+constexpr std::array<std::string_view, sizeof...(Words)> words(Words... list) {
+  return {list...};
 }
+constexpr auto numerics_values = words("eager", "fast");
+constexpr auto verify_values = words("each", "boundaries", "off");
+constexpr auto check_values = words("off", "eager", "interp");
+constexpr auto cache_values = words("on", "off");
+constexpr auto tier_values = words("kernels", "aten");
+constexpr auto epilogue_values = words("always", "auto", "never");
+constexpr auto generalize_values = words("auto", "off");
+constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
+constexpr std::array choices{
+    Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
+    Choice{"check", check_values},        Choice{"cache", cache_values},
+    Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
+    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
+};
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -55,6 +75,33 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   std::string known;
   for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
   throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
+}
+
+std::string environment_name(std::string_view option) {
+  std::string name = "CXXINDUCTOR_";
+  for (char c : option) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+// The item of a comma-separated list at its start, trimmed; removes it and the comma.
+std::string_view take_item(std::string_view& list) {
+  const size_t end = std::min(list.find(','), list.size());
+  std::string_view item = list.substr(0, end);
+  list.remove_prefix(std::min(end + 1, list.size()));
+  while (item.starts_with(' ')) item.remove_prefix(1);
+  while (item.ends_with(' ')) item.remove_suffix(1);
+  return item;
+}
+
+void reject_renamed(std::string_view name, std::string_view value) {
+  for (const Renamed& row : renamed_rows)
+    if (row.option.empty() && row.old_name == name) throw_user_error("option '{}' is now '{}'", name, row.new_name);
+  while (!value.empty()) {
+    const std::string_view item = take_item(value);
+    for (const Renamed& row : renamed_rows)
+      if (row.option == name && row.old_name == item)
+        throw_user_error("option '{}': '{}' is now '{}'", name, item, row.new_name);
+  }
 }
 
 void assign(bool& target, std::string_view name, std::string_view value) {
@@ -91,7 +138,7 @@ void check_words(const Choice& choice, std::string_view value) {
 }
 
 void assign(std::string& target, std::string_view name, std::string_view value) {
-  for (const Choice& choice : choices()) {
+  for (const Choice& choice : choices) {
     if (choice.option == name) check_words(choice, value);
   }
   target = std::string(value);
@@ -102,12 +149,13 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
 std::span<const OptionInfo> option_table() { return option_rows; }
 
 std::span<const std::string_view> option_values(std::string_view option) {
-  for (const Choice& choice : choices())
+  for (const Choice& choice : choices)
     if (choice.option == option) return choice.values;
   return {};
 }
 
 void set_option(Options& options, std::string_view name, std::string_view value) {
+  reject_renamed(name, value);
 #define OPTION(option, ...) \
   if (name == #option) return assign(options.option, name, value);
 #include "support/options.def"
@@ -132,6 +180,9 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
     if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_NVRTC" ||
         variable.starts_with("CXXINDUCTOR_BUILD_"))
       continue;
+    for (const Renamed& renamed : renamed_rows)
+      if (renamed.option.empty() && variable == environment_name(renamed.old_name))
+        throw_user_error("environment variable '{}' is now '{}'", variable, environment_name(renamed.new_name));
     const auto row = std::find_if(option_rows.begin(), option_rows.end(),
                                   [&](const OptionInfo& r) { return r.environment == variable; });
     if (row == option_rows.end())

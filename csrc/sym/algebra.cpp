@@ -3,15 +3,11 @@
 #include <ginac/ginac.h>
 
 #include <map>
-#include <mutex>
+
+#include "support/fork_locks.h"
 
 namespace cxxinductor::sym {
 namespace {
-
-std::mutex& ginac_lock() {
-  static std::mutex lock;
-  return lock;
-}
 
 // Our expressions as GiNaC's and back, within one locked call.
 class Translation {
@@ -86,13 +82,13 @@ class Translation {
 }  // namespace
 
 bool equal_as_polynomials(Expr a, Expr b) {
-  const std::lock_guard lock(ginac_lock());
+  const ForkGuard guard(ForkLock::Algebra);
   Translation translation;
   return (translation.to_ginac(a) - translation.to_ginac(b)).expand().is_zero();
 }
 
 std::optional<Expr> solve_linear(Expr lhs, Expr rhs, Expr symbol) {
-  const std::lock_guard lock(ginac_lock());
+  const ForkGuard guard(ForkLock::Algebra);
   Translation translation;
   const GiNaC::symbol unknown = translation.atom(symbol);
   const GiNaC::ex equation = (translation.to_ginac(lhs) - translation.to_ginac(rhs)).expand();

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <deque>
 #include <iterator>
 #include <limits>
-#include <mutex>
 #include <unordered_map>
 
+#include "support/fork_locks.h"
 #include "sym/integer.h"
 #include "sym/normal_form.h"
 
@@ -32,14 +33,21 @@ bool is_symbol_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
 }
 
+size_t hash_of(Kind kind, int64_t constant, std::string_view name, const std::vector<Expr>& operands) {
+  size_t hash = combine(static_cast<size_t>(kind), std::hash<int64_t>()(constant));
+  hash = combine(hash, std::hash<std::string_view>()(name));
+  for (Expr e : operands) hash = combine(hash, e.hash());
+  return hash;
+}
+
 }  // namespace
 
 // Nodes live as long as the process: graphs share most of their expressions.
 class Interner {
  public:
   static Interner& instance() {
-    static Interner* interner = new Interner;
-    return *interner;
+    if (Interner* made = instance_.load(std::memory_order_acquire)) return *made;
+    return make_instance();
   }
 
   // Small constants are most of what is asked for; they need no lock.
@@ -50,10 +58,22 @@ class Interner {
   }
 
   Expr make(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands) {
-    size_t hash = combine(static_cast<size_t>(kind), std::hash<int64_t>()(constant));
-    hash = combine(hash, std::hash<std::string_view>()(name));
-    for (Expr e : operands) hash = combine(hash, e.hash());
-    const std::lock_guard lock(mutex_);
+    const size_t hash = hash_of(kind, constant, name, operands);
+    const ForkGuard guard(ForkLock::Expressions);
+    return find_or_add(kind, constant, name, std::move(operands), hash);
+  }
+
+ private:
+  Interner() {
+    for (size_t i = 0; i < small_.size(); ++i) {
+      const int64_t value = smallest + static_cast<int64_t>(i);
+      small_[i] = find_or_add(Kind::Constant, value, {}, {}, hash_of(Kind::Constant, value, {}, {})).node_;
+    }
+  }
+  static Interner& make_instance();
+
+  // With ForkLock::Expressions held.
+  Expr find_or_add(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands, size_t hash) {
     auto [begin, end] = table_.equal_range(hash);
     for (auto it = begin; it != end; ++it) {
       const Node& node = *it->second;
@@ -83,18 +103,20 @@ class Interner {
     return result;
   }
 
- private:
-  Interner() {
-    for (size_t i = 0; i < small_.size(); ++i)
-      small_[i] = make(Kind::Constant, smallest + static_cast<int64_t>(i), {}, {}).node_;
-  }
-
   static constexpr int64_t smallest = -64;
+  static std::atomic<Interner*> instance_;
   std::array<const Node*, 1024> small_{};
-  std::mutex mutex_;
-  std::deque<Node> nodes_;
+  std::deque<Node> nodes_;  // both are guarded by ForkLock::Expressions
   std::unordered_multimap<size_t, const Node*> table_;
 };
+
+constinit std::atomic<Interner*> Interner::instance_{nullptr};
+
+Interner& Interner::make_instance() {
+  const ForkGuard guard(ForkLock::Expressions);
+  if (!instance_.load(std::memory_order_relaxed)) instance_.store(new Interner, std::memory_order_release);
+  return *instance_.load(std::memory_order_relaxed);
+}
 
 Expr intern(Kind kind, std::vector<Expr> operands) {
   return Interner::instance().make(kind, 0, {}, std::move(operands));

@@ -1,6 +1,8 @@
 // parse_srepr: sympy.srepr text of integer expressions, torch's own functions included. Untrusted text.
-#include <map>
+#include <array>
 #include <span>
+#include <string_view>
+#include <utility>
 
 #include "support/error.h"
 #include "support/text_cursor.h"
@@ -91,11 +93,13 @@ class Reader {
   Fraction apply(const std::string& name, const Operands& p) const {
     if (name == "Add" || name == "Mul" || name == "Max" || name == "Min") return fold(name, p);
     if (name == "Pow" || name == "PowByNatural") return power(name, p);
-    static const std::map<std::string_view, Expr (*)(Expr, Expr)> binary{
-        {"FloorDiv", floor_div}, {"CleanDiv", floor_div}, {"Mod", mod}, {"PythonMod", mod}};
-    if (const auto found = binary.find(name); found != binary.end()) {
+    using Binary = std::pair<std::string_view, Expr (*)(Expr, Expr)>;
+    static constexpr std::array binary{Binary{"FloorDiv", floor_div}, Binary{"CleanDiv", floor_div}, Binary{"Mod", mod},
+                                       Binary{"PythonMod", mod}};
+    for (const auto& [known, function] : binary) {
+      if (name != known) continue;
       expect_arity(name, p, 2);
-      return {found->second(whole(p[0]), whole(p[1]))};
+      return {function(whole(p[0]), whole(p[1]))};
     }
     if (name == "ModularIndexing") {
       expect_arity(name, p, 3);

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <set>
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
 #include "frontend/check_calls.h"
+#include "frontend/complex/lower_complex.h"
 #include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
@@ -18,6 +18,7 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
@@ -39,11 +40,25 @@ AtomicCounters& counters() {
   return instance;
 }
 
-std::optional<Target> cuda_of(const frontend::CallGraph& calls) {
+// Graphs of ours that CUDA graphs replay.
+struct CapturedGraph {
+  std::shared_ptr<const CompiledGraph> graph;
+  CapturedGraph* next;
+};
+constinit std::atomic<CapturedGraph*> captured_graphs{nullptr};
+
+std::set<Device> devices_of(const frontend::CallGraph& calls) {
+  std::set<Device> devices;
   for (const frontend::CallValueInfo& value : calls.values)
-    if (value.kind == frontend::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda)
-      return target_for(value.device);
-  return std::nullopt;
+    if (value.kind == frontend::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  return devices;
+}
+
+// target_of: the target of a GPU.
+template <class TargetOf>
+void find_gpus(frontend::CallGraph& calls, TargetOf target_of) {
+  for (Device device : devices_of(calls))
+    if (device.type == DeviceType::Cuda) calls.gpus.emplace(device, target_of(device));
 }
 
 void count(const runtime::Executable& executable, const driver::Report& report) {
@@ -53,26 +68,27 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
 }
 
 // calls: for dumps; null where there are none.
-driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options) {
+driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options,
+                                  const InterruptCheck& interrupted = {}) {
   driver::Request request;
-  request.target = target_for(driver::main_device(graph));
-  if (calls) request.eager_peak = frontend::eager_peak(*calls, request.target.device);
+  request.interrupted = interrupted;
+  request.targets = targets_for(driver::devices_of(graph));
+  if (calls) request.eager_peaks = frontend::eager_peaks(*calls);
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
-  request.make_provider = [&](const plan::Plan& plan, const Target& target) {
-    return make_provider(plan, target, options, torch_host());
+  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
+    return make_provider(plan, targets, options, torch_host());
   };
   request.keep_texts = !options.dump.empty();
   const std::string name = request.graph.name;
-  const Target target = request.target;
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
     if (calls) compilation.report.calls_text = frontend::to_string(*calls);
-    driver::write_dump(compilation.report, target, name, folder, options.dump);
+    driver::write_dump(compilation.report, name, folder, options.dump);
     if (const auto& const_graph = compilation.const_graph)
-      driver::write_dump(const_graph->report, target, name + "_const", folder, options.dump);
+      driver::write_dump(const_graph->report, name + "_const", folder, options.dump);
   }
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
@@ -120,19 +136,19 @@ struct CompiledGraph::Impl {
   std::unique_ptr<AtenExecutor> fallback;
   driver::Compilation compilation;
   std::string fallback_reason;
+  std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
   Options options;
-  std::unique_ptr<EagerReference> eager;     // check=eager
-  std::unique_ptr<FoldedConstants> constants;  // option freezing
-  std::vector<at::Tensor> constants;
-  std::optional<Device> gpu;           // one that the plan works on
+  std::unique_ptr<EagerReference> eager;    // check=eager
+  std::unique_ptr<FoldedConstants> folded;  // option freezing
+  std::vector<at::Tensor> constants;   // that the graph held itself
+  std::vector<Device> gpus;            // that the plan works on
   std::atomic<bool> captured = false;  // by a CUDA graph
-  mutable std::mutex notes_mutex;
-  mutable std::set<std::string> notes, notes_given;
+  mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void keep_const_graph() {
     if (!compilation.const_graph) return;
-    constants = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
+    folded = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
   }
 
   // What the check option asks for at each call; null: nothing.
@@ -140,33 +156,53 @@ struct CompiledGraph::Impl {
     if (eager) return eager->check(inputs);
     if (options.check != "interp") return nullptr;
     return std::make_unique<driver::InterpCheck>(options, [this](std::string note) {
-      const std::lock_guard lock(notes_mutex);
+      const ForkGuard guard(ForkLock::Leaf);
       if (notes_given.insert(note).second) notes.insert(std::move(note));
     });
   }
 };
 
+driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options) {
+  find_gpus(calls, [&](Device device) { return targets.of(device); });
+  driver::Request request;
+  request.graph = frontend::import_graph(calls, DispatcherSchemas());
+  for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
+  request.eager_peaks = frontend::eager_peaks(calls);
+  request.options = options;
+  request.host = &torch_host();
+  request.keep_texts = true;
+  return driver::compile(std::move(request)).report;
+}
+
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   if (!impl_->compilation.executable) return;
-  for (const plan::Buffer& buffer : impl_->compilation.executable->plan().buffers)
-    if (buffer.device.type == DeviceType::Cuda) impl_->gpu = buffer.device;
+  for (Device device : impl_->compilation.executable->plan().devices)
+    if (device.type == DeviceType::Cuda) impl_->gpus.push_back(device);
 }
 CompiledGraph::~CompiledGraph() = default;
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options,
+                                                         const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
+  impl->objects = calls.objects;
   calls.deterministic = at::globalContext().deterministicAlgorithms();
   calls.any_order = !options.eager_numerics();
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     std::vector<frontend::ImportedName> names;
-    calls.cuda = cuda_of(calls);
-    impl->compilation = compile_graph(frontend::import_graph(calls, DispatcherSchemas(), &names), &calls, options);
+    find_gpus(calls, target_for);
+    if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
+    std::optional<frontend::CallGraph> lowered;
+    if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
+    const frontend::CallGraph& real = lowered ? *lowered : calls;
+    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &real, options, interrupted);
     if (options.check == "eager")
-      impl->eager = std::make_unique<EagerReference>(calls, names, impl->compilation.executable->plan(), options);
+      impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();
+  } catch (const Interrupted&) {
+    throw;
   } catch (const InternalError& error) {
     impl->fallback_reason = with_reproducer(calls, options, error.what());
   } catch (const std::exception& error) {
@@ -199,9 +235,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   plan::Plan plan = plan::parse(text);
   require_valid(plan::verify(plan));
   frontend::check_calls(plan, DispatcherSchemas(), {});
-  Device device;
-  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device;
-  auto kernels = make_provider(plan, target_for(device), options, torch_host(), source);
+  auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
@@ -214,12 +248,12 @@ void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->co
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
 void CompiledGraph::stay_if_captured() const {
-  if (impl_->captured) return;
-  if (!impl_->gpu || !is_capturing(torch_host().current_stream(*impl_->gpu))) return;
-  static std::mutex mutex;
-  static auto& kept = *new std::vector<std::shared_ptr<const CompiledGraph>>();
-  const std::lock_guard lock(mutex);
-  if (!impl_->captured.exchange(true)) kept.push_back(shared_from_this());
+  const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
+  if (impl_->captured || std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return;
+  if (impl_->captured.exchange(true)) return;
+  auto* kept = new CapturedGraph{shared_from_this(), captured_graphs.load()};
+  while (!captured_graphs.compare_exchange_weak(kept->next, kept)) {
+  }
 }
 
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
@@ -227,7 +261,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
   stay_if_captured();
   const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
-  if (impl_->constants) impl_->constants->append(inputs);
+  if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
@@ -241,14 +275,14 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
 
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
 std::vector<std::string> CompiledGraph::take_check_notes() const {
-  const std::lock_guard lock(impl_->notes_mutex);
+  const ForkGuard guard(ForkLock::Leaf);
   std::vector<std::string> taken(impl_->notes.begin(), impl_->notes.end());
   impl_->notes.clear();
   return taken;
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
-const FoldedConstants* CompiledGraph::constants() const { return impl_->constants.get(); }
+const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }

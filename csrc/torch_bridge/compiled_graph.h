@@ -11,6 +11,7 @@
 
 #include "driver/compile.h"
 #include "frontend/call_graph.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 
 namespace cxxinductor::torch_bridge {
@@ -21,7 +22,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
  public:
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
   // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
-  static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options);
+  // Interrupted when the check says so.
+  static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options,
+                                                   const InterruptCheck& interrupted = {});
   // From graph text (docs/ir.md), which is untrusted: frontend/check_calls.h says what it may call; allow_ops: more of that,
   // "mylib::op". There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options,
@@ -53,6 +56,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   void stay_if_captured() const;
   std::unique_ptr<Impl> impl_;
 };
+
+// The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
+driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options);
 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {

@@ -3,7 +3,9 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <set>
 
+#include "support/fork_locks.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -17,10 +19,15 @@ uint32_t version_of(const at::Tensor& tensor) {
 }  // namespace
 
 void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
-  const std::lock_guard lock(mutex_);
-  if (!is_current(inputs)) fold(inputs);
-  note_stream();
-  inputs.insert(inputs.end(), folded_.begin(), folded_.end());
+  std::shared_ptr<const Prepared> current = load();
+  if (!current || !is_current(*current, inputs)) {
+    current.reset();
+    store(nullptr);  // first, so that the old and the new need no memory at once
+    current = fold(inputs);
+    store(current);
+  }
+  note_streams(*current);
+  inputs.insert(inputs.end(), current->tensors.begin(), current->tensors.end());
 }
 
 int64_t FoldedConstants::kept_bytes() const {
@@ -37,44 +44,60 @@ bool FoldedConstants::is_from(const Source& source, const at::Tensor& tensor) {
          source.data == tensor.const_data_ptr() && source.version == version_of(tensor);
 }
 
-bool FoldedConstants::is_current(const std::vector<c10::IValue>& inputs) const {
-  if (sources_.empty()) return false;
-  for (size_t i = 0; i < sources_.size(); ++i)
-    if (!is_from(sources_[i], inputs[const_graph_.inputs[i]].toTensor())) return false;
+bool FoldedConstants::is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const {
+  for (size_t i = 0; i < prepared.sources.size(); ++i)
+    if (!is_from(prepared.sources[i], inputs[const_graph_.inputs[i]].toTensor())) return false;
   return true;
 }
 
-// The allocator gives the memory of the tensors away when they go, behind what their own stream does, unless it knows of the
-// other streams that read them.
-void FoldedConstants::note_stream() {
-  const c10::Device device = folded_.at(0).device();
-  if (!device.is_cuda()) return;
-  const c10::Stream stream = c10::impl::VirtualGuardImpl(device.type()).getStream(device);
-  if (std::find(streams_.begin(), streams_.end(), stream) != streams_.end()) return;
-  for (const at::Tensor& tensor : folded_) tensor.record_stream(stream);
-  streams_.push_back(stream);
+// The allocator gives the memory of a tensor away when it goes, behind what the stream of its allocation does, unless it knows
+// of the other streams that read it.
+void FoldedConstants::note_streams(const Prepared& prepared) {
+  const at::Tensor* last = nullptr;  // of one device there may be many, one after the other
+  for (const at::Tensor& tensor : prepared.tensors) {
+    if (!tensor.is_cuda() || (last && last->device() == tensor.device())) continue;
+    last = &tensor;
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(tensor.device());
+    {
+      const ForkGuard guard(ForkLock::Leaf);
+      if (std::ranges::find(prepared.streams, stream) != prepared.streams.end()) continue;
+    }
+    for (const at::Tensor& other : prepared.tensors)
+      if (other.device() == stream.device()) other.record_stream(stream);
+    const ForkGuard guard(ForkLock::Leaf);
+    prepared.streams.push_back(stream);
+  }
 }
 
-void FoldedConstants::fold(const std::vector<c10::IValue>& inputs) {
-  sources_.clear();
-  folded_.clear();  // first, so that the old and the new need no memory at once
-  streams_.clear();
-  std::vector<Source> sources;
+std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::load() const {
+  const ForkGuard guard(ForkLock::Leaf);
+  return current_;
+}
+
+void FoldedConstants::store(std::shared_ptr<const Prepared> prepared) {
+  const ForkGuard guard(ForkLock::Leaf);
+  current_.swap(prepared);  // what it was goes after the lock is free: `prepared` outlives the guard
+}
+
+std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::fold(const std::vector<c10::IValue>& inputs) const {
+  const auto made = std::make_shared<Prepared>();
   std::vector<runtime::Value> values;
   for (uint32_t position : const_graph_.inputs) {
     const at::Tensor& tensor = inputs[position].toTensor();
-    sources.push_back({tensor.storage().getWeakStorageImpl(), tensor.const_data_ptr(), version_of(tensor)});
+    made->sources.push_back({tensor.storage().getWeakStorageImpl(), tensor.const_data_ptr(), version_of(tensor)});
     values.emplace_back(to_ref(tensor));
   }
   for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
-    folded_.push_back(to_tensor(std::move(value.tensor)));
+    made->tensors.push_back(to_tensor(std::move(value.tensor)));
   // Later calls may run on other streams.
-  if (const c10::Device device = folded_.at(0).device(); device.is_cuda()) {
-    const c10::impl::VirtualGuardImpl streams(device.type());
-    streams_.push_back(streams.getStream(device));  // that of their allocation
-    streams.synchronizeStream(streams_.back());
+  std::set<Device> devices;
+  for (const at::Tensor& tensor : made->tensors)
+    if (tensor.is_cuda()) devices.insert(from_torch(tensor.device()));
+  for (Device device : devices) {
+    const c10::impl::VirtualGuardImpl streams(c10::kCUDA);
+    streams.synchronizeStream(streams.getStream(to_torch(device)));
   }
-  sources_ = std::move(sources);
+  return made;
 }
 
 }  // namespace cxxinductor::torch_bridge

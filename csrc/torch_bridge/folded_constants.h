@@ -5,7 +5,7 @@
 #include <c10/core/Stream.h>
 
 #include <cstdint>
-#include <mutex>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -32,16 +32,21 @@ class FoldedConstants {
     const void* data;
     uint32_t version;
   };
+  struct Prepared {
+    std::vector<Source> sources;  // one per input of the const_graph
+    std::vector<at::Tensor> tensors;
+    mutable std::vector<c10::Stream> streams;  // guarded by ForkLock::Leaf; the allocator knows that these read the tensors
+  };
   static bool is_from(const Source& source, const at::Tensor& tensor);
-  bool is_current(const std::vector<c10::IValue>& inputs) const;
-  void fold(const std::vector<c10::IValue>& inputs);
-  void note_stream();
+  bool is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const;
+  // Runs without a lock (it may call Python): two threads that find nothing current both prepare, and either result is right.
+  std::shared_ptr<const Prepared> fold(const std::vector<c10::IValue>& inputs) const;
+  std::shared_ptr<const Prepared> load() const;
+  void store(std::shared_ptr<const Prepared> prepared);
+  static void note_streams(const Prepared& prepared);
 
   const driver::Compilation::ConstGraph const_graph_;
-  std::mutex mutex_;
-  std::vector<Source> sources_;  // one an input of the const_graph; none before the first call
-  std::vector<at::Tensor> folded_;
-  std::vector<c10::Stream> streams_;  // the allocator knows that these read what was prepared
+  std::shared_ptr<const Prepared> current_;  // guarded by ForkLock::Leaf; null before the first call
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -5,12 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
-#include <mutex>
-#include <thread>
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
@@ -20,27 +19,27 @@
 #include "runtime/cuda/cuda_kernels.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/device_kernels.h"
 #include "support/error.h"
+#include "support/files.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The folder of the shared library that holds `address`; empty when unknown.
-fs::path library_folder(const void* address) {
+std::string library_folder(const void* address) {
   Dl_info found{};
   if (dladdr(address, &found) == 0 || found.dli_fname == nullptr) return {};
-  std::error_code error;
-  const fs::path path = fs::canonical(found.dli_fname, error);
-  return error ? fs::path() : path.parent_path();
+  const std::string path = resolved_path(found.dli_fname);
+  return path.empty() ? path : parent_path(path);
 }
 
 // NVRTC as torch's wheel brings it: site-packages/torch/lib -> site-packages/nvidia/cu13/lib.
 std::vector<std::string> nvrtc_candidates() {
   std::vector<std::string> names;
-  const fs::path torch_lib = library_folder(reinterpret_cast<const void*>(&at::get_num_threads));
-  if (!torch_lib.empty()) names.push_back((torch_lib / "../../nvidia/cu13/lib/libnvrtc.so.13").string());
+  const std::string torch_lib = library_folder(reinterpret_cast<const void*>(&at::get_num_threads));
+  if (!torch_lib.empty()) names.push_back(join_path(torch_lib, "../../nvidia/cu13/lib/libnvrtc.so.13"));
   return names;
 }
 
@@ -48,13 +47,6 @@ std::string default_cache_folder() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/cxxinductor";
   if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.cache/cxxinductor";
   return {};
-}
-
-// Never throws: where TMPDIR names no folder, /tmp is tried.
-std::string temporary_folder() {
-  std::error_code error;
-  const fs::path found = fs::temp_directory_path(error);
-  return error ? "/tmp" : found.string();
 }
 
 // A cached kernel is as good as the build that wrote it: the library's own size and time of change name the build.
@@ -65,67 +57,82 @@ std::string build_id() {
   return fmt::format("{}-{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
+// The widest level of the instruction set that the CPU and the operating system support.
 std::string cpu_arch() {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-      __builtin_cpu_supports("avx512dq"))
-    return "x86-64-v4";
-  return "x86-64-v3";
+  if (__builtin_cpu_supports("x86-64-v4")) return "x86-64-v4";
+  if (__builtin_cpu_supports("x86-64-v3")) return "x86-64-v3";
+  if (__builtin_cpu_supports("x86-64-v2")) return "x86-64-v2";
+  return "x86-64";
 }
+
+void stop_at_exit();
 
 // What all compiles of the process share. Never destroyed: kernels may outlive main's statics.
 struct Services {
   runtime::CompilePool pool;
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
-  std::mutex mutex;
-  std::map<std::string, std::unique_ptr<runtime::DiskCache>> caches;
-  std::unique_ptr<runtime::CudaDriver> driver;
-  std::unique_ptr<runtime::Nvrtc> nvrtc;
+  std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
+  std::unique_ptr<runtime::CudaDriver> driver;                                           // the same
+  std::atomic<const runtime::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
+  std::unique_ptr<runtime::Nvrtc> nvrtc;                                                 // the same
+  std::map<int, Target> gpus;                                                            // guarded by ForkLock::Targets
 
-  explicit Services(int threads) : pool(threads) {}
+  explicit Services(int threads) : pool(threads) { stop_at_exit(); }
 
   runtime::DiskCache* cache(const Options& options) {
     if (options.cache == "off") return nullptr;
     const std::string folder = options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
-    const std::lock_guard lock(mutex);
-    auto& found = caches[folder];
-    if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id());
+    const int64_t limit = std::clamp<int64_t>(options.cache_size, 1, int64_t{1} << 40) << 20;
+    const ForkGuard guard(ForkLock::Services);
+    auto& found = caches[{folder, limit}];
+    if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id(), limit);
     return found.get();
   }
   runtime::CudaDriver& cuda() {
-    const std::lock_guard lock(mutex);
-    if (!driver) driver = std::make_unique<runtime::CudaDriver>();
+    const ForkGuard guard(ForkLock::Services);
+    if (!driver) {
+      driver = std::make_unique<runtime::CudaDriver>();
+      opened_driver.store(driver.get(), std::memory_order_release);
+      stop_at_exit();
+    }
     return *driver;
   }
   runtime::Nvrtc& compiler_for_gpu() {
-    const std::lock_guard lock(mutex);
-    if (!nvrtc) nvrtc = std::make_unique<runtime::Nvrtc>(nvrtc_candidates());
+    const ForkGuard guard(ForkLock::Services);
+    if (!nvrtc) {
+      nvrtc = std::make_unique<runtime::Nvrtc>(nvrtc_candidates());
+      stop_at_exit();
+    }
     return *nvrtc;
   }
 };
 
-// Null until the first compile, whose options decide how many threads there are.
-std::atomic<Services*> made_services = nullptr;
+// Made by the first compile, whose options decide how many threads there are.
+constinit MadeOnce<Services, ForkLock::Services> made_services;
 
 Services& services(const Options& options) {
-  static Services* instance = [&] {
-    made_services = new Services(static_cast<int>(options.compile_threads));
-    return made_services.load();
-  }();
-  return *instance;
+  return made_services.get([&] { return Services(static_cast<int>(options.compile_threads)); });
+}
+
+// The end of the process tears down libraries in the reverse order of their opening. Registered again with each library that
+// tasks of the pool use, so that no task runs by then.
+void stop_at_exit() {
+  std::atexit([] {
+    if (Services* services = made_services.find()) services->pool.stop();
+  });
 }
 
 // Asking the driver costs microseconds, but compiles ask often: once a device.
 const Target& cuda_target_of(int device) {
-  static std::mutex mutex;
-  static std::map<int, Target> targets;
-  const std::lock_guard lock(mutex);
-  auto found = targets.find(device);
-  if (found == targets.end()) {
-    const runtime::CudaDeviceProperties properties = services({}).cuda().properties(device);
+  Services& shared = services({});
+  const ForkGuard guard(ForkLock::Targets);
+  auto found = shared.gpus.find(device);
+  if (found == shared.gpus.end()) {
+    const runtime::CudaDeviceProperties properties = shared.cuda().properties(device);
     Target target = cuda_target(properties.arch, properties.multiprocessors);
     target.threads_per_multiprocessor = properties.threads_per_multiprocessor;
-    found = targets.emplace(device, std::move(target)).first;
+    found = shared.gpus.emplace(device, std::move(target)).first;
   }
   return found->second;
 }
@@ -137,35 +144,57 @@ std::string cache_status(const Options& options) {
   return cache ? cache->status() : std::string();
 }
 
+bool has_host_compiler(const Options& options) {
+  try {
+    services(options).compiler.identity();
+    return true;
+  } catch (const UserError&) {
+    return false;
+  }
+}
+
 runtime::CompilePool::Progress compile_progress() {
-  const Services* services = made_services;
+  const Services* services = made_services.find();
   return services ? services->pool.progress() : runtime::CompilePool::Progress();
 }
 
 void wait_for_compiles() {
-  Services* services = made_services;
+  Services* services = made_services.find();
   if (services) services->pool.finish();
 }
 
-bool is_capturing(void* stream) { return services({}).cuda().is_capturing(stream); }
+bool is_capturing(void* stream) {
+  const Services* services = made_services.find();
+  const runtime::CudaDriver* driver = services ? services->opened_driver.load(std::memory_order_acquire) : nullptr;
+  return driver && driver->is_capturing(stream);
+}
 
 Target target_for(Device device) {
   if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
   return cpu_target(cpu_arch(), at::get_num_threads());
 }
 
-std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target, const Options& options,
-                                                       runtime::Host& host, const std::optional<std::string>& source) {
-  CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
+Targets targets_for(const std::vector<Device>& devices) {
+  Targets targets;
+  for (Device device : devices) targets.add(device, target_for(device));
+  return targets;
+}
+
+namespace {
+
+std::shared_ptr<runtime::KernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
+                                                           const std::optional<std::string>& source) {
+  auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
+    return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
+                                  codegen::cpu_math_symbols(kernels, target)};
+  };
   Services& shared = services(options);
-  if (target.device == DeviceType::Cpu) {
-    auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
-      static const OriginTable none;
-      return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, none),
-                                    codegen::cpu_math_symbols(kernels, target)};
-    };
-    return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host);
-  }
+  return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host,
+                                                      std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)));
+}
+
+std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const Target& target, const Options& options,
+                                                            const std::optional<std::string>& source) {
   auto emitter = [target, source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     runtime::CudaUnitSource unit;
@@ -176,10 +205,25 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
     unit.has_checks = codegen::cuda_has_checks(kernel);
     return unit;
   };
-  int device = 0;
-  for (const plan::Kernel& kernel : plan.kernels) device = kernel.device.index;
-  return std::make_shared<runtime::CudaKernelProvider>(target, device, emitter, shared.compiler_for_gpu(), shared.cuda(),
+  Services& shared = services(options);
+  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(), shared.cuda(),
                                                        shared.pool, shared.cache(options));
+}
+
+}  // namespace
+
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options,
+                                                       runtime::Host& host, const std::optional<std::string>& source) {
+  CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
+  std::map<Device, std::shared_ptr<runtime::KernelProvider>> providers;
+  for (const plan::Kernel& kernel : plan.kernels) {
+    auto& provider = providers[kernel.device];
+    if (provider) continue;
+    const Target& target = targets.of(kernel.device);
+    provider = target.device == DeviceType::Cpu ? make_cpu_provider(target, options, host, source)
+                                                : make_cuda_provider(kernel.device, target, options, source);
+  }
+  return std::make_shared<runtime::DeviceKernels>(std::move(providers));
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string>
+#include <vector>
 
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
@@ -15,6 +15,10 @@ namespace cxxinductor::torch_bridge {
 
 // The GPU's architecture and size, or this CPU's. UserError when the driver cannot be asked.
 Target target_for(Device device);
+// Of several devices, the first being the main one.
+Targets targets_for(const std::vector<Device>& devices);
+// Whether this machine has a compiler for the CPU's kernels.
+bool has_host_compiler(const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
 // Waits for kernels that no call waits for.
@@ -22,7 +26,7 @@ void wait_for_compiles();
 // Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
 bool is_capturing(void* stream);
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
-std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Target& target,
+std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,
                                                        const Options& options, runtime::Host& host,
                                                        const std::optional<std::string>& source = std::nullopt);
 // Why the cache on disk is not used, or could not be written to; empty when all is well or the cache is off.

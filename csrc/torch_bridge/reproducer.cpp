@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -13,14 +12,13 @@
 #include "frontend/import.h"
 #include "ir/graph/text.h"
 #include "support/error.h"
+#include "support/files.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/torch_host.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr std::string_view kContents = R"(
 calls.txt     the calls into ATen that were read from the model, with its source lines
@@ -29,30 +27,23 @@ graph.txt     the graph IR (docs/ir.md): `cxxi-opt --to plan graph.txt` shows wh
 loops.txt, fused.txt, plan.txt, kernels/   the later forms; what is missing here could not be made
 )";
 
-// Compiles nothing: the texts are wanted, the kernels are what fails.
-class NoKernels final : public runtime::KernelProvider {
- public:
-  void prepare(const plan::Plan&) override {}
-  const runtime::LoadedKernel& get(plan::KernelId, plan::Variant) override { throw_internal("nothing is run here"); }
-};
-
 std::string base_folder(const Options& options) {
   if (!options.dump_dir.empty()) return options.dump_dir;
-  std::string pattern = (fs::temp_directory_path() / "cxxinductor-reproducer-XXXXXX").string();
+  std::string pattern = join_path(temporary_folder(), "cxxinductor-reproducer-XXXXXX");
   if (::mkdtemp(pattern.data()) == nullptr) throw_user_error("no folder {}: {}", pattern, std::strerror(errno));
   return pattern;
 }
 
-void write_text(const fs::path& path, std::string_view text) {
+void write_text(const std::string& path, std::string_view text) {
   std::ofstream file(path);
   file << text;
   file.close();
-  if (!file) throw_user_error("cannot write {}", path.string());
+  if (!file) throw_user_error("cannot write {}", path);
 }
 
 struct Texts {
   driver::Report report;
-  Target target;
+  Targets targets;
 };
 
 Texts remake(const frontend::CallGraph& calls, const Options& options) {
@@ -61,11 +52,9 @@ Texts remake(const frontend::CallGraph& calls, const Options& options) {
   request.graph = frontend::import_graph(calls, DispatcherSchemas());
   texts.report.graph_text = graph::print(request.graph);
   try {
-    texts.target = request.target = target_for(driver::main_device(request.graph));
-    TorchHost host;
-    request.host = &host;
+    texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
+    request.host = &torch_host();
     request.options = options;
-    request.make_provider = [](const plan::Plan&, const Target&) { return std::make_shared<NoKernels>(); };
     request.keep_texts = true;
     texts.report = driver::compile(std::move(request)).report;
   } catch (const Error&) {
@@ -83,13 +72,14 @@ std::string write_reproducer(const frontend::CallGraph& calls, const Options& op
   } catch (const Error&) {
     // The bug lies in the import: the calls show it.
   }
-  const fs::path folder =
-      driver::write_dump(texts.report, texts.target, calls.name + ".failed", base_folder(options), "all");
-  write_text(folder / "error.txt", fmt::format("{}\n\noptions: {}\ntarget: {} {}\n{}", error, to_string(options),
-                                               texts.target.device == DeviceType::Cuda ? "cuda" : "cpu",
-                                               texts.target.arch, kContents));
-  write_text(folder / "calls.txt", frontend::to_string(calls));
-  return folder.string();
+  const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
+  std::string targets;
+  for (Device device : texts.targets.devices())
+    targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
+  write_text(join_path(folder, "error.txt"),
+             fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
+  write_text(join_path(folder, "calls.txt"), frontend::to_string(calls));
+  return folder;
 }
 
 }  // namespace cxxinductor::torch_bridge

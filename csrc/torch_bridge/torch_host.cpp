@@ -10,6 +10,7 @@
 #include <dlfcn.h>
 
 #include "support/error.h"
+#include "support/fork_locks.h"
 #include "torch_bridge/extern_callee.h"
 #include "torch_bridge/types.h"
 #include "torch_bridge/view_tensor.h"
@@ -147,13 +148,14 @@ void TorchHost::parallel_for(int64_t count, int64_t grain, const std::function<v
 
 void* TorchHost::find_symbol(const char* name) {
   if (void* found = dlsym(RTLD_DEFAULT, name)) return found;
-  static void* const torch_cpu = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
-  return torch_cpu == nullptr ? nullptr : dlsym(torch_cpu, name);
+  static constinit MadeOnce<void*, ForkLock::Loader> torch_cpu;
+  void* const library = torch_cpu.get([] { return dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD); });
+  return library == nullptr ? nullptr : dlsym(library, name);
 }
 
 TorchHost& torch_host() {
-  static TorchHost host;
-  return host;
+  static constinit MadeOnce<TorchHost, ForkLock::Leaf> host;
+  return host.get([] { return TorchHost(); });
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -48,6 +48,7 @@ namespace {
 int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
   if (const auto* i = arg.as<int64_t>()) return *i;
   if (const auto* b = arg.as<bool>()) return *b ? 1 : 0;
+  if (const auto* handle = arg.as<Handle>()) return handle->index;
   if (const auto* e = arg.as<sym::Expr>()) return resolver.symbol(*e);
   if (const auto* ref = arg.as<OperandRef>()) {
     c10::IValue v = resolver.operand(ref->operand);
@@ -66,6 +67,7 @@ std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver)
   if (const auto* b = arg.as<bool>()) return at::Scalar(*b);
   if (const auto* i = arg.as<int64_t>()) return at::Scalar(*i);
   if (const auto* d = arg.as<double>()) return at::Scalar(*d);
+  if (const auto* z = arg.as<std::complex<double>>()) return at::Scalar(c10::complex<double>(z->real(), z->imag()));
   if (const auto* e = arg.as<sym::Expr>()) return at::Scalar(resolver.symbol(*e));
   if (const auto* ref = arg.as<OperandRef>()) {
     const c10::IValue value = resolver.operand(ref->operand);
@@ -177,6 +179,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       return integer_of(arg, type, resolver) != 0;
     case c10::TypeKind::NumberType:
       if (const auto* d = arg.as<double>()) return *d;
+      if (const auto* z = arg.as<std::complex<double>>()) return c10::complex<double>(z->real(), z->imag());
       if (const auto* b = arg.as<bool>()) return *b;
       if (const auto element = element_of(arg, resolver)) return *element;
       return integer_of(arg, type, resolver);

@@ -213,13 +213,14 @@ struct all_of {
 };
 
 // The first position of the largest (Sign 1) or smallest (Sign -1) element; NaN beats all. Lanes hold interleaved
-// positions, so ties are decided by position, never by the order of merging.
-template <class D, int L, int Sign>
+// positions, so ties are decided by position, never by the order of merging. Within a lane positions grow from update to
+// update. Position: int, where the reduced space has fewer points than that counts.
+template <class D, int L, int Sign, class Position>
 struct extreme_position {
   using T = typename state_of<D>::type;
   vec<T, L> value = widen<L>(Sign > 0 ? lowest<T>() : highest<T>());
-  vec<long long, L> at = widen<L>(highest<long long>());
-  void take(vec<T, L> v, vec<long long, L> p) {
+  vec<Position, L> at = widen<L>(highest<Position>());
+  void take(vec<T, L> v, vec<Position, L> p) {
     const auto nan = as_mask<L>(v != v), old_nan = as_mask<L>(value != value);
     const auto beats = as_mask<L>(Sign > 0 ? v > value : v < value) & !old_nan;
     const auto equal = as_mask<L>(v == value) | (nan & old_nan);
@@ -229,24 +230,32 @@ struct extreme_position {
   }
   template <class V, class P>
   void update(V v, P position) {
-    take(to_state<D, L>(v), widen<L>(position));
+    const vec<T, L> x = to_state<D, L>(v);
+    const auto no_better = as_mask<L>(Sign > 0 ? x <= value : x >= value);  // false for NaN
+    const auto chosen = !no_better & as_mask<L>(value == value);
+    value = select(chosen, x, value);
+    at = select(chosen, widen<L>(convert<Position>(position)), at);
   }
   void settle() {}
   void merge(const extreme_position& o) { take(o.value, o.at); }
   template <int N, int First>
-  extreme_position<D, N, Sign> lanes() const {
+  extreme_position<D, N, Sign, Position> lanes() const {
     return {part<N, First>(value), part<N, First>(at)};
   }
   auto across() const { return joined_across<extreme_position, L>(*this); }
   template <int K>
-  auto result() const {
-    return at;
+  auto result() const {  // nothing was better than the least value that there is: the first element is one of those
+    return convert<long long>(select(as_mask<L>(at == highest<Position>()), vec<Position, L>{}, at));
   }
 };
 template <class D, int L>
-using argmax = extreme_position<D, L, 1>;
+using argmax = extreme_position<D, L, 1, int>;
 template <class D, int L>
-using argmin = extreme_position<D, L, -1>;
+using argmin = extreme_position<D, L, -1, int>;
+template <class D, int L>
+using long_argmax = extreme_position<D, L, 1, long long>;
+template <class D, int L>
+using long_argmin = extreme_position<D, L, -1, long long>;
 
 // Mean and sum of squared deviations. Every lane has seen the same number of elements.
 template <class D, int L>

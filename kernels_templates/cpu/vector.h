@@ -2,8 +2,9 @@
 // prelude.h.
 //
 // A value of dtype D with L lanes is a GCC/Clang vector (L == 1: the plain element), or for bool a mask (L == 1: bool).
-// bf16, f16 and f8 values are their bits; arithmetic is done on f32 after cast. Vectors may be wider than the
-// machine's: the compiler splits them. Values of one lane meet values of L lanes anywhere: they are widened.
+// f16 and f8 values are their bits, bf16 values those of the equal f32; arithmetic is done on f32 after cast. Vectors may be
+// wider than the machine's: the compiler splits arithmetic, `select` and `apply` what it would take lane by lane. Values of
+// one lane meet values of L lanes anywhere: they are widened.
 namespace cxxi {
 
 typedef long long index;
@@ -84,12 +85,43 @@ inline constexpr bool is_mask = false;
 template <int Bytes, int L>
 inline constexpr bool is_mask<mask<Bytes, L>> = true;
 
+template <class T>
+T& declared();  // for unevaluated operands only
+template <class T>
+inline constexpr int lane_count = 1;
+template <class T>
+requires requires(T v) { v[0]; }
+inline constexpr int lane_count<T> = sizeof(T) / sizeof(declared<T>()[0]);
+template <int Bytes, int L>
+inline constexpr int lane_count<mask<Bytes, L>> = L;
+
+// Values of another arithmetic type. GCC joins lanes that are converted one by one into its widening and narrowing
+// instructions, but makes __builtin_convertvector between integers lane by lane where the width changes more than twofold;
+// narrow integers reach other types by way of int.
+template <class To, class V>
+inline auto convert(V v) {
+  constexpr int L = lane_count<V>;
+  constexpr bool from_whole = static_cast<bool>(requires { v % v; }), to_whole = requires(To t) { t % t; };
+  if constexpr (L == 1) {
+    return static_cast<To>(v);
+  } else if constexpr (from_whole && to_whole) {
+    vec<To, L> r;
+#pragma GCC unroll 64
+    for (int l = 0; l < L; ++l) r[l] = static_cast<To>(v[l]);
+    return r;
+  } else if constexpr (from_whole && sizeof(v) < 4 * L) {
+    return __builtin_convertvector(convert<int>(v), vec<To, L>);
+  } else {
+    return __builtin_convertvector(v, vec<To, L>);
+  }
+}
+
 template <int Bytes, int From, int L>
 inline mask<Bytes, L> as_bytes(mask<From, L> m) {
   if constexpr (Bytes == From) {
     return m;
   } else {
-    return {__builtin_convertvector(m.bits, vec<typename signed_of<Bytes>::type, L>)};
+    return {convert<typename signed_of<Bytes>::type>(m.bits)};
   }
 }
 template <int A, int B, int L>
@@ -110,16 +142,6 @@ inline mask<A, L> operator!(mask<A, L> a) {
 }
 
 // ---- lanes of a value -------------------------------------------------------------------------------------------
-template <class T>
-T& declared();  // for unevaluated operands only
-template <class T>
-inline constexpr int lane_count = 1;
-template <class T>
-requires requires(T v) { v[0]; }
-inline constexpr int lane_count<T> = sizeof(T) / sizeof(declared<T>()[0]);
-template <int Bytes, int L>
-inline constexpr int lane_count<mask<Bytes, L>> = L;
-
 template <class V>
 inline auto lane(V v, int l) {
   if constexpr (is_mask<V>) {
@@ -159,7 +181,8 @@ inline auto as_mask(C comparison) {
   }
 }
 
-// Lanes [First, First + N) of v, and two vectors side by side. (Copies through memory would be stores and loads.)
+// Lanes [First, First + N) of v, and two vectors side by side: shuffles, since copies through memory would be stores and
+// loads, but for what takes several of the machine's vectors, which compilers keep in memory and would shuffle lane by lane.
 template <int... I>
 struct indices {};
 template <int N, int... I>
@@ -178,8 +201,20 @@ inline auto part(V v) {
     return v;
   } else if constexpr (N == 1) {
     return v[First];
+  } else if constexpr (sizeof(V) > CXXI_VECTOR_BYTES) {
+    vec<__typeof__(v[0]), N> some;
+    __builtin_memcpy(&some, reinterpret_cast<const char*>(&v) + First * sizeof(v[0]), sizeof some);
+    return some;
   } else {
     return shuffled<First>(v, typename make_indices<N>::type());
+  }
+}
+template <int N, int First, int Bytes, int L>
+inline auto part(mask<Bytes, L> m) {
+  if constexpr (N == 1) {
+    return m.bits[First] != 0;
+  } else {
+    return mask<Bytes, N>{part<N, First>(m.bits)};
   }
 }
 template <class V, int... I>
@@ -188,18 +223,43 @@ inline auto joined(V a, V b, indices<I...>) {
 }
 template <class V>
 inline auto join(V low, V high) {
-  return joined(low, high, typename make_indices<2 * lane_count<V>>::type());
+  if constexpr (2 * sizeof(V) > CXXI_VECTOR_BYTES) {
+    constexpr int L = lane_count<V>;
+    vec<__typeof__(low[0]), 2 * L> both;
+    __builtin_memcpy(&both, &low, sizeof low);
+    __builtin_memcpy(reinterpret_cast<char*>(&both) + sizeof low, &high, sizeof high);
+    return both;
+  } else {
+    return joined(low, high, typename make_indices<2 * lane_count<V>>::type());
+  }
+}
+template <int Bytes, int L>
+inline mask<Bytes, 2 * L> join(mask<Bytes, L> low, mask<Bytes, L> high) {
+  return {join(low.bits, high.bits)};
+}
+// Do L lanes of V, itself one lane or L, take several of the machine's vectors? Compilers split arithmetic on those, but
+// make comparisons and choices lane by lane.
+template <int L, class V>
+inline constexpr bool splits = !is_mask<V> && L * (sizeof(V) / lane_count<V>) > CXXI_VECTOR_BYTES;
+// Lanes [First, First + N) of v, or its one lane.
+template <int N, int First, class V>
+inline auto some_lanes(V v) {
+  if constexpr (lane_count<V> == 1) {
+    return v;
+  } else {
+    return part<N, First>(v);
+  }
 }
 
 // The numbers first, first + step, ...
-template <int L>
-inline vec<long long, L> iota(index first, index step) {
+template <int L, class T = long long>
+inline vec<T, L> iota(index first, index step) {
   if constexpr (L == 1) {
-    return first;
+    return static_cast<T>(first);
   } else {
-    vec<long long, L> r;
-    for (int l = 0; l < L; ++l) r[l] = l;
-    return r * step + first;
+    vec<T, L> r;
+    for (int l = 0; l < L; ++l) r[l] = static_cast<T>(l);
+    return r * static_cast<T>(step) + static_cast<T>(first);
   }
 }
 // One value a lane from value(l).
@@ -218,18 +278,17 @@ inline bool all(V m) {
   if constexpr (same<V, bool>) {
     return m;
   } else {
-    bool r = true;
-    for (int l = 0; l < lane_count<V>; ++l) r &= m.bits[l] != 0;
-    return r;
-  }
-}
-
-template <class To, class V>
-inline auto convert(V v) {
-  if constexpr (lane_count<V> == 1) {
-    return static_cast<To>(v);
-  } else {
-    return __builtin_convertvector(v, vec<To, lane_count<V>>);
+    const auto bytes = as_bytes<1>(m).bits;
+    if constexpr (sizeof bytes % 8 == 0) {
+      const auto words = bit_cast<vec<long long, sizeof bytes / 8>>(bytes);
+      long long r = -1;
+      for (int w = 0; w < static_cast<int>(sizeof bytes / 8); ++w) r &= lane(words, w);
+      return r == -1;
+    } else {
+      bool r = true;
+      for (int l = 0; l < lane_count<V>; ++l) r &= bytes[l] != 0;
+      return r;
+    }
   }
 }
 
@@ -239,6 +298,10 @@ inline auto select(M m, A a, B b) {
   constexpr int L = LM > LA ? (LM > LB ? LM : LB) : (LA > LB ? LA : LB);
   if constexpr (L == 1) {
     return m ? a : b;
+  } else if constexpr (splits<L, A> && !same<M, bool>) {
+    constexpr int H = L / 2;
+    return join(widen<H>(select(part<H, 0>(widen<L>(m)), some_lanes<H, 0>(a), some_lanes<H, 0>(b))),
+                widen<H>(select(part<H, H>(widen<L>(m)), some_lanes<H, H>(a), some_lanes<H, H>(b))));
   } else if constexpr (same<M, bool>) {
     auto wide_a = widen<L>(a);
     if constexpr (is_mask<decltype(wide_a)>) {
@@ -255,129 +318,6 @@ inline auto select(M m, A a, B b) {
     } else {
       return as_bytes<sizeof(wide_a[0])>(m).bits ? wide_a : wide_b;
     }
-  }
-}
-
-// ---- memory -----------------------------------------------------------------------------------------------------
-// A value as the kernel holds it from the element(s) of memory, and back.
-template <class D, int L, class V>
-inline auto from_memory(V v) {
-  if constexpr (!same<D, boolean>) {
-    return v;
-  } else if constexpr (L == 1) {
-    return v != 0;
-  } else {
-    return as_mask<L>(v != 0);
-  }
-}
-template <class D, int L, class V>
-inline vec<typename D::element, L> to_memory(V v) {
-  if constexpr (!same<D, boolean>) {
-    return widen<L>(v);
-  } else if constexpr (L == 1) {
-    return static_cast<unsigned char>(v);
-  } else {
-    return bit_cast<vec<unsigned char, L>>(as_bytes<1>(widen<L>(v)).bits & 1);
-  }
-}
-template <class D, int L>
-inline auto load(const typename D::element* p) {
-  vec<typename D::element, L> v;
-  __builtin_memcpy(&v, p, sizeof v);
-  return from_memory<D, L>(v);
-}
-template <class D, int L, class V>
-inline void store(typename D::element* p, V value) {
-  const auto v = to_memory<D, L>(value);
-  __builtin_memcpy(p, &v, sizeof v);
-}
-// offset(l): element offset of lane l. Lanes whose mask is false are not read and give `otherwise`.
-template <class D, int L, class F>
-inline auto gather(const typename D::element* p, F offset) {
-  if constexpr (L == 1) {
-    return load<D, 1>(p + offset(0));
-  } else {
-    vec<typename D::element, L> v;
-    for (int l = 0; l < L; ++l) v[l] = p[offset(l)];
-    return from_memory<D, L>(v);
-  }
-}
-template <class D, int L, class M, class F, class O>
-inline auto gather_masked(M m, const typename D::element* p, F offset, O other) {
-  const typename D::element rest = to_memory<D, 1>(other);
-  if constexpr (L == 1) {
-    return from_memory<D, 1>(m ? p[offset(0)] : rest);
-  } else {
-    vec<typename D::element, L> v;
-    for (int l = 0; l < L; ++l) v[l] = lane(m, l) ? p[offset(l)] : rest;
-    return from_memory<D, L>(v);
-  }
-}
-// As gather_masked where the lanes' offsets are consecutive: one access when every lane is wanted.
-template <class D, int L, class M, class F, class O>
-inline auto load_masked(M m, const typename D::element* p, F offset, O other) {
-  if constexpr (L == 1) {
-    return gather_masked<D, L>(m, p, offset, other);
-  } else {
-    const typename D::element rest = to_memory<D, 1>(other);
-    vec<typename D::element, L> v;
-    if (all(m)) {
-      __builtin_memcpy(&v, p + offset(0), sizeof v);
-    } else {
-      for (int l = 0; l < L; ++l) v[l] = lane(m, l) ? p[offset(l)] : rest;
-    }
-    return from_memory<D, L>(v);
-  }
-}
-template <class D, int L, class F, class V>
-inline void scatter(typename D::element* p, F offset, V value) {
-  const auto v = to_memory<D, L>(value);
-  for (int l = 0; l < L; ++l) p[offset(l)] = lane(v, l);
-}
-template <class D, int L, class M, class F, class V>
-inline void scatter_masked(M m, typename D::element* p, F offset, V value) {
-  const auto v = to_memory<D, L>(value);
-  for (int l = 0; l < L; ++l) {
-    if (lane(m, l)) p[offset(l)] = lane(v, l);
-  }
-}
-
-// ---- ops --------------------------------------------------------------------------------------------------------
-// f is the op's spelling. Where it does not work on vectors it is applied lane by lane.
-template <class T, int L, class F, class... A>
-inline vec<T, L> apply_lanes(F f, A... a) {
-  vec<T, L> r;
-  for (int l = 0; l < L; ++l) r[l] = static_cast<T>(f(lane(a, l)...));
-  return r;
-}
-template <class T, int L, class F, class... A>
-inline auto apply_wide(F f, A... a) {
-  if constexpr (same<T, bool>) {
-    if constexpr (requires { f(a...).bits; }) {
-      return f(a...);
-    } else if constexpr (requires { f(a...)[L - 1] << 1; }) {
-      return as_mask<L>(f(a...));
-    } else {
-      vec<signed char, L> r;
-      for (int l = 0; l < L; ++l) r[l] = f(lane(a, l)...) ? -1 : 0;
-      return mask<1, L>{r};
-    }
-  } else if constexpr (requires { f(a...); }) {
-    if constexpr (same<decltype(f(a...)), vec<T, L>>) {
-      return f(a...);
-    } else {
-      return apply_lanes<T, L>(f, a...);
-    }
-  } else {
-    return apply_lanes<T, L>(f, a...);
-  }
-}
-template <class T, int L, class F, class... A>
-inline auto apply(F f, A... a) {
-  if constexpr (L == 1) {
-    return static_cast<T>(f(a...));
-  } else {
-    return apply_wide<T, L>(f, widen<L>(a)...);
   }
 }
 

@@ -39,6 +39,14 @@ inline V cxxi_leaky_relu(V a, V b) {
   return a > 0 ? a : a * b;
 }
 template <cxxi::real V>
+inline V cxxi_hardsigmoid(V a) {
+  return cxxi_clamp(a + 3, V{}, V{} + 6) * cxxi::number_like(a, 1.0f / 6.0f);
+}
+template <cxxi::real V>
+inline V cxxi_hardswish(V a) {
+  return a * cxxi_clamp(a + 3, V{}, V{} + 6) * cxxi::number_like(a, 1.0f / 6.0f);
+}
+template <cxxi::real V>
 inline V cxxi_log_sigmoid(V a) {
   return cxxi::smaller(V{}, a) - cxxi::log1p(cxxi::exp(-cxxi::magnitude(a)));
 }
@@ -49,6 +57,33 @@ inline V cxxi_threshold(V a, V b, V c) {
 template <cxxi::vector V>
 inline V cxxi_threshold_backward(V a, V b, V c) {
   return b <= c ? V{} : a;
+}
+template <cxxi::real V>
+inline V cxxi_hardtanh_backward(V a, V b, V c, V d) {
+  return (b <= c) | (b >= d) ? V{} : a;
+}
+template <cxxi::real V>
+inline V cxxi_leaky_relu_backward(V a, V b, V c) {
+  return b > 0 ? a : a * c;
+}
+template <cxxi::real V>
+inline V cxxi_hardsigmoid_backward(V a, V b) {
+  return (b > -3) & (b < 3) ? a * cxxi::number_like(a, 1.0f / 6.0f) : V{};
+}
+template <cxxi::real V>
+inline V cxxi_hardswish_backward(V a, V b) {
+  const V middle = a * (b / 3 + cxxi::number_like(b, 0.5));
+  return b <= -3 ? V{} : (b < 3 ? middle : a);
+}
+template <cxxi::real V>
+inline V cxxi_softplus_backward(V a, V b, V c, V d) {
+  const V z = cxxi::exp(b * c);
+  return b * c > d ? a : a * z / (z + 1);
+}
+template <cxxi::real V>
+inline V cxxi_mish_backward(V a, V b) {
+  const V s = 1 / (1 + cxxi::exp(-b)), t = cxxi::tanh(cxxi::log1p(cxxi::exp(b)));
+  return a * cxxi::fused(b * s, cxxi::fused(-t, t, cxxi::number_like(t, 1)), t);
 }
 template <cxxi::real V>
 inline V cxxi_sigmoid_backward(V a, V b) {

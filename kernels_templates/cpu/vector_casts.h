@@ -4,12 +4,12 @@ namespace cxxi {
 
 // ---- casts, as ATen converts ------------------------------------------------------------------------------------
 template <class D, class V>
-inline auto widen_float(V v) {  // bits of D -> f32
+inline auto widen_float(V v) {  // D as it is held -> f32
   constexpr int L = lane_count<V>;
-  const auto bits = convert<unsigned int>(v);
   if constexpr (same<D, bf16>) {
-    return bit_cast<vec<float, L>>(bits << 16);
+    return bit_cast<vec<float, L>>(v);
   } else {
+    const auto bits = convert<unsigned int>(v);
     const auto magnitude = bits & ((1u << (D::exponent + D::mantissa)) - 1);
     const auto sign = (bits >> (D::exponent + D::mantissa)) << 31;
     constexpr int bias = (1 << (D::exponent - 1)) - 1;
@@ -27,7 +27,7 @@ inline auto widen_float(V v) {  // bits of D -> f32
   }
 }
 template <class D, class V>
-inline auto narrow_float(V v) {  // f32 -> bits of D, to nearest even
+inline auto narrow_float(V v) {  // f32 -> D as it is held, to nearest even
   constexpr int L = lane_count<V>;
   using U = vec<unsigned int, L>;
   const U bits = bit_cast<U>(v);
@@ -35,9 +35,8 @@ inline auto narrow_float(V v) {  // f32 -> bits of D, to nearest even
   constexpr int drop = 23 - D::mantissa;
   U r;
   if constexpr (same<D, bf16>) {
-    r = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-    r = magnitude > 0x7f800000u ? U{} + 0x7fc0u : r;
-    return convert<unsigned short>(r);
+    r = (bits + 0x7fffu + ((bits >> 16) & 1u)) & 0xffff0000u;
+    return v == v ? r : U{} + 0x7fc00000u;
   } else {
     constexpr int bias = (1 << (D::exponent - 1)) - 1;
     const U normal = (magnitude - (static_cast<unsigned int>(127 - bias) << 23) + ((1u << (drop - 1)) - 1) +
@@ -69,9 +68,17 @@ template <>
 inline auto narrow_float<f16, float>(float v) {
   return static_cast<unsigned short>(__builtin_ia32_vcvtps2ph(f32x4{v}, 0)[0]);
 }
+#ifdef __AVX512F__
+typedef float f32x16 __attribute__((vector_size(64)));
+typedef short i16x16 __attribute__((vector_size(32)));
+#endif
 template <class V>
 inline auto widen_half(V v) {  // a multiple of 8 lanes
   constexpr int L = lane_count<V>;
+#ifdef __AVX512F__
+  if constexpr (L == 16) return __builtin_ia32_vcvtph2ps512_mask(bit_cast<i16x16>(v), f32x16{}, -1, 4);
+  else
+#endif
   if constexpr (L == 8) {
     return __builtin_ia32_vcvtph2ps256(bit_cast<i16x8>(v));
   } else {
@@ -81,6 +88,11 @@ inline auto widen_half(V v) {  // a multiple of 8 lanes
 template <class V>
 inline auto narrow_half(V v) {
   constexpr int L = lane_count<V>;
+#ifdef __AVX512F__
+  if constexpr (L == 16)
+    return bit_cast<vec<unsigned short, 16>>(__builtin_ia32_vcvtps2ph512_mask(v, 0, i16x16{}, -1));
+  else
+#endif
   if constexpr (L == 8) {
     return bit_cast<vec<unsigned short, 8>>(__builtin_ia32_vcvtps2ph256(v, 0));
   } else {
@@ -125,8 +137,11 @@ inline auto to_whole(V v) {
 template <class To, class From, class V>
 inline auto cast(V v) {
   constexpr int L = lane_count<V>;
+  constexpr int from_bytes = sizeof(typename From::compute), to_bytes = sizeof(typename To::compute);
   if constexpr (same<To, From>) {
     return v;
+  } else if constexpr (L > 1 && L * (from_bytes > to_bytes ? from_bytes : to_bytes) > CXXI_VECTOR_BYTES) {
+    return join(cast<To, From>(part<L / 2, 0>(v)), cast<To, From>(part<L / 2, L / 2>(v)));
   } else if constexpr (same<From, boolean>) {
     return cast<To, u8>(to_memory<boolean, L>(v));
   } else if constexpr (same<To, boolean>) {

@@ -208,6 +208,16 @@ inline V cxxi_round(V a) {
   return cxxi::nearest(a);
 }
 template <cxxi::real V>
+inline V cxxi_copysign(V a, V b) {
+  using U = cxxi::vec<typename cxxi::signed_of<sizeof(a[0])>::type, cxxi::lane_count<V>>;
+  const U sign = cxxi::bit_cast<U>(-V{});
+  return cxxi::bit_cast<V>((cxxi::bit_cast<U>(a) & ~sign) | (cxxi::bit_cast<U>(b) & sign));
+}
+template <cxxi::vector V>
+inline V cxxi_sign(V a) {
+  return a > 0 ? V{} + 1 : (a < 0 ? V{} - 1 : V{});
+}
+template <cxxi::real V>
 inline V cxxi_frac(V a) {
   return a - cxxi::truncated(a);
 }
@@ -228,6 +238,14 @@ inline V cxxi_maximum(V a, V b) {
 template <cxxi::vector V>
 inline V cxxi_minimum(V a, V b) {
   return cxxi::smaller(a, b);
+}
+template <cxxi::real V>
+inline V cxxi_fmax(V a, V b) {
+  return (a > b) | (b != b) ? a : b;
+}
+template <cxxi::real V>
+inline V cxxi_fmin(V a, V b) {
+  return (a < b) | (b != b) ? a : b;
 }
 template <cxxi::vector V>
 inline V cxxi_clamp_min(V a, V b) {
@@ -275,6 +293,18 @@ inline auto cxxi_ge(V a, V b) {
 template <cxxi::real V>
 inline auto cxxi_isnan(V a) {
   return a != a;
+}
+template <cxxi::real V>
+inline auto cxxi_isinf(V a) {
+  return cxxi::magnitude(a) == V{} + __builtin_inff();
+}
+template <cxxi::real V>
+inline auto cxxi_isfinite(V a) {
+  return cxxi::magnitude(a) < V{} + __builtin_inff();
+}
+template <cxxi::vector V>
+inline auto cxxi_logical_xor(V a, V b) {
+  return (a != 0) ^ (b != 0);
 }
 template <cxxi::vector V>
 inline auto cxxi_logical_not(V a) {

@@ -1,7 +1,7 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module offers what is beside that:
-``explain``, ``counters`` and ``option_table``.
+``explain``, ``plan_text``, ``counters`` and ``option_table``.
 """
 
 import torch
@@ -15,6 +15,7 @@ from . import _C  # noqa: E402  (torch must be loaded first: it brings the libra
 from .config import option_table  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, explain  # noqa: E402
+from .planning import plan_text  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "explain",
     "wait_for_compiles",
     "option_table",
+    "plan_text",
     "reset_counters",
 ]
 

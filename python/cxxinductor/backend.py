@@ -44,7 +44,9 @@ def cxxinductor(
 
     attention.make_masks_contiguous(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
-    with functorch_config.patch(unlift_effect_tokens=True, donated_buffer=False):
+    # RNG states as tensors: generators are no inputs of a compiled graph.
+    settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
+    with functorch_config.patch(settings):
         compiled = aot_autograd(
             fw_compiler=compiler("forward"),
             bw_compiler=compiler("backward"),
@@ -71,7 +73,8 @@ def compile_aot_graph(
     """
     try:
         with reports.stage("read graph") as read:
-            builder, constants = fx_reader.read_graph(gm, kind, example_inputs)
+            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
+            builder, constants = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
             free = _flexible_outputs(gm, kind)
             builder.flexible_output_strides(free)
             builder.donate_inputs(_donated_inputs(gm, kind))

@@ -6,13 +6,14 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``.symbol(name, low, high, divisor)``
     what is known of a symbol that occurs in some size: its range, where int64 limits stand for "unbounded", and a number that it is
     a multiple of.
-``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source) -> ValueRef``
-    dtype: number of c10::ScalarType; device_index: -1 for the current one; sizes, strides, storage_offset: int or Sym; storage: equal where shared.
+``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source, conjugate, negative) -> ValueRef``
+    dtype: number of c10::ScalarType; device_index: -1 for the current one; sizes, strides, storage_offset: int or Sym; storage: equal
+    where shared; conjugate, negative: PyTorch's bits.
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
 ``.call(callee, overload, args, kwargs, results, result_is_list, origin) -> list[ValueRef]``
     callee: "aten::add"; overload: "" for the default one. args, kwargs: trees of lists over ValueRef, Sym, int, float,
-    bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format. results, flattened: for a tensor
-    ``(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage)``, for an integer a Sym, for a
+    complex, bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format. results, flattened: for a tensor
+    ``(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, conjugate, negative)``, for an integer a Sym, for a
     missing one None. origin: (file, line, module path, call).
 ``.donate_inputs(positions)``: those that the caller keeps no reference to while the graph runs.
 ``.freeze_inputs(positions)``: parameters and buffers, which option freezing takes to stay as they are.
@@ -27,16 +28,17 @@ from __future__ import annotations
 import math
 import operator
 import re
-from typing import Any, Sequence
+from typing import Any, Callable, Sequence
 
 import sympy
 import torch
 from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
 
-from . import _C
+from . import _C, higher_order
 from .errors import Unsupported
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -88,24 +90,30 @@ class _Unreadable:
 
 
 def read_graph(
-    gm: GraphModule, name: str = "graph", inputs: Sequence[Any] = ()
+    gm: GraphModule,
+    name: str = "graph",
+    inputs: Sequence[Any] = (),
+    compile_graph: Callable[[GraphModule, Sequence[Any]], Callable[..., Any]] | None = None,
 ) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
     """Returns the filled builder and the tensors to pass after the graph's own inputs.
 
     Args:
         inputs: what the graph will be called with, where their strides may differ from the recorded ones.
+        compile_graph: makes a boxed callable of a subgraph and examples of its inputs; None: higher-order operators that
+            are steps of their own are refused.
 
     Raises:
         Unsupported: the graph has a node that is no dispatcher call (higher-order ops, Python functions), or a value
             without tensor metadata; the message names the node and the model's line.
     """
-    return _Reader(gm, name, inputs).read()
+    return _Reader(gm, name, inputs, compile_graph).read()
 
 
 class _Reader:
-    def __init__(self, gm: GraphModule, name: str, inputs: Sequence[Any]):
+    def __init__(self, gm: GraphModule, name: str, inputs: Sequence[Any], compile_graph: Any):
         self._gm = gm
         self._inputs = inputs
+        self._compile_graph = compile_graph
         self._builder = _C.CallGraphBuilder(name)
         self._values: dict[Node, Any] = {}
         self._constants: list[torch.Tensor] = []
@@ -123,15 +131,21 @@ class _Reader:
                 self._values[node] = self._placeholder(node)
                 self._restride(node, position)
                 position += 1
-            elif node.op == "get_attr":
-                self._values[node] = self._attribute(node)
-            elif node.op == "call_function":
-                self._values[node] = self._call(node)
             elif node.op == "output":
-                self._builder.output([self._argument(node, item) for item in node.args[0]])
+                (outputs,) = node.args
+                outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]  # a subgraph of one result
+                self._builder.output([self._argument(node, item) for item in outputs])
             else:
-                raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
+                self._read_node(node)
         return self._builder, self._constants
+
+    def _read_node(self, node: Node) -> None:
+        if node.op == "get_attr":
+            self._values[node] = self._attribute(node)
+        elif node.op == "call_function":
+            self._values[node] = self._call(node)
+        else:
+            raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
 
     # ---- inputs --------------------------------------------------------------------------------------------------
 
@@ -139,13 +153,17 @@ class _Reader:
         value = node.meta.get("val")
         source = str(node.meta["desc"].expr()) if "desc" in node.meta else str(node.target)
         if isinstance(value, torch.Tensor):
-            return self._builder.tensor_input(*self._tensor(node, node.name, value), source)
+            return self._tensor_input(node, value, source)
         if isinstance(value, (torch.SymInt, int)) and not isinstance(value, bool):
             size = self._size(value)
             self._builder.symint_input(node.name, _srepr(value), source)
             return size
         self._builder.opaque_input(node.name, source)
         return _Unreadable(f"input {source} of type {type(value).__name__}")
+
+    def _tensor_input(self, node: Node, value: torch.Tensor, source: str) -> Any:
+        *fields, conjugate, negative = self._tensor(node, node.name, value)
+        return self._builder.tensor_input(*fields, source, conjugate, negative)
 
     def _restride(self, node: Node, position: int) -> None:
         recorded = node.meta.get("val")
@@ -166,13 +184,13 @@ class _Reader:
             return self._literal(node, value)
         with _disable_current_modes():
             self._constants.append(value.detach())
-        return self._builder.tensor_input(*self._tensor(node, node.name, value), str(node.target))
+        return self._tensor_input(node, value, str(node.target))
 
     def _literal(self, node: Node, value: torch.Tensor) -> Any:
         # A constant of one element is a number of the graph: kernels take it by value, on any device.
         with _disable_current_modes():  # the tracer's fake mode has no numbers to give
             number = value.item()
-        if isinstance(number, complex) or value.dtype not in _SCALAR_TYPES:
+        if value.dtype not in _SCALAR_TYPES:
             raise Unsupported(f"{_where(node)}: a constant of dtype {value.dtype}")
         results = [self._tensor(node, node.name, value)]
         options = {"dtype": value.dtype, "device": value.device}
@@ -184,10 +202,17 @@ class _Reader:
         target, value = node.target, node.meta.get("val")
         if target is operator.getitem:
             return self._item(node)
+        if isinstance(target, torch._ops.HigherOrderOperator):
+            return self._higher_order(node)
+        if target in (torch.ops.prims._make_token.default, torch.ops.prims._sink_tokens.default):
+            return _Unreadable("a token of effects")
         if not isinstance(target, torch._ops.OpOverload) or target._schema.name.startswith("aten::sym_"):
             return self._symbolic_call(node, value)
-        args = [self._argument(node, item) for item in node.args]
-        kwargs = {key: self._argument(node, item) for key, item in node.kwargs.items()}
+        return self._dispatcher_call(node, target, node.args, node.kwargs, value)
+
+    def _dispatcher_call(self, node: Node, target: Any, args: Sequence[Any], kwargs: dict[str, Any], value: Any) -> Any:
+        args = [self._argument(node, item) for item in args]
+        kwargs = {key: self._argument(node, item) for key, item in kwargs.items()}
         returns = target._schema.returns
         is_list = len(returns) == 1 and isinstance(returns[0].type, torch.ListType)
         if value is None and returns:
@@ -198,6 +223,53 @@ class _Reader:
         refs = self._builder.call(name, overload, args, kwargs, results, is_list, _origin(node))
         values = [self._size(v) if isinstance(v, (int, torch.SymInt)) else ref for ref, v in zip(refs, items)]
         return values if isinstance(value, (list, tuple)) else values[0] if values else None
+
+    # ---- higher-order operators (higher_order.py) ------------------------------------------------------------------
+
+    def _higher_order(self, node: Node) -> Any:
+        if node.target.name() == "with_effects":
+            return self._with_effects(node)
+        if found := higher_order.inlined(node, self._gm) or higher_order.expanded(node):
+            return self._read_inside(node, *found)
+        if self._compile_graph is None:
+            raise Unsupported(f"{_where(node)}: is not a dispatcher op")
+        step = higher_order.Step(node, self._gm, self._compile_graph)
+        leaves, spec = tree_flatten(node.meta.get("val"))
+        results = [self._result(node, number, item, len(leaves)) for number, item in enumerate(leaves)]
+        if not all(item is None or isinstance(item, torch.Tensor) for item in leaves):
+            raise Unsupported(f"{_where(node)}: returns numbers")
+        tensors, integers = ([self._argument(node, item) for item in items] for items in (step.tensors, step.integers))
+        arguments = [self._builder.function(step.call), tensors, integers]
+        refs = self._builder.call("cxxinductor::call_function", "", arguments, {}, results, True, _origin(node))
+        return tree_unflatten(refs, spec)
+
+    # (token, op, *args) -> (token, *results); a token orders calls and holds nothing.
+    def _with_effects(self, node: Node) -> Any:
+        _, target, *args = node.args
+        if not isinstance(target, torch._ops.OpOverload):
+            raise Unsupported(f"{_where(node)}: has the effects of {target}")
+        _, *results = node.meta["val"]
+        returns = target._schema.returns
+        value = tuple(results) if len(returns) > 1 else results[0] if returns else None
+        found = self._dispatcher_call(node, target, args, dict(node.kwargs), value)
+        self._builder.order_last_call()
+        return [_Unreadable("a token of effects"), *(found if isinstance(value, tuple) else [found])]
+
+    # Reads a graph in place of the node, its placeholders being the operands.
+    def _read_inside(self, node: Node, graph: GraphModule, operands: Sequence[Any]) -> Any:
+        given = iter([self._values[item] if isinstance(item, Node) else self._argument(node, item) for item in operands])
+        outer, self._gm = self._gm, graph
+        try:
+            for inner in graph.graph.nodes:
+                inner.meta.setdefault("stack_trace", node.meta.get("stack_trace"))
+                if inner.op == "placeholder":
+                    self._values[inner] = next(given)
+                elif inner.op != "output":
+                    self._read_node(inner)
+            (outputs,) = graph.graph.output_node().args
+            return tree_map(lambda item: self._values[item] if isinstance(item, Node) else item, outputs)
+        finally:
+            self._gm = outer
 
     def _item(self, node: Node) -> Any:
         container, index = node.args
@@ -235,7 +307,7 @@ class _Reader:
             return [self._argument(node, item) for item in value]
         if isinstance(value, torch.SymInt):
             return self._size(value)
-        plain = (int, float, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+        plain = (int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
         if value is None or isinstance(value, plain):
             return value
         raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
@@ -275,14 +347,16 @@ class _Reader:
     def _one_element(
         self, node: Node, name: str, overload: str, args: list[Any], dtype: torch.dtype, device: torch.device, options: Any = None
     ) -> Any:
-        result = (f"{node.name}_number", _SCALAR_TYPES[dtype], device.type, _index(device), [], [], 0, 0)
+        result = (f"{node.name}_number", _SCALAR_TYPES[dtype], device.type, _index(device), [], [], 0, 0, False, False)
         return self._builder.call(name, overload, args, options or {}, [result], False, _origin(node))[0]
 
     # ---- metadata ------------------------------------------------------------------------------------------------
 
     def _tensor(self, node: Node, name: str, value: torch.Tensor) -> tuple:
-        if value.layout is not torch.strided or value.is_quantized or value.is_conj() or value.is_neg():
-            raise Unsupported(f"{_where(node)}: a tensor that is sparse, quantised, conjugated or negated by a flag")
+        if value.layout is not torch.strided or value.is_quantized:
+            raise Unsupported(f"{_where(node)}: a tensor that is sparse or quantised")
+        if value.is_neg() and node.op in ("placeholder", "get_attr"):
+            raise Unsupported(f"{_where(node)}: an input with the negative bit set")
         if value.dtype not in _SCALAR_TYPES:
             raise Unsupported(f"{_where(node)}: a tensor of dtype {value.dtype}")
         storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages) + 1)
@@ -296,6 +370,8 @@ class _Reader:
             [self._size(s) for s in value.stride()],
             self._size(value.storage_offset()),
             storage,
+            value.is_conj(),
+            value.is_neg(),
         )
 
     def _size(self, value: int | torch.SymInt) -> Any:

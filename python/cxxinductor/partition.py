@@ -12,6 +12,7 @@ Min-cut recomputes what it knows to be cheap and fusible. Some nodes hide that f
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Callable, Sequence
 
 import torch
@@ -54,6 +55,7 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
+    _save_random_values(joint)
     joint.graph.lint()
     joint.recompile()
     forward, backward = min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
@@ -66,6 +68,14 @@ def _mask_of(attention: Node) -> Any:
     if position is None:
         return attention.kwargs.get("attn_mask")
     return attention.args[position] if len(attention.args) > position else None
+
+
+def _save_random_values(joint: GraphModule) -> None:
+    """Checkpointing recomputes random ops from a saved state of the generator, one copy to the host per op; a mask is smaller."""
+    for node in joint.graph.nodes:
+        if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags:
+            for value in (node, *(user for user in node.users if user.target is operator.getitem)):
+                value.meta.pop("recompute", None)
 
 
 def _mark_must_recompute(mask: Any) -> None:

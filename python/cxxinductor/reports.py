@@ -22,14 +22,14 @@ class GraphReport:
         details: the C++ report:
             fallback_reason: why it runs op by op through ATen, or "".
             eager_reason: why it was given back to eager, or "".
-            kernels: of each, name, launches a call, bytes_read and bytes_written a launch, accuracy (exact, bit-equal,
+            kernels: of each, name, device, launches a call, bytes_read and bytes_written a launch, accuracy (exact, bit-equal,
             last bits, order changed, fast), accuracy_details (lines), sizes: how many sets of sizes its launches give it as arguments
             (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.
             externs: the callee of each extern call. missed_fusions: (producer, consumer, reason) of each fusion refused.
             memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
-            at once; eager_peak: what the same calls hold one by one.
+            at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
             const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
             kept, bytes: of them.
             times: (stage, seconds). texts, sources: filled by option dump.
@@ -117,20 +117,23 @@ def describe(graph: GraphReport) -> list[str]:
         f"{_megabytes(sum(k['bytes_written'] * k['launches'] for k in kernels))}"
     ]
     if d["memory"]:
-        memory = d["memory"]
-        eager = "" if memory["eager_peak"] is None else f"; call by call {_megabytes(memory['eager_peak'])}"
-        lines.append(
-            f"  memory: holds at most {_megabytes(memory['peak'])}, values alive at once "
-            f"{_megabytes(memory['lower_bound'])}{eager}"
-        )
+        devices = d["memory"]["devices"]
+        for device, memory in devices.items():
+            eager = "" if memory["eager_peak"] is None else f"; call by call {_megabytes(memory['eager_peak'])}"
+            where = f" on {device}" if len(devices) > 1 else ""
+            lines.append(
+                f"  memory{where}: holds at most {_megabytes(memory['peak'])}, values alive at once "
+                f"{_megabytes(memory['lower_bound'])}{eager}"
+            )
     if d["const_graph"]:
         once = d["const_graph"]
         lines.append(
             f"  once, and after writes to parameters: {sum(k['launches'] for k in once['kernels'])} launches and {len(once['externs'])} "
             f"extern calls make {once['tensors']} tensors, {_megabytes(once['bytes'])}, which are kept"
         )
+    mixed = len({kernel["device"] for kernel in kernels}) > 1
     for kernel in kernels:
-        lines += _describe_kernel(kernel)
+        lines += _describe_kernel(kernel, f" on {kernel['device']}" if mixed else "")
     externs = Counter(d["externs"])
     lines.append("  extern calls: " + (", ".join(f"{n} x {op}" for op, n in sorted(externs.items())) or "none"))
     lines += _describe_missed_fusions(d["missed_fusions"])
@@ -138,9 +141,9 @@ def describe(graph: GraphReport) -> list[str]:
     return lines
 
 
-def _describe_kernel(kernel: dict[str, Any]) -> list[str]:
+def _describe_kernel(kernel: dict[str, Any], where: str) -> list[str]:
     lines = [
-        f"  {kernel['name']}: {kernel['launches']} launches, each reads {_megabytes(kernel['bytes_read'])}, writes "
+        f"  {kernel['name']}{where}: {kernel['launches']} launches, each reads {_megabytes(kernel['bytes_read'])}, writes "
         f"{_megabytes(kernel['bytes_written'])}; {kernel['accuracy']}"
     ]
     calls = Counter((call, _place(file, line, module)) for call, file, line, module in kernel["calls"])

@@ -72,7 +72,7 @@ std::string run_test(const FileTest& test) {
   std::string steps = test.steps;
   const bool expects_error = steps.ends_with(refusal);
   if (expects_error) steps.resize(steps.size() - refusal.size());
-  tools::TextRun run{tools::parse_steps(steps), tools::parse_target(test.target, test.head), {}};
+  tools::TextRun run{tools::parse_steps(steps), tools::parse_targets(test.target, test.head), {}};
   for (const std::string& option : test.options)
     set_option(run.options, option.substr(0, option.find('=')), option.substr(option.find('=') + 1));
   try {

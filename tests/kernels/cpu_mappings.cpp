@@ -349,6 +349,39 @@ TEST_CASE("columns: sums, extremes and what follows them, cut strips, several ou
   }
 }
 
+TEST_CASE("the first of equal extremes is found in rows of nothing but the least value", "[cpu]") {
+  for (const char* dtype : {"f32", "i32", "i8"}) {
+    const DType type = *find_dtype(dtype);
+    CpuProgram program(with(R"(program @p on cpu (@x: $T[s0, s1]) where 1 <= s0 <= 100, 1 <= s1 <= 1000 {
+      output @max: i64[s0]
+      output @min: i64[s0]
+      region @n over i < s0, j < s1 {
+        %x = load @x[i, j]
+        %a = reduce<argmax>(%x) over j
+        %b = reduce<argmin>(%x) over j
+        store @max[i] = %a
+        store @min[i] = %b
+      }
+      return @max, @min
+    })",
+                            "$T", dtype));
+    const double infinity = std::numeric_limits<double>::infinity();
+    const double least = is_float(type) ? -infinity : type == DType::I8 ? -128 : std::numeric_limits<int32_t>::min();
+    const double most = is_float(type) ? infinity : type == DType::I8 ? 127 : std::numeric_limits<int32_t>::max();
+    for (int64_t n : {1, 17, 64, 300}) {
+      // Rows: all least, all most, least but for one, most but for one.
+      Numbers x;
+      for (int row = 0; row < 4; ++row)
+        for (int64_t j = 0; j < n; ++j) x.push_back(row < 2 || j != n / 2 ? (row % 2 ? most : least) : 5);
+      const std::vector<Numbers> found = program.run({program.tensor(type, {4, n}, x)});
+      const auto middle = static_cast<double>(n / 2);
+      INFO(dtype << " " << n);
+      CHECK(found[0] == Numbers{0, 0, middle, 0});
+      CHECK(found[1] == Numbers{0, 0, 0, middle});
+    }
+  }
+}
+
 TEST_CASE("reductions of nothing give the identity", "[cpu]") {
   CpuProgram program(R"(program @p on cpu (@x: f32[3, s1]) where 0 <= s1 <= 100 {
     output @s: f32[3]

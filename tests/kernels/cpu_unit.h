@@ -22,7 +22,8 @@ class CpuUnit {
       : source(codegen::emit_cpu(kernels, target, {})) {
     runtime::HostCompiler host_compiler({std::move(compiler)});
     object_ = std::make_unique<runtime::SharedObject>(
-        host_compiler.compile(source, runtime::cpu_compile_flags(target), kernels.front()->name), "/tmp");
+        host_compiler.compile(source, runtime::cpu_compile_flags(target), kernels.front()->name),
+        std::vector<std::string>{"/tmp"});
     runtime::PlainHost host;
     auto** math = static_cast<void**>(object_->find("cxxi_math"));
     for (const std::string& name : codegen::cpu_math_symbols(kernels, target)) *math++ = host.find_symbol(name.c_str());

@@ -83,7 +83,7 @@ TEST_CASE("NVRTC compiles the kernels of models without a warning", "[cuda][nvrt
   runtime::CompilePool pool(0);
   std::vector<runtime::CompileTask> tasks;
   for (auto& [key, job] : jobs)
-    tasks.push_back({job.name, 1, [&nvrtc, &key = key, &job = job] {
+    tasks.push_back({job.name, 1, [&nvrtc, &key = key, &job = job](const InterruptCheck&) {
                        job.log = nvrtc->compile_to_cubin(key.substr(key.find('\n') + 1), job.arch, job.name).log;
                      }});
   for (const runtime::CompileFailure& failure : pool.run_all(std::move(tasks))) {

@@ -42,7 +42,7 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
   std::vector<runtime::CompileTask> tasks;
   for (Job& job : jobs)
     tasks.push_back(
-        {job.name, 1, [&nvrtc, &job] { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
+        {job.name, 1, [&nvrtc, &job](const InterruptCheck&) { job.log = nvrtc->compile_to_cubin(job.source, job.arch, job.name).log; }});
   for (const runtime::CompileFailure& failure : pool.run_all(std::move(tasks))) {
     try {
       std::rethrow_exception(failure.error);

@@ -25,7 +25,9 @@ plan::Plan on_the_host(plan::Plan plan) {
     kernel.device = {};
     kernel.region.device = {};
   }
-  plan.arena_device = {};
+  for (plan::Arena& arena : plan.arenas) arena.device = {};
+  plan.devices = {Device()};
+  plan.eager_peaks.clear();
   return plan;
 }
 
@@ -55,7 +57,7 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
                        {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv",
                         "-fno-strict-aliasing", "-fno-gnu-unique"},
                        name),
-      "/tmp");
+      std::vector<std::string>{"/tmp"});
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);

@@ -50,7 +50,7 @@ class EmulatedUnit {
 class EmulatedKernels : public runtime::KernelProvider {
  public:
   EmulatedKernels(const plan::Plan& plan, plan::Variant variant);
-  void prepare(const plan::Plan&) override {}
+  void prepare(const plan::Plan&, const InterruptCheck&) override {}
   const runtime::LoadedKernel& get(plan::KernelId kernel, plan::Variant) override {
     return *kernels_.at(kernel.index());
   }

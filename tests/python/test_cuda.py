@@ -277,12 +277,12 @@ def test_kernels_for_the_sizes_at_hand_come_beside_running_calls():
     (kernel,) = reports[-1].details["kernels"]
     special = dict(kernel["specializations"])
     assert any("8 | " in sizes for sizes in special.values())
-    cxxinductor.finish_compiles()
+    cxxinductor.wait_for_compiles()
     found = {}
     for columns in (1000, 1001, 8000, 40000, 40001, 30, 3):
         y = torch.randn(33, columns, device="cuda", dtype=torch.bfloat16)
         compiled(y)
-        cxxinductor.finish_compiles()
+        cxxinductor.wait_for_compiles()
         torch.testing.assert_close(compiled(y), softmax(y))
         (found[columns],) = set(kernels_of(lambda y=y: compiled(y)))
     assert found[40001] == kernel["name"] and len(set(found.values())) >= 6
@@ -295,4 +295,39 @@ def test_misaligned_inputs_are_read_from_copies_until_their_kernel_is_there():
     compiled(whole[:4096].clone())
     for _ in range(3):
         assert torch.equal(compiled(whole[1:]), whole[1:].sin() + 1)
-        cxxinductor.finish_compiles()
+        cxxinductor.wait_for_compiles()
+
+
+def test_modules_loaded_by_another_thread_leave_a_capture_good(tmp_path):
+    from test_processes import compile_graph, options_of
+
+    options = options_of({"CXXINDUCTOR_CACHE_DIR": str(tmp_path)})
+    compile_graph(1, options, "cuda")
+    capturing, stop, compiled = threading.Event(), threading.Event(), []
+
+    def compile_others():
+        capturing.wait()
+        while not stop.is_set():
+            compiled.append(compile_graph(len(compiled) + 2, options, "cuda"))
+
+    thread = threading.Thread(target=compile_others)
+    thread.start()
+    x = torch.randn(1000, device="cuda")
+    (x * 2 + 1).sum()  # eager's modules are there before the capture
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph, capture_error_mode="global"):
+            y = x * 2
+            capturing.set()
+            while len(compiled) < 5 and thread.is_alive():
+                y = y + 1
+                stop.wait(0.01)
+    finally:
+        capturing.set()
+        stop.set()
+        thread.join()
+    graph.replay()
+    torch.cuda.synchronize()
+    assert len(compiled) >= 5 and y[0].item() > x[0].item() * 2  # the graph ran
+    [result] = compiled[-1]([torch.ones(len(compiled) + 1, device="cuda")])
+    assert result.eq(1).all()

@@ -2,11 +2,12 @@
 // over the number of lanes, and instantiated for vectors and for the scalar tail. Internal to codegen/cpu.
 //
 // Names in the text: x_<variable>, s_<symbol>, p<parameter>, v<statement>; w<statement> is the array of a Persistent
-// value or of a Row value of a strip, r<statement> the state of a reduction.
+// value, of a Row value of a strip or of a Staged load, r<statement> the state of a reduction.
 #pragma once
 
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,7 +44,9 @@ class CpuKernelEmitter {
   void emit_columns();
   void emit_row_loop(const plan::Segment& segment);
   void emit_strip_segment(const plan::Segment& segment);
-  void decode_space(std::string_view number, size_t count);
+  void emit_tiles();
+  void stage_loads(const plan::Segment& segment);
+  void decode(std::string_view number, std::span<const VarId> vars);
   void open_body(std::string_view parameters, const std::vector<StmtId>& stmts);
   void call_body(std::string_view arguments);
 

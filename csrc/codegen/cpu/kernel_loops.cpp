@@ -59,6 +59,8 @@ void CpuKernelEmitter::emit() {
       emit_columns();
       break;
     case plan::MappingKind::Tiles:
+      emit_tiles();
+      break;
     case plan::MappingKind::Matmul:
       throw_internal("kernel {}: the CPU has no such mapping", kernel_.name);
   }
@@ -83,17 +85,16 @@ void CpuKernelEmitter::emit_signature() {
   }
 }
 
-// Declares the first `count` space variables from a row-major point number.
-void CpuKernelEmitter::decode_space(std::string_view number, size_t count) {
-  const std::vector<VarId>& space = kernel_.mapping.space;
-  if (count == 0) return;
+// Declares variables from a row-major point number over them.
+void CpuKernelEmitter::decode(std::string_view number, std::span<const VarId> vars) {
+  if (vars.empty()) return;
   out_.line("index cxxi_rest = {};", number);
-  for (size_t d = count; d-- > 0;) {
+  for (size_t d = vars.size(); d-- > 0;) {
     if (d == 0) {
-      out_.line("index {} = cxxi_rest;", variable(space[d]));
+      out_.line("index {} = cxxi_rest;", variable(vars[d]));
     } else {
-      out_.line("index {} = cxxi_rest % {};", variable(space[d]), extent(space[d]));
-      out_.line("cxxi_rest /= {};", extent(space[d]));
+      out_.line("index {} = cxxi_rest % {};", variable(vars[d]), extent(vars[d]));
+      out_.line("cxxi_rest /= {};", extent(vars[d]));
     }
   }
 }
@@ -137,7 +138,7 @@ void CpuKernelEmitter::emit_pointwise() {
   out_.line("index cxxi_point = cxxi_begin * {};", mapping.chunk);
   out_.line("const index cxxi_stop = cxxi_end * {0} < cxxi_points ? cxxi_end * {0} : cxxi_points;", mapping.chunk);
   out_.line("if (cxxi_point >= cxxi_stop) return;");
-  decode_space("cxxi_point", mapping.space.size());
+  decode("cxxi_point", mapping.space);
   open_body(", index " + last, segment.stmts);
   out_.line("index cxxi_at = {};", last);
   out_.line("while (true) {{");
@@ -191,7 +192,7 @@ void CpuKernelEmitter::emit_rows() {
   }
   out_.line("for (index cxxi_unit = cxxi_begin; cxxi_unit < cxxi_end; ++cxxi_unit) {{");
   out_.indent();
-  decode_space("cxxi_unit", mapping.space.size());
+  decode("cxxi_unit", mapping.space);
   loops::VarSet space;
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
   for (const plan::Segment& segment : kernel_.segments) {
@@ -302,7 +303,7 @@ void CpuKernelEmitter::emit_columns() {
   out_.indent();
   out_.line("const index cxxi_strip = cxxi_unit % cxxi_strips * {};", columns);
   out_.line("const index cxxi_strip_end = cxxi_strip + {0} < cxxi_columns ? cxxi_strip + {0} : cxxi_columns;", columns);
-  decode_space("cxxi_unit / cxxi_strips", mapping.space.size() - 1);
+  decode("cxxi_unit / cxxi_strips", std::span(mapping.space).first(mapping.space.size() - 1));
   for (const plan::Segment& segment : kernel_.segments) {
     for (StmtId id : reduces_of(segment)) {
       out_.line("cxxi::column_tile_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, columns,
@@ -374,6 +375,77 @@ void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
   for (size_t d = 0; d < row.size(); ++d) {
     out_.dedent();
     out_.line("}}");
+  }
+  out_.dedent();
+  out_.line("}}");
+}
+
+// ---- Tiles ------------------------------------------------------------------------------------------------------
+
+void CpuKernelEmitter::emit_tiles() {
+  const plan::Mapping& mapping = kernel_.mapping;
+  const plan::Segment& segment = kernel_.segments.at(0);
+  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  const int tile = mapping.tile;
+  CXXI_CHECK(tile % width_ == 0, "{}: tiles of {} columns, vectors of {}", kernel_.name, tile, width_);
+  std::vector<VarId> outer;
+  for (VarId v : mapping.space) {
+    running_ |= loops::VarSet::of(v);
+    if (v != across && v != along) outer.push_back(v);
+  }
+  for (StmtId id : segment.stmts) {
+    if (kernel_.access[id] != plan::AccessKind::Staged) continue;
+    out_.line("alignas(64) {}::element w{}[{}];", cpu_dtype_tag(stmt(id).dtype), id.index(), tile * tile);
+  }
+  out_.line("const index cxxi_tiles_across = ({} + {}) / {};", extent(across), tile - 1, tile);
+  out_.line("const index cxxi_tiles_along = ({} + {}) / {};", extent(along), tile - 1, tile);
+  out_.line("for (index cxxi_unit = cxxi_begin; cxxi_unit < cxxi_end; ++cxxi_unit) {{");
+  out_.indent();
+  out_.line("const index cxxi_strip = cxxi_unit / cxxi_tiles_along;");
+  decode("cxxi_strip / cxxi_tiles_across", outer);
+  const auto side = [&](std::string_view name, VarId v, std::string_view number) {
+    out_.line("const index cxxi_{} = {} * {};", name, number, tile);
+    out_.line("const index cxxi_{0}_end = cxxi_{0} + {1} < {2} ? cxxi_{0} + {1} : {2};", name, tile, extent(v));
+  };
+  side("across", across, "cxxi_strip % cxxi_tiles_across");
+  side("along", along, "cxxi_unit % cxxi_tiles_along");
+  stage_loads(segment);
+  open_body(fmt::format(", index {}, index {}, index cxxi_element", variable(along), variable(across)), segment.stmts);
+  out_.line("for (index cxxi_t = cxxi_along; cxxi_t < cxxi_along_end; ++cxxi_t) {{");
+  out_.indent();
+  out_.line("const index cxxi_first = (cxxi_t - cxxi_along) * {} - cxxi_across;", tile);
+  out_.line("index cxxi_at = cxxi_across;");
+  if (width_ > 1) {
+    out_.line("for (; cxxi_at + {0} <= cxxi_across_end; cxxi_at += {0}) {{", width_);
+    out_.indent();
+    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_t, cxxi_at, cxxi_first + cxxi_at", width_));
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.line("for (; cxxi_at < cxxi_across_end; ++cxxi_at) {{");
+  out_.indent();
+  call_body("cxxi::number<1>{}, cxxi_t, cxxi_at, cxxi_first + cxxi_at");
+  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
+  for (int closed = 0; closed < 3; ++closed) {
+    out_.dedent();
+    out_.line("}}");
+  }
+}
+
+// Fills the arrays of a tile's Staged loads.
+void CpuKernelEmitter::stage_loads(const plan::Segment& segment) {
+  const VarId across = kernel_.mapping.space.back(), along = kernel_.mapping.tile_var;
+  out_.line("{{");
+  out_.indent();
+  out_.line("const index {} = cxxi_across, {} = cxxi_along;", variable(across), variable(along));
+  for (StmtId id : segment.stmts) {
+    if (kernel_.access[id] != plan::AccessKind::Staged) continue;
+    sym::Expr step, rest;
+    const bool linear = sym::split_linear(kernel_.offsets[id], kernel_.region.symbol(across), &step, &rest);
+    CXXI_CHECK(linear, "{}: %{} is staged, but not linear across the tile", kernel_.name, id.index());
+    out_.line("cxxi::stage<{}, {}>(w{}, p{} + {}, {}, cxxi_along_end - cxxi_along, cxxi_across_end - cxxi_across);",
+              cpu_dtype_tag(stmt(id).dtype), kernel_.mapping.tile, id.index(),
+              stmt(id).as<loops::Load>()->buffer.index(), expression(kernel_.offsets[id]), expression(step));
   }
   out_.dedent();
   out_.line("}}");

@@ -253,7 +253,9 @@ std::vector<plan::StmtId> CpuKernelEmitter::reduces_of(const plan::Segment& segm
 }
 
 std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const {
-  return fmt::format("cxxi::{}, {}", reduction_struct(reduce.reduction), cpu_dtype_tag(stmt(reduce.operand).dtype));
+  const bool long_positions = info(reduce.reduction).takes_index && !kernel_.always_index32;
+  return fmt::format("cxxi::{}{}, {}", long_positions ? "long_" : "", reduction_struct(reduce.reduction),
+                     cpu_dtype_tag(stmt(reduce.operand).dtype));
 }
 
 // Brings a value that an earlier segment left behind into the body.
@@ -335,6 +337,9 @@ std::string CpuKernelEmitter::load_text(StmtId id, const Stmt& s, const loops::L
   const std::string tag = cpu_dtype_tag(s.dtype), lanes = width(s);
   const std::string base = fmt::format("p{}", load.buffer.index());
   const bool direct = !has_lanes(s) || kernel_.access[id] == plan::AccessKind::Vector;
+  if (kernel_.access[id] == plan::AccessKind::Staged) {
+    return fmt::format("cxxi::load<{}, {}>(w{} + cxxi_element)", tag, lanes, id.index());
+  }
   if (!load.mask.valid()) {
     if (direct) return fmt::format("cxxi::load<{}, {}>({} + {})", tag, lanes, base, expression(kernel_.offsets[id]));
     return fmt::format("cxxi::gather<{}, {}>({}, {})", tag, lanes, base, offset_lambda(id));
@@ -418,7 +423,7 @@ void CpuKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce) {
   }
   const bool positions = info(reduce.reduction).takes_index;
   out_.line("r{}.template at<L, decltype(cxxi_set)::value>().update({}, {});", id.index(), value,
-            positions ? "cxxi::iota<L>(cxxi_element, 1)" : "0");
+            !positions ? "0" : kernel_.always_index32 ? "cxxi::iota<L, int>(cxxi_element, 1)" : "cxxi::iota<L>(cxxi_element, 1)");
 }
 
 void CpuKernelEmitter::emit_check(StmtId id, const Stmt& s, const loops::Check& check) {

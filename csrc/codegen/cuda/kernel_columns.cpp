@@ -7,8 +7,6 @@
 namespace cxxinductor::codegen {
 namespace {
 
-constexpr int64_t kSharedBytes = 48 * 1024;
-
 int64_t state_bytes(const loops::Reduce& reduce, DType operand) {
   const int64_t element = byte_size(compute_type(operand));
   switch (reduce.reduction) {

@@ -30,6 +30,8 @@ std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<st
 // "cxxi_sum<float>"
 std::string cuda_state(Reduction reduction, DType operand);
 
+constexpr int64_t kSharedBytes = 48 * 1024;  // shared memory that every device grants a block without asking
+
 class CudaKernelEmitter {
  public:
   CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins, TextWriter& out);

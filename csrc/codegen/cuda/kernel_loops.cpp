@@ -6,12 +6,6 @@
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
-namespace {
-
-constexpr int64_t kSharedBytes = 48 * 1024;  // what every device grants without asking
-
-}  // namespace
-
 CudaKernelEmitter::CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins,
                                      TextWriter& out)
     : kernel_(kernel), variant_(variant), origins_(origins), out_(out) {

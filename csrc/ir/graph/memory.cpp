@@ -23,11 +23,10 @@ class Run {
       if (output.kind == Output::Kind::Tensor) touch(output.value);
   }
 
-  int64_t peak(DeviceType device) const {
-    std::vector<LiveRange> ranges;
-    for (size_t v = 0; v < ranges_.size(); ++v)
-      if (graph_.values[ValueId(v)].device.type == device) ranges.push_back(ranges_[ValueId(v)]);
-    return find_peak(ranges).bytes;
+  std::map<Device, int64_t> peaks() const {
+    std::map<Device, std::vector<LiveRange>> ranges;
+    for (size_t v = 0; v < ranges_.size(); ++v) ranges[graph_.values[ValueId(v)].device].push_back(ranges_[ValueId(v)]);
+    return peaks_of(ranges);
   }
 
  private:
@@ -60,6 +59,6 @@ class Run {
 
 }  // namespace
 
-int64_t eager_peak(const Graph& graph, DeviceType device) { return Run(graph).peak(device); }
+std::map<Device, int64_t> eager_peaks(const Graph& graph) { return Run(graph).peaks(); }
 
 }  // namespace cxxinductor::graph

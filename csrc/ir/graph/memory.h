@@ -4,13 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 
 #include "ir/graph/graph.h"
 
 namespace cxxinductor::graph {
 
 // Each node allocates its results, views none; a value dies after its last use; inputs count while they live if the
-// caller gives them up. On devices of one type, workspaces left out.
-int64_t eager_peak(const Graph& graph, DeviceType device);
+// caller gives them up. Of each device that values are on; workspaces left out.
+std::map<Device, int64_t> eager_peaks(const Graph& graph);
 
 }  // namespace cxxinductor::graph

@@ -3,17 +3,19 @@
 //  G1  Ids are in range: inputs, operands, results, outputs and mutations name values of the graph.
 //  G2  Each value is one tensor input, or result r of the node that it calls its producer.
 //  G3  Values are defined before they are read.
-//  G4  Names print: values' are unique, and graph, values and symbols are spelled with the characters of their text
-//  form. G5  A value has one stride a dimension. G6  Results are what kind and operands give (infer.h): count, dtype,
-//  device, sizes, attributes in range. G7  An extern names its callee; its operands are tensors and symbols; operand references,
-//  aliases and mutated operands are in range. G8  A mutation ends in a tensor input of the same dtype, device and
-//  sizes, each input at most once. G9  Every symbol is declared: a symbol input, a range, or a size or stride of an
-//  input or extern result. G10 An extern that holds in-process handles is not cacheable.
-//  G11 Once a scatter has consumed a storage, nobody reads what the storage held before: no later node, output or
-//  mutation, and of the scatter's own operands only the base.
-//  G12 What a scatter consumes is all of a storage, seen through permute, reshape and flip at most, that a node of the
-//  graph made or that is an input which the graph mutates.
-//  G13 What is given up is a tensor input; what is frozen, one that is not given up.
+//  G4  Names print: values' are unique; graph, values and symbols are spelled with the characters of their text form.
+//  G5  A value has one stride per dimension.
+//  G6  Results are what kind and operands give (infer.h): count, dtype, device, sizes; attributes are in range.
+//  G7  An extern names its callee; its operands are tensors and symbols; operand references, aliases and mutated
+//      operands are in range.
+//  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
+//  G9  Every symbol is declared: a symbol input, a range, or a size or stride of an input or extern result.
+//  G10 An extern that holds in-process handles is not cacheable.
+//  G11 After a scatter in place, no node, output or mutation reads what the storage held before; of the scatter's own
+//      operands only the base lies in that storage.
+//  G12 The base of a scatter in place is all of a storage, seen through permute, reshape and flip at most. A node of
+//      the graph made that storage, or it belongs to an input that the graph mutates.
+//  G13 A donated input is a tensor. A frozen input is a tensor that is not donated.
 #include "ir/graph/verify.h"
 
 #include <algorithm>

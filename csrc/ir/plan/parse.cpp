@@ -181,7 +181,7 @@ class Parser {
     plan_.name = cursor_.sigil_name('@', "the plan's name");
     cursor_.expect("for");
     plan_.target = parse_symbol_name(cursor_, "a target");
-    if (cursor_.accept("on")) plan_.arena_device = parse_device(cursor_);
+    if (cursor_.accept("on")) parse_devices();
     cursor_.expect("(");
     if (!cursor_.accept(")")) {
       do
@@ -195,8 +195,15 @@ class Parser {
     parse_where(cursor_, plan_.assumptions);
     cursor_.expect("{");
     while (cursor_.accept("symbol")) parse_symbol_source();
-    if (cursor_.accept("arena")) plan_.arena_bytes = parse_parenthesized_expr(cursor_);
-    if (cursor_.accept("eager_peak")) plan_.eager_peak = cursor_.integer("a number of bytes");
+    while (cursor_.accept("arena")) {
+      if (plan_.arenas.size() >= max_text_items) cursor_.fail("fewer arenas");
+      const Device device = parse_on();
+      plan_.arenas.push_back({device, parse_parenthesized_expr(cursor_)});
+    }
+    while (cursor_.accept("eager_peak")) {
+      const Device device = parse_on();
+      plan_.eager_peaks[device] = cursor_.integer("a number of bytes");
+    }
     while (cursor_.accept("buffer")) parse_buffer(false);
     for (auto& [slice, base] : bases_) plan_.buffers[slice].base = parse_buffer_name(base);
     while (cursor_.accept("kernel")) {
@@ -214,6 +221,15 @@ class Parser {
     cursor_.expect("}");
     if (!cursor_.at_end()) cursor_.fail("the end of the text");
   }
+
+  void parse_devices() {
+    plan_.devices.clear();
+    do {
+      if (plan_.devices.size() >= max_text_items) cursor_.fail("fewer devices");
+      plan_.devices.push_back(parse_device(cursor_));
+    } while (cursor_.accept(","));
+  }
+  Device parse_on() { return cursor_.accept("on") ? parse_device(cursor_) : plan_.devices.front(); }
 
   void parse_symbol_source() {
     SymbolSource source;
@@ -234,11 +250,12 @@ class Parser {
     buffer.sizes = parse_expr_list(cursor_);
     buffer.strides = cursor_.accept("strides") ? parse_expr_list(cursor_) : row_major_strides(buffer.sizes);
     if (buffer.strides.size() != buffer.sizes.size()) start.fail("as many strides as sizes");
-    buffer.device = cursor_.accept("on") ? parse_device(cursor_) : plan_.arena_device;
+    buffer.device = parse_on();
     cursor_.expect("bytes");
     buffer.bytes = parse_parenthesized_expr(cursor_);
     buffer.kind = is_input ? Buffer::Kind::Input : parse_keyword(cursor_, buffer_keywords, "a kind of buffer");
     if (buffer.kind == Buffer::Kind::Arena) {
+      if (!cursor_.looking_at("at")) buffer.arena = static_cast<uint32_t>(parse_int(cursor_, "an arena's number", 0, max_number));
       cursor_.expect("at");
       buffer.arena_offset = parse_parenthesized_expr(cursor_);
     }

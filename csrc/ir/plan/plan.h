@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <map>
 #include <span>
 #include <string>
 #include <variant>
@@ -67,12 +67,12 @@ enum class MappingKind : uint8_t {
   //     the row-major `row`. grid_x = strips
   //   CPU: unit = strip, grid_x = strips; columns_per_block is a multiple of vector_width.
   Columns,
-  // Pointwise over a transposing access, GPUs only: tiles of tile x tile over tile_var (contiguous in the
-  // Staged loads) and the last variable `c` of space (contiguous in the stores). Block number = (outer point over the
-  // other space variables, row-major) * tiles(tile_var) * tiles(c) + tile of tile_var * tiles(c) + tile of c, tiles cut
-  // at the edges. With x = t % tile, y = t / tile and step = block_threads / tile: Staged loads are read with
-  // tile_var = x, c = y + k * step and put into shared memory; after a barrier the body runs with c = x, tile_var = y +
-  // k * step. (x, y, k count within the tile.) vector_width is 1. grid_x = blocks
+  // Pointwise over a transposing access, tile x tile points of tile_var (contiguous in the Staged loads) and the last variable
+  // `c` of space (contiguous in the stores), cut at the edges; numbered by outer point, then tile. grid_x = tiles
+  //   GPU: block = tile (tile_var, c). With x = t % tile, y = t / tile + k * (block_threads / tile), Staged loads go to
+  //     shared memory with tile_var = x, c = y, then the body runs with c = x, tile_var = y; vector_width is 1.
+  //   CPU: unit = tile (c, tile_var), so that a thread reads on where it stopped. Staged loads are transposed into an array
+  //     on the stack; then the body runs for each value of tile_var, in vectors along c, of which tile is a multiple.
   Tiles,
   // A product on tensor cores: one sum over the one variable k of `row`, of products of two 16-bit floats (matmul.h names
   // the parts). `space` ends with m and n: the left factor varies over m and k, the right one over n and k, both over any
@@ -117,7 +117,7 @@ enum class AccessKind : uint8_t {
   Vector,     // coefficient 1: wide accesses (when the variant is vectorised); a group may need several of 16 bytes
   Broadcast,  // does not vary along it: one scalar access for the whole group
   Strided,    // one scalar access an element
-  Staged,     // read through shared memory: Tiles, and factors of Matmul
+  Staged,     // read through shared memory (CPU: the stack): Tiles, and factors of Matmul
 };
 
 // Where a value lives.
@@ -192,7 +192,7 @@ struct Variant {
 struct Buffer {
   enum class Kind : uint8_t {
     Input,        // the caller's
-    Arena,        // bytes [arena_offset, arena_offset + bytes) of the call's arena on its device
+    Arena,        // bytes [arena_offset, arena_offset + bytes) of one of the call's arenas, on its device
     Standalone,          // allocated by an Allocate step or taken over by a Reuse step, handed out or freed
     ExternOwned,  // allocated by an extern call
     // Elements of another buffer, its base: this one's strides from an offset in the base's memory. Steps write and read
@@ -206,9 +206,17 @@ struct Buffer {
   std::vector<sym::Expr> strides;
   sym::Expr bytes;
   Kind kind = Kind::Arena;
+  uint32_t arena = 0;  // position in Plan::arenas
   sym::Expr arena_offset;
   BufferId base;          // of a Part: an Arena or Standalone buffer, or a Part of one
   sym::Expr base_offset;  // in elements
+};
+
+// Memory of one device that Arena buffers share: allocated before the first step that uses one of them, freed when the
+// call ends.
+struct Arena {
+  Device device;
+  sym::Expr bytes;
 };
 
 struct Allocate {
@@ -310,7 +318,9 @@ struct MissedFusion {
 
 struct Plan {
   std::string name;
-  std::string target;  // Target::name
+  std::string target;  // Target::name, of the first device
+  // Of the buffers and kernels, each once. The first is the main device, which the text form leaves out where it can.
+  std::vector<Device> devices{Device()};
   sym::Assumptions assumptions;
   std::vector<SymbolSource> symbols;
   std::vector<Input> inputs;
@@ -318,10 +328,9 @@ struct Plan {
   IdVector<BufferId, Buffer> buffers;
   IdVector<KernelId, Kernel> kernels;
   std::vector<Step> steps;
-  Device arena_device;
-  sym::Expr arena_bytes;
-  // What the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
-  std::optional<int64_t> eager_peak;
+  std::vector<Arena> arenas;
+  // By device: what the same calls hold at most when they run one by one, measured as in memory.h; absent: not known.
+  std::map<Device, int64_t> eager_peaks;
   OriginTable origins;
   std::vector<MissedFusion> missed_fusions;  // not part of the text form
 };

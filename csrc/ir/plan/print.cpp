@@ -94,22 +94,26 @@ class KernelPrinter {
 
 class Printer {
  public:
-  explicit Printer(const Plan& plan) : plan_(plan), device_(plan.arena_device) {}
+  explicit Printer(const Plan& plan) : plan_(plan) {
+    CXXI_CHECK(!plan.devices.empty(), "a plan names no device");
+    device_ = plan.devices.front();
+  }
 
   std::string print() {
     std::vector<std::string> inputs;
     for (const Input& input : plan_.inputs) inputs.push_back(input_text(input));
-    std::string device = device_ == Device() ? "" : fmt::format(" on {}", to_string(device_));
-    writer_.line("plan @{} for {}{} ({}){} {{", plan_.name, plan_.target, device, fmt::join(inputs, ", "),
+    writer_.line("plan @{} for {}{} ({}){} {{", plan_.name, plan_.target, devices_text(), fmt::join(inputs, ", "),
                  print_where(plan_.assumptions));
     writer_.indent();
     for (const SymbolSource& source : plan_.symbols)
       writer_.line("symbol {} = input {}{}", source.symbol, source.input,
                    source.dim < 0 ? "" : fmt::format(" dim {}", source.dim));
-    if (!plan_.arena_bytes.is_constant(0)) writer_.line("arena ({})", sym::to_string(plan_.arena_bytes));
-    if (plan_.eager_peak) writer_.line("eager_peak {}", *plan_.eager_peak);
-    if (const MemoryProfile memory = profile_memory(plan_); memory.peak > 0)
-      writer_.line("; holds at most {} bytes, {} at least", memory.peak, memory.lower_bound);
+    for (const Arena& arena : plan_.arenas)
+      writer_.line("arena{} ({})", on(arena.device), sym::to_string(arena.bytes));
+    for (const auto& [device, bytes] : plan_.eager_peaks) writer_.line("eager_peak{} {}", on(device), bytes);
+    for (Device device : plan_.devices)
+      if (const MemoryProfile memory = profile_memory(plan_, device); memory.peak > 0)
+        writer_.line("; holds at most {} bytes{}, {} at least", memory.peak, on(device), memory.lower_bound);
     for (const Buffer& buffer : plan_.buffers)
       if (buffer.kind != Buffer::Kind::Input) writer_.line("buffer {}", buffer_text(buffer));
     for (const Kernel& kernel : plan_.kernels) KernelPrinter(writer_, kernel, &plan_.origins).print();
@@ -121,15 +125,25 @@ class Printer {
   }
 
  private:
+  // Nothing where the only device is the CPU.
+  std::string devices_text() const {
+    if (plan_.devices == std::vector<Device>{Device()}) return "";
+    std::vector<std::string> names;
+    for (Device device : plan_.devices) names.push_back(to_string(device));
+    return fmt::format(" on {}", fmt::join(names, ", "));
+  }
+  std::string on(Device device) const { return device == device_ ? "" : " on " + to_string(device); }
   std::string name(BufferId id) const { return plan_.buffers.contains(id) ? "@" + plan_.buffers[id].name : "@?"; }
 
   std::string buffer_text(const Buffer& buffer) const {
     std::string text = fmt::format("@{}: {}{}", buffer.name, to_string(buffer.dtype), print_expr_list(buffer.sizes));
     if (buffer.strides != row_major_strides(buffer.sizes)) text += " strides " + print_expr_list(buffer.strides);
-    if (buffer.device != device_) text += " on " + to_string(buffer.device);
+    text += on(buffer.device);
     text += fmt::format(" bytes ({})", sym::to_string(buffer.bytes));
     if (buffer.kind != Buffer::Kind::Input) text += fmt::format(" {}", keyword_of(buffer_keywords, buffer.kind));
-    if (buffer.kind == Buffer::Kind::Arena) text += fmt::format(" at ({})", sym::to_string(buffer.arena_offset));
+    if (buffer.kind == Buffer::Kind::Arena)
+      text += fmt::format("{} at ({})", buffer.arena == 0 ? "" : fmt::format(" {}", buffer.arena),
+                          sym::to_string(buffer.arena_offset));
     if (buffer.kind == Buffer::Kind::Slice)
       text += fmt::format(" of {} at ({})", name(buffer.base), sym::to_string(buffer.base_offset));
     return text;

@@ -21,8 +21,8 @@
 //      is one argument only.
 //  P10 Standalone buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
 //      last use; every buffer but an input is written before it is read.
-//  P11 Arena buffers lie in the arena, on its device, and those that live at the same time do not overlap, as far as
-//      offsets and sizes are constant; outputs are no arena buffers.
+//  P11 An arena buffer lies in its arena, on the arena's device, and those of one arena that live at the same time do not
+//      overlap, as far as offsets and sizes are constant; outputs are no arena buffers.
 //  P12 Every symbol has one source, an input that gives it; expressions use only these.
 //  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
 //  allocated
@@ -37,6 +37,7 @@
 //      parts of a base have as many elements as it has, and it is read once all of them are written.
 //  P18 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
 //      properties and the plan's assumptions say; these are of the plan's symbols. Batches have none, grids of one direction.
+//  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them.
 #include "ir/plan/verify.h"
 
 #include <algorithm>
@@ -66,6 +67,7 @@ class Verifier {
     for (const Kernel& kernel : plan_.kernels)
       for (std::string& message : verify_kernel(kernel, &plan_.origins)) messages_.push_back(std::move(message));
     check_ids();
+    check_devices();
     if (!messages_.empty()) return std::move(messages_);  // nothing below may index with a bad id
     check_symbols();
     for (const Step& step : plan_.steps) {
@@ -128,6 +130,8 @@ class Verifier {
       const Buffer& buffer = plan_.buffers[BufferId(b)];
       if (buffer.kind == Buffer::Kind::Input && !inputs.contains(BufferId(b)))
         report("P8", where(BufferId(b)), "is of the kind of inputs and none");
+      if (buffer.kind == Buffer::Kind::Arena && buffer.arena >= plan_.arenas.size())
+        report("P11", where(BufferId(b)), "is in arena {} of {}", buffer.arena, plan_.arenas.size());
       if (buffer.kind != Buffer::Kind::Slice) continue;
       BufferId root(b);
       for_each_base(plan_, BufferId(b), [&](BufferId base) { root = base; });
@@ -158,6 +162,18 @@ class Verifier {
         for (BufferId id : call->results) check_buffer(id, "extern " + call->callee);
       }
     }
+  }
+
+  void check_devices() {
+    const std::set<Device> known(plan_.devices.begin(), plan_.devices.end());
+    if (known.empty() || known.size() != plan_.devices.size()) report("P19", "the plan", "names no device, or one twice");
+    const auto check = [&](Device device, const std::string& place) {
+      if (!known.contains(device)) report("P19", place, "is on {}, which is not a device of the plan", to_string(device));
+    };
+    for (const Buffer& buffer : plan_.buffers) check(buffer.device, "@" + buffer.name);
+    for (const Kernel& kernel : plan_.kernels) check(kernel.device, "@" + kernel.name);
+    for (size_t a = 0; a < plan_.arenas.size(); ++a) check(plan_.arenas[a].device, fmt::format("arena {}", a));
+    for (const auto& [device, bytes] : plan_.eager_peaks) check(device, "the peak of eager");
   }
 
   void check_exprs(const std::vector<sym::Expr>& list, const std::string& place) {
@@ -192,7 +208,7 @@ class Verifier {
       check_exprs(buffer.strides, "@" + buffer.name);
       check_exprs({buffer.bytes, buffer.arena_offset, buffer.base_offset}, "@" + buffer.name);
     }
-    check_exprs({plan_.arena_bytes}, "the arena");
+    for (size_t a = 0; a < plan_.arenas.size(); ++a) check_exprs({plan_.arenas[a].bytes}, fmt::format("arena {}", a));
     for (const Output& output : plan_.outputs) {
       if (output.kind == Output::Kind::Symbol) check_exprs({output.symbol}, "an output");
       if (output.kind == Output::Kind::View) check_view_exprs(output.view, "an output");
@@ -265,7 +281,7 @@ class Verifier {
     bool sound = false;
     switch (from.kind) {
       case Buffer::Kind::Arena:
-        sound = to.kind == Buffer::Kind::Arena && from.arena_offset == to.arena_offset;
+        sound = to.kind == Buffer::Kind::Arena && from.arena == to.arena && from.arena_offset == to.arena_offset;
         break;
       case Buffer::Kind::Standalone:
       case Buffer::Kind::ExternOwned:
@@ -478,6 +494,7 @@ class Verifier {
   void check_arena() {
     struct Range {
       BufferId id;
+      uint32_t arena;
       int64_t begin, end;
     };
     std::vector<Range> ranges;
@@ -485,20 +502,22 @@ class Verifier {
       BufferId id(b);
       const Buffer& buffer = plan_.buffers[id];
       if (buffer.kind != Buffer::Kind::Arena) continue;
-      if (buffer.device != plan_.arena_device) report("P11", where(id), "is in the arena of another device");
+      const Arena& arena = plan_.arenas[buffer.arena];
+      if (buffer.device != arena.device) report("P11", where(id), "is in the arena of another device");
       if (!buffer.arena_offset.is_constant() || !buffer.bytes.is_constant()) continue;
       int64_t begin = buffer.arena_offset.constant(), bytes = buffer.bytes.constant(), end = 0;
       bool overflow = __builtin_add_overflow(begin, bytes, &end);
-      if (overflow || begin < 0 || bytes < 0 || (plan_.arena_bytes.is_constant() && end > plan_.arena_bytes.constant()))
+      if (overflow || begin < 0 || bytes < 0 || (arena.bytes.is_constant() && end > arena.bytes.constant()))
         report("P11", where(id), "lies at {} bytes {}, outside the arena", begin, bytes);
       else if (bytes > 0 && lives_[b].first != never)
-        ranges.push_back({id, begin, end});
+        ranges.push_back({id, buffer.arena, begin, end});
     }
     // By offset, so that only neighbours that may overlap are compared.
     std::sort(ranges.begin(), ranges.end(),
-              [](const Range& a, const Range& b) { return std::tie(a.begin, a.id) < std::tie(b.begin, b.id); });
+              [](const Range& a, const Range& b) { return std::tie(a.arena, a.begin, a.id) < std::tie(b.arena, b.begin, b.id); });
     for (size_t i = 0; i < ranges.size(); ++i)
-      for (size_t j = i + 1; j < ranges.size() && ranges[j].begin < ranges[i].end; ++j) {
+      for (size_t j = i + 1;
+           j < ranges.size() && ranges[j].arena == ranges[i].arena && ranges[j].begin < ranges[i].end; ++j) {
         const Life& a = lives_[ranges[i].id.index()];
         const Life& b = lives_[ranges[j].id.index()];
         if (a.first <= b.last && b.first <= a.last)

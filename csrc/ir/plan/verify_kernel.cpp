@@ -184,6 +184,8 @@ class KernelVerifier {
     bool columns = mapping.kind == MappingKind::Columns;
     if (columns && mapping.columns_per_block % mapping.vector_width != 0)
       report("P4", "a strip of {} columns is cut into vectors of {}", mapping.columns_per_block, mapping.vector_width);
+    if (mapping.kind == MappingKind::Tiles && mapping.tile % mapping.vector_width != 0)
+      report("P4", "a tile of {} columns is cut into vectors of {}", mapping.tile, mapping.vector_width);
     int64_t abreast = mapping.kind == MappingKind::Rows ? mapping.rows_per_block
                       : columns                         ? mapping.columns_per_block / mapping.vector_width
                                                         : 0;

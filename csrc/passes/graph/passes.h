@@ -19,5 +19,6 @@ bool split_convolution_bias(graph::Graph& graph, const Options& options);
 bool compose_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_scatters(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
+bool unblock_uploads(graph::Graph& graph, const Options& options);
 
 }  // namespace cxxinductor::passes

@@ -1,5 +1,6 @@
 // Conversions to a narrower dtype and back. Where the value is one of the narrow dtype's anyway, the pair is the
 // identity; where numerics are fast, all such pairs between ops go.
+#include <cmath>
 #include <optional>
 
 #include "passes/loops/passes.h"
@@ -57,6 +58,7 @@ class Roundings {
     if (!apply) return;
     if (apply->op != ScalarOp::Cast) {
       if (selects(apply->op)) narrow_[id.index()] = common(*apply);
+      if (apply->op == ScalarOp::Mul) narrow_[id.index()] = scaled(*apply);
       return;
     }
     const StmtId inner = apply->operands[0];
@@ -78,6 +80,19 @@ class Roundings {
       dtype = narrow;
     }
     return dtype;
+  }
+
+  // A product with a power of two that is no less than one, where the narrow dtype has the exponents of the wide one: it
+  // overflows where the wide one does.
+  std::optional<DType> scaled(const Apply& apply) const {
+    for (size_t i = 0; i < 2; ++i) {
+      const auto* factor = region_.body[apply.operands[1 - i]].as<loops::Constant>();
+      if (!factor || narrow_[apply.operands[i].index()] != DType::BF16 || !is_float(factor->value.dtype())) continue;
+      int exponent = 0;
+      const double mantissa = std::frexp(factor->value.real(), &exponent);
+      if (std::fabs(mantissa) == 0.5 && exponent >= 1) return DType::BF16;
+    }
+    return std::nullopt;
   }
 
   loops::Region& region_;

@@ -135,27 +135,32 @@ struct CpuKernelProvider::Unit {
 };
 
 CpuKernelProvider::CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool,
-                                     DiskCache* cache, Host& host)
+                                     DiskCache* cache, Host& host, std::chrono::seconds compile_timeout)
     : target_(std::move(target)),
       emitter_(std::move(emitter)),
       compiler_(compiler),
       pool_(pool),
       cache_(cache),
-      host_(host) {}
+      host_(host),
+      compile_timeout_(compile_timeout) {}
 CpuKernelProvider::~CpuKernelProvider() = default;
 
-void CpuKernelProvider::load_unit(Unit& unit) const {
+void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity,
+                                  const ProcessLimits& limits) const {
   const CpuUnitSource source = emitter_(unit.kernels);
   const std::vector<std::string> flags = cpu_compile_flags(target_);
-  std::string key = "cpu object\n" + compiler_.version();
+  std::string key = "cpu object\n" + compiler_identity;
   for (const std::string& flag : flags) key += "\n" + flag;
   key += "\n" + source.text;
   std::string what = unit.kernels.front()->name;
   if (unit.kernels.size() > 1) what += fmt::format(" and {} more kernels", unit.kernels.size() - 1);
+  // Where objects are loaded from: temporary folders are often mounted without the right to execute.
+  std::vector<std::string> folders{compiler_.temporary_folder()};
+  if (cache_ && cache_->usable()) folders.push_back(cache_->folder());
   if (cache_) {
     if (const auto bytes = cache_->get(key)) {
       try {
-        unit.object = std::make_unique<SharedObject>(text_of(*bytes), compiler_.temporary_folder());
+        unit.object = std::make_unique<SharedObject>(text_of(*bytes), folders);
         unit.from_cache = true;
       } catch (const InternalError&) {
         // Made for another C library, say: compiled again below.
@@ -163,8 +168,8 @@ void CpuKernelProvider::load_unit(Unit& unit) const {
     }
   }
   if (!unit.object) {
-    const std::string bytes = compiler_.compile(source.text, flags, what);
-    unit.object = std::make_unique<SharedObject>(bytes, compiler_.temporary_folder());
+    const std::string bytes = compiler_.compile(source.text, flags, what, limits);
+    unit.object = std::make_unique<SharedObject>(bytes, folders);
     if (cache_) cache_->put(key, bytes);
   }
   auto** math = static_cast<void**>(unit.object->find("cxxi_math"));
@@ -172,7 +177,7 @@ void CpuKernelProvider::load_unit(Unit& unit) const {
   for (size_t i = 0; i < source.math_symbols.size(); ++i) math[i] = host_.find_symbol(source.math_symbols[i].c_str());
 }
 
-void CpuKernelProvider::prepare(const plan::Plan& plan) {
+void CpuKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
   CXXI_CHECK(kernels_.empty(), "a provider is prepared once");
   std::vector<Unit> units;
   for (std::vector<plan::KernelId>& ids : divide(plan, static_cast<size_t>(pool_.thread_count()))) {
@@ -181,13 +186,20 @@ void CpuKernelProvider::prepare(const plan::Plan& plan) {
     unit.ids = std::move(ids);
     units.push_back(std::move(unit));
   }
+  if (units.empty()) {
+    kernels_.resize(plan.kernels.size());
+    return;
+  }
+  const std::string identity = compiler_.identity({compile_timeout_, interrupted});
   std::vector<CompileTask> tasks;
   for (Unit& unit : units) {
     double cost = 0;
     for (const plan::Kernel* kernel : unit.kernels) cost += cost_of(*kernel);
-    tasks.push_back({unit.kernels.front()->name, cost, [this, &unit] { load_unit(unit); }});
+    tasks.push_back({unit.kernels.front()->name, cost, [this, &unit, &identity](const InterruptCheck& stopped) {
+                       load_unit(unit, identity, {compile_timeout_, stopped});
+                     }});
   }
-  const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks));
+  const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
   if (!failures.empty()) std::rethrow_exception(failures.front().error);
   kernels_.resize(plan.kernels.size());
   for (Unit& unit : units) {

@@ -2,6 +2,7 @@
 // host's threads. Emitting is the driver's to inject: the runtime knows no code generator.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,13 +29,13 @@ std::vector<std::string> cpu_compile_flags(const Target& target);
 
 class CpuKernelProvider : public KernelProvider {
  public:
-  // All references must outlive the provider. cache may be null.
+  // All references must outlive the provider. cache may be null. compile_timeout: of each run of the compiler.
   CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool, DiskCache* cache,
-                    Host& host);
+                    Host& host, std::chrono::seconds compile_timeout = std::chrono::seconds(300));
   ~CpuKernelProvider() override;
   // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before
-  // get. UserError when the machine has no compiler: the caller falls back.
-  void prepare(const plan::Plan& plan) override;
+  // get. UserError when the machine has no compiler, or it takes too long: the caller falls back.
+  void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) override;
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
 
   struct Counters {
@@ -44,7 +45,7 @@ class CpuKernelProvider : public KernelProvider {
 
  private:
   struct Unit;
-  void load_unit(Unit& unit) const;
+  void load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits) const;
 
   Target target_;
   CpuEmitter emitter_;
@@ -52,6 +53,7 @@ class CpuKernelProvider : public KernelProvider {
   CompilePool& pool_;
   DiskCache* cache_;
   Host& host_;
+  std::chrono::seconds compile_timeout_;
   std::vector<std::unique_ptr<SharedObject>> objects_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;  // for each kernel of the plan; null for other devices
   Counters counters_;

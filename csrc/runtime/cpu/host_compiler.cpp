@@ -1,134 +1,109 @@
 #include "runtime/cpu/host_compiler.h"
 
-#include <fcntl.h>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "support/error.h"
-
-extern char** environ;
+#include "support/files.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 namespace {
 
-constexpr size_t kMostOutput = size_t{1} << 20;
 constexpr size_t kMostQuotedOutput = 4000;
+constexpr std::chrono::seconds kProbeTimeout{20};
 
-// A folder of our own, removed with what is in it.
-class PrivateFolder {
- public:
-  explicit PrivateFolder(const std::string& parent) : path_(parent + "/cxxinductor-XXXXXX") {
-    if (!::mkdtemp(path_.data())) {
-      throw_user_error("no temporary folder under '{}': {}; name another one", parent, std::strerror(errno));
-    }
-  }
-  ~PrivateFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  const std::string& path() const { return path_; }
+// The file behind links, with what changes when it is replaced; empty when there is none.
+std::string describe_file(const std::string& path) {
+  const std::string resolved = resolved_path(path);
+  struct stat info {};
+  if (resolved.empty() || ::stat(resolved.c_str(), &info) != 0) return {};
+  return fmt::format("{} {} bytes {}.{}", resolved, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+}
 
- private:
-  std::string path_;
-};
+ProcessLimits probe_limits(const ProcessLimits& limits) {
+  return {std::min<std::chrono::milliseconds>(limits.timeout, kProbeTimeout), limits.interrupted};
+}
 
-std::string read_all(int descriptor) {
-  std::string text;
-  char buffer[4096];
-  while (true) {
-    const ssize_t n = ::read(descriptor, buffer, sizeof buffer);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return text;
-    if (text.size() < kMostOutput) text.append(buffer, static_cast<size_t>(n));
+// The program that a driver or wrapper runs to compile: cc1plus of GCC, clang of Clang. Empty when it does not say.
+std::string compiler_proper(const std::string& driver, const std::string& temporary_folder, const ProcessLimits& limits) {
+  for (const char* program : {"cc1plus", "clang"}) {
+    const ProcessResult result =
+        run_process(driver, {fmt::format("-print-prog-name={}", program)}, temporary_folder, limits);
+    if (result.exit_code != 0 || !result.output.starts_with('/')) continue;
+    if (std::string file = describe_file(result.output.substr(0, result.output.find('\n'))); !file.empty()) return file;
   }
+  return {};
 }
 
 }  // namespace
 
-ProcessResult run_process(const std::vector<std::string>& arguments) {
-  int pipe_ends[2];
-  if (::pipe2(pipe_ends, O_CLOEXEC) != 0) return {-1, std::strerror(errno)};
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 1);
-  ::posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], 2);
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  pid_t child = -1;
-  const int failed = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  ::close(pipe_ends[1]);
-  ProcessResult result;
-  if (failed != 0) {
-    result.output = std::strerror(failed);
-  } else {
-    result.output = read_all(pipe_ends[0]);
-    int status = 0;
-    pid_t waited;
-    do {
-      waited = ::waitpid(child, &status, 0);
-    } while (waited < 0 && errno == EINTR);
-    if (waited == child && WIFEXITED(status)) result.exit_code = WEXITSTATUS(status);
-  }
-  ::close(pipe_ends[0]);
-  return result;
-}
-
-void HostCompiler::find() {
+HostCompiler::Found HostCompiler::find(const ProcessLimits& limits) const {
   std::vector<std::string> candidates{config_.path};
   if (config_.path.empty()) candidates = {"c++", "g++", "clang++"};
+  const ProcessLimits probe = probe_limits(limits);
   for (const std::string& candidate : candidates) {
-    const ProcessResult result = run_process({candidate, "--version"});
+    const std::string path = find_program(candidate);
+    if (path.empty()) continue;
+    const ProcessResult result = run_process(path, {"--version"}, config_.temporary_folder, probe);
     if (result.exit_code != 0 || result.output.empty()) continue;
-    path_ = candidate;
-    version_ = result.output.substr(0, result.output.find('\n'));
-    return;
+    const std::string file = describe_file(path);
+    return {path, file,
+            fmt::format("{}\n{}\n{}\n{}", path, file, result.output,
+                        compiler_proper(path, config_.temporary_folder, probe))};
   }
-  missing_ = fmt::format("no host compiler: {} cannot be run; install g++ or clang++, or name a compiler",
-                         config_.path.empty() ? "none of c++, g++, clang++" : "'" + config_.path + "'");
+  throw_user_error("no host compiler: {} cannot be run; install g++ or clang++, or name a compiler",
+                   config_.path.empty() ? "none of c++, g++, clang++" : "'" + config_.path + "'");
 }
 
-const std::string& HostCompiler::version() {
-  std::call_once(found_, [this] { find(); });
-  if (path_.empty()) throw UserError(missing_);
-  return version_;
+HostCompiler::Found HostCompiler::current(const ProcessLimits& limits) {
+  Found found = [this] {
+    const ForkGuard guard(ForkLock::Leaf);
+    return found_;
+  }();
+  if (!found.path.empty() && describe_file(found.path) == found.file) return found;
+  // Without the lock, which must not be held while a process runs. Two threads that get here find the same.
+  found = find(limits);
+  const ForkGuard guard(ForkLock::Leaf);
+  return found_ = std::move(found);
 }
 
-std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags,
-                                  std::string_view what) {
-  version();
+std::string HostCompiler::identity(const ProcessLimits& limits) { return current(limits).description; }
+
+std::string HostCompiler::compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what,
+                                  const ProcessLimits& limits) {
+  const std::string path = current(limits).path;
   const PrivateFolder folder(config_.temporary_folder);
-  const std::string input = folder.path() + "/unit.cpp", output = folder.path() + "/unit.so";
+  if (folder.path().empty())
+    throw_user_error("no temporary folder under '{}': {}; name another one", config_.temporary_folder,
+                     std::strerror(errno));
+  const std::string input = join_path(folder.path(), "unit.cpp"), output = join_path(folder.path(), "unit.so");
   {
     std::ofstream file(input, std::ios::binary);
     file.write(source.data(), static_cast<std::streamsize>(source.size()));
     file.close();
     if (!file) throw_user_error("cannot write to the temporary folder '{}'", config_.temporary_folder);
   }
-  std::vector<std::string> command{path_};
-  command.insert(command.end(), flags.begin(), flags.end());
-  command.insert(command.end(), {"-o", output, input, "-lm"});
-  const ProcessResult result = run_process(command);
-  if (result.exit_code != 0) {
-    throw_internal("{} did not compile {} (exit code {}): {}", path_, what, result.exit_code,
+  std::vector<std::string> arguments = flags;
+  arguments.insert(arguments.end(), {"-o", output, input, "-lm"});
+  // Its own temporary files go with the folder, even when it is killed.
+  const ProcessResult result = run_process(path, arguments, folder.path(), limits);
+  if (result.timed_out)
+    throw_user_error(
+        "{} was stopped: it had not compiled {} after {} s; raise the option compile_timeout if the machine is slow", path,
+        what, std::chrono::duration<double>(limits.timeout).count());
+  if (result.exit_code != 0)
+    throw_internal("{} did not compile {} (exit code {}): {}", path, what, result.exit_code,
                    result.output.substr(0, kMostQuotedOutput));
-  }
   std::ifstream file(output, std::ios::binary);
   std::stringstream bytes;
   bytes << file.rdbuf();
-  if (!file) throw_internal("{} left no object for {}", path_, what);
+  if (!file) throw_internal("{} left no object for {}: {}", path, what, result.output.substr(0, kMostQuotedOutput));
   return std::move(bytes).str();
 }
 

@@ -1,11 +1,12 @@
-// The C++ compiler of the machine, run as a child process without a shell. One source text in, the bytes of a shared
-// object out; files live in a private folder for the time of the call.
+// The C++ compiler of the machine, run as a child process. One source text in, the bytes of a shared object out; files live in
+// a private folder for the time of the call.
 #pragma once
 
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "runtime/cpu/process.h"
 
 namespace cxxinductor::runtime {
 
@@ -14,29 +15,30 @@ struct HostCompilerConfig {
   std::string temporary_folder = "/tmp";
 };
 
-struct ProcessResult {
-  int exit_code = -1;  // -1: it did not start, or a signal ended it
-  std::string output;  // standard output and error, the first megabyte
-};
-// arguments[0] is looked up in PATH when it has no slash. Standard input is empty.
-ProcessResult run_process(const std::vector<std::string>& arguments);
-
 class HostCompiler {
  public:
   explicit HostCompiler(HostCompilerConfig config) : config_(std::move(config)) {}
-  // First line of --version: part of what makes two objects equal. UserError when there is no compiler.
-  const std::string& version();
-  // Flags without input and output files. InternalError with the compiler's messages when it refuses the source: the
-  // source is ours. `what` names the unit in messages.
+
+  // What makes two objects equal: the file that is run (a wrapper, say), what it calls itself, and the compiler proper behind
+  // it, each file with its size and time of change. Looked for again while there is none, and when the file has changed.
+  // UserError when there is no compiler.
+  std::string identity(const ProcessLimits& limits = {});
+
   const std::string& temporary_folder() const { return config_.temporary_folder; }
-  std::string compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what);
+  // flags: without input and output files. InternalError with the compiler's messages when it refuses the source: the
+  // source is ours. UserError when its time is over. `what` names the unit in messages.
+  std::string compile(std::string_view source, const std::vector<std::string>& flags, std::string_view what,
+                      const ProcessLimits& limits = {});
 
  private:
-  void find();
+  struct Found {
+    std::string path, file, description;  // file: describe_file of what lies behind the path
+  };
+  Found find(const ProcessLimits& limits) const;
+  Found current(const ProcessLimits& limits);
 
   HostCompilerConfig config_;
-  std::once_flag found_;
-  std::string path_, version_, missing_;
+  Found found_;  // guarded by ForkLock::Leaf; an empty path before one was found
 };
 
 }  // namespace cxxinductor::runtime

@@ -2,59 +2,63 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "support/error.h"
+#include "support/files.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 namespace {
 
-bool write_all(int file, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::write(file, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    bytes.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
+// The loader takes an object of a name that it knows for the one that it has, so each load of the process has a name of its
+// own: a folder's random name could come back.
+std::string fresh_name() {
+  static constinit std::atomic<uint64_t> count = 0;
+  return fmt::format("unit{}.so", count.fetch_add(1, std::memory_order_relaxed));
 }
 
-std::string loader_message() {
-  const char* message = ::dlerror();
-  return message ? message : "unknown reason";
+// Null with the reason.
+void* load_from(const std::string& parent, std::string_view bytes, std::string& reason) {
+  const PrivateFolder folder(parent);
+  if (folder.path().empty()) {
+    reason = fmt::format("no file can be made in {}: {}", parent, std::strerror(errno));
+    return nullptr;
+  }
+  const std::string path = join_path(folder.path(), fresh_name());
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700));
+  if (!file.open() || !write_all(file.get(), bytes) || !file.close()) {
+    reason = fmt::format("{} cannot be written: {}", path, std::strerror(errno));
+    return nullptr;
+  }
+  const ForkGuard guard(ForkLock::Loader);
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* message = ::dlerror();
+    reason = message ? message : path + ": unknown reason";
+  }
+  return handle;
 }
 
 }  // namespace
 
-SharedObject::SharedObject(std::string_view bytes, const std::string& temporary_folder) {
-  file_ = ::memfd_create("cxxinductor", MFD_CLOEXEC);
-  if (file_ >= 0 && write_all(file_, bytes)) {
-    handle_ = ::dlopen(fmt::format("/proc/self/fd/{}", file_).c_str(), RTLD_NOW | RTLD_LOCAL);
+SharedObject::SharedObject(std::string_view bytes, std::span<const std::string> folders) {
+  std::string reasons;
+  for (const std::string& folder : folders) {
+    std::string reason;
+    handle_ = load_from(folder, bytes, reason);
+    if (handle_) return;
+    reasons += "\n  " + reason;
   }
-  std::string reason;
-  if (!handle_) {
-    reason = file_ >= 0 ? loader_message() : std::strerror(errno);
-    std::string path = temporary_folder + "/cxxinductor-XXXXXX";
-    const int file = ::mkostemp(path.data(), O_CLOEXEC);
-    if (file >= 0) {
-      if (write_all(file, bytes)) handle_ = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (!handle_) reason = loader_message();
-      ::unlink(path.c_str());
-      ::close(file);
-    }
-  }
-  if (handle_) return;
-  if (file_ >= 0) ::close(file_);
-  throw_internal("compiled kernels cannot be loaded: {}", reason);
+  throw_internal("compiled kernels cannot be loaded from any of {} folders:{}", folders.size(), reasons);
 }
 
 SharedObject::~SharedObject() {
+  const ForkGuard guard(ForkLock::Loader);
   ::dlclose(handle_);
-  if (file_ >= 0) ::close(file_);
 }
 
 void* SharedObject::find(const std::string& name) const { return ::dlsym(handle_, name.c_str()); }

@@ -1,6 +1,7 @@
 // A shared object loaded from bytes: nothing executable is left on disk. Unloaded with the last reference.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -8,8 +9,9 @@ namespace cxxinductor::runtime {
 
 class SharedObject {
  public:
-  // Throws InternalError with the loader's message. temporary_folder: used where memory files cannot be executed.
-  SharedObject(std::string_view bytes, const std::string& temporary_folder);
+  // The object is written to a file in a private folder under the first of `folders` that it can be loaded from (a file
+  // system may forbid to execute), and the file is removed at once. InternalError with a reason per folder.
+  SharedObject(std::string_view bytes, std::span<const std::string> folders);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;
@@ -17,7 +19,6 @@ class SharedObject {
 
  private:
   void* handle_ = nullptr;
-  int file_ = -1;  // open as long as the object is loaded: the loader knows it by the descriptor's number
 };
 
 }  // namespace cxxinductor::runtime

@@ -6,6 +6,7 @@
 #include "runtime/cuda/grouped_launch_table.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 namespace {
@@ -43,15 +44,16 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 }  // namespace
 
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, DiskCache* cache, bool rebuild) {
+                                const std::string& what, DiskCache* cache, bool rebuild,
+                                const InterruptCheck& interrupted) {
   std::string key = "cubin\nnvrtc " + nvrtc.version() + "\n" + arch;
-  for (const std::string& option : Nvrtc::options()) key += "\n" + option;
+  for (const char* option : Nvrtc::options()) key += std::string("\n") + option;
   key += "\n" + without_origins(source);
   if (cache && !rebuild) {
     if (const auto bytes = cache->get(key))
       return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
   }
-  CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what).cubin, false};
+  CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
   if (cache) cache->put(key, out.cubin);
   return out;
 }
@@ -128,6 +130,7 @@ struct CudaKernelProvider::Unit {
 CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc,
                                        CudaDriver& driver, CompilePool& pool, DiskCache* cache)
     : target_(std::move(target)),
+      device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
       nvrtc_(nvrtc),
       pool_(pool),
@@ -139,10 +142,11 @@ CudaKernelProvider::Counters CudaKernelProvider::counters() const {
   return {compiled_.load(), from_cache_.load(), late_.load(), failed_.load()};
 }
 
-void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild) {
+void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
-  CompiledCubin compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild);
+  CompiledCubin compiled =
+      compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted);
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
 }
@@ -164,7 +168,7 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
   return std::make_unique<Kernel>(*this, kernel, function, unit.source, record);
 }
 
-void CudaKernelProvider::prepare(const plan::Plan& plan) {
+void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
   CXXI_CHECK(!loaded_, "a provider is prepared once");
   plan_kernels_ = plan.kernels;
   origins_ = plan.origins;
@@ -174,7 +178,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   std::vector<Unit> units;
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
-    if (kernel.device.type != DeviceType::Cuda) continue;
+    if (kernel.device != device_) continue;
     const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= kIndexLimit32;
     if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
@@ -184,9 +188,10 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
   std::vector<CompileTask> tasks;
   for (Unit& unit : units) {
     const plan::Kernel& kernel = plan_kernels_[unit.id];
-    tasks.push_back({kernel.name, cost_of(kernel), [this, &unit] { compile_unit(unit, false); }});
+    tasks.push_back({kernel.name, cost_of(kernel),
+                     [this, &unit](const InterruptCheck& stopped) { compile_unit(unit, false, stopped); }});
   }
-  const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks));
+  const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
   if (!failures.empty()) std::rethrow_exception(failures.front().error);
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
   for (Unit& unit : units) {
@@ -197,12 +202,17 @@ void CudaKernelProvider::prepare(const plan::Plan& plan) {
 }
 
 const LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant variant) {
+  return load_late(kernel, variant, {});
+}
+
+const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId kernel, plan::Variant variant,
+                                                                const InterruptCheck& interrupted) {
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
   std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   Unit unit{kernel, variant, {}, {}, false};
-  compile_unit(unit, false);
-  const std::lock_guard lock(mutex_);
+  compile_unit(unit, false, interrupted);
+  const ForkGuard guard(ForkLock::Kernels);
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   kernels_.push_back(make_kernel(unit));
   entry.store(kernels_.back().get(), std::memory_order_release);
@@ -214,15 +224,16 @@ const LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Varian
   const size_t number = kernel.index() * kVariants + variant_number(variant);
   if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
   if (asked_[number].exchange(true)) return nullptr;
-  pool_.run_in_background(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), [this, kernel, variant] {
-                           // What else serves goes on serving.
-                           try {
-                             get(kernel, variant);
-                             ++late_;
-                           } catch (const std::exception&) {
-                             ++failed_;
-                           }
-                         }});
+  const auto load = [this, kernel, variant](const InterruptCheck& stopped) {
+    // What else serves goes on serving.
+    try {
+      load_late(kernel, variant, stopped);
+      ++late_;
+    } catch (const std::exception&) {
+      ++failed_;
+    }
+  };
+  pool_.run_in_background(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), load});
   return nullptr;
 }
 

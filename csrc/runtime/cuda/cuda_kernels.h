@@ -8,7 +8,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -37,18 +36,19 @@ struct CompiledCubin {
 };
 // rebuild: what the cache holds is not read, but replaced.
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
-                                const std::string& what, DiskCache* cache, bool rebuild = false);
+                                const std::string& what, DiskCache* cache, bool rebuild = false,
+                                const InterruptCheck& interrupted = {});
 
 class CudaKernelProvider : public KernelProvider {
  public:
-  // All references must outlive the provider. cache may be null. device: ordinal of the plan's GPU.
+  // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
   CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
                      CompilePool& pool, DiskCache* cache);
   ~CudaKernelProvider() override;
 
   // Compiles and loads the variants that aligned inputs of ordinary size need, but no specializations. Called once, before
   // get. The plan may go away afterwards.
-  void prepare(const plan::Plan& plan) override;
+  void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) override;
   // Compiles a variant that prepare did not foresee, on the calling thread.
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
   const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override;
@@ -65,10 +65,12 @@ class CudaKernelProvider : public KernelProvider {
   struct Unit;
   static constexpr size_t kVariants = 4;
 
-  void compile_unit(Unit& unit, bool rebuild);
+  void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {});
+  const Kernel& load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted);
   std::unique_ptr<Kernel> make_kernel(Unit& unit);
 
   Target target_;
+  Device device_;
   CudaEmitter emitter_;
   const Nvrtc& nvrtc_;
   CompilePool& pool_;
@@ -78,10 +80,9 @@ class CudaKernelProvider : public KernelProvider {
   OriginTable origins_;
   CudaContext::Mapped records_;                           // eight ints a kernel; null when no kernel checks
   std::vector<uint32_t> checking_;                        // kernels with records
-  std::mutex mutex_;                                      // for kernels that are compiled late
   std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
   std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has seen to it
-  std::vector<std::unique_ptr<Kernel>> kernels_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;          // late ones are added under ForkLock::Kernels
   std::atomic<int> compiled_ = 0, from_cache_ = 0, late_ = 0, failed_ = 0;
 };
 

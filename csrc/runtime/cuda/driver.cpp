@@ -3,10 +3,10 @@
 #include <cuda.h>
 
 #include <cstring>
-#include <mutex>
 
 #include "runtime/cuda/dynamic_library.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 
@@ -29,6 +29,7 @@ struct CudaDriver::Functions {
     CXXI_LOAD(get_current, cuCtxGetCurrent);
     CXXI_LOAD(push_current, cuCtxPushCurrent);
     CXXI_LOAD(pop_current, cuCtxPopCurrent);
+    CXXI_LOAD(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
     CXXI_LOAD(load_module, cuModuleLoadData);
     CXXI_LOAD(unload_module, cuModuleUnload);
     CXXI_LOAD(get_function, cuModuleGetFunction);
@@ -70,6 +71,7 @@ struct CudaDriver::Functions {
   decltype(&::cuCtxGetCurrent) get_current;
   decltype(&::cuCtxPushCurrent) push_current;
   decltype(&::cuCtxPopCurrent) pop_current;
+  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
   decltype(&::cuModuleLoadData) load_module;
   decltype(&::cuModuleUnload) unload_module;
   decltype(&::cuModuleGetFunction) get_function;
@@ -138,8 +140,7 @@ CudaDeviceProperties CudaDriver::properties(int device) const {
 struct CudaContext::State {
   CUdevice device = 0;
   CUcontext context = nullptr;
-  std::mutex mutex;
-  std::vector<CUmodule> modules;
+  std::vector<CUmodule> modules;  // both are guarded by ForkLock::Leaf
   std::vector<void*> mapped;
 };
 
@@ -172,8 +173,24 @@ class CudaContext::Current {
   bool pushed_ = false;
 };
 
+// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is
+// an error in all threads that have not said that they know what they do, and it ends the capture. Ours is safe: nothing
+// of it is queued on the stream that captures.
+class BesideCapture {
+ public:
+  explicit BesideCapture(const CudaDriver::Functions& cuda) : cuda_(cuda) { cuda_.exchange_capture_mode(&mode_); }
+  ~BesideCapture() { cuda_.exchange_capture_mode(&mode_); }
+  BesideCapture(const BesideCapture&) = delete;
+  BesideCapture& operator=(const BesideCapture&) = delete;
+
+ private:
+  const CudaDriver::Functions& cuda_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then what the thread had
+};
+
 CudaContext::~CudaContext() {
   const CudaDriver::Functions& cuda = driver_.functions();
+  const BesideCapture scope(cuda);
   // At the end of the process the driver may be gone already: failures here have no consequence.
   if (cuda.push_current(state_->context) == CUDA_SUCCESS) {
     for (CUmodule module : state_->modules) cuda.unload_module(module);
@@ -187,10 +204,11 @@ CudaContext::~CudaContext() {
 CudaFunction CudaContext::load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes) {
   const CudaDriver::Functions& cuda = driver_.functions();
   const Current current(cuda, state_->context);
+  const BesideCapture scope(cuda);
   CUmodule module = nullptr;
   cuda.check_kernel(cuda.load_module(&module, cubin.data()), "cuModuleLoadData", function);
   {
-    const std::lock_guard lock(state_->mutex);
+    const ForkGuard guard(ForkLock::Leaf);
     state_->modules.push_back(module);
   }
   CUfunction loaded = nullptr;
@@ -219,12 +237,13 @@ void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, 
 CudaContext::Mapped CudaContext::allocate_mapped(size_t ints) {
   const CudaDriver::Functions& cuda = driver_.functions();
   const Current current(cuda, state_->context);
+  const BesideCapture scope(cuda);
   void* host = nullptr;
   const size_t bytes = ints * sizeof(int);
   cuda.check(cuda.allocate_host(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc",
              "records of failed checks");
   {
-    const std::lock_guard lock(state_->mutex);
+    const ForkGuard guard(ForkLock::Leaf);
     state_->mapped.push_back(host);
   }
   std::memset(host, 0, bytes);

@@ -42,7 +42,8 @@ class CudaDriver {
 };
 
 // A device's primary context, retained. Calls make it the thread's current context and put back what the thread had.
-// UserError when the device cannot be used; InternalError when the driver refuses a module or a launch.
+// UserError when the device cannot be used; InternalError when the driver refuses a module or a launch. Modules and memory
+// may be made and freed by any thread while another one captures a CUDA graph.
 class CudaContext {
  public:
   CudaContext(CudaDriver& driver, int device);

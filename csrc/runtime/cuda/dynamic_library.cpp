@@ -25,6 +25,8 @@ void DynamicLibrary::open_beside(const std::string& name) const {
     dlopen((path_.substr(0, folder + 1) + name).c_str(), RTLD_NOW | RTLD_LOCAL);
 }
 
+void* DynamicLibrary::find_optional(const char* symbol) const { return dlsym(handle_, symbol); }
+
 void* DynamicLibrary::find(const char* symbol) const {
   void* address = dlsym(handle_, symbol);
   if (!address) throw_user_error("{} has no function {}: it is too old", path_, symbol);

@@ -12,6 +12,7 @@ class DynamicLibrary {
   // be done without the library and what can, then all the loader's messages.
   DynamicLibrary(const std::vector<std::string>& names, const std::string& missing);
   void* find(const char* symbol) const;  // UserError when the library lacks it
+  void* find_optional(const char* symbol) const;  // null when it does
   const std::string& path() const { return path_; }
   // Opens a library from the folder that this one was opened from, so that who asks for it by its name alone finds it.
   // No matter if it is not there, or if this one was found by the system.

@@ -2,6 +2,8 @@
 
 #include <nvrtc.h>
 
+#include <atomic>
+
 #include "runtime/cuda/dynamic_library.h"
 #include "support/error.h"
 
@@ -21,6 +23,7 @@ struct Nvrtc::Functions {
     load(cubin, "nvrtcGetCUBIN");
     load(version, "nvrtcVersion");
     load(error_text, "nvrtcGetErrorString");
+    set_flow_callback = reinterpret_cast<SetFlowCallback*>(library.find_optional("nvrtcSetFlowCallback"));
   }
   template <class Function>
   void load(Function& function, const char* name) {
@@ -40,7 +43,26 @@ struct Nvrtc::Functions {
   decltype(&::nvrtcGetCUBIN) cubin;
   decltype(&::nvrtcVersion) version;
   decltype(&::nvrtcGetErrorString) error_text;
+  // Spelled out, for headers that are older than the library; null in libraries before 12.8.
+  using SetFlowCallback = nvrtcResult(nvrtcProgram, int (*)(void*, void*), void*);
+  SetFlowCallback* set_flow_callback = nullptr;
 };
+
+namespace {
+
+// What the compiler asks while it runs. Once it was told to stop, the answer stays.
+struct StopState {
+  const InterruptCheck& interrupted;
+  std::atomic<bool> stopped = false;
+
+  static int ask(void* payload, void*) {
+    auto& state = *static_cast<StopState*>(payload);
+    if (!state.stopped && state.interrupted()) state.stopped = true;
+    return state.stopped ? 1 : 0;
+  }
+};
+
+}  // namespace
 
 Nvrtc::Nvrtc(std::vector<std::string> names) {
   for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) names.emplace_back(name);
@@ -55,19 +77,20 @@ Nvrtc::~Nvrtc() = default;
 
 const std::string& Nvrtc::version() const { return version_; }
 
-const std::vector<std::string>& Nvrtc::options() {
+std::span<const char* const> Nvrtc::options() {
   // 177, 550: a coordinate that no access of a kernel needs, a value that no later segment reads. 186: comparing an
   // unsigned with zero, which templates over all integers do.
-  static const std::vector<std::string> all = {"--std=c++17", "--minimal", "--diag-suppress=177,186,550"};
+  static constexpr const char* all[] = {"--std=c++17", "--minimal", "--diag-suppress=177,186,550"};
   return all;
 }
 
 CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what,
-                                    const std::vector<std::string>& more_options) const {
+                                    const std::vector<std::string>& more_options,
+                                    const InterruptCheck& interrupted) const {
   const Functions& nvrtc = *functions_;
   const std::string architecture = "--gpu-architecture=" + arch;
   std::vector<const char*> flags = {architecture.c_str()};
-  for (const std::string& option : options()) flags.push_back(option.c_str());
+  flags.insert(flags.end(), options().begin(), options().end());
   for (const std::string& option : more_options) flags.push_back(option.c_str());
 
   nvrtcProgram created = nullptr;
@@ -75,7 +98,11 @@ CubinResult Nvrtc::compile_to_cubin(const std::string& source, const std::string
               what);
   const auto destroy = [&nvrtc](nvrtcProgram program) { nvrtc.destroy(&program); };
   const std::unique_ptr<std::remove_pointer_t<nvrtcProgram>, decltype(destroy)> program(created, destroy);
+  StopState stop{interrupted};
+  if (interrupted && nvrtc.set_flow_callback)
+    nvrtc.check(nvrtc.set_flow_callback(program.get(), &StopState::ask, &stop), "nvrtcSetFlowCallback", what);
   const nvrtcResult result = nvrtc.compile(program.get(), static_cast<int>(flags.size()), flags.data());
+  if (stop.stopped) throw Interrupted();
 
   CubinResult out;
   size_t size = 0;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "support/interrupt.h"
 
 namespace cxxinductor::runtime {
 
@@ -23,10 +26,12 @@ class Nvrtc {
 
   // "13.0": part of what makes two cubins equal.
   const std::string& version() const;
-  static const std::vector<std::string>& options();  // those of every compile, --gpu-architecture excepted
+  static std::span<const char* const> options();  // those of every compile, --gpu-architecture excepted
   // arch: "sm_90a". InternalError with the log when the source does not compile: it is ours. `what` names the unit.
+  // Throws Interrupted when the check, asked from threads of NVRTC, says so (12.8 and later; earlier ones go on to the end).
   CubinResult compile_to_cubin(const std::string& source, const std::string& arch, const std::string& what,
-                               const std::vector<std::string>& more_options = {}) const;
+                               const std::vector<std::string>& more_options = {},
+                               const InterruptCheck& interrupted = {}) const;
 
  private:
   struct Functions;

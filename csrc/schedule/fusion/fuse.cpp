@@ -184,7 +184,7 @@ class Fuser {
       if (*may_change) return "its elements are read in another arrangement, and others need them stored";
     }
     if (auto reason = fusion_blocker(program(), *body.region, costs_, options_)) return *reason;
-    const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost();
+    const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost(a.device);
     if (costs_.region_cost(*body.region) >= apart) return "the fused region would cost more than its parts";
     body.region->name.clear();  // named at the end
     dependencies_.merge(first, second, between, std::move(*body.region));
@@ -210,12 +210,12 @@ bool has_choices(const Dependencies& dependencies) {
 }
 
 // As make_plan will decide if nothing changes.
-std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Target& target) {
+std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Targets& targets) {
   std::set<loops::BufferId> found;
   if (!has_choices(dependencies)) return found;
   loops::Program program = dependencies.snapshot();
   std::vector<plan::MissedFusion> missed_fusions;
-  for (const auto& [id, part] : alias_concat_operands(program, target, missed_fusions)) found.insert(id);
+  for (const auto& [id, part] : alias_concat_operands(program, targets, missed_fusions)) found.insert(id);
   return found;
 }
 
@@ -272,20 +272,20 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
 
 }  // namespace
 
-loops::Program fuse(loops::Program program, const Target& target, const Options& options,
+loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit) {
   Dependencies dependencies(std::move(program));
-  const FusionCosts costs(dependencies.program(), target);
+  const FusionCosts costs(dependencies.program(), targets);
   const LiveRangeBudget live_range_budget(dependencies, costs, limit);
   Fuser fuser(dependencies, costs, options, live_range_budget);
   inline_producers(dependencies, costs, options, live_range_budget, Inlining::Early);
   fuser.merge_pairs();
   // What will be written where a concatenation has it is stored once anyway.
-  const std::set<loops::BufferId> parts = find_parts(dependencies, target);
+  const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
   if (inline_producers(dependencies, costs, options, live_range_budget, Inlining::Late, parts)) fuser.merge_pairs();
-  fuse_mixed_order_reductions(dependencies, costs, target, options);
-  lower_matmuls(dependencies, costs, target, options);
-  split_reductions(dependencies, costs, target);
+  fuse_mixed_order_reductions(dependencies, costs, targets, options);
+  lower_matmuls(dependencies, costs, targets, options);
+  split_reductions(dependencies, costs, targets);
 
   const std::vector<StepId> order = dependencies.order();
   const std::map<StepId, std::string> names = name_regions(dependencies);

@@ -97,8 +97,8 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
 
 class MixedOrderFuser {
  public:
-  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options)
-      : dependencies_(dependencies), costs_(costs), target_(target), options_(options) {}
+  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options) {}
 
   void run() {
     for (StepId step : dependencies_.order())
@@ -108,10 +108,10 @@ class MixedOrderFuser {
  private:
   const loops::Program& program() const { return dependencies_.program(); }
 
-  // The region of a step that reduces, always over the same variables, and checks nothing.
+  // The region of a step on a GPU that reduces, always over the same variables, and checks nothing.
   const Region* reducing(StepId step) const {
     const Region* region = dependencies_.region(step);
-    if (!region) return nullptr;
+    if (!region || region->device.type != DeviceType::Cuda) return nullptr;
     const RegionSummary& summary = dependencies_.summary(step);
     const bool plain = !summary.reduced.empty() && summary.checks == 0 && reduces_over(*region, summary.reduced);
     return plain ? region : nullptr;
@@ -234,7 +234,7 @@ class MixedOrderFuser {
     if (!body.region || !body.aligned) return std::nullopt;
     const VarSet over_rows = over_of_columns(*body.region);
     if (over_rows.empty() || !is_complementary(*body.region, over_rows)) return std::nullopt;
-    const auto cut = choose_cut(*body.region, over_rows, target_);
+    const auto cut = choose_cut(*body.region, over_rows, targets_.of(rows.device));
     if (!cut || !fits(*body.region, over_rows, along, across)) return std::nullopt;
     return Joined{std::move(*pair), std::move(*body.region), over_rows, *cut};
   }
@@ -297,22 +297,23 @@ class MixedOrderFuser {
       needs.persistent_bytes += byte_size(stmt.dtype);
       widest = std::max(widest, byte_size(stmt.dtype));
     }
-    needs.vector_width = std::max(1, target_.vector_bytes / widest);
+    const Target& target = targets_.of(region.device);
+    needs.vector_width = std::max(1, target.vector_bytes / widest);
     if (static_cast<int64_t>(length) % needs.vector_width != 0) return false;
     needs.groups = static_cast<int64_t>(length) / needs.vector_width;
-    return serial_row_shape(needs, target_).has_value();
+    return serial_row_shape(needs, target).has_value();
   }
 
   Dependencies& dependencies_;
   const FusionCosts& costs_;
-  const Target& target_;
+  const Targets& targets_;
   const Options& options_;
 };
 
 }  // namespace
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options) {
-  if (target.device == DeviceType::Cuda) MixedOrderFuser(dependencies, costs, target, options).run();
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options) {
+  MixedOrderFuser(dependencies, costs, targets, options).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -9,6 +9,6 @@
 
 namespace cxxinductor::schedule {
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options);
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

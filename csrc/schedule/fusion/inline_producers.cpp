@@ -172,12 +172,13 @@ class ProducerInliner {
     if (all) {
       gain += costs_.region_cost(region);
       if (!whole) rest = without_store(program(), region, buffer);
-      gain += whole ? costs_.launch_cost() : -costs_.region_cost(*rest);
+      gain += whole ? costs_.launch_cost(region.device) : -costs_.region_cost(*rest);
     }
     const bool everywhere = all && gain > 0;
+    const double launch = costs_.launch_cost(region.device);
     for (Reader& reader : readers) {
       if (!reader.region) continue;
-      const bool part = reader.rearranged && reader.share <= part_read && reader.gain > -costs_.launch_cost();
+      const bool part = reader.rearranged && reader.share <= part_read && reader.gain > -launch;
       const bool alone = when_ == Inlining::Late ? reader.gain > 0 : part || (cheap && reader.gain > 0);
       if (!everywhere && !alone) continue;
       dependencies_.replace_after_inlining(reader.step, producer, std::move(*reader.region));

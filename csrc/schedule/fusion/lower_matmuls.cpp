@@ -180,8 +180,8 @@ bool scatters(const loops::Region& region) {
 
 class MatmulLowering {
  public:
-  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options)
-      : dependencies_(dependencies), costs_(costs), target_(target), options_(options) {}
+  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options) {}
 
   void consider(StepId step) {
     const loops::ExternCall* call = dependencies_.call(step);
@@ -190,11 +190,12 @@ class MatmulLowering {
     if (!product) return;
     auto region = MatmulWriter(program(), *product, call->origin).write();
     if (!region) return;
-    const auto alone = estimate_matmul(program(), *region, target_);
+    const Target& target = targets_.of(region->device);
+    const auto alone = estimate_matmul(program(), *region, target);
     if (!alone || (options_.epilogue_fusion == "auto" && !has_known_sizes(*region))) return;
     if (fuse_epilogue(step, product->result, *region, *alone)) return;
     const double work = elements(product->result) * passing_instructions;
-    if (!is_chosen(library_time(alone->size, target_), alone->seconds + seconds_of(work))) return;
+    if (!is_chosen(library_time(alone->size, target), alone->seconds + seconds_of(work, target))) return;
     dependencies_.replace(step, std::move(*region));
   }
 
@@ -203,29 +204,31 @@ class MatmulLowering {
   double elements(BufferId buffer) const {
     return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
   }
-  double seconds_of(double instructions) const {
-    return instructions / (target_.multiprocessors * lanes_of_multiprocessor * clock);
+  static double seconds_of(double instructions, const Target& target) {
+    return instructions / (target.multiprocessors * lanes_of_multiprocessor * clock);
   }
   bool is_chosen(double apart, double together) const {
     return options_.epilogue_fusion == "always" || apart >= least_gain * together;
   }
 
   bool fuse_epilogue(StepId step, BufferId result, const loops::Region& region, const MatmulEstimate& alone) {
+    const Target& target = targets_.of(region.device);
     std::vector<StepId> readers = dependencies_.readers(result);
     std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
     for (StepId reader : readers) {
       const loops::Region* consumer = dependencies_.region(reader);
       std::vector<StepId> between;
-      if (!consumer || scatters(*consumer) ||
+      if (!consumer || consumer->device != region.device || scatters(*consumer) ||
           dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
         continue;
       auto needed = [&](BufferId buffer) { return dependencies_.has_other_users(buffer, step, reader); };
       FusedBody body = substitute_producer(program(), region, *consumer, needed);
       if (!body.region || !body.aligned || fusion_blocker(program(), *body.region, costs_, options_)) continue;
-      const auto fused = estimate_matmul(program(), *body.region, target_);
+      const auto fused = estimate_matmul(program(), *body.region, target);
       if (!fused) continue;
-      const double apart = library_time(alone.size, target_) +
-                           (costs_.launch_cost() + costs_.region_cost(*consumer)) / target_.bytes_per_second;
+      const double apart =
+          library_time(alone.size, target) +
+          (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second;
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
       body.region->name.clear();  // named with the others
       dependencies_.merge(step, reader, between, std::move(*body.region));
@@ -238,25 +241,26 @@ class MatmulLowering {
   // through memory.
   double time_with_epilogue(const MatmulEstimate& fused, const loops::Region& consumer, BufferId result,
                             bool stored) const {
+    const Target& target = targets_.of(consumer.device);
     const double passed = costs_.buffer_bytes(result);
     const double moved = std::max(0.0, costs_.region_cost(consumer) - 2 * passed) + (stored ? passed : 0);
     const RegionSummary summary = summarize(consumer);
     const double instructions =
         passing_instructions + step_instructions * summary.applies + transcendental_instructions * summary.transcendental;
-    return fused.seconds + moved / target_.bytes_per_second + seconds_of(elements(result) * instructions);
+    return fused.seconds + moved / target.bytes_per_second + seconds_of(elements(result) * instructions, target);
   }
 
   Dependencies& dependencies_;
   const FusionCosts& costs_;
-  const Target& target_;
+  const Targets& targets_;
   const Options& options_;
 };
 
 }  // namespace
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options) {
-  if (options.epilogue_fusion == "never" || target.template_flops == 0) return;
-  MatmulLowering opener(dependencies, costs, target, options);
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options) {
+  if (options.epilogue_fusion == "never") return;
+  MatmulLowering opener(dependencies, costs, targets, options);
   for (StepId step : dependencies.order())
     if (dependencies.alive(step)) opener.consider(step);
 }

@@ -13,6 +13,6 @@
 
 namespace cxxinductor::schedule {
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Target& target, const Options& options);
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

@@ -147,7 +147,7 @@ bool FusionCosts::few_long_rows(const loops::Region& region) const {
   if (reduced.empty()) return false;
   loops::VarSet all;
   for (size_t v = 0; v < region.vars.size(); ++v) all |= loops::VarSet::of(loops::VarId(v));
-  return points(region, all - reduced) < target_.multiprocessors && points(region, reduced) > long_row;
+  return points(region, all - reduced) < targets_.of(region.device).multiprocessors && points(region, reduced) > long_row;
 }
 
 double FusionCosts::access_cost(const loops::Region& region, const loops::Stmt& stmt, loops::VarId vector_var) const {
@@ -183,9 +183,10 @@ double FusionCosts::region_cost(const loops::Region& region) const {
     double evaluations = points(region, summary.reduced.empty() ? summary.all : stmt.vars);
     worked += evaluations * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
-  double cost = joint_cost(moved, worked, target_);
+  const Target& target = targets_.of(region.device);
+  double cost = joint_cost(moved, worked, target);
   if (few_long_rows(region) && !reductions_come_last(region))
-    cost *= std::min(32.0, target_.multiprocessors / std::max(1.0, points(region, summary.all - summary.reduced)));
+    cost *= std::min(32.0, target.multiprocessors / std::max(1.0, points(region, summary.all - summary.reduced)));
   return cost;
 }
 

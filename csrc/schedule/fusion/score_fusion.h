@@ -19,12 +19,12 @@ double joint_cost(double moved, double worked, const Target& target);
 
 class FusionCosts {
  public:
-  FusionCosts(const loops::Program& program, const Target& target) : program_(program), target_(target) {}
+  FusionCosts(const loops::Program& program, const Targets& targets) : program_(program), targets_(targets) {}
   double buffer_bytes(loops::BufferId buffer) const;
   double points(const loops::Region& region, loops::VarSet vars) const;
   // Traffic with its access pattern, arithmetic, and what too few rows cost.
   double region_cost(const loops::Region& region) const;
-  double launch_cost() const { return schedule::launch_cost(target_); }
+  double launch_cost(Device device) const { return schedule::launch_cost(targets_.of(device)); }
   // Rows are too few to fill the machine with one block (thread) each, and each of them is long.
   bool few_long_rows(const loops::Region& region) const;
 
@@ -32,7 +32,7 @@ class FusionCosts {
   double access_cost(const loops::Region& region, const loops::Stmt& stmt, loops::VarId vector_var) const;
 
   const loops::Program& program_;
-  const Target& target_;
+  const Targets& targets_;
 };
 
 // Where a region with reductions walks memory: along its rows, or across columns that lie side by side.

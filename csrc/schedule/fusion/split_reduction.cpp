@@ -344,11 +344,11 @@ void split_serial_reduction(Dependencies& dependencies, StepId step, VarSet over
   ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*serial=*/true).run();
 }
 
-void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target) {
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets) {
   for (StepId step : dependencies.order()) {
     const loops::Region* region = dependencies.region(step);
     if (!region) continue;
-    const double wanted = wanted_pieces(dependencies.program(), *region, costs, target);
+    const double wanted = wanted_pieces(dependencies.program(), *region, costs, targets.of(region->device));
     if (wanted < 2) continue;
     const VarSet reduced = dependencies.summary(step).reduced;
     bool uniform = true;  // of merged regions this holds; a region of one node reduces once

@@ -11,6 +11,6 @@ namespace cxxinductor::schedule {
 // other reductions stay with their rows.
 void split_serial_reduction(Dependencies& dependencies, StepId step, loops::VarSet over, loops::VarId var, int64_t pieces);
 
-void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Target& target);
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets);
 
 }  // namespace cxxinductor::schedule

@@ -81,9 +81,11 @@ bool is_staged(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var
 int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   if (!v.valid()) return 1;
   if (!is_gpu(target)) {
-    bool has_double = std::any_of(flat.region.body.begin(), flat.region.body.end(),
-                                  [](const Stmt& stmt) { return stmt.dtype == DType::F64; });
-    return target.vector_bytes / (has_double ? 8 : 4);
+    // As many lanes as the widest values have in one vector; integers of 64 bits, which are mostly indices, take several.
+    int widest = 1;
+    for (const Stmt& stmt : flat.region.body)
+      widest = std::max(widest, stmt.dtype == DType::F64 ? 8 : std::min(byte_size(compute_type(stmt.dtype)), 4));
+    return target.vector_bytes / widest;
   }
   std::vector<const Stmt*> contiguous = contiguous_accesses(flat, v);
   if (contiguous.empty()) return 1;

@@ -18,7 +18,7 @@ plan::AccessKind classify_access(const FlatRegion& flat, const loops::Stmt& stmt
 // The variable along which neighbouring elements of memory are accessed; invalid when there is none.
 loops::VarId contiguous_variable(const FlatRegion& flat, const loops::Stmt& stmt);
 
-// Can a load be read through a shared tile over c and tile_var, neighbouring threads reading along tile_var?
+// Can a load be read through a tile over c and tile_var, which memory is read along tile_var for?
 bool is_staged(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, loops::VarId tile_var);
 
 // Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.

@@ -51,11 +51,10 @@ bool takes_pitched_operands(const ExternCall& call) {
 
 class Placer {
  public:
-  Placer(loops::Program& program, const Target& target, std::vector<plan::MissedFusion>& missed_fusions)
+  Placer(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions)
       : program_(program),
-        target_(target),
         missed_fusions_(missed_fusions),
-        costs_(program, target),
+        costs_(program, targets),
         live_out_(program.buffers.size()) {
     for (const loops::ProgramOutput& output : program.outputs) {
       if (output.kind == loops::ProgramOutput::Kind::Tensor) live_out_[output.buffer] = 1;
@@ -152,7 +151,7 @@ class Placer {
     for (const SelectRange& range : select.ranges)
       if (range.operand.valid()) gain += copied * costs_.buffer_bytes(range.operand) - lost_by_maker(select, range);
     const auto uncovered = static_cast<double>(uncovered_ranges(select).size());
-    if (select.alone) gain -= (uncovered - 1) * costs_.launch_cost();
+    if (select.alone) gain -= (uncovered - 1) * costs_.launch_cost(buffer(select.result).device);
     if (uncovered > 0 && !select.alone) drop_all(select, "what copies it makes something else, too");
     if (gain <= 0) drop_all(select, "the rest would be more kernels, which cost more than the copy");
     return std::any_of(select.ranges.begin(), select.ranges.end(), [](const SelectRange& p) { return p.operand.valid(); });
@@ -189,8 +188,8 @@ class Placer {
 
   // Every row starts, and ends, where wide accesses do. Cores do not mind.
   bool is_aligned(const SelectRegion& select, const SelectRange& range) const {
-    if (target_.device == DeviceType::Cpu) return true;
     const Buffer& from = buffer(range.operand);
+    if (from.device.type == DeviceType::Cpu) return true;
     const int64_t elements = access_bytes / byte_size(from.dtype);
     Expr offset = range.offset;
     for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base)
@@ -391,7 +390,6 @@ class Placer {
   Region reading(const SelectRegion& select) const;
 
   loops::Program& program_;
-  const Target& target_;
   std::vector<plan::MissedFusion>& missed_fusions_;
   FusionCosts costs_;
   IdVector<BufferId, char> live_out_;
@@ -443,8 +441,8 @@ bool is_inside(const BufferSlices& slices, BufferId id, const std::set<BufferId>
   return false;
 }
 
-BufferSlices alias_concat_operands(loops::Program& program, const Target& target, std::vector<plan::MissedFusion>& missed_fusions) {
-  return Placer(program, target, missed_fusions).run();
+BufferSlices alias_concat_operands(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions) {
+  return Placer(program, targets, missed_fusions).run();
 }
 
 }  // namespace cxxinductor::schedule

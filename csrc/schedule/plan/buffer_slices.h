@@ -29,6 +29,6 @@ bool is_inside(const BufferSlices& slices, loops::BufferId id, const std::set<lo
 
 // Where that moves fewer bytes and never holds more at once. Changes strides of temporaries and regions of the program,
 // whose steps stay in their order. Refusals name who makes an operand, the region that copies it, and why it has to.
-BufferSlices alias_concat_operands(loops::Program& program, const Target& target, std::vector<plan::MissedFusion>& missed_fusions);
+BufferSlices alias_concat_operands(loops::Program& program, const Targets& targets, std::vector<plan::MissedFusion>& missed_fusions);
 
 }  // namespace cxxinductor::schedule

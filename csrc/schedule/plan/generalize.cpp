@@ -197,8 +197,8 @@ class Generalization {
   };
 
  public:
-  Generalization(Plan& plan, const Target& target, const std::vector<Family>& families)
-      : plan_(plan), target_(target), families_(families), places_(plan.kernels.size()), kept_(plan.kernels.size()) {
+  Generalization(Plan& plan, const Targets& targets, const std::vector<Family>& families)
+      : plan_(plan), targets_(targets), families_(families), places_(plan.kernels.size()), kept_(plan.kernels.size()) {
     for (size_t f = 0; f < families.size(); ++f)
       for (size_t m = 0; m < families[f].members.size(); ++m) places_[families[f].members[m].index()] = Place{f, m};
   }
@@ -228,7 +228,7 @@ class Generalization {
       const auto& place = places_[launch.kernel.index()];
       if (!place) return;
       const Kernel& merged = merged_[place->family];
-      if (slowdown(merged, plan_.kernels[launch.kernel], launch.grid_x, target_) >= noticeable)
+      if (slowdown(merged, plan_.kernels[launch.kernel], launch.grid_x, targets_.of(merged.device)) >= noticeable)
         kept_[launch.kernel.index()] = true;
     });
   }
@@ -266,7 +266,7 @@ class Generalization {
   }
 
   Plan& plan_;
-  const Target& target_;
+  const Targets& targets_;
   const std::vector<Family>& families_;
   std::vector<std::optional<Place>> places_;  // by kernel of the plan as it was
   std::vector<bool> kept_;                    // the same: becomes a specialization
@@ -276,10 +276,10 @@ class Generalization {
 
 }  // namespace
 
-void generalize_kernels(Plan& plan, const Target& target) {
+void generalize_kernels(Plan& plan, const Targets& targets) {
   if (plan.kernels.size() < least_kernels) return;
   const std::vector<Family> families = find_families(plan);
-  if (!families.empty()) Generalization(plan, target, families).run();
+  if (!families.empty()) Generalization(plan, targets, families).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -12,6 +12,6 @@ namespace cxxinductor::schedule {
 // divisors are equal in all kernels that are merged, so that a merged kernel loses nothing but constants. Where losing them
 // takes a noticeable part of a launch's time on a GPU, the launch's former kernel becomes its specialization, which is
 // compiled in the background. Plans of few kernels stay as they are.
-void generalize_kernels(plan::Plan& plan, const Target& target);
+void generalize_kernels(plan::Plan& plan, const Targets& targets);
 
 }  // namespace cxxinductor::schedule

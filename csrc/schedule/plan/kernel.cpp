@@ -149,8 +149,8 @@ Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& str
 
 FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
                           const sym::Assumptions& assumptions) {
-  if (region.device.type != target.device)
-    throw_unsupported("region {} runs on {}, the target is {}", region.name, to_string(region.device), target.name);
+  CXXI_CHECK(region.device.type == target.device, "region {} runs on {}, the target is {}", region.name,
+             to_string(region.device), target.name);
   FlatRegion flat = flatten(program, region, assumptions);
   order_variables(flat, target);
   merge_variables(flat);

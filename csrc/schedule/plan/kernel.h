@@ -28,7 +28,7 @@ struct MappedKernel {
   std::vector<SpecialKernel> specializations;  // best first
 };
 
-// A region in the form that kernels are made of. Unsupported if it is not on the target's kind of device.
+// A region in the form that kernels are made of; target: of the region's device.
 // assumptions: as flatten takes them.
 FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
                           const sym::Assumptions& assumptions);

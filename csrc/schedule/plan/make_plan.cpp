@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 
 #include "ir/live_ranges.h"
 #include "ir/plan/grouped_launch.h"
@@ -35,24 +36,25 @@ using sym::Expr;
 static_assert(static_cast<int>(plan::Input::Kind::Opaque) == static_cast<int>(loops::ProgramInput::Kind::Opaque));
 static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loops::ProgramOutput::Kind::None));
 
-Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness, Device arena_device) {
+Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
   if (liveness.extern_owned) return Buffer::Kind::ExternOwned;
-  const bool shared = liveness.is_output || liveness.aliased_output || liveness.escapes;
-  if (shared || buffer.device != arena_device) return Buffer::Kind::Standalone;
+  if (liveness.is_output || liveness.aliased_output || liveness.escapes) return Buffer::Kind::Standalone;
   return Buffer::Kind::Arena;
 }
 
 class PlanBuilder {
  public:
-  PlanBuilder(const loops::Program& program, const BufferSlices& slices, const Target& target,
-              std::optional<int64_t> eager_peak)
-      : program_(program), slices_(slices), target_(target), ids_(program.buffers.size()) {
+  PlanBuilder(const loops::Program& program, const BufferSlices& slices, const Targets& targets,
+              const std::map<Device, int64_t>& eager_peaks)
+      : program_(program), slices_(slices), targets_(targets), ids_(program.buffers.size()) {
     plan_.name = program.name;
-    plan_.target = target.name;
+    plan_.target = targets.main().name;
+    plan_.devices = devices_of_program();
     plan_.assumptions = program.assumptions;
     plan_.origins = program.origins;
-    plan_.eager_peak = eager_peak;
+    for (const auto& [device, bytes] : eager_peaks)
+      if (std::ranges::find(plan_.devices, device) != plan_.devices.end()) plan_.eager_peaks[device] = bytes;
   }
 
   Plan build() {
@@ -60,7 +62,7 @@ class PlanBuilder {
     declare_buffers();
     reuses_ = share_memory(program_, slices_, liveness_, mapped_);
     gather_blocks();
-    place();
+    for (Device device : plan_.devices) place_on(device);
     add_steps();
     add_interface();
     plan_.symbols = find_symbol_sources(plan_);
@@ -92,10 +94,11 @@ class PlanBuilder {
     for (size_t s = 0; s < count; ++s) {
       const auto* region = std::get_if<loops::Region>(&program_.steps[s]);
       if (!region) continue;
+      const Target& target = targets_.of(region->device);
       StepKernel& step = kernels[s];
-      step.flat = prepare_region(program_, *region, target_, program_.assumptions);
-      if (candidates[s]) step.sized = build_sized_kernel(program_, step.flat, target_);
-      if (!step.sized) step.exact = build_kernel(program_, step.flat, target_);
+      step.flat = prepare_region(program_, *region, target, program_.assumptions);
+      if (candidates[s]) step.sized = build_sized_kernel(program_, step.flat, target);
+      if (!step.sized) step.exact = build_kernel(program_, step.flat, target);
       if (candidates[s]) keys[s] = grouping_key(step.for_grouping().kernel);
     }
     groups_ = group_steps(program_, keys, slices_);
@@ -106,9 +109,10 @@ class PlanBuilder {
       StepKernel& first = kernels[groups_[t].front()];
       if (groups_[t].size() > 1) {
         for (size_t s : groups_[t]) grouped_launches_[t].push_back(std::move(kernels[s].for_grouping()));
-      } else if (std::holds_alternative<loops::Region>(program_.steps[groups_[t].front()])) {
-        mapped_[t] = first.exact ? std::move(*first.exact) : build_kernel(program_, std::move(first.flat), target_);
-        add_specializations(program_, std::get<loops::Region>(program_.steps[groups_[t].front()]), target_, *mapped_[t]);
+      } else if (const auto* region = std::get_if<loops::Region>(&program_.steps[groups_[t].front()])) {
+        const Target& target = targets_.of(region->device);
+        mapped_[t] = first.exact ? std::move(*first.exact) : build_kernel(program_, std::move(first.flat), target);
+        add_specializations(program_, *region, target, *mapped_[t]);
       }
     }
   }
@@ -121,15 +125,19 @@ class PlanBuilder {
     return plan::print(kernel);
   }
 
-  // The device of the first temporary of the target's kind; what lives elsewhere is allocated by itself.
-  Device choose_arena_device() const {
-    for (const loops::Buffer& buffer : program_.buffers)
-      if (buffer.role == loops::Buffer::Role::Temporary && buffer.device.type == target_.device) return buffer.device;
-    return {target_.device, 0};
+  // The main one first, then the others in order.
+  std::vector<Device> devices_of_program() const {
+    std::set<Device> others;
+    for (const loops::Buffer& buffer : program_.buffers) others.insert(buffer.device);
+    for (const loops::Step& step : program_.steps)
+      if (const auto* region = std::get_if<loops::Region>(&step)) others.insert(region->device);
+    others.erase(targets_.main_device());
+    std::vector<Device> devices{targets_.main_device()};
+    devices.insert(devices.end(), others.begin(), others.end());
+    return devices;
   }
 
   void declare_buffers() {
-    plan_.arena_device = choose_arena_device();
     for (size_t b = 0; b < program_.buffers.size(); ++b) {
       loops::BufferId id(b);
       if (!liveness_[id].used) continue;
@@ -142,7 +150,7 @@ class PlanBuilder {
       buffer.strides = from.strides;
       buffer.bytes =
           simplify(storage_extent(from.sizes, from.strides, program_.assumptions) * byte_size(from.dtype), program_.assumptions);
-      buffer.kind = kind_of(from, liveness_[id], plan_.arena_device);
+      buffer.kind = kind_of(from, liveness_[id]);
       ids_[id] = plan_.buffers.push_back(std::move(buffer));
     }
     for (const auto& [id, slice] : slices_) {
@@ -175,7 +183,7 @@ class PlanBuilder {
         block.range.bytes = share_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
       }
       if (last.is_output || last.aliased_output) block.range.last = end;
-      // What takes over the memory of another owner, or is handed out in the end, is no part of the arena.
+      // What takes over the memory of another owner, or is handed out in the end, is no part of an arena.
       const bool apart = std::any_of(block.buffers.begin(), block.buffers.end(), [&](loops::BufferId member) {
         return plan_.buffers[ids_[member]].kind != Buffer::Kind::Arena;
       });
@@ -191,8 +199,8 @@ class PlanBuilder {
     }
   }
 
-  // Memory is compared where the arena is; what lives on other devices is theirs.
-  void place() {
+  // An arena on the device, and which temporaries stay out of it.
+  void place_on(Device device) {
     std::vector<LiveRange> temporaries, held;
     std::vector<const Block*> owners;
     std::vector<bool> donated(program_.buffers.size(), false);
@@ -201,8 +209,7 @@ class PlanBuilder {
     for (const Block& block : blocks_) {
       const loops::BufferId id = block.buffers.front();
       const Buffer& buffer = plan_.buffers[ids_[id]];
-      if (liveness_[block.buffers.back()].last < 0 || liveness_[id].is_alias || buffer.device != plan_.arena_device)
-        continue;
+      if (liveness_[block.buffers.back()].last < 0 || liveness_[id].is_alias || buffer.device != device) continue;
       if (buffer.kind == Buffer::Kind::Arena) {
         temporaries.push_back(block.range);
         owners.push_back(&block);
@@ -210,14 +217,16 @@ class PlanBuilder {
         held.push_back(block.range);
       }
     }
-    place(temporaries, owners, held);
+    place_on(device, temporaries, owners, held);
   }
 
   // The arena has gaps, so that its size is known only when it is laid out: the bound is lowered by what they cost.
-  void place(const std::vector<LiveRange>& temporaries, const std::vector<const Block*>& owners,
-             const std::vector<LiveRange>& held) {
+  void place_on(Device device, const std::vector<LiveRange>& temporaries, const std::vector<const Block*>& owners,
+                const std::vector<LiveRange>& held) {
     constexpr int attempts = 4;
-    const int64_t most = plan_.eager_peak.value_or(std::numeric_limits<int64_t>::max());
+    const auto eager = plan_.eager_peaks.find(device);
+    const int64_t most = eager == plan_.eager_peaks.end() ? std::numeric_limits<int64_t>::max() : eager->second;
+    plan::Arena arena{device, 0};
     int64_t bound = most;
     for (int attempt = 0; attempt <= attempts; ++attempt) {
       const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound)
@@ -227,28 +236,41 @@ class PlanBuilder {
         set_kind(*owners[i], own[i] ? Buffer::Kind::Standalone : Buffer::Kind::Arena);
         if (own[i]) apart.push_back(temporaries[i]);
       }
-      place_in_arena(owners);
-      for (LiveRange& range : apart) range.bytes = allocated(range.bytes);
-      const int64_t arena = allocated(bytes_hint(plan_.arena_bytes, program_.assumptions));
-      const int64_t peak = arena + find_peak(apart).bytes;
-      if (peak <= most || arena == 0) return;
+      LiveRange range;
+      std::tie(arena.bytes, range.first) = lay_out_arena(owners);
+      for (LiveRange& other : apart) other.bytes = allocated(other.bytes);
+      range.bytes = allocated(bytes_hint(arena.bytes, program_.assumptions));
+      range.last = static_cast<int>(groups_.size());
+      apart.push_back(range);
+      const int64_t peak = find_peak(apart).bytes;
+      if (peak <= most || range.bytes == 0) break;
       bound -= peak - most;
     }
+    if (std::ranges::any_of(owners, [&](const Block* block) { return kind_of_block(*block) == Buffer::Kind::Arena; }))
+      plan_.arenas.push_back(std::move(arena));
   }
 
-  void place_in_arena(const std::vector<const Block*>& blocks) {
+  Buffer::Kind kind_of_block(const Block& block) const { return plan_.buffers[ids_[block.buffers.front()]].kind; }
+
+  // Places the blocks of the arena kind in the next arena; its bytes and first use.
+  std::pair<Expr, int> lay_out_arena(const std::vector<const Block*>& blocks) {
     std::vector<ArenaRequest> requests;
     std::vector<const Block*> inside;
+    int first = static_cast<int>(groups_.size());
     for (const Block* block : blocks) {
+      if (kind_of_block(*block) != Buffer::Kind::Arena) continue;
       const Buffer& buffer = plan_.buffers[ids_[block->buffers.front()]];
-      if (buffer.kind != Buffer::Kind::Arena) continue;
       requests.push_back({buffer.bytes, block->range.first, block->range.last});
       inside.push_back(block);
+      first = std::min(first, block->range.first);
     }
     ArenaLayout layout = plan_arena(requests);
     for (size_t r = 0; r < inside.size(); ++r)
-      for (loops::BufferId id : inside[r]->buffers) plan_.buffers[ids_[id]].arena_offset = layout.offsets[r];
-    plan_.arena_bytes = layout.bytes;
+      for (loops::BufferId id : inside[r]->buffers) {
+        plan_.buffers[ids_[id]].arena = static_cast<uint32_t>(plan_.arenas.size());
+        plan_.buffers[ids_[id]].arena_offset = layout.offsets[r];
+      }
+    return {layout.bytes, first};
   }
 
   // Each group of steps between what it needs and what it leaves behind.
@@ -384,7 +406,7 @@ class PlanBuilder {
 
   const loops::Program& program_;
   const BufferSlices& slices_;
-  const Target& target_;
+  const Targets& targets_;
   // Steps of the program in the order in which they run. Times are positions in it: several steps at once are a batch.
   std::vector<std::vector<size_t>> groups_;
   IdVector<loops::BufferId, BufferLiveness> liveness_;
@@ -398,22 +420,30 @@ class PlanBuilder {
   Plan plan_;
 };
 
+// On the first device whose peaks differ.
+bool needs_less(const Plan& a, const Plan& b) {
+  for (Device device : a.devices)
+    if (const int64_t x = plan::profile_memory(a, device).peak, y = plan::profile_memory(b, device).peak; x != y)
+      return x < y;
+  return false;
+}
+
 }  // namespace
 
-Plan make_plan(loops::Program program, const Target& target, const Options& options,
-               std::optional<int64_t> eager_peak) {
+Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
+               std::map<Device, int64_t> eager_peaks) {
   std::vector<loops::Step> steps;
   for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
 
   loops::Program placed = program;
   std::vector<plan::MissedFusion> missed_fusions;
-  const BufferSlices slices = alias_concat_operands(placed, target, missed_fusions);
-  Plan plan = PlanBuilder(placed, slices, target, eager_peak).build();
+  const BufferSlices slices = alias_concat_operands(placed, targets, missed_fusions);
+  Plan plan = PlanBuilder(placed, slices, targets, eager_peaks).build();
   // What is written in place of something else counts only in finished plans.
   if (!slices.empty()) {
-    Plan apart = PlanBuilder(program, BufferSlices(), target, eager_peak).build();
-    if (plan::profile_memory(apart).peak < plan::profile_memory(plan).peak) {
+    Plan apart = PlanBuilder(program, BufferSlices(), targets, eager_peaks).build();
+    if (needs_less(apart, plan)) {
       plan = std::move(apart);
       for (const auto& [id, slice] : slices)
         missed_fusions.push_back({placed.buffers[id].name, placed.buffers[slice.base].name,
@@ -421,7 +451,7 @@ Plan make_plan(loops::Program program, const Target& target, const Options& opti
     }
   }
   plan.missed_fusions = std::move(missed_fusions);
-  if (options.generalize_kernels == "auto") generalize_kernels(plan, target);
+  if (options.generalize_kernels == "auto") generalize_kernels(plan, targets);
   return plan;
 }
 

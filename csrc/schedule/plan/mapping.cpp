@@ -67,7 +67,7 @@ bool lies_across(const FlatRegion& flat) {
   return across > along && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 8;
 }
 
-// The variable along which transposed loads are contiguous, when there are enough of them to pay for shared tiles.
+// The variable along which transposed loads are contiguous, when there are enough of them to pay for tiles.
 VarId transposed_variable(const FlatRegion& flat) {
   if (flat.space.size() < 2) return {};
   VarId c = flat.space.back();
@@ -252,6 +252,7 @@ MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping m
 constexpr int64_t operations_for_thread = 65536;
 // Persistent values of a row must stay in a core's own caches.
 constexpr int64_t row_buffer_bytes = 65536;
+constexpr int64_t tile_buffer_bytes = 16384, cache_line_bytes = 64, smallest_tile = 16;
 
 int64_t operations_at_point(const FlatRegion& flat) {
   int64_t operations = 0;
@@ -262,12 +263,34 @@ int64_t operations_at_point(const FlatRegion& flat) {
   return std::max<int64_t>(operations, 1);
 }
 
+// Tiles whose sides are whole cache lines of the narrowest staged type, as long as all staged values of a tile stay in the
+// first-level cache.
+void tile_for_cores(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
+  mapping.kind = MappingKind::Tiles;
+  mapping.tile_var = tile_var;
+  int64_t narrowest = 8, bytes = 0;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!stmt.as<loops::Load>() || !is_staged(flat, stmt, flat.space.back(), tile_var)) continue;
+    narrowest = std::min<int64_t>(narrowest, byte_size(stmt.dtype));
+    bytes += byte_size(stmt.dtype);
+  }
+  int64_t tile = cache_line_bytes / narrowest;
+  while (tile > smallest_tile && tile * tile * bytes > tile_buffer_bytes) tile /= 2;
+  mapping.tile = static_cast<int>(std::max<int64_t>(tile, mapping.vector_width));
+}
+
 MappedRegion map_for_cpu(const FlatRegion& flat, Mapping mapping) {
   mapping.block_threads = 1;
   mapping.unroll = mapping.kind == MappingKind::Pointwise ? 1 : 4;
+  mapping.sequential = has_write_conflicts(flat);
   int64_t points_of_unit = 1;
   Schedule schedule = schedule_looped(flat);
-  if (mapping.kind == MappingKind::Pointwise) {
+  VarId tile_var;
+  if (mapping.kind == MappingKind::Pointwise && !mapping.sequential) tile_var = transposed_variable(flat);
+  if (tile_var.valid()) {
+    tile_for_cores(flat, mapping, tile_var);
+    points_of_unit = int64_t{mapping.tile} * mapping.tile;
+  } else if (mapping.kind == MappingKind::Pointwise) {
     points_of_unit = mapping.chunk = 1024;
   } else {
     int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1);
@@ -282,7 +305,6 @@ MappedRegion map_for_cpu(const FlatRegion& flat, Mapping mapping) {
       if (mapping.persistent) schedule = std::move(persistent);
     }
   }
-  mapping.sequential = has_write_conflicts(flat);
   mapping.grain =
       static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
   return {std::move(mapping), std::move(schedule)};

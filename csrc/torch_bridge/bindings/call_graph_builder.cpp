@@ -1,5 +1,6 @@
 #include "torch_bridge/bindings/call_graph_builder.h"
 
+#include <pybind11/complex.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/Layout.h>
@@ -9,6 +10,7 @@
 #include "ir/graph/text.h"
 #include "support/error.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/functions.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::bindings {
@@ -47,9 +49,11 @@ Arg CallGraphBuilder::argument(const py::handle& object) {
   if (object.is_none()) return None{};
   if (py::isinstance<ValueRef>(object)) return OperandRef{object.cast<const ValueRef&>().value};
   if (py::isinstance<SymText>(object)) return expression(object);
+  if (py::isinstance<FunctionRef>(object)) return Handle{object.cast<const FunctionRef&>().number};
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
   if (py::isinstance<py::int_>(object)) return object.cast<int64_t>();
   if (py::isinstance<py::float_>(object)) return object.cast<double>();
+  if (PyComplex_Check(object.ptr())) return object.cast<std::complex<double>>();
   if (py::isinstance<py::str>(object)) return object.cast<std::string>();
   if (THPDtype_Check(object.ptr()))
     return torch_bridge::from_torch(reinterpret_cast<THPDtype*>(object.ptr())->scalar_type);
@@ -79,7 +83,8 @@ void CallGraphBuilder::symbol(const std::string& name, int64_t low, int64_t high
 
 ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, const std::string& device_type,
                                         int device_index, const py::sequence& sizes, const py::sequence& strides,
-                                        const py::object& storage_offset, uint32_t storage, const std::string& source) {
+                                        const py::object& storage_offset, uint32_t storage, const std::string& source,
+                                        bool conjugate, bool negative) {
   CallValueInfo info;
   info.name = name;
   info.dtype = dtype_of(dtype);
@@ -88,6 +93,8 @@ ValueRef CallGraphBuilder::tensor_input(const std::string& name, int dtype, cons
   info.strides = expressions(strides);
   info.storage_offset = expression(storage_offset);
   info.storage = storage;
+  info.conjugate = conjugate;
+  info.negative = negative;
   graph_.inputs.push_back(add(std::move(info)));
   graph_.input_sources.push_back(source);
   return {graph_.inputs.back()};
@@ -145,12 +152,45 @@ std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const st
       info.strides = expressions(fields[5].cast<py::sequence>());
       info.storage_offset = expression(fields[6]);
       info.storage = fields[7].cast<uint32_t>();
+      if (fields.size() > 8) {
+        info.conjugate = fields[8].cast<bool>();
+        info.negative = fields[9].cast<bool>();
+      }
     }
     call.results.push_back(add(std::move(info)));
     refs.push_back({call.results.back()});
   }
   graph_.calls.push_back(std::move(call));
   return refs;
+}
+
+namespace {
+
+std::vector<at::Tensor> call_python(const py::function& function, const std::vector<at::Tensor>& tensors,
+                                    const std::vector<int64_t>& integers) {
+  const py::gil_scoped_acquire gil;
+  py::list given;
+  for (const at::Tensor& tensor : tensors) given.append(tensor.defined() ? py::cast(tensor) : py::none());
+  std::vector<at::Tensor> results;
+  for (const py::handle result : py::list(function(given, integers)))
+    results.push_back(result.is_none() ? at::Tensor() : result.cast<at::Tensor>());
+  return results;
+}
+
+}  // namespace
+
+FunctionRef CallGraphBuilder::function(py::function function) {
+  // The last graph that owns it may go on any thread, and after the interpreter.
+  const std::shared_ptr<py::function> held(new py::function(std::move(function)), [](py::function* object) {
+    if (!Py_IsInitialized()) return;
+    const py::gil_scoped_acquire gil;
+    delete object;
+  });
+  auto registered = torch_bridge::register_function([held](std::vector<at::Tensor> tensors, std::vector<int64_t> integers) {
+    return call_python(*held, tensors, integers);
+  });
+  graph_.objects.push_back(std::move(registered.owner));
+  return {registered.number};
 }
 
 void CallGraphBuilder::output(const py::sequence& outputs) {
@@ -168,16 +208,19 @@ std::string CallGraphBuilder::graph_text() const {
 void bind_call_graph_builder(py::module_& module) {
   py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.");
   py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
+  py::class_<FunctionRef>(module, "Function", "A Python function that a graph calls.");
   py::class_<CallGraphBuilder>(module, "CallGraphBuilder", "Receives a graph one call at a time; see fx_reader.py.")
       .def(py::init<std::string>(), py::arg("name"))
       .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"), py::arg("divisor"))
       .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
            py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
-           py::arg("source"))
+           py::arg("source"), py::arg("conjugate") = false, py::arg("negative") = false)
       .def("symint_input", &CallGraphBuilder::symint_input, py::arg("name"), py::arg("srepr"), py::arg("source"))
       .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
       .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
            py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
+      .def("function", &CallGraphBuilder::function, py::arg("function"))
+      .def("order_last_call", &CallGraphBuilder::order_last_call)
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))

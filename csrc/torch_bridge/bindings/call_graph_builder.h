@@ -24,6 +24,11 @@ struct SymText {
   std::string srepr;
 };
 
+// A Python function that the graph calls (torch_bridge/functions.h).
+struct FunctionRef {
+  uint32_t number;
+};
+
 class CallGraphBuilder {
  public:
   explicit CallGraphBuilder(std::string name) { graph_.name = std::move(name); }
@@ -31,14 +36,19 @@ class CallGraphBuilder {
   void symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor);
   ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index,
                         const py::sequence& sizes, const py::sequence& strides, const py::object& storage_offset,
-                        uint32_t storage, const std::string& source);
+                        uint32_t storage, const std::string& source, bool conjugate = false, bool negative = false);
   ValueRef symint_input(const std::string& name, const std::string& srepr, const std::string& source);
   ValueRef opaque_input(const std::string& name, const std::string& source);
   // results: for each flattened result None or (name, dtype, device_type, device_index, sizes, strides, storage_offset,
-  // storage) for a tensor, or SymText for an int. Returns a ValueRef each.
+  // storage[, conjugate, negative]) for a tensor, or SymText for an int. Returns a ValueRef each.
   std::vector<ValueRef> call(const std::string& callee, const std::string& overload, const py::sequence& args,
                              const py::dict& kwargs, const py::sequence& results, bool result_is_list,
                              const py::tuple& origin);
+  // function(tensors or None, integers) -> list of tensors or None, sharing no memory with its arguments. Lives as long as
+  // the graph that is built.
+  FunctionRef function(py::function function);
+  // The last call keeps its place among the ordered calls.
+  void order_last_call() { graph_.calls.back().ordered = true; }
   void output(const py::sequence& outputs);
   // The input at a position comes in these strides, not in those that the calls were recorded with.
   void restride_input(uint32_t position, const py::sequence& strides);

@@ -6,6 +6,7 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "driver/numerics_guarantee.h"
@@ -13,6 +14,7 @@
 #include "ir/text_parts.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
+#include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/folded_constants.h"
 
 namespace cxxinductor::bindings {
@@ -124,11 +126,11 @@ void deallocate(PyObject* self) {
   auto* callable = reinterpret_cast<CompiledCallable*>(self);
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(callable->wide_integers);
-  {
-    // The graph waits for compiles that are under way, which no Python thread should wait for.
-    py::gil_scoped_release release;
-    callable->graph.~shared_ptr();
-  }
+  // The graph waits for compiles that are under way, which no Python thread should wait for.
+  std::optional<WithoutGil> scope;
+  if (!interpreter_ends()) scope.emplace();
+  callable->graph.~shared_ptr();
+  scope.reset();
   type->tp_free(self);
   Py_DECREF(type);
 }
@@ -189,6 +191,7 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
     if (!launches.contains(static_cast<uint32_t>(k))) continue;
     py::dict row;
     row["name"] = kernel.name;
+    row["device"] = to_string(kernel.device);
     row["launches"] = launches[static_cast<uint32_t>(k)];
     row["bytes_read"] = kernel.bytes_read_hint;
     row["bytes_written"] = kernel.bytes_written_hint;
@@ -204,18 +207,23 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
 }
 
 py::dict memory_of(const plan::Plan& plan) {
-  const plan::MemoryProfile profile = plan::profile_memory(plan);
-  return py::dict(py::arg("peak") = profile.peak, py::arg("lower_bound") = profile.lower_bound,
-                  py::arg("eager_peak") = plan.eager_peak);
+  py::dict by_device;
+  for (Device device : plan.devices) {
+    const plan::MemoryProfile profile = plan::profile_memory(plan, device);
+    const auto eager = plan.eager_peaks.find(device);
+    by_device[to_string(device).c_str()] =
+        py::dict(py::arg("peak") = profile.peak, py::arg("lower_bound") = profile.lower_bound,
+                 py::arg("eager_peak") = eager == plan.eager_peaks.end() ? py::object(py::none()) : py::int_(eager->second));
+  }
+  py::dict memory(by_device[to_string(plan.devices.front()).c_str()].attr("copy")());
+  memory["devices"] = by_device;
+  return memory;
 }
 
-// Requests to the allocator in a call, the arena included.
+// Requests to the allocator in a call, arenas included.
 int64_t allocations(const plan::Plan& plan) {
-  int64_t count = 0;
+  auto count = static_cast<int64_t>(plan.arenas.size());
   for (const plan::Step& step : plan.steps) count += std::holds_alternative<plan::Allocate>(step);
-  for (const plan::Buffer& buffer : plan.buffers) {
-    if (buffer.kind == plan::Buffer::Kind::Arena) return count + 1;
-  }
   return count;
 }
 
@@ -238,7 +246,10 @@ PyObject* report(PyObject* self, PyObject*) {
   out["missed_fusions"] = graph.plan() ? missed_fusions_of(*graph.plan()) : py::list();
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
-  out["sources"] = found.kernel_sources;
+  py::list sources;
+  for (const driver::Report::KernelSource& source : found.kernel_sources)
+    sources.append(py::make_tuple(source.name, source.text));
+  out["sources"] = sources;
   out["memory"] = graph.plan() ? py::object(memory_of(*graph.plan())) : py::object(py::none());
   out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
   out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();

@@ -1,10 +1,15 @@
 // The Python module cxxinductor._C.
+#include <optional>
+
 #include "support/error.h"
+#include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/kernel_timing.h"
+#include "torch_bridge/bindings/without_gil.h"
+#include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::bindings {
@@ -17,6 +22,8 @@ void translate_errors() {
     };
     try {
       if (pointer) std::rethrow_exception(pointer);
+    } catch (const Interrupted&) {
+      PyErr_SetNone(PyExc_KeyboardInterrupt);  // the process ends, or a signal handler forked
     } catch (const UserError& error) {
       raise("UserError", error);
     } catch (const Unsupported& error) {
@@ -45,6 +52,31 @@ py::dict counter_dict() {
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks);
 }
 
+// Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
+// compile. Python runs them on no other thread, and a thread that takes the GIL while the interpreter ends does not return.
+py::object compile(const CallGraphBuilder& builder, const Options& options) {
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  std::optional<py::error_already_set> raised;
+  InterruptCheck check;
+  const py::module_ threading = py::module_::import("threading");
+  if (threading.attr("current_thread")().is(threading.attr("main_thread")())) {
+    check = [&raised] {
+      const py::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() == 0) return false;
+      raised.emplace();
+      return true;
+    };
+  }
+  try {
+    const WithoutGil scope;
+    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options, check);
+  } catch (const Interrupted&) {
+    if (raised) throw *raised;
+    throw;
+  }
+  return make_compiled_callable(std::move(graph));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -61,23 +93,23 @@ PYBIND11_MODULE(_C, module) {
       .def("__repr__", [](const Options& options) { return to_string(options); });
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
+  module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def(
-      "compile",
-      [](const CallGraphBuilder& builder, const Options& options) {
-        std::shared_ptr<torch_bridge::CompiledGraph> graph;
-        {
-          py::gil_scoped_release release;
-          graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options);
-        }
-        return make_compiled_callable(std::move(graph));
+      "plan_text",
+      [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
+        Targets targets = torch_bridge::target_for({});
+        for (int index = 0; index < gpus; ++index)
+          targets.add({DeviceType::Cuda, index}, cuda_target(gpu_arch, multiprocessors));
+        const py::gil_scoped_release release;
+        return torch_bridge::plan_calls(builder.graph(), targets, options).plan_text;
       },
-      py::arg("builder"), py::arg("options"));
+      py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));
   module.def(
       "compile_text",
       [](const std::string& text, const Options& options, const std::vector<std::string>& allow_ops) {
         std::shared_ptr<torch_bridge::CompiledGraph> graph;
         {
-          py::gil_scoped_release release;
+          const WithoutGil scope;
           graph = torch_bridge::CompiledGraph::from_text(text, options, allow_ops);
         }
         return make_compiled_callable(std::move(graph));

@@ -39,20 +39,6 @@ EXPECTED_FAILURES: tuple[ExpectedFailure, ...] = (
     ),
     ExpectedFailure("fallback", "the same, of sizes that are elements of tensors", ("tensor_split",), text="out of a tensor"),
     ExpectedFailure("fallback", "a size that a condition on data decides has no form in the IR", ("narrow",), text="Equality in a size expression"),
-    ExpectedFailure(
-        "fallback",
-        "complex tensors whose conjugation is a flag are not read",
-        ("fft.hfft", "fft.hfft2", "fft.hfftn", "fft.ifft", "fft.ihfft", "fft.ihfftn"),
-        text="conjugated or negated by a flag",
-    ),
-    ExpectedFailure(
-        "fallback",
-        "complex tensors whose conjugation is a flag are not read",
-        ("linalg.eig", "linalg.eigvals", "polar"),
-        forms=("backward",),
-        text="conjugated or negated by a flag",
-    ),
-    ExpectedFailure("fallback", "complex numbers are no arguments of calls", ("polar",), forms=("backward",), text="argument of type complex"),
     ExpectedFailure("fallback", "complex32 has no number in our tables", ("chalf",), text="torch.complex32"),
     ExpectedFailure(
         "crash",

@@ -115,11 +115,11 @@ TEST_CASE("literals are exact to the bit", "[codegen][cpu]") {
   CHECK(cpu_literal(Scalar::from_integer(DType::Bool, 1)) == "true");
 }
 
-TEST_CASE("opaque dtypes are unsupported, the Tiles mapping is not the CPU's", "[codegen][cpu]") {
+TEST_CASE("opaque dtypes are unsupported, the Matmul mapping is not the CPU's", "[codegen][cpu]") {
   OriginTable origins;
   const plan::Kernel opaque = exp_kernel(DType::C64, origins, {});
   CHECK_THROWS_AS(emit_cpu({&opaque}, cpu_target("x86-64-v3", 4), origins), Unsupported);
-  plan::Kernel tiles = exp_kernel(DType::F32, origins, {});
-  tiles.mapping.kind = plan::MappingKind::Tiles;
-  CHECK_THROWS_AS(emit_cpu({&tiles}, cpu_target("x86-64-v3", 4), origins), InternalError);
+  plan::Kernel matmul = exp_kernel(DType::F32, origins, {});
+  matmul.mapping.kind = plan::MappingKind::Matmul;
+  CHECK_THROWS_AS(emit_cpu({&matmul}, cpu_target("x86-64-v3", 4), origins), InternalError);
 }

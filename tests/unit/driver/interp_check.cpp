@@ -44,9 +44,9 @@ struct Checked {
   Checked(const std::string& text, std::vector<KernelBody> bodies) {
     driver::Request request;
     request.graph = graph::parse(text);
-    request.target = cpu_target("x86-64-v3", 1);
+    request.targets = cpu_target("x86-64-v3", 1);
     request.host = &host;
-    request.make_provider = [&](const plan::Plan& plan, const Target&) {
+    request.make_provider = [&](const plan::Plan& plan, const Targets&) {
       REQUIRE(plan.kernels.size() == bodies.size());
       return std::make_shared<runtime::FunctionProvider>(bodies);
     };

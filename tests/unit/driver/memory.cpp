@@ -34,23 +34,23 @@ std::string residual_stream(int layers) {
 TEST_CASE("a plan above eager's peak is made again", "[driver][memory]") {
   const graph::Graph graph = graph::parse(residual_stream(24));
   const Target target = cuda_target("sm_90a", 132);
-  const int64_t eager = graph::eager_peak(graph, DeviceType::Cuda);
+  const int64_t eager = graph::eager_peaks(graph).at({DeviceType::Cuda, 0});
   // The branches, all kept for the row, are what fusion by time alone would hold.
   const plan::Plan first =
-      schedule::make_plan(schedule::fuse(lowering::lower(graph), target, {}, nullptr), target, {}, eager);
+      schedule::make_plan(schedule::fuse(lowering::lower(graph), target, {}, nullptr), target, {}, graph::eager_peaks(graph));
   CHECK(plan::profile_memory(first).peak > eager);
 
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph;
-  request.target = target;
+  request.targets = target;
   request.host = &host;
   plan::Plan plan;
-  request.make_provider = [&](const plan::Plan& made, const Target&) {
+  request.make_provider = [&](const plan::Plan& made, const Targets&) {
     plan = made;
     return std::make_shared<runtime::FunctionProvider>(std::vector<runtime::KernelBody>());
   };
   driver::compile(std::move(request));
-  CHECK(plan.eager_peak == eager);
+  CHECK(plan.eager_peaks.at({DeviceType::Cuda, 0}) == eager);
   CHECK(plan::profile_memory(plan).peak <= eager);
 }

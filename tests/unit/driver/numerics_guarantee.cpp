@@ -18,9 +18,9 @@ plan::Plan plan_of(const std::string& text, const Target& target = cpu_target("x
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph::parse(text);
-  request.target = target;
+  request.targets = target;
   request.host = &host;
-  request.make_provider = [](const plan::Plan&, const Target&) {
+  request.make_provider = [](const plan::Plan&, const Targets&) {
     return std::make_shared<runtime::FunctionProvider>(std::vector<runtime::KernelBody>());
   };
   return driver::compile(std::move(request)).executable->plan();

@@ -63,22 +63,23 @@ TEST_CASE("a scalar on the CPU is an operand of what runs on CUDA, as it is") {
   CHECK(body_of(calls.text(calls.call("aten::mul.Tensor", {x, rate}, {D::F32, {4}}))) == Lines{"%0 = mul(%x, %rate)"});
 }
 
-TEST_CASE("what computes with tensors on the CPU beside a GPU's is ATen's") {
+TEST_CASE("what computes with tensors on the CPU beside a GPU's is a node there, or a call without CPU kernels") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {4}}), rate = calls.input_on(kCpu, "rate", {D::F32, {}});
   const Arg twice = calls.call_on(kCpu, "aten::add.Tensor", {rate, rate}, {D::F32, {}});
-  const Lines lines = body_of(calls.text(calls.call("aten::mul.Tensor", {x, twice}, {D::F32, {4}})));
+  calls.output(calls.call("aten::mul.Tensor", {x, twice}, {D::F32, {4}}));
+  CHECK(body_of(graph::print(calls.import())) == Lines{"%0 = add(%rate, %rate)", "%1 = mul(%x, %0)"});
+  calls.graph.cpu_kernels = false;
+  const Lines lines = body_of(graph::print(calls.import()));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("extern \"aten::add.Tensor\"") != std::string::npos);
   CHECK(lines[1].find("mul(%x, %") != std::string::npos);
 }
 
-TEST_CASE("a scalar on the CPU that would have to be converted, or is no scalar of its own, goes to ATen") {
+TEST_CASE("a scalar on the CPU is held in the type that a kernel computes in") {
   Calls calls;
   const Arg x = calls.input("x", {D::BF16, {4}}), rate = calls.input_on(kCpu, "rate", {D::F32, {}});
-  const Lines lines = body_of(calls.text(calls.call("aten::mul.Tensor", {x, rate}, {D::BF16, {4}})));
-  REQUIRE(lines.size() == 1);
-  CHECK(lines[0].find("extern") != std::string::npos);
+  CHECK(body_of(calls.text(calls.call("aten::mul.Tensor", {x, rate}, {D::BF16, {4}}))) == Lines{"%0 = mul(%x, %rate)"});
 }
 
 }  // namespace cxxinductor::frontend

@@ -156,12 +156,40 @@ TEST_CASE("what the CPU computes from numbers and sizes alone is computed where 
   CHECK(graph::print(graph).find("cast<bf16>") == std::string::npos);
 }
 
-TEST_CASE("tensors on two devices stay a call, unless a kernel takes one of them as an argument") {
+TEST_CASE("a scalar of the CPU is converted there, and a kernel of the GPU takes it as an argument") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {4}});
   const Arg y = calls.input_on(kCpu, "y", {D::F64, {}});
   calls.output(calls.call("aten::mul.Tensor", {x, y}, {D::F32, {4}}));
+  CHECK(body_of(graph::print(calls.import())) == std::vector<std::string>{"%0 = cast<f32>(%y)", "%1 = mul(%x, %0)"});
+  calls.graph.cpu_kernels = false;
   CHECK(count_externs(calls.import()) == 1);
+}
+
+TEST_CASE("an element of a tensor on the CPU is copied out of it for a kernel of the GPU") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::F32, {4}});
+  const Arg table = calls.input_on(kCpu, "table", {D::F32, {8}});
+  const Arg element = calls.call_on(kCpu, "aten::select.int", {table, int64_t{0}, int64_t{3}}, {D::F32, {}});
+  calls.output(calls.call("aten::mul.Tensor", {x, element}, {D::F32, {4}}));
+  const auto body = body_of(graph::print(calls.import()));
+  REQUIRE(body.size() >= 2);
+  CHECK(body[body.size() - 2].find("= identity(") != std::string::npos);
+  CHECK(body.back().find("= mul(%x, ") != std::string::npos);
+  calls.graph.cpu_kernels = false;
+  CHECK(count_externs(calls.import()) == 1);
+}
+
+TEST_CASE("a write into an input on another device is a copy between devices") {
+  Calls calls;
+  const Arg x = calls.input("x", {D::F32, {4}});
+  const Arg table = calls.input_on(kCpu, "table", {D::F64, {4}});
+  calls.call("aten::copy_", {x, table}, {D::F32, {4}});
+  const graph::Graph graph = calls.import();
+  INFO(graph::print(graph));
+  CHECK(count_externs(graph) == 1);
+  REQUIRE(graph.mutations.size() == 1);
+  CHECK(graph.values[graph.mutations[0].value].device == kCuda);
 }
 
 }  // namespace cxxinductor::frontend

@@ -2,7 +2,7 @@
 #pragma once
 
 inline const char* const every_plan_kind =
-    R"(plan @f for cuda on cuda:0 (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16), @g: f32[10, 100] bytes (4000) donated, @r: f32[] on cpu bytes (4)) where 1 <= s0 <= 65536, 8 | s0 {
+    R"(plan @f for cuda on cuda:0, cpu (@x: bf16[s0, 1000] bytes (2000*s0), sym s0, opaque from "gen", @w: f32[4] on cpu bytes (16), @g: f32[10, 100] bytes (4000) donated, @r: f32[] on cpu bytes (4)) where 1 <= s0 <= 65536, 8 | s0 {
   symbol s0 = input 1
   symbol s1 = input 0 dim 2
   arena (4096)

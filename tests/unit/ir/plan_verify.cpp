@@ -155,7 +155,8 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P10", [](Plan& p) { insert_step(p, 3, p.steps[2]); });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = 97; });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = -1; });
-  breaks("P11", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
+  breaks("P11", [](Plan& p) { p.arenas[0].device = {}; });
+  breaks("P11", [](Plan& p) { buffer(p, "t").arena = 1; });
   breaks("P11", [](Plan& p) {
     buffer(p, "y").kind = Buffer::Kind::Arena;
     p.steps.erase(p.steps.begin());
@@ -182,7 +183,7 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });
   breaks("P12", [](Plan& p) { p.symbols[1].dim = 4; });
   breaks("P12", [&](Plan& p) { launch(p, 1).grid_x = q; });
-  breaks("P12", [&](Plan& p) { p.arena_bytes = q; });
+  breaks("P12", [&](Plan& p) { p.arenas[0].bytes = q; });
   breaks("P13", [](Plan& p) { call(p, 2).callee.clear(); });
   breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(OperandRef{7}); });
   breaks("P13", [](Plan& p) { call(p, 2).alias_of = {}; });
@@ -210,6 +211,11 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args[0] = id_of(p, "v"); });
   breaks("P9", [](Plan& p) { launch(p, 3).args[0] = id_of(p, "t"); });
   breaks("P11", [](Plan& p) { p.outputs[0].buffer = id_of(p, "v"); });
+  breaks("P19", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { kernel(p, 2).device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { p.arenas[0].device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { p.eager_peaks[{DeviceType::Cuda, 1}] = 0; });
+  breaks("P19", [](Plan& p) { p.devices.push_back(p.devices[0]); });
   breaks("P17", [](Plan& p) { buffer(p, "v").dtype = DType::I32; });
   breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = -1; });
   breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = 1; });

@@ -57,6 +57,31 @@ TEST_CASE("a check that the sizes do not decide stays", "[passes]") {
   CHECK(contains(text, "check"));
 }
 
+TEST_CASE("a product with a power of two needs no rounding to bf16, to f16 it does", "[passes]") {
+  const auto scaled = [](const std::string& dtype, const std::string& factor) {
+    const std::string text = after_passes("program @f(@x: " + dtype + "[8]) {\n" + R"(    output @y: f32[8]
+    region @n over i < 8 {
+      %x = load @x[i]
+      %f = cast<f32>(%x)
+      %c = constant f32()" + factor + R"()
+      %m = mul(%f, %c)
+      %r = cast<)" + dtype + R"(>(%m)
+      %g = cast<f32>(%r)
+      %e = exp(%g)
+      store @y[i] = %e
+    }
+    return @y
+  })");
+    INFO(text);
+    return !contains(text, "cast<" + dtype + ">");
+  };
+  CHECK(scaled("bf16", "2.0"));
+  CHECK(scaled("bf16", "-8.0"));
+  CHECK_FALSE(scaled("bf16", "0.5"));  // subnormal numbers lose bits
+  CHECK_FALSE(scaled("bf16", "3.0"));
+  CHECK_FALSE(scaled("f16", "2.0"));  // overflows long before f32 does
+}
+
 TEST_CASE("roundings go where they change nothing, and all with fast numerics", "[passes]") {
   const char* program = R"(program @f(@x: bf16[8], @c: bool[8]) {
     output @y: f32[8]

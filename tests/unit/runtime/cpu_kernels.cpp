@@ -107,7 +107,7 @@ TEST_CASE("a second provider takes the object from the cache; a damaged entry is
   CHECK(third->counters().compiled == 1);
   // Whole entries whose bytes are no object are compiled again too.
   DiskCache other(folder.path() + "/other", "test");
-  std::string key = "cpu object\n" + machine.compiler.version();
+  std::string key = "cpu object\n" + machine.compiler.identity();
   for (const std::string& flag : cpu_compile_flags(Target())) key += "\n" + flag;
   const plan::Plan plan = plan_of(1);
   key += "\n" + add_one_source({&plan.kernels[plan::KernelId(0)]}).text;
@@ -115,6 +115,31 @@ TEST_CASE("a second provider takes the object from the cache; a damaged entry is
   auto fourth = machine.provider(&other);
   CHECK(machine.run(plan, fourth, 100) == expected_numbers(100, 1));
   CHECK(fourth->counters().compiled == 1);
+}
+
+TEST_CASE("objects for one instruction set are not taken for another") {
+  TemporaryFolder folder;
+  Machine machine;
+  DiskCache cache(folder.path(), "test");
+  for (const char* arch : {"x86-64", "x86-64-v2"}) {
+    for (const bool again : {false, true}) {
+      CpuKernelProvider kernels(cpu_target(arch, 2), add_one_source, machine.compiler, machine.pool, &cache, machine.host);
+      kernels.prepare(plan_of(1));
+      INFO(arch);
+      CHECK(kernels.counters().from_cache == (again ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("preparing can be interrupted") {
+  TemporaryFolder folder;
+  const std::string path = folder.path() + "/c++";
+  std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo slow 1.0 && exit 0\ncase $1 in -print*) exit 1;; esac\n"
+                         "touch " << folder.path() << "/begun; exec sleep 100\n";
+  REQUIRE(::chmod(path.c_str(), 0700) == 0);
+  Machine machine(path);
+  const auto begun = [&] { return std::filesystem::exists(folder.path() + "/begun"); };
+  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(3), begun), Interrupted);
 }
 
 TEST_CASE("without a compiler preparing is a user error that says what to install") {

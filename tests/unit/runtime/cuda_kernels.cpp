@@ -1,6 +1,8 @@
 // The CUDA provider with NVRTC and a driver that fails on demand: no GPU, no code generator.
 #include "runtime/cuda/cuda_kernels.h"
 
+#include <chrono>
+
 #include "runtime/cuda/dynamic_library.h"
 #include "support/error.h"
 #include "unit/catch.h"
@@ -19,6 +21,10 @@ const std::string fake_driver = CXXINDUCTOR_FAKE_CUDA_DRIVER;
 struct Controls {
   DynamicLibrary library{{fake_driver}, "the driver of the tests is not built"};
   decltype(&fake_cuda_fail) fail = reinterpret_cast<decltype(&fake_cuda_fail)>(library.find("fake_cuda_fail"));
+  decltype(&fake_cuda_begin_capture) begin_capture =
+      reinterpret_cast<decltype(&fake_cuda_begin_capture)>(library.find("fake_cuda_begin_capture"));
+  decltype(&fake_cuda_end_capture) end_capture =
+      reinterpret_cast<decltype(&fake_cuda_end_capture)>(library.find("fake_cuda_end_capture"));
   decltype(&fake_cuda_calls) calls = reinterpret_cast<decltype(&fake_cuda_calls)>(library.find("fake_cuda_calls"));
 };
 
@@ -140,6 +146,43 @@ TEST_CASE("a variant that is first needed by a call and does not load is an erro
   CHECK_THROWS_AS(machine.launch(*provider, {.vectorized = false}), InternalError);
   CHECK_NOTHROW(machine.launch(*provider));
   CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+}
+
+TEST_CASE("modules and memory made and freed while another thread captures a graph leave the capture good", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const plan::Plan plan = plan_of({"k_a"}, true);
+  auto held = machine.provider();
+  held->prepare(plan);
+  machine.controls.begin_capture();
+  CHECK(held->find(plan::KernelId(0), {.vectorized = false}) == nullptr);
+  machine.pool.finish();  // a background thread has loaded it
+  CHECK(held->counters().late == 1);
+  machine.launch(*held, {.vectorized = false});
+  CHECK_NOTHROW(machine.provider()->prepare(plan));  // and freed again
+  held.reset();
+  CHECK(machine.controls.end_capture());
+  // The fake notices what it is there for: the mode of this thread is again what it was.
+  machine.controls.begin_capture();
+  const auto load = reinterpret_cast<int (*)(void**, const void*)>(machine.controls.library.find("cuModuleLoadData"));
+  void* module = nullptr;
+  CHECK(load(&module, "\x7f" "ELF") != 0);
+  CHECK_FALSE(machine.controls.end_capture());
+}
+
+TEST_CASE("NVRTC is interrupted", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  // Takes far longer than a second to compile.
+  CudaUnitSource slow;
+  slow.text = "extern \"C\" __global__ void k_slow(float* a) {\n";
+  for (int i = 0; i < 20000; ++i) slow.text += "  a[threadIdx.x + " + std::to_string(i) + "] += sinf(a[" + std::to_string(i * 3) + "]);\n";
+  slow.text += "}\n";
+  const auto start = std::chrono::steady_clock::now();
+  const auto soon = [&] { return std::chrono::steady_clock::now() - start > std::chrono::milliseconds(200); };
+  const auto provider = machine.provider(nullptr, [&](const auto&...) { return slow; });
+  CHECK_THROWS_AS(provider->prepare(plan_of({"k_slow"}), soon), Interrupted);
+  WARN("interrupted after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s");
 }
 
 TEST_CASE("memory for the records of checks may be refused", "[cuda]") {

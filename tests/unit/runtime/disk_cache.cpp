@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,7 @@
 #include <iterator>
 
 #include "unit/catch.h"
+#include "unit/runtime/child_process.h"
 #include "unit/runtime/temporary_folder.h"
 
 using namespace cxxinductor::runtime;
@@ -38,15 +40,6 @@ size_t file_count(const std::string& folder) {
   size_t files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++files;
   return files;
-}
-
-// The number that `body` returns in a process of its own: what it does to its limits and rights ends with it.
-int in_child(const std::function<int()>& body) {
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(body());
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 // Root without capabilities is bound by the permissions of files like everybody.
@@ -104,16 +97,139 @@ TEST_CASE("every damaged byte, every truncation and every extension of an entry 
   CHECK(cache.get("key"));
 }
 
-TEST_CASE("an entry of another build, or stored under another key's name, is a miss") {
+TEST_CASE("builds that share a folder keep their own entries; an entry under another key's name is a miss") {
   TemporaryFolder folder;
-  DiskCache old(folder.path(), "build 1");
+  DiskCache old(folder.path(), "build 1"), now(folder.path(), "build 2");
   REQUIRE(old.put("key", "value"));
-  DiskCache now(folder.path(), "build 2");
   CHECK_FALSE(now.get("key"));
-  CHECK(now.counters().dropped == 1);
+  CHECK(now.counters().dropped == 0);
+  REQUIRE(now.put("key", "newer"));
+  CHECK(text_of(old.get("key")) == "value");
+  CHECK(text_of(now.get("key")) == "newer");
+  // Neither is taken for the other's, whatever its name says.
+  write_file(now.path_of("key"), read_file(old.path_of("key")));
+  CHECK_FALSE(now.get("key"));
   REQUIRE(now.put("a", "value of a"));
   write_file(now.path_of("b"), read_file(now.path_of("a")));
   CHECK_FALSE(now.get("b"));
+}
+
+TEST_CASE("what lies under an entry's name and is no file of ours is neither followed nor waited for") {
+  TemporaryFolder folder, elsewhere;
+  DiskCache cache(folder.path(), "b");
+  REQUIRE(cache.put("k", "v"));
+  const std::string path = cache.path_of("k"), copy = elsewhere.path() + "/copy";
+  write_file(copy, read_file(path));
+  ::unlink(path.c_str());
+  ::alarm(20);  // opening a pipe waits for a writer
+  SECTION("a pipe") { REQUIRE(::mkfifo(path.c_str(), 0600) == 0); }
+  SECTION("a link to a good entry") { REQUIRE(::symlink(copy.c_str(), path.c_str()) == 0); }
+  SECTION("a file that others may write to") {
+    write_file(path, read_file(copy));
+    REQUIRE(::chmod(path.c_str(), 0666) == 0);
+  }
+  SECTION("a device") {
+    if (::mknod(path.c_str(), S_IFCHR | 0600, makedev(1, 5)) != 0) write_file(path, "no device may be made here");
+  }
+  CHECK_FALSE(cache.get("k"));
+  CHECK(::access(path.c_str(), F_OK) != 0);
+  CHECK(cache.put("k", "v"));
+  CHECK(text_of(cache.get("k")) == "v");
+  ::alarm(0);
+}
+
+TEST_CASE("entries used longest ago go when the folder outgrows its limit; other files stay") {
+  TemporaryFolder folder;
+  constexpr int64_t limit = 160'000;
+  const std::string payload(10'000, 'p');
+  const auto set_age = [](const std::string& path, int64_t seconds) {
+    const std::array<timespec, 2> times{timespec{::time(nullptr) - seconds, 0}, timespec{::time(nullptr) - seconds, 0}};
+    REQUIRE(::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) == 0);
+  };
+  DiskCache cache(folder.path(), "b", limit), other_build(folder.path(), "old", limit);
+  write_file(folder.path() + "/notes.txt", std::string(limit, 'n'));
+  REQUIRE(other_build.put("never used again", payload));
+  set_age(other_build.path_of("never used again"), 80'000);
+  for (int i = 0; i < 11; ++i) {
+    const std::string key = "key " + std::to_string(i);
+    REQUIRE(cache.put(key, payload));
+    set_age(cache.path_of(key), 50'000 - i * 1000);
+  }
+  CHECK(cache.get("key 0"));  // which renews it
+  CHECK(cache.put("new 1", payload));
+  CHECK(cache.put("new 2", payload));
+  CHECK(cache.put("new 3", payload));
+  CHECK_FALSE(other_build.get("never used again"));
+  CHECK_FALSE(cache.get("key 1"));
+  for (const char* key : {"key 0", "key 10", "new 1", "new 3"}) CHECK(cache.get(key));
+  CHECK(::access((folder.path() + "/notes.txt").c_str(), F_OK) == 0);
+  // What nobody used for three months goes at the next start, whatever its size.
+  set_age(cache.path_of("key 10"), 100 * 24 * 3600);
+  DiskCache next(folder.path(), "b", limit);
+  CHECK_FALSE(next.get("key 10"));
+  CHECK(next.get("new 2"));
+}
+
+TEST_CASE("many processes together stay near the limit") {
+  TemporaryFolder folder;
+  constexpr int64_t limit = 1'600'000;
+  std::vector<pid_t> children;
+  for (int c = 0; c < 4; ++c) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      DiskCache cache(folder.path(), "b", limit);
+      bool good = true;
+      for (int i = 0; i < 200; ++i) {
+        const std::string key = std::to_string(c) + "." + std::to_string(i);
+        good = cache.put(key, key + std::string(20'000, 'p')) && good;
+        const auto found = cache.get(key);
+        good = good && (!found || text_of(found) == key + std::string(20'000, 'p'));
+      }
+      ::_exit(good ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  }
+  int64_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) bytes += static_cast<int64_t>(entry.file_size());
+  CHECK(bytes < limit + limit / 4);
+  CHECK(bytes > limit / 2);
+}
+
+TEST_CASE("every folder on the cache's path must be safe from other users") {
+  TemporaryFolder folder;
+  const std::string inside = folder.path() + "/a/cache";
+  REQUIRE(DiskCache(inside, "b").usable());
+  const auto refusal = [&](const std::string& path) { return DiskCache(path, "b").status(); };
+  SECTION("a folder above that others may write to") {
+    for (const mode_t mode : {0777, 0770}) {
+      REQUIRE(::chmod((folder.path() + "/a").c_str(), mode) == 0);
+      CHECK(refusal(inside).find("other users may write to the folder '" + folder.path() + "/a'") != std::string::npos);
+    }
+  }
+  SECTION("unless it is sticky") {
+    REQUIRE(::chmod((folder.path() + "/a").c_str(), 01777) == 0);
+    CHECK(refusal(inside).empty());
+  }
+  SECTION("a folder above of another user") {
+    if (::geteuid() == 0) {
+      REQUIRE(::chown((folder.path() + "/a").c_str(), 12345, 12345) == 0);
+      CHECK(refusal(inside).find("belongs to user 12345") != std::string::npos);
+    }
+  }
+  SECTION("where a link leads counts, not the link") {
+    REQUIRE(::chmod((folder.path() + "/a").c_str(), 0777) == 0);
+    REQUIRE(::symlink(inside.c_str(), (folder.path() + "/link").c_str()) == 0);
+    CHECK(refusal(folder.path() + "/link").find("other users may write") != std::string::npos);
+    REQUIRE(::chmod((folder.path() + "/a").c_str(), 0755) == 0);
+    const DiskCache cache(folder.path() + "/link", "b");
+    CHECK(cache.usable());
+    CHECK(cache.folder() == inside);
+  }
 }
 
 TEST_CASE("a folder that cannot be used leaves a cache that never hits and says why") {
@@ -161,7 +277,12 @@ TEST_CASE("a folder that cannot be written to still serves what it holds") {
 
 TEST_CASE("a read-only folder serves what it holds and says why nothing is added") {
   TemporaryFolder folder;
-  REQUIRE(DiskCache(folder.path(), "b").put("k", "v"));
+  {
+    DiskCache cache(folder.path(), "b");
+    REQUIRE(cache.put("k", "v"));
+    REQUIRE(cache.put("damaged", "v"));
+    write_file(cache.path_of("damaged"), "nonsense");
+  }
   REQUIRE(::chmod(folder.path().c_str(), 0500) == 0);
   CHECK(in_child([&] {
           drop_capabilities();
@@ -171,8 +292,7 @@ TEST_CASE("a read-only folder serves what it holds and says why nothing is added
           if (cache.status().find("Permission denied") == std::string::npos) return 3;
           if (text_of(cache.get("k")) != "v") return 4;
           // A damaged entry that cannot be removed stays a miss.
-          DiskCache other_build(folder.path(), "c");
-          return other_build.get("k") || other_build.get("k") ? 5 : 0;
+          return cache.get("damaged") || cache.get("damaged") ? 5 : 0;
         }) == 0);
 }
 

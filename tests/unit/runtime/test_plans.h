@@ -20,7 +20,7 @@ class FunctionProvider : public KernelProvider {
   explicit FunctionProvider(std::vector<KernelBody> bodies) {
     for (KernelBody& body : bodies) kernels_.push_back(std::make_unique<Kernel>(std::move(body)));
   }
-  void prepare(const plan::Plan&) override {}
+  void prepare(const plan::Plan&, const InterruptCheck&) override {}
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override {
     ++asked;
     last_variant = variant;
@@ -50,7 +50,7 @@ class PlanBuilder {
  public:
   plan::Plan plan;
 
-  PlanBuilder() { plan.name = "test", plan.target = "cpu", plan.arena_bytes = 0; }
+  PlanBuilder() { plan.name = "test", plan.target = "cpu"; }
 
   plan::BufferId buffer(std::string name, plan::Buffer::Kind kind, std::vector<sym::Expr> sizes,
                         std::vector<sym::Expr> strides = {}, DType dtype = DType::F32) {
@@ -59,8 +59,10 @@ class PlanBuilder {
     b.kind = kind;
     b.bytes = sym::product(sizes) * byte_size(dtype);
     if (kind == plan::Buffer::Kind::Arena) {
-      b.arena_offset = plan.arena_bytes;
-      plan.arena_bytes = plan.arena_bytes + sym::ceil_div(b.bytes, 64) * 64;
+      if (plan.arenas.empty()) plan.arenas.push_back({b.device, 0});
+      sym::Expr& bytes = plan.arenas.front().bytes;
+      b.arena_offset = bytes;
+      bytes = bytes + sym::ceil_div(b.bytes, 64) * 64;
     }
     return plan.buffers.push_back(b);
   }

@@ -47,7 +47,7 @@ program @externs on DEVICE (@a: f32[64, 64], @b: f32[64, 64]) {
   CHECK(buffer(plan, "d").kind == Buffer::Kind::ExternOwned);
   CHECK(buffer(plan, "y").kind == Buffer::Kind::Standalone);
   CHECK(freed(plan).empty());  // y is written where d was
-  CHECK(plan.arena_bytes == sym::Expr(64 * 64 * 4));
+  CHECK(plan.arenas.at(0).bytes == sym::Expr(64 * 64 * 4));
 }
 
 TEST_CASE("what an output may alias is never in the arena") {
@@ -231,7 +231,7 @@ TEST_CASE("buffers of random programs never overlap while they live") {
         if (life_a.last < life_b.first || life_b.last < life_a.first) continue;
         int64_t from_x = bytes(x.arena_offset), from_y = bytes(y.arena_offset);
         CHECK((from_x + bytes(x.bytes) <= from_y || from_y + bytes(y.bytes) <= from_x));
-        CHECK(from_x + bytes(x.bytes) <= bytes(plan.arena_bytes));
+        CHECK(from_x + bytes(x.bytes) <= bytes(plan.arenas.at(0).bytes));
       }
   }
 }

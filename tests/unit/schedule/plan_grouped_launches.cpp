@@ -97,7 +97,7 @@ TEST_CASE("what makes much memory earlier stays where it is", "[batch]") {
                gpu());
   CHECK(plan::verify(plan).empty());
   CHECK(batch_sizes(plan).empty());
-  CHECK(sym::evaluate(plan.arena_bytes, [](std::string_view) { return int64_t{0}; }) <= 800256);
+  CHECK(sym::evaluate(plan.arenas.at(0).bytes, [](std::string_view) { return int64_t{0}; }) <= 800256);
 }
 
 TEST_CASE("results that all stay until the end may be made together, whatever their size", "[batch]") {

@@ -55,6 +55,19 @@ TEST_CASE("the environment: ours are read, unknown ones of ours are errors, othe
                       mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
 }
 
+TEST_CASE("old names are errors that give the new ones") {
+  Options options;
+  REQUIRE_THROWS_WITH(set_option(options, "disable", "graph-cse"), "option 'disable' is now 'skip_passes'");
+  REQUIRE_THROWS_WITH(set_option(options, "max_fused_statements", "4"),
+                      "option 'max_fused_statements' is now 'max_fusion_size'");
+  REQUIRE_THROWS_WITH(set_option(options, "verify", "ends"), "option 'verify': 'ends' is now 'boundaries'");
+  REQUIRE_THROWS_WITH(set_option(options, "skip_passes", "graph-no-ops, graph-common"),
+                      "option 'skip_passes': 'graph-common' is now 'graph-cse'");
+  REQUIRE_THROWS_WITH(options_from_environment({{"CXXINDUCTOR_DISABLE", ""}}),
+                      "environment variable 'CXXINDUCTOR_DISABLE' is now 'CXXINDUCTOR_SKIP_PASSES'");
+  REQUIRE(to_string(options) == to_string(Options{}));
+}
+
 TEST_CASE("canonical text changes with every option") {
   const std::string before = to_string(Options{});
   for (const OptionInfo& row : option_table()) {

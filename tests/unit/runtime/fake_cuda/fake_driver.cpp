@@ -7,6 +7,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "unit/runtime/fake_cuda/fake_driver.h"
 
@@ -16,7 +17,12 @@ std::mutex mutex;
 std::map<std::string, int> failing_calls;  // name -> calls until it fails
 std::map<std::string, int> calls;
 thread_local CUcontext current_context = nullptr;
+thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+bool capturing = false, capture_good = true;
 int module_object = 0, function_object = 0, context_object = 0;
+
+// Of calls that a capture forbids.
+CUresult count_unsafe(const char* name, CUresult failure = CUDA_ERROR_UNKNOWN);
 
 CUresult count(const char* name, CUresult failure = CUDA_ERROR_UNKNOWN) {
   const std::lock_guard lock(mutex);
@@ -28,10 +34,34 @@ CUresult count(const char* name, CUresult failure = CUDA_ERROR_UNKNOWN) {
   return failure;
 }
 
+CUresult count_unsafe(const char* name, CUresult failure) {
+  {
+    const std::lock_guard lock(mutex);
+    if (capturing && capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED) {
+      capture_good = false;
+      return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+  }
+  return count(name, failure);
+}
+
 }  // namespace
 
 extern "C" {
 
+void fake_cuda_begin_capture() {
+  const std::lock_guard lock(mutex);
+  capturing = capture_good = true;
+}
+bool fake_cuda_end_capture() {
+  const std::lock_guard lock(mutex);
+  capturing = false;
+  return capture_good;
+}
+CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+  std::swap(*mode, capture_mode);
+  return CUDA_SUCCESS;
+}
 void fake_cuda_fail(const char* call, int after) {
   const std::lock_guard lock(mutex);
   failing_calls[call] = after;
@@ -87,11 +117,11 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
 // As the real one, it wants an ELF file.
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = reinterpret_cast<CUmodule>(&module_object);
-  const CUresult wanted = count("cuModuleLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
+  const CUresult wanted = count_unsafe("cuModuleLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
   if (wanted != CUDA_SUCCESS) return wanted;
   return std::memcmp(image, "\x7f" "ELF", 4) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
-CUresult cuModuleUnload(CUmodule) { return count("cuModuleUnload"); }
+CUresult cuModuleUnload(CUmodule) { return count_unsafe("cuModuleUnload"); }
 CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
   *function = reinterpret_cast<CUfunction>(&function_object);
   return count("cuModuleGetFunction", CUDA_ERROR_NOT_FOUND);
@@ -102,7 +132,7 @@ CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsi
   return count("cuLaunchKernel", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
-  const CUresult result = count("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
+  const CUresult result = count_unsafe("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
   *memory = result == CUDA_SUCCESS ? std::malloc(bytes) : nullptr;
   return result;
 }
@@ -112,7 +142,7 @@ CUresult cuMemHostGetDevicePointer(CUdeviceptr* device, void* memory, unsigned) 
 }
 CUresult cuMemFreeHost(void* memory) {
   std::free(memory);
-  return CUDA_SUCCESS;
+  return count_unsafe("cuMemFreeHost");
 }
 CUresult cuGetErrorName(CUresult error, const char** name) {
   switch (error) {

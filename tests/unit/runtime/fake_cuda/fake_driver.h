@@ -5,4 +5,8 @@ extern "C" {
 // The call with this name ("cuLaunchKernel") fails once, after `after` successful ones.
 void fake_cuda_fail(const char* call, int after);
 int fake_cuda_calls(const char* call);
+// Some thread captures a graph in the global mode from here on, until fake_cuda_end_capture, which says whether it is good: calls
+// that a capture forbids, from threads in another mode than the relaxed one, fail and spoil it.
+void fake_cuda_begin_capture();
+bool fake_cuda_end_capture();
 }

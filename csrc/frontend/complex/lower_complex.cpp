@@ -1,0 +1,310 @@
+#include "frontend/complex/lower_complex.h"
+
+#include <algorithm>
+#include <complex>
+
+#include "frontend/complex/pairs.h"
+#include "frontend/importer.h"
+#include "support/error.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+bool is_complex_type(DType dtype) { return dtype == DType::C64 || dtype == DType::C128; }
+
+bool is_complex_value(const CallValueInfo& info) {
+  return info.kind == CallValueInfo::Kind::Tensor && is_complex_type(info.dtype);
+}
+
+// Strides of the (real, imaginary) view of a tensor with these strides.
+Sizes interleaved_strides(const Sizes& strides) {
+  Sizes doubled;
+  for (const sym::Expr& stride : strides) doubled.push_back(stride * 2);
+  doubled.push_back(1);
+  return doubled;
+}
+
+}  // namespace
+
+DType component_type(DType complex) {
+  if (complex == DType::C64) return DType::F32;
+  return complex == DType::C128 ? DType::F64 : complex;
+}
+
+bool has_complex(const CallGraph& calls) {
+  return std::any_of(calls.values.begin(), calls.values.end(),
+                     [](const CallValueInfo& info) { return is_complex_value(info) || info.conjugate || info.negative; });
+}
+
+CallGraph lower_complex(const CallGraph& calls) { return PairLowering(calls).run(); }
+
+PairLowering::PairLowering(const CallGraph& calls) : calls_(calls), out_(calls) { out_.calls.clear(); }
+
+CallGraph PairLowering::run() {
+  for (CallValue input : out_.inputs) {
+    if (is_complex_value(info(input))) interleaved_.insert(input);
+  }
+  for (const Call& call : calls_.calls) {
+    origin_ = call.origin;
+    lower(call);
+  }
+  origin_ = OriginId();
+  for (const auto& [input, value] : calls_.mutations) pack_all(Arg(OperandRef{value}));
+  for (Arg& output : out_.outputs) {
+    const OperandRef* ref = output.as<OperandRef>();
+    if (ref == nullptr) continue;
+    const CallValueInfo declared = info(ref->operand);
+    if (std::find(out_.inputs.begin(), out_.inputs.end(), ref->operand) != out_.inputs.end()) continue;
+    pack_all(output);
+    // The parts are resolved; the caller's tensor has the bit, which the view sets and the elements undo.
+    if (declared.conjugate && is_complex_value(declared) && pairs_.contains(ref->operand)) {
+      CallValueInfo unflagged = declared;
+      unflagged.conjugate = false;
+      const CallValue conjugated = new_value(unflagged);
+      const Pair& pair = pairs_.at(ref->operand);
+      set_pair(conjugated, {pair.re, neg(pair.im, unflagged)});
+      pack(conjugated);
+      output = Arg(OperandRef{new_value(declared)});
+      define(output.as<OperandRef>()->operand, "aten::_conj", "", {Arg(OperandRef{conjugated})});
+    } else if (declared.negative) {
+      throw_unsupported("{} returns a tensor with the negative bit", out_.name);
+    }
+  }
+  return std::move(out_);
+}
+
+bool PairLowering::is_complex(const Arg& arg) const {
+  const OperandRef* ref = arg.as<OperandRef>();
+  return ref != nullptr && is_complex_value(info(ref->operand));
+}
+
+bool PairLowering::holds_complex(const Arg& arg) const {
+  const ArgList* list = arg.as<ArgList>();
+  if (list != nullptr) return std::any_of(list->begin(), list->end(), [this](const Arg& a) { return holds_complex(a); });
+  return is_complex(arg) || arg.as<std::complex<double>>() != nullptr;
+}
+
+// ---- Calls --------------------------------------------------------------------------------------------------------
+
+void PairLowering::lower(const Call& call) {
+  bool complex = std::any_of(call.args.begin(), call.args.end(), [this](const Arg& arg) { return holds_complex(arg); });
+  for (const auto& [name, arg] : call.kwargs) complex = complex || holds_complex(arg);
+  for (CallValue result : call.results) {
+    complex = complex || is_complex_value(info(result)) || info(result).negative || info(result).conjugate;
+  }
+  // A select may take a part of what view_as_real made, which involves no complex value.
+  const auto row = pair_rules().find(full_name(call));
+  const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select");
+  if (!has_row || !row->second(*this, call)) keep(call);
+}
+
+// The call as it was recorded, on interleaved operands.
+void PairLowering::keep(const Call& call) {
+  for (const Arg& arg : call.args) pack_all(arg);
+  for (const auto& [name, arg] : call.kwargs) pack_all(arg);
+  out_.calls.push_back(call);
+  for (CallValue result : call.results) {
+    if (is_complex_value(info(result))) interleaved_.insert(result);
+  }
+}
+
+CallValue PairLowering::new_value(CallValueInfo info) {
+  const auto id = static_cast<CallValue>(out_.values.size());
+  info.name = "part_" + std::to_string(id);
+  info.storage = 0;
+  info.storage_offset = 0;
+  out_.values.push_back(std::move(info));
+  return id;
+}
+
+CallValueInfo PairLowering::real_like(const CallValueInfo& like) const {
+  CallValueInfo real = like;
+  real.dtype = component_type(like.dtype);
+  real.conjugate = real.negative = false;
+  return real;
+}
+
+void PairLowering::define(CallValue result, std::string_view callee, std::string_view overload, std::vector<Arg> args,
+                          std::vector<std::pair<std::string, Arg>> kwargs) {
+  Call call;
+  call.callee = callee;
+  call.overload = overload;
+  call.args = std::move(args);
+  call.kwargs = std::move(kwargs);
+  call.results = {result};
+  call.origin = origin_;
+  out_.calls.push_back(std::move(call));
+}
+
+void PairLowering::define_as(CallValue result, const Arg& part) {
+  const CallValueInfo target = info(result);
+  const OperandRef* ref = part.as<OperandRef>();
+  if (ref == nullptr) return define(result, "aten::full", "", {Arg(ArgList(target.sizes.begin(), target.sizes.end())), part},
+                                     {{"dtype", Arg(target.dtype)}, {"device", Arg(target.device)}});
+  if (info(ref->operand).dtype != target.dtype)
+    return define(result, "aten::_to_copy", "", {part}, {{"dtype", Arg(target.dtype)}});
+  define(result, "aten::alias", "", {part});
+}
+
+Arg PairLowering::call(std::string_view callee, std::string_view overload, std::vector<Arg> args,
+                       const CallValueInfo& like, std::vector<std::pair<std::string, Arg>> kwargs) {
+  const CallValue result = new_value(real_like(like));
+  define(result, callee, overload, std::move(args), std::move(kwargs));
+  return OperandRef{result};
+}
+
+namespace {
+
+const double* scalar_arg_of(const Arg& arg) { return arg.as<double>(); }
+
+}  // namespace
+
+Arg PairLowering::add(const Arg& a, const Arg& b, const CallValueInfo& like) {
+  if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) + *scalar_arg_of(b);
+  return scalar_arg_of(a) ? call("aten::add", "Tensor", {b, a}, like) : call("aten::add", "Tensor", {a, b}, like);
+}
+
+Arg PairLowering::sub(const Arg& a, const Arg& b, const CallValueInfo& like) {
+  if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) - *scalar_arg_of(b);
+  if (scalar_arg_of(a)) return call("aten::rsub", "Scalar", {b, a}, like);
+  return call("aten::sub", "Tensor", {a, b}, like);
+}
+
+Arg PairLowering::mul(const Arg& a, const Arg& b, const CallValueInfo& like) {
+  if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) * *scalar_arg_of(b);
+  return scalar_arg_of(a) ? call("aten::mul", "Tensor", {b, a}, like) : call("aten::mul", "Tensor", {a, b}, like);
+}
+
+Arg PairLowering::div(const Arg& a, const Arg& b, const CallValueInfo& like) {
+  if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) / *scalar_arg_of(b);
+  return call("aten::div", "Tensor", {scalar_arg_of(a) ? tensor(a, like) : a, b}, like);
+}
+
+Arg PairLowering::neg(const Arg& a, const CallValueInfo& like) {
+  return scalar_arg_of(a) ? Arg(-*scalar_arg_of(a)) : call("aten::neg", "", {a}, like);
+}
+
+Arg PairLowering::select(const Arg& condition, const Arg& yes, const Arg& no, const CallValueInfo& like) {
+  const CallValueInfo real = real_like(like);
+  return call("aten::where", "self", {condition, fit(yes, real), fit(no, real)}, like);
+}
+
+Arg PairLowering::full(const Arg& number, const CallValueInfo& like) {
+  const DType dtype = component_type(like.dtype);
+  return call("aten::full", "", {Arg(ArgList(like.sizes.begin(), like.sizes.end())), number}, like,
+              {{"dtype", Arg(dtype)}, {"device", Arg(like.device)}});
+}
+
+// ---- Parts --------------------------------------------------------------------------------------------------------
+
+// The part in the target's component type and sizes, as a tensor.
+Arg PairLowering::fit(const Arg& part, const CallValueInfo& target) {
+  const OperandRef* ref = part.as<OperandRef>();
+  if (ref == nullptr) return full(part, target);
+  Arg fitted = part;
+  if (info(ref->operand).dtype != target.dtype) {
+    CallValueInfo cast = info(ref->operand);
+    cast.dtype = target.dtype;
+    fitted = call("aten::_to_copy", "", {part}, cast, {{"dtype", Arg(target.dtype)}});
+  }
+  if (info(ref->operand).sizes != target.sizes)
+    fitted = call("aten::expand", "", {fitted, Arg(ArgList(target.sizes.begin(), target.sizes.end()))}, target);
+  return fitted;
+}
+
+void PairLowering::set_pair(CallValue result, Pair pair) {
+  const CallValueInfo target = real_like(info(result));
+  Pair fitted{fit(pair.re, target), fit(pair.im, target)};
+  pairs_[result] = std::move(fitted);
+}
+
+std::optional<Pair> PairLowering::pair_of(const Arg& arg) {
+  if (const auto* z = arg.as<std::complex<double>>()) return Pair{z->real(), z->imag()};
+  if (const auto number = to_scalar_arg(arg)) {
+    const auto real = constant_real(*number);
+    return real ? std::optional(Pair{*real, 0.0}) : std::nullopt;
+  }
+  const OperandRef* ref = arg.as<OperandRef>();
+  if (ref == nullptr || info(ref->operand).kind != CallValueInfo::Kind::Tensor) return std::nullopt;
+  if (!is_complex_value(info(ref->operand))) return Pair{arg, 0.0};
+  unpack(ref->operand);
+  return pairs_.at(ref->operand);
+}
+
+const Pair* PairLowering::stacked(CallValue value) const {
+  const auto found = stacked_.find(value);
+  return found == stacked_.end() ? nullptr : &found->second;
+}
+
+void PairLowering::unpack(CallValue id) {
+  if (pairs_.contains(id)) return;
+  CXXI_CHECK(interleaved_.contains(id), "the complex value %{} is read before it is written", info(id).name);
+  const CallValueInfo whole = info(id);
+  Arg resolved = OperandRef{id};
+  if (whole.conjugate) {
+    CallValueInfo plain = whole;
+    plain.conjugate = false;
+    resolved = OperandRef{new_value(plain)};
+    define(resolved.as<OperandRef>()->operand, "aten::_conj", "", {Arg(OperandRef{id})});
+  }
+  CallValueInfo stacked = whole;
+  stacked.sizes.push_back(2);
+  stacked.strides = interleaved_strides(whole.strides);
+  const Arg both = call("aten::view_as_real", "", {resolved}, stacked);
+  CallValueInfo part = real_like(whole);
+  part.strides = stacked.strides;
+  part.strides.pop_back();
+  const Arg last(static_cast<int64_t>(whole.sizes.size()));
+  const Arg re = call("aten::select", "int", {both, last, Arg(int64_t{0})}, part);
+  const Arg im = call("aten::select", "int", {both, last, Arg(int64_t{1})}, part);
+  pairs_[id] = {re, whole.conjugate ? neg(im, part) : im};
+}
+
+void PairLowering::pack(CallValue id) {
+  if (!interleaved_.insert(id).second) return;
+  const Pair& pair = pairs_.at(id);
+  CallValueInfo stacked = info(id);
+  const auto last = static_cast<int64_t>(stacked.sizes.size());
+  stacked.sizes.push_back(2);
+  stacked.strides = interleaved_strides(stacked.strides);
+  const Arg both = call("aten::stack", "", {Arg(ArgList{pair.re, pair.im}), Arg(last)}, stacked);
+  out_.values[id].conjugate = false;
+  define(id, "aten::view_as_complex", "", {both});
+}
+
+void PairLowering::pack_all(const Arg& arg) {
+  if (is_complex(arg)) pack(arg.as<OperandRef>()->operand);
+  if (const ArgList* list = arg.as<ArgList>())
+    for (const Arg& item : *list) pack_all(item);
+}
+
+Arg PairLowering::part_of(const Arg& arg, const Call& call, bool imaginary) {
+  if (const ArgList* list = arg.as<ArgList>()) {
+    ArgList parts;
+    for (const Arg& item : *list) parts.push_back(part_of(item, call, imaginary));
+    return parts;
+  }
+  const auto pair = pair_of(arg);
+  if (!pair) return arg;
+  const OperandRef* ref = arg.as<OperandRef>();
+  if (ref == nullptr) return imaginary ? pair->im : pair->re;
+  CallValueInfo target = info(ref->operand);
+  target.dtype = component_type(info(call.results.at(0)).dtype);
+  return fit(imaginary ? pair->im : pair->re, target);
+}
+
+std::vector<CallValue> PairLowering::call_on_part(const Call& call, std::initializer_list<size_t> data, bool imaginary) {
+  Call part = call;
+  for (size_t position : data) {
+    if (position < part.args.size()) part.args[position] = part_of(call.args[position], call, imaginary);
+  }
+  for (auto& [name, arg] : part.kwargs) {
+    if (const auto* dtype = arg.as<DType>()) arg = component_type(*dtype);
+  }
+  for (CallValue& result : part.results) result = new_value(real_like(info(result)));
+  std::vector<CallValue> results = part.results;
+  out_.calls.push_back(std::move(part));
+  return results;
+}
+
+}  // namespace cxxinductor::frontend

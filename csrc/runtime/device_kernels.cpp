@@ -1,0 +1,33 @@
+#include "runtime/device_kernels.h"
+
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+
+DeviceKernels::DeviceKernels(std::map<Device, std::shared_ptr<KernelProvider>> providers)
+    : providers_(std::move(providers)) {}
+
+void DeviceKernels::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
+  for (const plan::Kernel& kernel : plan.kernels) {
+    const auto found = providers_.find(kernel.device);
+    CXXI_CHECK(found != providers_.end(), "kernel {} runs on {}, which has no provider of kernels", kernel.name,
+               to_string(kernel.device));
+    by_kernel_.push_back(found->second.get());
+  }
+  for (const auto& [device, provider] : providers_) provider->prepare(plan, interrupted);
+}
+
+KernelProvider& DeviceKernels::provider_of(plan::KernelId kernel) const {
+  CXXI_CHECK(kernel.index() < by_kernel_.size(), "kernel {} was not prepared", kernel.index());
+  return *by_kernel_[kernel.index()];
+}
+
+const LoadedKernel& DeviceKernels::get(plan::KernelId kernel, plan::Variant variant) {
+  return provider_of(kernel).get(kernel, variant);
+}
+
+const LoadedKernel* DeviceKernels::find(plan::KernelId kernel, plan::Variant variant) {
+  return provider_of(kernel).find(kernel, variant);
+}
+
+}  // namespace cxxinductor::runtime

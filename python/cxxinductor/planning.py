@@ -1,0 +1,46 @@
+"""What becomes of a function on a machine that is not here."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping
+
+import torch
+from torch._subclasses import FakeTensor, FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from . import _C, config, decompositions, fx_reader
+
+
+def plan_text(
+    fn: Callable[..., Any],
+    *inputs: Any,
+    gpu: str = "sm_90a",
+    multiprocessors: int = 132,
+    options: Mapping[str, Any] | None = None,
+) -> str:
+    """The plan (docs/ir.md) that an inference graph of ``fn`` becomes. Nothing is compiled and nothing runs: tensors on GPUs
+    need no GPU when they are made under a FakeTensorMode.
+
+    Args:
+        inputs: what fn takes; tensors, real or fake, lend their sizes, strides, dtypes and devices alone.
+        gpu: architecture of the GPUs, as NVRTC names it. multiprocessors: of each of them.
+        options: names of ``cxxinductor.option_table()``.
+
+    Raises:
+        Unsupported: the graph has what cannot be compiled; the message says what, and where.
+    """
+    leaves = [leaf for leaf in pytree.tree_leaves(inputs) if isinstance(leaf, torch.Tensor)]
+    mode = next((leaf.fake_mode for leaf in leaves if isinstance(leaf, FakeTensor)), None) or FakeTensorMode()
+    inputs = pytree.tree_map_only(torch.Tensor, mode.from_tensor, inputs)
+
+    def flat(*arguments: Any) -> list[Any]:
+        return [leaf for leaf in pytree.tree_leaves(fn(*arguments)) if isinstance(leaf, torch.Tensor)]
+
+    functional = torch.func.functionalize(flat, remove="mutations")
+    with mode, torch.no_grad():
+        gm = make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
+    builder, _ = fx_reader.read_graph(gm, "plan")
+    gpus = max((leaf.device.index or 0 for leaf in leaves if leaf.is_cuda), default=-1) + 1
+    return _C.plan_text(builder, gpu, multiprocessors, gpus, config.resolve(options))
+

@@ -1,0 +1,46 @@
+"""tools/check_layers.py finds what it is there for: wrong includes, files that are too long, retired names."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def check(root):
+    return subprocess.run([sys.executable, ROOT / "tools/check_layers.py", "--root", root], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    "path, text, message",
+    [
+        ("csrc/ir/a.h", '#include "schedule/schedule.h"\n', "csrc/ir/a.h:1: layer ir may not include schedule/schedule.h"),
+        ("csrc/ir/a.cpp", "#include <ATen/ATen.h>\n", "csrc/ir/a.cpp:1: only torch_bridge may include ATen/ATen.h"),
+        ("csrc/schedule/a.cpp", "int cuda = 1;\n", "layer schedule names the back-end 'cuda'"),
+        ("csrc/ir/a.h", "\n" * 401, "csrc/ir/a.h: 401 lines, the limit is 400"),
+        ("tests/python/a.py", "\n" * 601, "tests/python/a.py: 601 lines, the limit is 600"),
+        ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_gpu'"),
+        ("docs/a.md", "`walk_rows`\n", "docs/a.md:1: 'walk_rows' is retired: write 'fuse_mixed_order_reductions'"),
+        ("README.md", "counters: graph_fallback\n", "README.md:1: 'graph_fallback' is retired: write 'aten_fallback'"),
+    ],
+)
+def test_each_kind_of_problem_is_an_error(path, text, message, tmp_path):
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+    result = check(tmp_path)
+    assert result.returncode == 1 and message in result.stdout, result.stdout + result.stderr
+
+
+def test_other_words_and_limits_reached_pass(tmp_path):
+    (tmp_path / "csrc/ir").mkdir(parents=True)
+    (tmp_path / "csrc/ir/a.h").write_text('#include "sym/expr.h"\nint my_walk_rows_like_name, home;\n' + "\n" * 398)
+    result = check(tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_project_passes():
+    result = check(ROOT)
+    assert result.returncode == 0, result.stdout + result.stderr

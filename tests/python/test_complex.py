@@ -1,0 +1,163 @@
+"""Complex tensors are computed as pairs of real ones: kernels, gradients, bits, and what still runs as calls."""
+
+import pytest
+import torch
+
+import cxxinductor
+
+
+def check(function, *inputs):
+    """Compiled and eager agree in values, dtypes and strides."""
+    expected = function(*inputs)
+    found = torch.compile(function, backend="cxxinductor", fullgraph=True)(*inputs)
+    torch.testing.assert_close(found, expected, equal_nan=True, check_stride=True)
+
+
+def complex_tensor(*sizes, dtype=torch.complex64, device="cpu", seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(*sizes, dtype=dtype, generator=generator).to(device)
+
+
+ARITHMETIC = {
+    "add": lambda z, w: z + w,
+    "sub_alpha": lambda z, w: torch.sub(z, w, alpha=2),
+    "add_complex_alpha": lambda z, w: torch.add(z, w, alpha=1 - 2j),
+    "mul": lambda z, w: z * w,
+    "div": lambda z, w: z / w,
+    "real_number": lambda z, w: (z * 2.5 - 1) / 3,
+    "complex_number": lambda z, w: (2 - 1j) * z + (0.5 + 1j),
+    "number_by_tensor": lambda z, w: (1 + 2j) / z,
+    "real_tensor": lambda z, w: z * w.real + w.imag,
+    "conjugate": lambda z, w: z * w.conj(),
+    "square": lambda z, w: z**2,
+    "exp": lambda z, w: torch.exp(z),
+    "abs": lambda z, w: z.abs() + torch.angle(w),
+    "sign": lambda z, w: torch.sgn(z),
+    "polar": lambda z, w: torch.polar(z.abs(), w.angle()),
+    "parts": lambda z, w: torch.complex(z.imag, w.real) + z.real,
+    "compare": lambda z, w: (z == z.clone(), z != w),
+    "where": lambda z, w: torch.where(z.real > 0, z, w),
+    "masked_fill": lambda z, w: z.masked_fill(w.real > 0, 1 - 1j),
+    "sum": lambda z, w: (z.sum(), (z * w).mean(-1), z.cumsum(0)),
+    "moves": lambda z, w: torch.cat([z.t(), w.t()])[1:3].flip(0).reshape(-1),
+    "double": lambda z, w: z.to(torch.complex128) * w,
+    "views": lambda z, w: torch.view_as_complex(torch.view_as_real(z).flip(-1).contiguous()) * w,
+}
+
+
+@pytest.mark.parametrize("name", ARITHMETIC)
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+def test_arithmetic(name, dtype, device):
+    z, w = (complex_tensor(5, 7, dtype=dtype, device=device, seed=s) for s in (1, 2))
+    check(ARITHMETIC[name], z, w)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
+    assert counts["kernels"] > 0
+
+
+def test_arithmetic_is_one_kernel(device):
+    z, w = complex_tensor(16, 16, device=device), complex_tensor(16, 16, device=device, seed=1)
+    check(lambda a, b: (a * b + 1).abs().sum(-1), z, w)
+    assert cxxinductor.counters()["kernels"] == 1
+
+
+def rotary(x, frequencies):
+    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    return torch.view_as_real(pairs * frequencies[:, None, :]).flatten(3).type_as(x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rotary_embedding_of_complex_frequencies(dtype, device):
+    x = torch.randn(2, 6, 4, 16, device=device).to(dtype)
+    frequencies = torch.polar(torch.ones(6, 8), torch.randn(6, 8)).to(device)
+    check(rotary, x, frequencies)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0 and counts["kernels"] == 1
+
+
+def test_gradients(device):
+    def loss(z, w):
+        return torch.view_as_real(z * w.conj() / (1 + z.abs())).square().sum() + (z.exp() * w).real.mean()
+
+    z, w = (complex_tensor(4, 6, device=device, seed=s).requires_grad_() for s in (3, 4))
+    expected = torch.autograd.grad(loss(z, w), (z, w))
+    found = torch.autograd.grad(torch.compile(loss, backend="cxxinductor")(z, w), (z, w))
+    torch.testing.assert_close(found, expected)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
+
+
+def test_rotary_embedding_has_gradients(device):
+    x = torch.randn(2, 6, 4, 16, device=device, requires_grad=True)
+    frequencies = torch.polar(torch.ones(6, 8), torch.randn(6, 8)).to(device)
+    weight = torch.randn(2, 6, 4, 16, device=device)
+    (expected,) = torch.autograd.grad((rotary(x, frequencies) * weight).sum(), x)
+    (found,) = torch.autograd.grad((torch.compile(rotary, backend="cxxinductor")(x, frequencies) * weight).sum(), x)
+    torch.testing.assert_close(found, expected)
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+def test_bits_of_inputs_and_outputs(device):
+    z = complex_tensor(3, 4, device=device)
+    flagged = z.conj()
+    for function in (lambda t: t * 2, lambda t: (t * 2).conj(), lambda t: t.conj().imag + 1):
+        torch._dynamo.reset()
+        expected, found = function(flagged), torch.compile(function, backend="cxxinductor")(flagged)
+        torch.testing.assert_close(found, expected)
+        assert (found.is_conj(), found.is_neg()) == (expected.is_conj(), expected.is_neg())
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+@pytest.mark.filterwarnings("ignore:cxxinductor")
+def test_results_with_the_negative_bit_fall_back(device):
+    z = complex_tensor(3, 4, device=device)
+
+    def function(t):
+        return (t + 1).conj().imag
+
+    found = torch.compile(function, backend="cxxinductor")(z)
+    torch.testing.assert_close(found, function(z))
+    assert found.is_neg() == function(z).is_neg()
+
+
+def test_strided_inputs_and_results(device):
+    z = complex_tensor(6, 8, device=device).t()[::2]
+    check(lambda t: (t * 2, t.conj_physical() + 1, (t * t).t()), z)
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+def test_input_written_in_place(device):
+    def step(z, w):
+        z.mul_(w)
+        return z.abs()
+
+    z, w = complex_tensor(4, 4, device=device), complex_tensor(4, 4, device=device, seed=1)
+    expected_z, found_z = z.clone(), z.clone()
+    expected, found = step(expected_z, w), torch.compile(step, backend="cxxinductor")(found_z, w)
+    torch.testing.assert_close((found, found_z), (expected, expected_z))
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+def test_calls_get_interleaved_tensors(device):
+    def filtered(x, response):
+        spectrum = torch.fft.rfft(x)
+        return torch.fft.irfft(spectrum * response, n=x.shape[-1]), (spectrum @ spectrum.mT).abs()
+
+    x, response = torch.randn(4, 32, device=device), complex_tensor(17, device=device)
+    check(filtered, x, response)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == 0 and counts["kernels"] > 0 and counts["extern"] > 0
+
+
+def test_changing_sizes(device):
+    function = torch.compile(lambda z: (z * z.conj()).real.sum(-1), backend="cxxinductor", dynamic=True)
+    for size in (3, 5, 9):
+        z = complex_tensor(size, 4, device=device)
+        torch.testing.assert_close(function(z), (z * z.conj()).real.sum(-1))
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+@pytest.mark.parametrize("z", [complex(float("inf"), 0), complex(0, float("-inf")), complex(float("nan"), 1), 0j, 1e30 + 1e30j])
+def test_edge_values(z, device):
+    tensor = torch.tensor([z, 1 + 1j], device=device)
+    check(lambda t: (t * 2.0, t.abs(), t + 1, 1.0 / (t + 3), torch.isnan(t), torch.isinf(t)), tensor)
