@@ -26,6 +26,7 @@ class DeviceIndexOutOfRange : public IndexOutOfRange {
 // What the checks of a kernel say when they fail, by statement.
 struct CheckText {
   std::string what, place;
+  bool wraps = false;  // a negative index had the bound added before it was checked
 };
 using CheckTexts = std::map<int64_t, CheckText>;
 CheckTexts check_texts(const plan::Kernel& kernel, const OriginTable& origins);

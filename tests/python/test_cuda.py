@@ -154,7 +154,7 @@ def test_a_captured_call_is_replayed_after_a_reset(device):
     x, w = torch.randn(64, 64, device=device), torch.randn(64, 64, device=device)
     for _ in range(3):
         compiled(x, w)
-    cxxinductor.finish_compiles()
+    cxxinductor.wait_for_compiles()
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
