@@ -118,12 +118,18 @@ constexpr std::string_view total_names[] = {
     "stack",
 };
 
-// Reach more than their arguments: files, the state of a library, memory that no argument bounds.
-constexpr std::string_view unreachable_names[] = {
-    "from_file",   "_sparse_*", "sparse_*",       "_validate_*",     "_unsafe_*", "_cslt_*",    "_cudnn_init*",
-    "_triton_*",   "_mkldnn_*", "mkldnn_*",       "to_mkldnn*",      "fbgemm_*",  "_wrapped_*", "quantize_*",
-    "_quantize_*", "_debug_*",  "_reinterpret_*", "_embedding_bag*", "segment_*", "_segment_*", "_local_scalar*",
-    "_assert_*",   "_cufft_*",  "_print",         "_cuda_*",         "_jagged_*", "_padded_*",  "_convert_*",
+// Read their arguments and make their results, and raise because of elements.
+constexpr std::string_view checked_names[] = {
+    "index",          "index_*",        "gather",        "scatter*",     "take*",      "embedding*",   "nonzero*",
+    "masked_*",       "unique*",        "_unique*",      "bincount",     "histc",      "histogram*",   "searchsorted*",
+    "bucketize*",     "repeat_interleave*", "multinomial", "bernoulli*", "poisson",    "binomial",     "linalg_*",
+    "_linalg_*",      "cholesky*",      "qr",            "svd",          "lu_*",       "_lu_*",        "triangular_solve",
+    "inverse",        "det",            "logdet",        "slogdet",      "pinverse",   "cdist",        "_cdist_*",
+    "_pdist_*",       "nll_loss*",      "ctc_loss",      "_ctc_loss*",   "mode",       "nanmedian",    "multi_margin_loss*",
+    "multilabel_margin_loss*", "max_unpool*", "fractional_max_pool*", "one_hot", "isin", "tril_indices", "triu_indices",
+    "dropout",        "pdist",          "renorm",        "fft_*",        "stft",       "istft",        "roll",
+    "_index_*",       "put",            "diag*",        "trace",      "cross",        "kron",
+    "unfold*",        "im2col",         "col2im",        "channel_shuffle", "pixel_*", "native_channel_shuffle",
 };
 
 }  // namespace
@@ -136,7 +142,8 @@ bool is_opaque_callee(std::string_view callee) {
 bool may_raise(std::string_view callee) { return !holds(total_names, functional_name(callee)); }
 
 bool is_reachable_from_text(std::string_view callee) {
-  return !is_opaque_callee(callee) && !holds(unreachable_names, functional_name(callee));
+  const std::string_view name = functional_name(callee);
+  return !is_opaque_callee(callee) && (holds(total_names, name) || holds(checked_names, name));
 }
 
 }  // namespace cxxinductor

@@ -15,8 +15,8 @@ bool is_opaque_callee(std::string_view callee);
 // or of what the op does besides. Running out of memory does not count.
 bool may_raise(std::string_view callee);
 
-// Graph and plan text, which is untrusted, may call the op without being allowed to by name: it reads its arguments and
-// nothing else. The schema must state no mutation, too.
+// Graph and plan text, which is untrusted, may call the op without being allowed to by name: it is on a list of those that
+// read their arguments and nothing else. The schema must state no mutation, too.
 bool is_reachable_from_text(std::string_view callee);
 
 }  // namespace cxxinductor

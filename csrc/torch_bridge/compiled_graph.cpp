@@ -225,6 +225,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
   graph::Graph graph = graph::parse(text);
   require_valid(graph::verify(graph));
   frontend::check_calls(graph, DispatcherSchemas(), allow_ops);
+  for (graph::Node& node : graph.nodes) {  // that indices are in range is nothing that text may claim
+    if (auto* gather = std::get_if<graph::Gather>(&node.kind)) gather->check = true;
+    if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
+  }
   impl->compilation = compile_graph(std::move(graph), nullptr, impl->options);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }

@@ -95,6 +95,14 @@ def test_a_planned_result_of_other_sizes():
         run([torch.randn(4, 4)])
 
 
+def test_indices_are_checked_whatever_the_text_says():
+    text = graph("%0 = gather<source=[-1, 1], index_dims=[0], no_check>(%x, %i)", inputs="%x: f32[4, 4], %i: i64[3]")
+    run, x = compile_text(text), torch.randn(4, 4)
+    assert torch.equal(run([x, torch.tensor([0, 3, 1])])[0], x[[0, 3, 1]])
+    with pytest.raises(IndexError, match="index 4 is out of bounds"):
+        run([x, torch.tensor([0, 4, 1])])
+
+
 def test_results_of_other_sizes():
     run = compile_text(graph('%0: f32[400, 4] = extern "aten::cos"($0) with (%x) alias [-1]', "%1 = exp(%0)", result="%1"))
     with pytest.raises(Exception, match="aten::cos returned"):
@@ -103,7 +111,7 @@ def test_results_of_other_sizes():
 
 def test_an_op_that_returns_its_argument():
     # Dropout outside of training hands its argument back: here a buffer that later kernels take over.
-    lines = ["%1 = exp(%x)", '%0: f32[64, 64] = extern "aten::dropout"($0, 0.5, false) with (%1) alias [-1]']
+    lines = ["%1 = exp(%x)", '%0: f32[64, 64] = extern "aten::dropout"($0, 0.5, false) with (%1) alias [-1] ordered']
     for n in range(2, 8):
         lines.append(f'%{n}: f32[64, 64] = extern "aten::mm"($0, $0) with ({"%x" if n == 2 else f"%{n}a"}) alias [-1]')
         lines.append(f"%{n + 1}a = tanh(%{n})")
@@ -140,7 +148,7 @@ def test_plans_are_checked_too(tmp_path):
     x = torch.randn(4, 4)
     (y,) = _C.load_plan(good, None, _C.Options())([x])
     torch.testing.assert_close(y, x.cos())
-    for bad in (good.replace("aten::cos", "aten::relu_"), good.replace("alias [-1]", "alias [0]")):
+    for bad in (good.replace("aten::cos", "aten::relu_"), good.replace("with (@x)", "with (@x) alias [0]")):
         assert bad != good
         with pytest.raises(cxxinductor.UserError, match="extern aten::"):
             _C.load_plan(bad, None, _C.Options())
