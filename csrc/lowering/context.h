@@ -101,7 +101,7 @@ class EarlyMutations {
   void lower_after(Context& context, graph::NodeId node) const;
 
  private:
-  std::map<graph::NodeId, std::vector<graph::Mutation>> after_;
+  std::map<graph::NodeId, std::vector<const graph::Mutation*>> after_;
 };
 
 }  // namespace cxxinductor::lowering

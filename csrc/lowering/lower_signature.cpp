@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/callees.h"
 #include "ir/loops/region_rewrite.h"
 #include "lowering/context.h"
 #include "support/error.h"
@@ -81,8 +80,8 @@ void lower_mutations(Context& context) {
   std::vector<Final> finals;
   for (const graph::Mutation& mutation : context.graph.mutations) {
     const graph::ValueId input = context.graph.inputs[mutation.input].value;
-    if (mutation.value == input || ends_in_place(context, mutation.value, input) ||
-        context.written_inputs.contains(mutation.input))
+    if (mutation.value == input || !graph::is_last_version(context.graph, mutation) ||
+        ends_in_place(context, mutation.value, input) || context.written_inputs.contains(mutation.input))
       continue;
     const graph::ValueId base = context.base_of(mutation.value);
     Final final{mutation.value, {}, context.buffers[input]};
@@ -106,22 +105,10 @@ void lower_mutations(Context& context) {
 
 }  // namespace
 
-namespace {
-
-bool may_raise(const graph::Graph& graph, const graph::Node& node) {
-  if (const auto* callee = node.as<graph::Extern>()) return cxxinductor::may_raise(callee->callee);
-  if (node.results.empty() || graph.value(node.results[0]).device.type != DeviceType::Cpu) return false;
-  const auto* gather = node.as<graph::Gather>();
-  const auto* scatter = node.as<graph::Scatter>();
-  return (gather && gather->check) || (scatter && scatter->check && !scatter->index_dims.empty());
-}
-
-}  // namespace
-
 EarlyMutations::EarlyMutations(const graph::Graph& graph) {
   std::optional<size_t> last_raise;
   for (size_t n = 0; n < graph.nodes.size(); ++n)
-    if (may_raise(graph, graph.nodes[graph::NodeId(n)])) last_raise = n;
+    if (graph::may_raise(graph, graph.nodes[graph::NodeId(n)])) last_raise = n;
   if (!last_raise || graph.mutations.empty()) return;
   // What needs the old version of an input: the last node that reads it, or something after all nodes.
   std::map<graph::ValueId, size_t> needed;
@@ -138,18 +125,20 @@ EarlyMutations::EarlyMutations(const graph::Graph& graph) {
   for (const graph::Mutation& mutation : graph.mutations) note(mutation.value, graph.nodes.size());
   for (const graph::Mutation& mutation : graph.mutations) {
     const graph::NodeId maker = graph.value(mutation.value).producer;
-    if (maker.valid() && maker.index() < *last_raise && needed.at(graph.inputs[mutation.input].value) <= maker.index())
-      after_[maker].push_back(mutation);
+    if (maker.valid() && maker.index() < *last_raise &&
+        needed.at(graph.inputs[mutation.input].value) <= maker.index())
+      after_[maker].push_back(&mutation);
   }
 }
 
 void EarlyMutations::lower_after(Context& context, graph::NodeId node) const {
   const auto found = after_.find(node);
   if (found == after_.end()) return;
-  for (const graph::Mutation& mutation : found->second) {
-    const graph::ValueId input = context.graph.inputs[mutation.input].value;
-    context.append_copy(mutation.value, context.buffers[input], "m_" + context.value(input).name);
-    context.written_inputs.insert(mutation.input);
+  for (const graph::Mutation* mutation : found->second) {
+    const graph::ValueId input = context.graph.inputs[mutation->input].value;
+    context.append_copy(mutation->value, context.buffers[input],
+                        fmt::format("m_{}_{}", context.value(input).name, context.value(mutation->value).name));
+    if (graph::is_last_version(context.graph, *mutation)) context.written_inputs.insert(mutation->input);
   }
 }
 

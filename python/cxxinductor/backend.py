@@ -12,10 +12,13 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, float_guards, fx_reader, partition, progress, reports
+from . import _C, attention, check, config, decompositions, float_guards, fx_reader, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
+
+# It returns nothing, but it raises: what torch.linalg adds to the ops that it calls.
+torch.fx.has_side_effect(torch.ops.aten._linalg_check_errors.default)
 
 
 def cxxinductor(
@@ -43,6 +46,7 @@ def cxxinductor(
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
     attention.make_masks_contiguous(gm)
+    input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
     # RNG states as tensors: generators are no inputs of a compiled graph.
     settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
@@ -71,6 +75,7 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
+    input_versions.write_back(gm)
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)

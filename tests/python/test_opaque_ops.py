@@ -1,6 +1,7 @@
 """Custom ops are opaque: they may keep their arguments, return what they keep, and raise."""
 
 import re
+import warnings
 
 import pytest
 import torch
@@ -193,7 +194,7 @@ def refuse(define):
 
 
 def raises_as_eager(fn, *inputs, written, error=None, **options):
-    """Runs both; the inputs are left alike, and the error or a note on it names those that had been written."""
+    """Runs both; the inputs are left alike, and the error or a note on it names those that had been written (None: whatever)."""
     mine, theirs = [x.clone() for x in inputs], [x.clone() for x in inputs]
     with pytest.raises(Exception) as expected:
         fn(*theirs)
@@ -203,7 +204,8 @@ def raises_as_eager(fn, *inputs, written, error=None, **options):
     for a, b in zip(mine, theirs):
         torch.testing.assert_close(a, b)
     text = "\n".join([str(found.value), *getattr(found.value, "__notes__", [])])
-    assert re.findall(r"args\[\d\]", text.partition("been written")[2]) == list(written), text
+    if written is not None:
+        assert re.findall(r"args\[\d\]", text.partition("been written")[2]) == list(written), text
 
 
 def test_a_write_after_the_op_that_raises_is_not_done(refuse, device):
@@ -234,18 +236,101 @@ def test_writes_around_the_op_that_raises(refuse, device):
     raises_as_eager(fn, *inputs, written=("args[0]",))
 
 
-def test_a_write_that_is_split_by_the_op_waits_for_it(refuse, device):
+def split(refuse, st, x):
+    st.add_(1)
+    y = refuse(x)
+    st.mul_(2)
+    return y
+
+
+def in_parts(refuse, st, x):
+    st[2:] += 1
+    st.view(2, 4)[:, 1:].mul_(3)
+    y = refuse(x)
+    st += y
+    return y
+
+
+def in_three(refuse, st, x):
+    st.add_(1)
+    y = refuse(-x)
+    st.mul_(5)
+    z = refuse(x)
+    torch.sub(st, y, out=st)
+    return z
+
+
+def overwritten(refuse, st, x):
+    st.add_(1)
+    y = refuse(x)
+    st.fill_(7)
+    return y
+
+
+def through_indices(refuse, st, x):
+    i = torch.arange(0, 8, 2, device=st.device)
+    st.index_add_(0, i, x[:4])
+    y = refuse(x)
+    st.index_add_(0, i, y[:4])
+    return y
+
+
+@pytest.mark.parametrize("options", [{}, {"tier": "aten"}], ids=["compiled", "aten"])
+@pytest.mark.parametrize("program", [split, in_parts, in_three, overwritten, through_indices])
+def test_versions_of_an_input_that_is_written_again(program, options, refuse, device):
     def fn(st, x):
+        return program(refuse, st, x)
+
+    st, x = torch.arange(8.0, device=device), torch.ones(8, device=device)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of tier=aten
+        if program is not in_three:  # which raises for one of its calls
+            theirs, mine = st.clone(), st.clone()
+            torch.testing.assert_close(compiled(fn, **options)(mine, x), fn(theirs, x))
+            torch.testing.assert_close(mine, theirs)
+        raises_as_eager(fn, st, -x, written=None if options else ("args[0]",), **options)
+
+
+def test_versions_of_a_buffer_in_training(refuse, device):
+    class Counted(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(8, 8)
+            self.register_buffer("seen", torch.zeros(8))
+
+        def forward(self, x):
+            self.seen.add_(x)
+            y = self.linear(x) * refuse(x)
+            self.seen.mul_(2)
+            return y * self.seen
+
+    model, x = Counted().to(device), torch.ones(8, device=device)
+    run = compiled(model)
+    run(x).sum().backward()
+    assert torch.equal(model.seen, 2 * x)
+    gradient = model.linear.weight.grad.clone()
+    model.seen.zero_()
+    model.linear.weight.grad = None
+    model(x).sum().backward()
+    torch.testing.assert_close(model.linear.weight.grad, gradient)
+    model.seen.zero_()
+    with pytest.raises(Refused):
+        run(-x)
+    assert torch.equal(model.seen, -x)
+
+
+def test_a_version_is_not_written_while_an_older_one_is_needed(refuse, device):
+    def fn(st, x):
+        old = st * 1
         st.add_(1)
         y = refuse(x)
         st.mul_(2)
-        return y
+        return y + old, st.sum()
 
-    st = torch.zeros(8, device=device)
-    with pytest.raises(Refused):
-        compiled(fn)(st, -torch.ones(8, device=device))
-    # Of what functionalization leaves, the last version alone is known: what eager had not written is not written.
-    assert torch.equal(st, torch.zeros_like(st))
+    st, x = torch.arange(8.0, device=device), torch.ones(8, device=device)
+    theirs, mine = st.clone(), st.clone()
+    torch.testing.assert_close(compiled(fn)(mine, x), fn(theirs, x))
+    torch.testing.assert_close(mine, theirs)
 
 
 def test_old_values_that_are_read_after_the_op(refuse, device):

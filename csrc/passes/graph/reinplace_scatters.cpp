@@ -182,8 +182,9 @@ class ScatterReinplacer {
     const auto is_old = [&](ValueId id) { return root_of(id) == root; };
     for (const graph::Output& output : graph_.outputs)
       if (output.kind == graph::Output::Kind::Tensor && is_old(output.value)) return false;
+    // Earlier versions of an input are read when they are made.
     for (const graph::Mutation& mutation : graph_.mutations)
-      if (is_old(mutation.value)) return false;
+      if (is_old(mutation.value) && graph::is_last_version(graph_, mutation)) return false;
     const size_t at = value(result).producer.index();
     std::vector<size_t> late;
     for (size_t n = at + 1; n < graph_.nodes.size(); ++n)
