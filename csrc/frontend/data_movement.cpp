@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/aten_table.h"
+#include "frontend/externs.h"
 #include "frontend/promotion.h"
 #include "frontend/slices.h"
 #include "sym/simplify.h"
@@ -33,11 +34,15 @@ Results import_convert(CallContext& context) {
   return std::vector{context.build.cast(context.tensor(0, "self"), context.result().dtype)};
 }
 
-// copy(self, src): src in the dtype and sizes of self.
+// copy(self, src): src in the dtype and sizes of self, on its device; converted, as by eager, before it moves.
 Results import_functional_copy(CallContext& context) {
-  const auto given = context.on_device_of_result(context.tensor(1, "src"));
-  if (!given) return std::nullopt;
-  const ValueId source = context.build.cast(*given, context.result().dtype);
+  const ValueId given = context.tensor(1, "src");
+  const DType dtype = context.result().dtype;
+  const auto here = context.on_device_of_result(given);
+  const bool converts_on_cpu = !here && context.value(given).device.type == DeviceType::Cpu && context.dtype(given) != dtype;
+  if (converts_on_cpu && !context.cpu_kernels()) return std::nullopt;
+  ValueId source = context.build.cast(here.value_or(given), dtype);
+  if (!here) source = copied_to_device(context.build, source, context.result().device);
   const ValueId spread = context.build.expand(source, context.result().sizes);
   return std::vector{context.build.elementwise(ScalarOp::Identity, {spread})};
 }
@@ -203,7 +208,7 @@ void add_data_movement_rows(ImportTable& table) {
                 ImportRow{.importer = import_to_copy, .accepts = Accepts::Copies, .host_constants = true});
   add({"prims::convert_element_type"}, import_convert);
   table.emplace("aten::copy",
-                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .host_constants = true});
+                ImportRow{.importer = import_functional_copy, .accepts = Accepts::Copies, .any_device = true});
   add({"aten::cat"}, import_cat);
   add({"aten::stack"}, import_stack);
   add({"aten::constant_pad_nd"}, import_pad);

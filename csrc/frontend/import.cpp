@@ -226,7 +226,7 @@ class Import {
     const CallValueInfo& info = calls_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
     if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
-    if (info.device == context.result().device) return true;
+    if (info.device == context.result().device || row.any_device) return true;
     if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *ref)) return true;
     if (row.host_constants && is_generated_on_host(context, *ref)) return true;
     return accepts == Accepts::Arithmetic && is_host_constant(context, *ref);

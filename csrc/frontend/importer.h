@@ -116,6 +116,7 @@ struct ImportRow {
   Accepts accepts = Accepts::Arithmetic;
   bool host_scalars = false;  // on CUDA, operands may be rank-0 tensors on the CPU: kernels take their values
   bool host_constants = false;  // what is generated on the CPU may stand in CUDA calls, as numbers may where it computes
+  bool any_device = false;  // the importer moves operands that are on other devices than the result
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

@@ -129,13 +129,12 @@ bool is_view(const CallContext& context, ValueId id) {
   return producer.valid() && graph::is_view(context.build.graph().nodes[producer].kind);
 }
 
-// A scalar of the CPU as a kernel of a GPU takes it: a buffer of its own, of the op's dtype or the one that it is held in.
+// A scalar of the CPU as a kernel of a GPU takes it: of the op's dtype or the one that it is held in.
 ValueId host_scalar(CallContext& context, ValueId id, DType dtype, DType held) {
-  if (context.dtype(id) != dtype && context.dtype(id) != held) return context.build.cast(id, held);
-  return is_view(context, id) ? context.build.elementwise(ScalarOp::Identity, {id}) : id;
+  return context.dtype(id) != dtype && context.dtype(id) != held ? context.build.cast(id, held) : id;
 }
 
-// Whether that is not the value itself.
+// Whether that is computed on the CPU: converted, or taken out of a tensor.
 bool needs_cpu_kernel(const CallContext& context, ValueId id, DType dtype, DType held) {
   return !context.is_scalar_constant(id) &&
          (is_view(context, id) || (context.dtype(id) != dtype && context.dtype(id) != held));

@@ -168,6 +168,12 @@ loops::BufferId Context::materialise(graph::ValueId id, const std::string& name)
   return target;
 }
 
+loops::BufferId Context::host_scalar(graph::ValueId id) {
+  const auto [scalar, fresh] = host_scalars_.try_emplace(id);
+  if (fresh) scalar->second = materialise(id, value(id).name + ".scalar");
+  return scalar->second;
+}
+
 RegionWriter::RegionWriter(Context& context, std::string name, Device device, OriginId origin)
     : context_(context), region_{std::move(name), device, {}, {}}, builder_(region_), space_(context.graph.assumptions) {
   builder_.set_origin(origin);
@@ -184,16 +190,18 @@ std::vector<sym::Expr> RegionWriter::vars(const std::vector<sym::Expr>& sizes) {
 }
 
 loops::StmtId RegionWriter::load(graph::ValueId id, std::vector<sym::Expr> coords, loops::StmtId mask) {
+  const graph::Value& value = context_.value(id);
+  const DType dtype = value.dtype;
   Location at = context_.locate(id, std::move(coords), space_);
   loops::BufferId buffer = context_.buffers[at.base];
   CXXI_CHECK(buffer.valid(), "%{} is read but has no buffer", context_.value(at.base).name);
-  const graph::Value& base = context_.value(at.base);
-  const bool host_scalar = base.sizes.empty() && base.device.type == DeviceType::Cpu;  // goes into kernels by value
-  if (context_.value(id).device != region_.device && !host_scalar)
-    throw_unsupported("%{} on {} is read by a kernel on {}", context_.value(id).name,
-                      to_string(context_.value(id).device), to_string(region_.device));
-  DType dtype = context_.value(id).dtype;
-  if (is_opaque(dtype)) throw_unsupported("%{} of {} is read by a kernel", context_.value(id).name, to_string(dtype));
+  if (value.device != region_.device && !context_.value(at.base).sizes.empty()) {
+    if (!value.sizes.empty() || value.device.type != DeviceType::Cpu)
+      throw_unsupported("%{} on {} is read by a kernel on {}", value.name, to_string(value.device), to_string(region_.device));
+    buffer = context_.host_scalar(id);
+    at.coords.clear();
+  }
+  if (is_opaque(dtype)) throw_unsupported("%{} of {} is read by a kernel", value.name, to_string(dtype));
   Scalar other = Scalar::from_integer(dtype, 0);
   return builder_.load(context_.program, buffer, std::move(at.coords), mask, other);
 }

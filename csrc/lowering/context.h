@@ -49,9 +49,14 @@ class Context {
   std::string fresh_name(const std::string& stem) const;
   // A buffer of its own with the elements of value id, made by a copy region.
   loops::BufferId materialise(graph::ValueId id, const std::string& name);
+  // A rank-0 view of a larger tensor on the CPU, as the buffer of one number that kernels of a GPU take by value.
+  loops::BufferId host_scalar(graph::ValueId id);
   // A region that copies value id into `target` at identity coordinates.
   void append_copy(graph::ValueId id, loops::BufferId target, const std::string& region_name);
   void append_region(loops::Region region);  // puts it into its canonical space first
+
+ private:
+  std::map<graph::ValueId, loops::BufferId> host_scalars_;
 };
 
 // One region under construction: variables i0, i1, ... over `sizes`.

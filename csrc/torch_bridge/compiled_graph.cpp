@@ -165,9 +165,10 @@ struct CompiledGraph::Impl {
 driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options) {
   find_gpus(calls, [&](Device device) { return targets.of(device); });
   driver::Request request;
+  request.eager_peaks = frontend::eager_peaks(calls);
+  if (frontend::has_complex(calls)) calls = frontend::lower_complex(calls);
   request.graph = frontend::import_graph(calls, DispatcherSchemas());
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
-  request.eager_peaks = frontend::eager_peaks(calls);
   request.options = options;
   request.host = &torch_host();
   request.keep_texts = true;
@@ -197,7 +198,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     std::optional<frontend::CallGraph> lowered;
     if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
     const frontend::CallGraph& real = lowered ? *lowered : calls;
-    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &real, options, interrupted);
+    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &calls, options, interrupted);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();

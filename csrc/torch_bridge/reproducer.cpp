@@ -9,6 +9,7 @@
 
 #include "driver/compile.h"
 #include "driver/dump.h"
+#include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
 #include "support/error.h"
@@ -49,7 +50,7 @@ struct Texts {
 Texts remake(const frontend::CallGraph& calls, const Options& options) {
   Texts texts;
   driver::Request request;
-  request.graph = frontend::import_graph(calls, DispatcherSchemas());
+  request.graph = frontend::import_graph(frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls, DispatcherSchemas());
   texts.report.graph_text = graph::print(request.graph);
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));

@@ -80,6 +80,9 @@ template <int Bytes, int L>
 struct mask {
   vec<typename signed_of<Bytes>::type, L> bits;
 };
+// A run of a loop that ends at a cut where that lies inside.
+inline index up_to(index run, index cut) { return cut > 0 && cut < run ? cut : run; }
+
 template <class T>
 inline constexpr bool is_mask = false;
 template <int Bytes, int L>

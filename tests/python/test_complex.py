@@ -161,3 +161,11 @@ def test_changing_sizes(device):
 def test_edge_values(z, device):
     tensor = torch.tensor([z, 1 + 1j], device=device)
     check(lambda t: (t * 2.0, t.abs(), t + 1, 1.0 / (t + 3), torch.isnan(t), torch.isinf(t)), tensor)
+
+
+def test_equal_results_are_tensors_of_their_own(device):
+    x, y = (torch.randn(8, dtype=torch.complex64, device=device) for _ in range(2))
+    a, b, c = torch.compile(lambda x, y: (x * y, x * y, torch.complex(x.real, x.imag)), backend="cxxinductor")(x, y)
+    assert len({t.untyped_storage().data_ptr() for t in (x, a, b, c)}) == 4
+    a.zero_()
+    torch.testing.assert_close(b, x * y)

@@ -85,7 +85,7 @@ def swinv2(attention, scale):
     window = attention.shape[-1]
     coordinates = torch.arange(-(window - 1), window, dtype=torch.int64).float() * 8 / (window - 1)
     coordinates = torch.sign(coordinates) * torch.log2(coordinates.abs() + 1.0) / math.log2(8)
-    scale = torch.clamp(scale, max=torch.log(torch.tensor(1.0 / 0.01))).exp()
+    scale = torch.minimum(scale, torch.log(torch.tensor(1.0 / 0.01))).exp()
     bias = coordinates.to(attention.device)[window - 1 :]
     return attention * scale + 16 * torch.sigmoid(bias)
 
@@ -144,7 +144,7 @@ FAMILIES = {
     "prophetnet": (prophetnet, [(2, 8, 8)], (True, True)),
     "gemma3": (gemma3, [(2, 8, 16), ("bool", 2, 8)], (False, False)),
     "minimax": (minimax, [(2, 4, 8, 8)], (True, True)),
-    "experts": (experts, [(16, 8), (16, 4)], (True, False)),
+    "experts": (experts, [(16, 8), (16, 4)], (False, False)),
 }
 
 
@@ -188,6 +188,7 @@ def test_an_element_of_a_tensor_of_the_cpu_is_an_argument():
     assert steps(text)[1:] == (0, 0) and "by_value" in text
 
 
+@pytest.mark.skipif(torch.cuda.device_count() == 1, reason="fake tensors on cuda:1 ask the driver for it where there is one")
 def test_two_gpus():
     def fn(x, w, v):
         x = F.gelu(x) @ w
@@ -382,7 +383,7 @@ def test_without_a_host_compiler(tmp_path):
 def test_peaks_of_both_devices_are_within_eagers():
     def fn(x, table):
         for i in range(6):
-            table = torch.sin(table) * (i + 1)
+            table = torch.sin(table + i)
             x = torch.tanh(x + table.to(x.device))
         return x
 

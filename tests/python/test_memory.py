@@ -41,6 +41,21 @@ def test_inference_graphs_hold_no_more_than_eager(make, device):
     assert_within_eager(reports)
 
 
+def test_complex_graphs_hold_no_more_than_eager(device):
+    """Rotary positions as torch.view_as_complex writes them, and a spectrum of magnitudes."""
+
+    def rotate(x, frequencies, w):
+        pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2)) * frequencies
+        turned = torch.view_as_real(pairs).flatten(-2).type_as(x) @ w
+        return turned + (pairs * pairs.conj()).abs().sum(-1, keepdim=True)
+
+    x, w = torch.randn(4, 64, 32, device=device), torch.randn(32, 32, device=device)
+    frequencies = torch.polar(torch.ones(64, 16, device=device), torch.randn(64, 16, device=device))
+    with cxxinductor.reports.collect() as reports:
+        torch.compile(rotate, backend="cxxinductor")(x, frequencies, w)
+    assert_within_eager(reports)
+
+
 def compiled_with_plan(fn, tmp_path):
     return torch.compile(fn, backend="cxxinductor", options={"dump": "plan", "dump_dir": str(tmp_path)})
 

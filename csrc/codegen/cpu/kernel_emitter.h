@@ -40,6 +40,7 @@ class CpuKernelEmitter {
   // Loops of the mappings (kernel_loops.cpp).
   void emit_signature();
   void emit_pointwise();
+  void emit_run();
   void emit_rows();
   void emit_columns();
   void emit_row_loop(const plan::Segment& segment);
@@ -57,6 +58,7 @@ class CpuKernelEmitter {
   std::string store_text(StmtId id, const Stmt& s, const loops::Store& store) const;
   std::string apply_text(const Stmt& s, const loops::Apply& apply) const;
   std::string index_text(const Stmt& s, const loops::Index& index) const;
+  std::string uniform_text(const loops::Apply& apply) const;
   void emit_reduce(StmtId id, const loops::Reduce& reduce);
   void emit_check(StmtId id, const Stmt& s, const loops::Check& check);
   void mark_origin(const Stmt& s);
@@ -69,7 +71,9 @@ class CpuKernelEmitter {
   std::vector<StmtId> reduces_of(const plan::Segment& segment) const;
 
   const Stmt& stmt(StmtId id) const { return kernel_.region.body[id]; }
-  bool has_lanes(const Stmt& s) const { return vector_var_.valid() && s.vars.contains(vector_var_); }
+  bool has_lanes(const Stmt& s) const {
+    return vector_var_.valid() && s.vars.contains(vector_var_) && !uniform_.contains(&s);
+  }
   std::string width(const Stmt& s) const { return has_lanes(s) ? "L" : "1"; }
   std::string variable(VarId v) const { return "x_" + kernel_.region.vars[v].name; }
   std::string extent(VarId v) const { return expression(kernel_.region.vars[v].extent); }
@@ -84,6 +88,8 @@ class CpuKernelEmitter {
   const OriginTable& origins_;
   TextWriter& out_;
   VarId vector_var_;
+  std::set<const Stmt*> uniform_;  // masks that vary along vector_var_, but not between two cuts_ (uniform_masks.h)
+  std::vector<sym::Expr> cuts_;
   int width_ = 1;
   int sets_ = 1;
   bool checks_ = false;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/uniform_masks.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -139,28 +140,19 @@ void CpuKernelEmitter::emit_pointwise() {
   out_.line("const index cxxi_stop = cxxi_end * {0} < cxxi_points ? cxxi_end * {0} : cxxi_points;", mapping.chunk);
   out_.line("if (cxxi_point >= cxxi_stop) return;");
   decode("cxxi_point", mapping.space);
+  if (width_ > 1) {
+    UniformMasks masks = find_uniform_masks(kernel_, segment.stmts, vector_var_);
+    for (StmtId id : masks.stmts) uniform_.insert(&stmt(id));
+    cuts_ = std::move(masks.cuts);
+  }
   open_body(", index " + last, segment.stmts);
   out_.line("index cxxi_at = {};", last);
   out_.line("while (true) {{");
   out_.indent();
   out_.line("const index cxxi_left = {} - cxxi_at;", columns);
-  out_.line("const index cxxi_run = cxxi_stop - cxxi_point < cxxi_left ? cxxi_stop - cxxi_point : cxxi_left;");
-  out_.line("const index cxxi_run_end = cxxi_at + cxxi_run;");
-  if (width_ > 1) {
-    out_.line("for (; cxxi_at + {0} <= cxxi_run_end; cxxi_at += {0}) {{", width_);
-    out_.indent();
-    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_at", width_));
-    out_.dedent();
-    out_.line("}}");
-  }
-  out_.line("for (; cxxi_at < cxxi_run_end; ++cxxi_at) {{");
-  out_.indent();
-  call_body("cxxi::number<1>{}, cxxi_at");
-  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
-  out_.dedent();
-  out_.line("}}");
-  out_.line("cxxi_point += cxxi_run;");
+  emit_run();
   out_.line("if (cxxi_point >= cxxi_stop) break;");
+  if (!cuts_.empty()) out_.line("if (cxxi_at < {}) continue;", columns);
   out_.line("cxxi_at = 0;");
   for (size_t d = mapping.space.size() - 1; d-- > 0;) {
     const std::string name = variable(mapping.space[d]);
@@ -178,6 +170,27 @@ void CpuKernelEmitter::emit_pointwise() {
   }
   out_.dedent();
   out_.line("}}");
+}
+
+// From cxxi_at to the end of the chunk or of the innermost variable's range, or to the next cut.
+void CpuKernelEmitter::emit_run() {
+  out_.line("index cxxi_run = cxxi_stop - cxxi_point < cxxi_left ? cxxi_stop - cxxi_point : cxxi_left;");
+  for (sym::Expr cut : cuts_) out_.line("cxxi_run = cxxi::up_to(cxxi_run, {} - cxxi_at);", expression(cut));
+  out_.line("const index cxxi_run_end = cxxi_at + cxxi_run;");
+  if (width_ > 1) {
+    out_.line("for (; cxxi_at + {0} <= cxxi_run_end; cxxi_at += {0}) {{", width_);
+    out_.indent();
+    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_at", width_));
+    out_.dedent();
+    out_.line("}}");
+  }
+  out_.line("for (; cxxi_at < cxxi_run_end; ++cxxi_at) {{");
+  out_.indent();
+  call_body("cxxi::number<1>{}, cxxi_at");
+  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
+  out_.dedent();
+  out_.line("}}");
+  out_.line("cxxi_point += cxxi_run;");
 }
 
 // ---- Rows -------------------------------------------------------------------------------------------------------

@@ -76,6 +76,26 @@ std::string spelling(const ScalarOpInfo& op, DType dtype) {
   return text;
 }
 
+// C's operator; empty for what compares nothing.
+std::string_view comparison(ScalarOp op) {
+  switch (op) {
+    case ScalarOp::Lt:
+      return "<";
+    case ScalarOp::Le:
+      return "<=";
+    case ScalarOp::Gt:
+      return ">";
+    case ScalarOp::Ge:
+      return ">=";
+    case ScalarOp::Eq:
+      return "==";
+    case ScalarOp::Ne:
+      return "!=";
+    default:
+      return {};
+  }
+}
+
 std::string parameters(int count) {
   static constexpr std::string_view names[] = {"auto a", "auto b", "auto c", "auto d", "auto e"};
   std::string text;
@@ -386,8 +406,18 @@ std::string CpuKernelEmitter::index_text(const Stmt& s, const loops::Index& inde
                      expression(index.value, "cxxi_lane"));
 }
 
+// A comparison of positions, in the first lane.
+std::string CpuKernelEmitter::uniform_text(const loops::Apply& apply) const {
+  const auto position = [&](StmtId id) {
+    const auto* index = stmt(id).as<loops::Index>();
+    return index ? fmt::format("static_cast<index>({})", expression(index->value)) : value_name(id);
+  };
+  return fmt::format("{} {} {}", position(apply.operands[0]), comparison(apply.op), position(apply.operands[1]));
+}
+
 std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& apply) const {
   const ScalarOpInfo& op = info(apply.op);
+  if (uniform_.contains(&s) && !comparison(apply.op).empty()) return uniform_text(apply);
   std::string operands;
   for (StmtId operand : apply.operands) operands += (operands.empty() ? "" : ", ") + value_name(operand);
   const DType from = stmt(apply.operands.at(0)).dtype;

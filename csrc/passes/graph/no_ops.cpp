@@ -1,5 +1,5 @@
-// Nodes that give back their operand, bit for bit: conversions there and back, views that move nothing, copies that
-// nobody can tell from the original, arithmetic with a neutral element (x + 0 is not one for floats: -0 + 0 is 0).
+// Nodes that give back their operand, bit for bit: conversions there and back, views that move nothing, slices put together
+// again, copies that nobody can tell from the original, arithmetic with a neutral element (x + 0 is not one for floats: -0 + 0 is 0).
 #include <algorithm>
 #include <cmath>
 
@@ -54,7 +54,7 @@ class NoOpFinder {
                          [&](int d) { return sizes[static_cast<size_t>(d)].is_constant(1); });
     if (const auto* pad = node.as<graph::Pad>())
       same = std::all_of(pad->low.begin(), pad->low.end(), [](sym::Expr low) { return low.is_constant(0); });
-    if (node.as<graph::Cat>()) same = node.operands.size() == 1;
+    if (const auto* cat = node.as<graph::Cat>()) return whole_of_slices(node, cat->dim);
     return same ? x : ValueId();
   }
 
@@ -77,6 +77,7 @@ class NoOpFinder {
     auto neutral_right = [&](double number) { return is_scalar_constant(o[1], number) ? tensor(o[0]) : ValueId(); };
     auto neutral_either = [&](double number) { return is_scalar_constant(o[0], number) ? tensor(o[1]) : neutral_right(number); };
     if (op == ScalarOp::Identity) return tensor(o[0]);
+    if (op == ScalarOp::Neg) return negated_back(tensor(o[0]));
     if (op == ScalarOp::Cast) return converted_back(tensor(o[0]), graph_.values[node.results[0]].dtype);
     if (op == ScalarOp::Mul) return neutral_either(1);
     if (op == ScalarOp::Div || op == ScalarOp::TruncDiv || (op == ScalarOp::FloorDiv && !floating))
@@ -86,6 +87,36 @@ class NoOpFinder {
     if (op == ScalarOp::Add)
       return is_negative_zero(o[1]) ? tensor(o[0]) : is_negative_zero(o[0]) ? tensor(o[1]) : ValueId();
     return {};
+  }
+
+  const graph::Node* producer_of(ValueId x) const {
+    const graph::NodeId producer = x.valid() ? graph_.values[x].producer : graph::NodeId();
+    return producer.valid() ? &graph_.nodes[producer] : nullptr;
+  }
+
+  // neg(neg(x))
+  ValueId negated_back(ValueId x) const {
+    const graph::Node* producer = producer_of(x);
+    const auto* inner = producer ? producer->as<graph::Elementwise>() : nullptr;
+    return inner && inner->op == ScalarOp::Neg ? tensor(producer->operands[0]) : ValueId();
+  }
+
+  // cat(x), and cat(x[:a], x[a:b], x[b:]) along one dimension
+  ValueId whole_of_slices(const graph::Node& cat, int dim) const {
+    if (cat.operands.size() == 1) return tensor(cat.operands[0]);
+    const auto d = static_cast<size_t>(dim);
+    ValueId whole;
+    sym::Expr end = 0;
+    for (const graph::Operand& operand : cat.operands) {
+      const graph::Node* producer = producer_of(tensor(operand));
+      const auto* slice = producer ? producer->as<graph::Slice>() : nullptr;
+      if (!slice || slice->dim != dim || !slice->step.is_constant(1) || slice->start != end) return {};
+      const ValueId sliced = tensor(producer->operands[0]);
+      if (whole.valid() && sliced != whole) return {};
+      whole = sliced;
+      end = end + graph_.values[tensor(operand)].sizes[d];
+    }
+    return end == graph_.values[whole].sizes[d] ? whole : ValueId();
   }
 
   // cast<narrow>(cast<wide>(x: narrow))
