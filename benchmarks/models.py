@@ -57,6 +57,17 @@ def own_kernels(fn):
                for event in profile.events())
 
 
+def peak_memory(fn):
+    """Bytes that torch's allocator holds at most during a call, beside what was there before."""
+    fn()
+    torch.cuda.synchronize()
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    fn()
+    torch.cuda.synchronize()
+    return torch.cuda.max_memory_allocated() - before
+
+
 def measure(name):
     torch.manual_seed(0)
     torch._dynamo.reset()
@@ -82,6 +93,7 @@ def measure(name):
                 row["counters"] = cxxinductor.counters()
             candidates[backend] = fn
         row["milliseconds"] = interleaved(candidates, repeats=20)
+        row["peak_bytes"] = {k: peak_memory(fn) for k, fn in candidates.items()}
         eager = run().double()
         truth = pick(model.float()(**{k: v.float() if getattr(v, "is_floating_point", lambda: False)() else v for k, v in inputs.items()})).double()
         model.bfloat16()
@@ -114,7 +126,7 @@ def main():
         print(f"{name:<18} eager {t['eager']:7.2f}  inductor {t['inductor']:7.2f}  ours {t['cxxinductor']:7.2f} ms; "
               f"vs inductor {t['inductor'] / t['cxxinductor']:.2f}x, eager numerics cost {t['cxxinductor'] / t['cxxinductor fast'] - 1:+.1%}, freezing gains "
               f"{t['cxxinductor'] / t['cxxinductor frozen'] - 1:+.1%}, vs eager {t['eager'] / t['cxxinductor']:.2f}x; own kernels "
-              f"{row['own_kernels']}; first call {row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
+              f"{row['own_kernels']}; peak MB {({k: v // 2**20 for k, v in row['peak_bytes'].items()})}; first call {row['first_call_seconds']}; error {row['error']}; {row['counters']}", flush=True)
     good = [r for r in rows if "milliseconds" in r]
     geomean = math.exp(sum(math.log(r["milliseconds"]["inductor"] / r["milliseconds"]["cxxinductor"]) for r in good) / max(1, len(good)))
     print(f"geomean against Inductor: {geomean:.3f}x over {len(good)} models")

@@ -105,11 +105,12 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   return plan;
 }
 
+constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones than eager's
+
 // A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
 // that holds no more is taken, else the one that exceeds eager least.
 plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) {
   constexpr size_t limits[] = {64, 8, 0};
-  constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones
   plan::Plan best = plan_with_limit(request, {}, report, watch);
   int64_t least = plan::bytes_beyond_eager(best);
   if (!request.options.fusion) return best;
@@ -126,50 +127,92 @@ plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) 
   return best;
 }
 
-// What is computed once of request.graph, which then takes it as inputs.
-std::optional<Compilation::ConstGraph> split_frozen(Request& request) {
-  // Each call is checked as a whole.
-  if (!request.options.freezing || request.options.check != "off") return std::nullopt;
-  std::optional<passes::ConstGraph> split = passes::split_const_graph(request.graph);
-  if (!split) return std::nullopt;
+struct Planned {
+  plan::Plan plan;
+  std::optional<passes::ConstGraph> const_graph;  // what is computed once; request.graph takes it as inputs
+  Report report;                                  // its texts
+  std::vector<std::string_view> spenders;         // passes that changed the graph and may have spent memory, in their order
+};
+
+// Leaves request.graph as the passes make it.
+Planned plan_request(Request& request, Stopwatch& watch) {
+  Planned out;
+  const Options& options = request.options;
+  for (const passes::PassTime& pass :
+       watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
+    if (pass.changed && pass.spends_memory) out.spenders.push_back(pass.name);
+  // With check, each call is checked as a whole.
+  if (options.freezing && options.check == "off")
+    out.const_graph = watch.stage("const_graph", [&] { return passes::split_const_graph(request.graph); });
+  if (out.const_graph && options.verify != "off") graph::verify_or_throw(request.graph, "const_graph");
+  if (request.keep_texts) out.report.graph_text = graph::print(request.graph);
+  out.plan = plan_graph(request, out.report, watch);
+  return out;
+}
+
+// Where passes spent memory that eager does not have, they are left out one by one, the last one first; the first plan that
+// holds no more than eager is taken, else the one that exceeds it least.
+Planned plan_within_eager(Request& request, Stopwatch& watch) {
+  const Request original = request;
+  Planned best = plan_request(request, watch);
+  int64_t least = plan::bytes_beyond_eager(best.plan);
+  std::string skipped = original.options.skip_passes;
+  const std::vector<std::string_view> spenders = best.spenders;
+  for (size_t s = spenders.size(); s-- > 0 && least > rounding;) {
+    skipped += fmt::format(",{}", spenders[s]);
+    Request without = original;
+    without.options.skip_passes = skipped;
+    Planned planned = plan_request(without, watch);
+    const int64_t beyond = plan::bytes_beyond_eager(planned.plan);
+    if (beyond >= least) continue;
+    least = beyond;
+    best = std::move(planned);
+    request = std::move(without);
+  }
+  return best;
+}
+
+Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
   Request once = request;
-  once.graph = std::move(split->graph);
+  once.graph = std::move(const_graph.graph);
   once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
-  return Compilation::ConstGraph{std::move(compiled.executable), std::move(compiled.report), std::move(split->inputs)};
+  return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
 
 }  // namespace
 
 Compilation compile(Request request) {
+  if (request.options.verify != "off") graph::verify_or_throw(request.graph, "import");
+  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
+
   Compilation out;
   Report& report = out.report;
-  Stopwatch watch(report.times, request.interrupted);
-  const Options& options = request.options;
-  const bool verify = options.verify != "off";
-  report.eager_numerics = options.eager_numerics();
+  std::vector<StageTime> times;
+  Stopwatch watch(times, request.interrupted);
+  Planned planned = plan_within_eager(request, watch);
+  report = std::move(planned.report);
+  report.eager_numerics = request.options.eager_numerics();
+  if (planned.const_graph)
+    out.const_graph = watch.stage("compile const_graph",
+                                  [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
 
-  if (verify) graph::verify_or_throw(request.graph, "import");
-  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
-  watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); });
-  out.const_graph = watch.stage("const_graph", [&] { return split_frozen(request); });
-  if (out.const_graph && verify) graph::verify_or_throw(request.graph, "const_graph");
-  if (request.keep_texts) report.graph_text = graph::print(request.graph);
-
-  plan::Plan plan = plan_graph(request, report, watch);
+  plan::Plan plan = std::move(planned.plan);
   for (const plan::Step& step : plan.steps) {
     if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
   }
   if (request.keep_texts) collect_texts(plan, request.targets, report);
 
-  if (!request.make_provider) return out;
-  auto kernels = request.make_provider(plan, request.targets);
-  watch.stage("compile kernels", [&] {
-    kernels->prepare(plan, request.interrupted);
-    return true;
-  });
-  out.executable = watch.stage(
-      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+  if (request.make_provider) {
+    auto kernels = request.make_provider(plan, request.targets);
+    watch.stage("compile kernels", [&] {
+      kernels->prepare(plan, request.interrupted);
+      return true;
+    });
+    out.executable = watch.stage(
+        "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+  }
+  report.times = std::move(times);
   return out;
 }
 

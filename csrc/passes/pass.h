@@ -13,6 +13,7 @@ struct Pass {
   std::string_view name;  // as in options.skip_passes
   std::string_view doc;   // one line
   bool (*function)(IR&, const Options&);
+  bool spends_memory = false;  // to save time: left out where the plan would hold more than eager
 };
 
 }  // namespace cxxinductor::passes

@@ -43,7 +43,7 @@ std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Opti
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.function(ir, options);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-    times.push_back({pass.name, taken.count(), changed});
+    times.push_back({pass.name, taken.count(), changed, pass.spends_memory});
     if (changed && options.verify == "each") verify(ir, pass.name);
   }
   return times;

@@ -16,6 +16,7 @@ struct PassTime {
   std::string_view name;
   double seconds = 0;
   bool changed = false;
+  bool spends_memory = false;
 };
 
 std::span<const Pass<graph::Graph>> graph_pipeline();

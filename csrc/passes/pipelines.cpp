@@ -29,8 +29,10 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
       // After the bias: its sum is one of the values between convolutions.
-      {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last},
-      {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls},
+      {"graph-channels-last", "keep 16-bit convolution networks on CUDA in channels-last strides", use_channels_last,
+       /*spends_memory=*/true},
+      {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
+       /*spends_memory=*/true},
       // After constants and no-ops: what is copied may have become an input.
       {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},

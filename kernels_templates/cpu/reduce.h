@@ -4,7 +4,6 @@
 //   update(v, position)  one element a lane; position: its place in the reduced space
 //   merge(other)         joins the state of other elements, lane by lane, whatever their order
 //   across()             the states of all lanes joined in one lane, as a tree
-//   settle()             called every few hundred updates: sums keep two levels, as error grows with the chain's length
 //   result<k>()          what the IR exposes
 namespace cxxi {
 
@@ -72,26 +71,20 @@ inline auto joined_across(const State& state) {
 template <class D, int L>
 struct sum {
   using T = typename state_of<D>::type;
-  vec<T, L> inner{}, outer{};
+  vec<T, L> value{};
   template <class V, class P>
   void update(V v, P) {
-    inner += to_state<D, L>(v);
+    value += to_state<D, L>(v);
   }
-  void settle() {
-    outer += inner;
-    inner = vec<T, L>{};
-  }
-  void merge(const sum& o) { outer += (o.outer + o.inner); }
+  void merge(const sum& o) { value += o.value; }
   template <int N, int First>
   sum<D, N> lanes() const {
-    sum<D, N> some;
-    some.outer = part<N, First>(outer + inner);
-    return some;
+    return {part<N, First>(value)};
   }
   auto across() const { return joined_across<sum, L>(*this); }
   template <int K>
   auto result() const {
-    return from_state<D, L>(static_cast<vec<T, L>>(outer + inner));
+    return from_state<D, L>(value);
   }
 };
 
@@ -103,7 +96,6 @@ struct prod {
   void update(V v, P) {
     value *= to_state<D, L>(v);
   }
-  void settle() {}
   void merge(const prod& o) { value *= o.value; }
   template <int N, int First>
   prod<D, N> lanes() const {
@@ -132,7 +124,6 @@ struct max {
   void update(V v, P) {
     take(to_state<D, L>(v));
   }
-  void settle() {}
   void merge(const max& o) { take(o.value); }
   template <int N, int First>
   max<D, N> lanes() const {
@@ -159,7 +150,6 @@ struct min {
   void update(V v, P) {
     take(to_state<D, L>(v));
   }
-  void settle() {}
   void merge(const min& o) { take(o.value); }
   template <int N, int First>
   min<D, N> lanes() const {
@@ -180,7 +170,6 @@ struct any {
   void update(V v, P) {
     value |= to_memory<boolean, L>(cast<boolean, D>(v));
   }
-  void settle() {}
   void merge(const any& o) { value |= o.value; }
   template <int N, int First>
   any<D, N> lanes() const {
@@ -199,7 +188,6 @@ struct all_of {
   void update(V v, P) {
     value &= to_memory<boolean, L>(cast<boolean, D>(v));
   }
-  void settle() {}
   void merge(const all_of& o) { value &= o.value; }
   template <int N, int First>
   all_of<D, N> lanes() const {
@@ -236,7 +224,6 @@ struct extreme_position {
     value = select(chosen, x, value);
     at = select(chosen, widen<L>(convert<Position>(position)), at);
   }
-  void settle() {}
   void merge(const extreme_position& o) { take(o.value, o.at); }
   template <int N, int First>
   extreme_position<D, N, Sign, Position> lanes() const {
@@ -271,13 +258,12 @@ struct welford {
     mean += delta * (T(1) / static_cast<T>(count));
     m2 += delta * (x - mean);
   }
-  void settle() {}
   void merge(const welford& o) {
     if (o.count == 0) return;
     const T mine = static_cast<T>(count), theirs = static_cast<T>(o.count), total = static_cast<T>(count + o.count);
     const vec<T, L> delta = o.mean - mean;
     mean += delta * (theirs / total);
-    m2 += o.m2 + delta * delta * (mine * (theirs / total));
+    m2 += o.m2 + delta * (delta * (mine * (theirs / total)));
     count += o.count;
   }
   template <int N, int First>
@@ -292,51 +278,6 @@ struct welford {
     } else {
       return m2;
     }
-  }
-};
-
-// ---- where a kernel keeps them -----------------------------------------------------------------------------------
-// Rows: Sets independent states of W lanes hide the latency of the updates; `narrow` takes the tail.
-template <template <class, int> class R, class D, int W, int Sets>
-struct row_state {
-  R<D, W> wide[Sets];
-  R<D, 1> narrow;
-  template <int L, int Set>
-  auto& at() {
-    if constexpr (L == 1) {
-      return narrow;
-    } else {
-      return wide[Set];
-    }
-  }
-  void settle() {
-    for (int i = 0; i < Sets; ++i) wide[i].settle();
-    narrow.settle();
-  }
-  R<D, 1> joined() {
-    if constexpr (W > 1) {
-      for (int i = 1; i < Sets; ++i) wide[0].merge(wide[i]);
-      narrow.merge(wide[0].across());
-    }
-    return narrow;
-  }
-};
-// Columns: one state a column of the strip; group g of W columns, or column g of the tail.
-template <template <class, int> class R, class D, int W, int Columns>
-struct column_tile_state {
-  R<D, W> wide[Columns / W];
-  R<D, 1> narrow[W == 1 ? Columns : W];
-  template <int L>
-  auto& at(index g) {
-    if constexpr (L == 1) {
-      return narrow[g];
-    } else {
-      return wide[g];
-    }
-  }
-  void settle() {
-    for (auto& state : wide) state.settle();
-    for (auto& state : narrow) state.settle();
   }
 };
 

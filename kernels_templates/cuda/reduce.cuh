@@ -310,6 +310,77 @@ struct cxxi_softmax_sum {
   }
 };
 
+// ---- Blocks ----------------------------------------------------------------------------------------------------------
+// A thread that takes many elements puts its state aside every few dozen updates, and begins anew: of a long chain of
+// additions, each one would lose more than the whole sum may. What was put aside is joined with nothing lost.
+template <class State>
+struct cxxi_blocks {
+  State joined = State::start();
+  CXXI_FN void add(const State& block) { joined.merge(block); }
+  CXXI_FN State state() const { return joined; }
+};
+
+// `lost` is what rounding takes from the sum. An infinite sum loses what is no number, and stands as it is.
+template <class T>
+struct cxxi_exact_sum {
+  T sum = T(0), lost = T(0);
+  CXXI_FN void add(T block) {
+    const T joined = sum + block, taken = joined - sum;
+    lost = lost + ((sum - (joined - taken)) + (block - taken));
+    sum = joined;
+  }
+  CXXI_FN T total() const {
+    const T whole = sum + lost;
+    return whole == whole ? whole : sum;
+  }
+};
+template <class T>
+struct cxxi_exact_blocks {
+  cxxi_exact_sum<T> sum;
+  CXXI_FN void add(const cxxi_sum<T>& block) { sum.add(block.value); }
+  CXXI_FN cxxi_sum<T> state() const { return {sum.total()}; }
+};
+template <>
+struct cxxi_blocks<cxxi_sum<float>> : cxxi_exact_blocks<float> {};
+template <>
+struct cxxi_blocks<cxxi_sum<double>> : cxxi_exact_blocks<double> {};
+template <class T>
+struct cxxi_blocks<cxxi_welford<T>> {
+  cxxi_exact_sum<T> mean, m2;
+  unsigned int count = 0u;
+  CXXI_FN void add(const cxxi_welford<T>& block) {
+    if (block.count == 0u) return;
+    const T delta = (block.mean - mean.sum) - mean.lost;
+    const unsigned int joined = count + block.count;
+    const T share = T(block.count) / T(joined);
+    mean.add(delta * share);
+    m2.add(block.m2 + delta * (delta * (T(count) * share)));
+    count = joined;
+  }
+  CXXI_FN cxxi_welford<T> state() const { return {mean.total(), m2.total(), count}; }
+};
+template <class State>
+CXXI_FN void cxxi_put_aside(State& state, cxxi_blocks<State>& blocks) {
+  blocks.add(state);
+  state = State::start();
+}
+template <class State, int N>
+CXXI_FN void cxxi_put_aside(State (&states)[N], cxxi_blocks<State> (&blocks)[N]) {
+#pragma unroll
+  for (int e = 0; e < N; ++e) cxxi_put_aside(states[e], blocks[e]);
+}
+// The state of all elements, when the last ones have been taken.
+template <class State>
+CXXI_FN void cxxi_take_all(State& state, cxxi_blocks<State>& blocks) {
+  blocks.add(state);
+  state = blocks.state();
+}
+template <class State, int N>
+CXXI_FN void cxxi_take_all(State (&states)[N], cxxi_blocks<State> (&blocks)[N]) {
+#pragma unroll
+  for (int e = 0; e < N; ++e) cxxi_take_all(states[e], blocks[e]);
+}
+
 // ---- Joining ---------------------------------------------------------------------------------------------------------
 // Equal: both threads have seen equally many elements.
 template <bool Equal, class State>

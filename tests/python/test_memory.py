@@ -1,7 +1,10 @@
 """Memory: plans hold no more than eager, results take the place of what dies, saved tensors are reused when nobody holds them."""
 
 import gc
+import importlib
 import re
+import sys
+from pathlib import Path
 
 import pytest
 import test_models
@@ -189,3 +192,32 @@ def test_measured_peaks_are_no_higher_than_eagers(make):
         return torch.cuda.max_memory_allocated()
 
     assert peak(compiled) <= 1.01 * peak(model) + (1 << 20)
+
+
+def benchmark_models():
+    """benchmarks/models.py as a module; it times nothing when imported."""
+    sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+    try:
+        return importlib.import_module("models")
+    finally:
+        sys.path.pop(0)
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("name", ["distilgpt2", "bert_base", "bart_causal", "blenderbot_small", "t5_small", "resnet50", "vit_base", "convnext_base"])
+def test_benchmarked_models_hold_no_more_than_eager(name, device):
+    models = benchmark_models()
+    assert name in models.MODELS
+    model, inputs = models.MODELS[name]()
+    model = model.to(device, torch.bfloat16).eval().requires_grad_(False)
+    compiled = torch.compile(model, backend="cxxinductor", dynamic=False)
+    with torch.no_grad():
+        eager = models.peak_memory(lambda: model(**inputs))
+        ours = models.peak_memory(lambda: compiled(**inputs))
+    assert ours <= eager + 2**21, f"{ours / 2**20:.0f} MB, eager {eager / 2**20:.0f} MB"  # blocks of the allocator
+
+
+@pytest.mark.gpu
+def test_every_benchmarked_model_is_measured():
+    (mark,) = [m for m in test_benchmarked_models_hold_no_more_than_eager.pytestmark if m.name == "parametrize"]
+    assert set(mark.args[1]) == set(benchmark_models().MODELS)

@@ -65,8 +65,8 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
   out.raw_line("extern \"C\" __attribute__((visibility(\"default\"))) void* cxxi_math[cxxi_slot_count + 1];");
   out.raw_line("void* cxxi_math[cxxi_slot_count + 1];");
   for (const char* name : {"cpu/vector.h", "cpu/vector_memory.h", "cpu/vector_casts.h", "cpu/vector_checks.h",
-                           "cpu/vector_transpose.h", "cpu/reduce.h", "cpu/vector_math.h", "cpu/vector_ops.h",
-                           "cpu/vector_activations.h"})
+                           "cpu/vector_transpose.h", "cpu/reduce.h", "cpu/reduction_states.h", "cpu/vector_math.h",
+                           "cpu/vector_ops.h", "cpu/vector_activations.h"})
     out.raw_line(template_text(name));
   for (const plan::Kernel* kernel : kernels) {
     out.blank();

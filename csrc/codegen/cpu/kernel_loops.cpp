@@ -8,8 +8,8 @@
 namespace cxxinductor::codegen {
 namespace {
 
-// Updates between two settles of a sum: error grows with the square root of N rather than N.
-constexpr int kSettleEvery = 128;
+// Updates of a state that is put aside then. Twice as many are still left in one.
+constexpr int kUpdatesOfBlock = 32;
 // A Persistent value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
 // kernel's lie on the stack of the thread that runs it.
 constexpr int64_t kLargestPersistentBytes = 64 * 1024;
@@ -223,75 +223,67 @@ void CpuKernelEmitter::emit_rows() {
   out_.line("}}");
 }
 
+// Those whose states a loop puts aside: roundings matter, and a state may take so many updates.
+std::vector<plan::StmtId> CpuKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr updates) const {
+  std::vector<StmtId> found;
+  if (sym::bounds(updates, kernel_.assumptions).high <= 2 * kUpdatesOfBlock) return found;
+  std::copy_if(reduces.begin(), reduces.end(), std::back_inserter(found), [&](StmtId id) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    return info(reduce.reduction).order_matters && is_float(stmt(reduce.operand).dtype);
+  });
+  return found;
+}
+
+void CpuKernelEmitter::declare_states(const std::vector<StmtId>& reduces, const std::vector<StmtId>& in_blocks,
+                                      std::string_view kind, int count) {
+  for (StmtId id : reduces) {
+    const bool blocks = std::find(in_blocks.begin(), in_blocks.end(), id) != in_blocks.end();
+    out_.line("cxxi::{}{}<{}, {}, {}> r{};", blocks ? "long_" : "", kind, reduction_type(*stmt(id).as<loops::Reduce>()),
+              width_, count, id.index());
+  }
+}
+
+void CpuKernelEmitter::put_blocks_aside(const std::vector<StmtId>& in_blocks, std::string_view condition) {
+  const std::string_view columns = strip_ ? "cxxi_strip_end - cxxi_strip" : "";
+  if (in_blocks.empty()) return;
+  out_.line("if ({}) {{", condition);
+  out_.indent();
+  for (StmtId id : in_blocks) out_.line("r{}.put_aside({});", id.index(), columns);
+  out_.dedent();
+  out_.line("}}");
+}
+
 void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   const std::vector<VarId>& row = kernel_.mapping.row;
   const std::vector<StmtId> reduces = reduces_of(segment);
-  const int sets = reduces.empty() ? 1 : sets_;
-  for (StmtId id : reduces) {
-    out_.line("cxxi::row_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, sets,
-              id.index());
-  }
-  const auto settle = [&] {
-    for (StmtId id : reduces) out_.line("r{}.settle();", id.index());
-  };
+  const int sets = reduces.empty() ? 1 : sets_, step = width_ * sets;
+  // Of the busiest state in a pass along the last variable, at most: vectors are dealt out to the sets, and what is left goes to two others.
+  const sym::Expr size = row.empty() ? sym::Expr(1) : kernel_.region.vars[row.back()].extent;
+  const sym::Expr updates = sym::floor_div(size, step) + sym::floor_div(sym::mod(size, step), width_) + sym::mod(size, width_);
+  sym::Expr passes = 1;
+  for (size_t d = 0; d + 1 < row.size(); ++d) passes = passes * kernel_.region.vars[row[d]].extent;
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, passes * updates);
+  declare_states(reduces, in_blocks, "row_state", sets > 1 ? sets + 1 : 1);
   out_.line("{{");
   out_.indent();
   std::string parameters = ", auto cxxi_set, index cxxi_element";
-  std::string arguments;
   for (VarId v : row) parameters += ", index " + variable(v);
-  for (size_t d = 0; d + 1 < row.size(); ++d) arguments += ", " + variable(row[d]);
-  const auto call = [&](int width, int set) {
-    const std::string at = set == 0 ? "cxxi_at" : fmt::format("cxxi_at + {}", set * width);
-    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi::number<{}>{{}}, cxxi_first + {}{}{}", width, set, at, arguments,
-                          row.empty() ? "" : ", " + at));
-  };
   open_body(parameters, with_missing_operands(segment));
   out_.line("index cxxi_first = 0;");
+  const bool counts = row.size() > 1 && !in_blocks.empty();
+  if (counts) out_.line("index cxxi_updates = 0;");
   for (size_t d = 0; d + 1 < row.size(); ++d) {
     out_.line("for (index {0} = 0; {0} < {1}; ++{0}) {{", variable(row[d]), extent(row[d]));
     out_.indent();
   }
-  out_.line("const index cxxi_length = {};", row.empty() ? "1" : extent(vector_var_));
-  out_.line("index cxxi_at = 0;");
-  if (width_ > 1) {
-    const int step = width_ * sets;
-    out_.line("while (cxxi_at + {} <= cxxi_length) {{", step);
-    out_.indent();
-    const int block = step * kSettleEvery;
-    out_.line("const index cxxi_stop = cxxi_at + {0} < cxxi_length ? cxxi_at + {0} : cxxi_length;", block);
-    out_.line("for (; cxxi_at + {0} <= cxxi_stop; cxxi_at += {0}) {{", step);
-    out_.indent();
-    for (int set = 0; set < sets; ++set) call(width_, set);
-    out_.dedent();
-    out_.line("}}");
-    settle();
-    out_.dedent();
-    out_.line("}}");
-    if (sets > 1) {
-      out_.line("for (; cxxi_at + {0} <= cxxi_length; cxxi_at += {0}) {{", width_);
-      out_.indent();
-      call(width_, 0);
-      out_.dedent();
-      out_.line("}}");
-    }
-  }
-  out_.line("for (; cxxi_at < cxxi_length; ++cxxi_at) {{");
-  out_.indent();
-  call(1, 0);
-  if (width_ > 1) {
-    out_.line("CXXI_KEEP_SCALAR;");
-  } else if (!reduces.empty()) {
-    out_.line("if ((cxxi_at & {}) == 0) {{", kSettleEvery - 1);
-    out_.indent();
-    settle();
-    out_.dedent();
-    out_.line("}}");
-  }
-  out_.dedent();
-  out_.line("}}");
+  emit_pass(in_blocks, sets);
   out_.line("cxxi_first += cxxi_length;");
+  if (counts) {
+    out_.line("cxxi_updates += {};", expression(updates));
+    put_blocks_aside(in_blocks, fmt::format("cxxi_updates >= {}", kUpdatesOfBlock));
+    out_.line("if (cxxi_updates >= {0}) cxxi_updates = 0;", kUpdatesOfBlock);
+  }
   for (size_t d = 0; d + 1 < row.size(); ++d) {
-    settle();
     out_.dedent();
     out_.line("}}");
   }
@@ -304,7 +296,61 @@ void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   }
 }
 
+// Along the last variable of a row.
+void CpuKernelEmitter::emit_pass(const std::vector<StmtId>& in_blocks, int sets) {
+  const std::vector<VarId>& row = kernel_.mapping.row;
+  std::string arguments;
+  for (size_t d = 0; d + 1 < row.size(); ++d) arguments += ", " + variable(row[d]);
+  const auto call = [&](int width, int set, int offset) {
+    const std::string at = offset == 0 ? "cxxi_at" : fmt::format("cxxi_at + {}", offset);
+    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi::number<{}>{{}}, cxxi_first + {}{}{}", width, set, at, arguments,
+                          row.empty() ? "" : ", " + at));
+  };
+  out_.line("const index cxxi_length = {};", row.empty() ? "1" : extent(vector_var_));
+  out_.line("index cxxi_at = 0;");
+  if (width_ > 1) {
+    const int step = width_ * sets;
+    if (!in_blocks.empty()) {
+      out_.line("while (cxxi_at + {} <= cxxi_length) {{", step);
+      out_.indent();
+      out_.line("const index cxxi_stop = cxxi_at + {0} < cxxi_length ? cxxi_at + {0} : cxxi_length;", step * kUpdatesOfBlock);
+    }
+    out_.line("for (; cxxi_at + {0} <= {1}; cxxi_at += {0}) {{", step, in_blocks.empty() ? "cxxi_length" : "cxxi_stop");
+    out_.indent();
+    for (int set = 0; set < sets; ++set) call(width_, set, set * width_);
+    out_.dedent();
+    out_.line("}}");
+    if (!in_blocks.empty()) {
+      put_blocks_aside(in_blocks, fmt::format("cxxi_at + {} <= cxxi_length", step));
+      out_.dedent();
+      out_.line("}}");
+    }
+    if (sets > 1) {
+      out_.line("for (; cxxi_at + {0} <= cxxi_length; cxxi_at += {0}) {{", width_);
+      out_.indent();
+      call(width_, sets, 0);  // apart from the long chains
+      out_.dedent();
+      out_.line("}}");
+    }
+  }
+  out_.line("for (; cxxi_at < cxxi_length; ++cxxi_at) {{");
+  out_.indent();
+  call(1, 0, 0);
+  if (width_ > 1)
+    out_.line("CXXI_KEEP_SCALAR;");
+  else
+    put_blocks_aside(in_blocks, fmt::format("(cxxi_at & {0}) == {0}", kUpdatesOfBlock - 1));
+  out_.dedent();
+  out_.line("}}");
+}
+
 // ---- Columns ----------------------------------------------------------------------------------------------------
+
+sym::Expr CpuKernelEmitter::points_of_row() const {
+  sym::Expr points = 1;
+  for (VarId v : kernel_.mapping.row) points = points * kernel_.region.vars[v].extent;
+  return points;
+}
 
 void CpuKernelEmitter::emit_columns() {
   const plan::Mapping& mapping = kernel_.mapping;
@@ -317,11 +363,10 @@ void CpuKernelEmitter::emit_columns() {
   out_.line("const index cxxi_strip = cxxi_unit % cxxi_strips * {};", columns);
   out_.line("const index cxxi_strip_end = cxxi_strip + {0} < cxxi_columns ? cxxi_strip + {0} : cxxi_columns;", columns);
   decode("cxxi_unit / cxxi_strips", std::span(mapping.space).first(mapping.space.size() - 1));
+  const sym::Expr points = points_of_row();
   for (const plan::Segment& segment : kernel_.segments) {
-    for (StmtId id : reduces_of(segment)) {
-      out_.line("cxxi::column_tile_state<{}, {}, {}> r{};", reduction_type(*stmt(id).as<loops::Reduce>()), width_, columns,
-                id.index());
-    }
+    const std::vector<StmtId> reduces = reduces_of(segment);
+    declare_states(reduces, summed_in_blocks(reduces, points), "column_tile_state", columns);
     if (segment.kind != plan::Segment::Kind::PerRow) continue;
     for (StmtId id : segment.stmts) {
       const bool value = !stmt(id).as<loops::Store>() && !stmt(id).as<loops::Check>() && !stmt(id).as<loops::Project>();
@@ -376,19 +421,14 @@ void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
   if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
   out_.dedent();
   out_.line("}}");
-  const std::vector<StmtId> reduces = reduces_of(segment);
-  if (!reduces.empty() && !row.empty()) {
-    out_.line("if ((cxxi_point & {0}) == {0}) {{", kSettleEvery - 1);
-    out_.indent();
-    for (StmtId id : reduces) out_.line("r{}.settle();", id.index());
-    out_.dedent();
-    out_.line("}}");
-  }
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces_of(segment), points_of_row());
+  put_blocks_aside(in_blocks, fmt::format("(cxxi_point & {0}) == {0}", kUpdatesOfBlock - 1));
   out_.line("++cxxi_point;");
   for (size_t d = 0; d < row.size(); ++d) {
     out_.dedent();
     out_.line("}}");
   }
+  for (StmtId id : in_blocks) out_.line("r{}.take_all(cxxi_strip_end - cxxi_strip);", id.index());
   out_.dedent();
   out_.line("}}");
 }

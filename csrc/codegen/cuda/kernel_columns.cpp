@@ -123,7 +123,9 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "(long long)(cxxi_linear)";
   body.slot = "[u]";
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, group_count(mapping.row, 1));
   open("{");
+  declare_blocks(in_blocks, true);
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
   open(fmt::format("for (cxxi_uint cxxi_first = cxxi_lane; {}cxxi_first < cxxi_points; cxxi_first += {}) {{",
                    dead_rows_ ? "cxxi_live && " : "", threads * unroll));
@@ -146,7 +148,9 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
       close();
     }
   }
+  put_blocks_aside(in_blocks);
   close();
+  for (StmtId id : in_blocks) out_.line("cxxi_take_all(r{0}, b{0});", id.index());
   close();
   early_.clear();
   const int groups = mapping.columns_per_block / width_;

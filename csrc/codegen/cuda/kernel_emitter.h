@@ -4,7 +4,7 @@
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
 // kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
-// states in shared memory, d<statement> a
+// states in shared memory, b<statement> its blocks' total, d<statement> a
 // row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
 // z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
 //
@@ -81,9 +81,12 @@ class CudaKernelEmitter {
   void declare_persistent_values();
   void emit_row_loop(const plan::Segment& segment);
   void emit_persistent_items(const plan::Segment& segment);
-  void emit_looped_items(const plan::Segment& segment);
+  void emit_looped_items(const plan::Segment& segment, const std::vector<StmtId>& reduces);
   void emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading, const Body& body);
   void block_reduce(const std::vector<StmtId>& reduces);
+  std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const;
+  void declare_blocks(const std::vector<StmtId>& reduces, bool columns);
+  void put_blocks_aside(const std::vector<StmtId>& reduces);
   void emit_columns();
   void emit_column_segment(const plan::Segment& segment);
   void emit_points(const plan::Segment& segment);

@@ -9,6 +9,8 @@ namespace {
 
 // 32-bit registers that loads made ahead of a batch of items may take.
 constexpr int kEarlyRegisters = 64;
+// Updates of a state that a thread makes before it puts it aside. Twice as many are still left in one.
+constexpr int kUpdatesOfBlock = 32;
 
 std::set<uint32_t> segment_ids(const plan::Segment& segment) {
   std::set<uint32_t> ids;
@@ -123,7 +125,7 @@ void CudaKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   }
   for (uint32_t index : kept) out_.line("cxxi_keep_packed(w{});", index);
   declare_divisors(segment);
-  kernel_.mapping.persistent ? emit_persistent_items(segment) : emit_looped_items(segment);
+  kernel_.mapping.persistent ? emit_persistent_items(segment) : emit_looped_items(segment, reduces);
   early_.clear();
   block_reduce(reduces);
 }
@@ -229,7 +231,38 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   close();
 }
 
-void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
+// Those whose states a thread of a loop over `units` (groups of a row, points of a column) puts aside: roundings matter, and
+// the loop may be long.
+std::vector<plan::StmtId> CudaKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const {
+  const int64_t updates = sym::bounds(sym::ceil_div(units, kernel_.mapping.threads_per_row), kernel_.assumptions).high;
+  std::vector<StmtId> found;
+  if (updates <= 2 * kUpdatesOfBlock) return found;
+  std::copy_if(reduces.begin(), reduces.end(), std::back_inserter(found), [&](StmtId id) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    return info(reduce.reduction).order_matters && is_float(stmt(reduce.operand).dtype);
+  });
+  return found;
+}
+
+void CudaKernelEmitter::declare_blocks(const std::vector<StmtId>& reduces, bool columns) {
+  for (StmtId id : reduces) {
+    const auto& reduce = *stmt(id).as<loops::Reduce>();
+    const int lanes = has_lanes(stmt(reduce.operand)) ? width_ : 1;
+    out_.line("cxxi_blocks<{}> b{}{};", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
+              columns ? fmt::format("[{}]", lanes) : "");
+  }
+  if (!reduces.empty()) out_.line("unsigned int cxxi_turn = 0u;");
+}
+
+// At the end of a turn of the loop.
+void CudaKernelEmitter::put_blocks_aside(const std::vector<StmtId>& reduces) {
+  if (reduces.empty()) return;
+  open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(kUpdatesOfBlock / kernel_.mapping.unroll, 1)));
+  for (StmtId id : reduces) out_.line("cxxi_put_aside(r{0}, b{0});", id.index());
+  close();
+}
+
+void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const std::vector<StmtId>& reduces) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int unroll = mapping.unroll, threads = mapping.threads_per_row;
   const sym::Expr groups = groups_of_row();
@@ -241,7 +274,9 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "cxxi_position";
   body.slot = "[u]";
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, groups);
   open("{");
+  declare_blocks(in_blocks, false);
   out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.row, width_));
   open(fmt::format("for (cxxi_uint cxxi_first = {}; {}cxxi_first < cxxi_groups; cxxi_first += {}) {{",
                    threads > 1 ? "cxxi_lane" : "0", dead_rows_ ? "cxxi_live && " : "", threads * unroll));
@@ -266,7 +301,9 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment) {
       close();
     }
   }
+  put_blocks_aside(in_blocks);
   close();
+  for (StmtId id : in_blocks) out_.line("cxxi_take_all(r{0}, b{0});", id.index());
   close();
 }
 

@@ -23,13 +23,31 @@ class Run {
       if (output.kind == Output::Kind::Tensor) touch(output.value);
   }
 
-  std::map<Device, int64_t> peaks() const {
-    std::map<Device, std::vector<LiveRange>> ranges;
-    for (size_t v = 0; v < ranges_.size(); ++v) ranges[graph_.values[ValueId(v)].device].push_back(ranges_[ValueId(v)]);
-    return peaks_of(ranges);
+  std::map<Device, MemoryUse> use() const {
+    std::map<Device, MemoryUse> uses;
+    for (const auto& [device, ranges] : ranges_of_devices()) {
+      MemoryUse& use = uses[device];
+      use.peak = find_peak(ranges).bytes;
+      use.at.assign(graph_.nodes.size() + 1, 0);
+      for (const LiveRange& range : ranges) {
+        const auto first = static_cast<size_t>(range.first), end = static_cast<size_t>(range.last) + 1;
+        use.at[first] += range.bytes;
+        if (end < use.at.size()) use.at[end] -= range.bytes;
+      }
+      for (size_t n = 1; n < use.at.size(); ++n) use.at[n] += use.at[n - 1];
+      use.at.pop_back();
+    }
+    return uses;
   }
 
+  std::map<Device, int64_t> peaks() const { return peaks_of(ranges_of_devices()); }
+
  private:
+  std::map<Device, std::vector<LiveRange>> ranges_of_devices() const {
+    std::map<Device, std::vector<LiveRange>> ranges;
+    for (size_t v = 0; v < ranges_.size(); ++v) ranges[graph_.values[ValueId(v)].device].push_back(ranges_[ValueId(v)]);
+    return ranges;
+  }
   void visit(const Node& node) {
     for (const Operand& operand : node.operands)
       if (const auto* id = std::get_if<ValueId>(&operand)) touch(*id);
@@ -60,5 +78,7 @@ class Run {
 }  // namespace
 
 std::map<Device, int64_t> eager_peaks(const Graph& graph) { return Run(graph).peaks(); }
+
+std::map<Device, MemoryUse> eager_memory(const Graph& graph) { return Run(graph).use(); }
 
 }  // namespace cxxinductor::graph

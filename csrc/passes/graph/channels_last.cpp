@@ -81,7 +81,9 @@ class ChannelsLast {
 
   bool is_image(ValueId id) const {
     const graph::Value& x = value(id);
-    return x.device.type == DeviceType::Cuda && x.sizes.size() == rank && (x.dtype == DType::F16 || x.dtype == DType::BF16);
+    const bool known = x.device.type == DeviceType::Cuda ? x.dtype == DType::F16 || x.dtype == DType::BF16
+                                                         : x.dtype == DType::F32 || x.dtype == DType::BF16;
+    return known && x.sizes.size() == rank;
   }
 
   bool is_follower(const graph::Node& node) const {

@@ -3,13 +3,17 @@
 // cuBLAS reads and writes such rows element by element: on an H200, 8192 x 768 x 50257 in bf16 takes 6.7 ms, with 50264
 // columns 0.95 ms, and its backward products 4.3 to 4.5 ms against 0.7 to 0.8 (benchmarks/matmul_padding.py). Rows whose
 // stride alone is padded do not help where the length is the reduced dimension. Zeros added along the reduced dimension
-// change no sum, columns and rows added elsewhere are cropped. Worth it when the time saved exceeds that of the copies: of
-// the padded operands, and of the result, which readers get in eager's strides. Two products share a padded operand.
+// change no sum, columns and rows added elsewhere are cropped. Worth it when the time saved exceeds that of the copies, of the
+// padded operands and of a result that leaves the graph or goes to a call (other readers read the padded one in place), and
+// when what is there beside the product leaves room for them within eager's peak. Two products share a padded operand.
 #include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
 
+#include "ir/graph/memory.h"
+#include "ir/live_ranges.h"
+#include "ir/matmul_rows.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -19,12 +23,8 @@ namespace {
 using graph::ValueId;
 using sym::Expr;
 
-constexpr int row_bytes = 16;
 // Arithmetic that tensor cores do while memory moves one byte: H200, 650 TFLOP/s dense bf16 as reached, 4.2 TB/s.
 constexpr double operations_per_byte = 155;
-
-// How much slower cuBLAS is than with 16-byte rows, by the bytes that a row's length is a multiple of (measured as above).
-double slowdown(int64_t bytes) { return bytes % 16 == 0 ? 1 : bytes % 8 == 0 ? 1.2 : bytes % 4 == 0 ? 2.7 : 7; }
 
 struct Product {
   size_t first;  // operand number of the left factor; the right one follows
@@ -46,7 +46,16 @@ Expr rounded_up(Expr e, int64_t multiple) { return sym::ceil_div(e, multiple) * 
 class Padder {
  public:
   Padder(graph::Graph& graph, IdVector<ValueId, ValueId>& replacements)
-      : graph_(graph), replacements_(replacements), build_(graph) {}
+      : graph_(graph),
+        replacements_(replacements),
+        build_(graph),
+        memory_(graph::eager_memory(graph)),
+        copied_(escaping_values(graph, /*flexible_strides=*/false)) {
+    for (const graph::Node& node : graph.nodes)
+      if (node.as<graph::Extern>())
+        for (const graph::Operand& operand : node.operands)
+          if (const auto* value = std::get_if<ValueId>(&operand)) copied_[graph::storage_of(graph, *value)] = 1;
+  }
 
   void visit(graph::NodeId id) {
     const auto product = product_of(graph_.nodes[id]);
@@ -60,10 +69,11 @@ class Padder {
     // A left factor that is stored along its rows has their number as the length that must be aligned.
     const bool along_rows = is_turned(a) && !(product->bias);
     const int element = byte_size(result.dtype);
-    if (!worth(result, {rows, depth, columns, along_rows}, element)) return;
-    const int64_t multiple = row_bytes / element;
+    if (!worth(id, {rows, depth, columns, along_rows}, element)) return;
+    const int64_t multiple = matmul_row_bytes / element;
     const Expr deep = rounded_up(depth, multiple), wide = rounded_up(columns, multiple);
     const Expr high = along_rows ? rounded_up(rows, multiple) : rows;
+    if (!has_room(id, {a, high, deep}, {b, deep, wide}, high * wide)) return;
     build_.set_origin(graph_.nodes[id].origin);
     std::vector<graph::Operand> operands = graph_.nodes[id].operands;
     operands[product->first] = padded(a, high, deep);
@@ -83,19 +93,49 @@ class Padder {
     bool along_rows;
   };
 
-  bool worth(const graph::Value& result, const Shape& shape, int element) const {
+  ValueId result_of(graph::NodeId id) const { return graph_.nodes[id].results[0]; }
+
+  bool worth(graph::NodeId id, const Shape& shape, int element) const {
+    const graph::Value& result = graph_.values[result_of(id)];
     const auto bytes = [&](Expr e) { return sym::known_divisor(e, graph_.assumptions) * element; };
-    const double high = shape.along_rows ? slowdown(bytes(shape.rows)) : 1;
-    const double factor = std::max({slowdown(bytes(shape.depth)), slowdown(bytes(shape.columns)), high});
+    const double high = shape.along_rows ? unaligned_slowdown(bytes(shape.rows)) : 1;
+    const double factor = std::max({unaligned_slowdown(bytes(shape.depth)), unaligned_slowdown(bytes(shape.columns)), high});
     if (factor == 1) return false;
     const auto hint = [&](Expr e) { return static_cast<double>(sym::estimate(e, graph_.assumptions)); };
     const double m = hint(shape.rows), k = hint(shape.depth), n = hint(shape.columns);
     double batch = 1;
     for (size_t d = 0; d + 2 < result.sizes.size(); ++d) batch *= hint(result.sizes[d]);
     const double saved = 2 * batch * m * k * n * (factor - 1) / operations_per_byte;
-    const bool left = bytes(shape.depth) % row_bytes != 0 || high > 1;
-    const double copied = 2 * element * batch * (k * n + m * n + (left ? m * k : 0));
+    const bool left = bytes(shape.depth) % matmul_row_bytes != 0 || high > 1;
+    const double copied = 2 * element * batch * (k * n + (copied_[result_of(id)] ? m * n : 0) + (left ? m * k : 0));
     return saved > copied;
+  }
+
+  struct PaddedFactor {
+    ValueId x;
+    Expr rows, columns;
+  };
+
+  // Within eager's peak, beside what is there while the product runs?
+  bool has_room(graph::NodeId id, const PaddedFactor& left, const PaddedFactor& right, Expr padded_result) const {
+    const graph::Value& result = graph_.values[result_of(id)];
+    const auto bytes = [&](const std::vector<Expr>& sizes, Expr last_two) {
+      Expr count = last_two * byte_size(result.dtype);
+      for (size_t d = 0; d + 2 < sizes.size(); ++d) count = count * sizes[d];
+      return bytes_hint(count, graph_.assumptions);
+    };
+    int64_t more = bytes(result.sizes, padded_result);
+    if (!copied_[result_of(id)]) more -= bytes(result.sizes, result.sizes[result.sizes.size() - 2] * result.sizes.back());
+    for (const PaddedFactor& factor : {left, right})
+      if (!has_sizes(factor.x, factor.rows, factor.columns))
+        more += bytes(graph_.values[factor.x].sizes, factor.rows * factor.columns);
+    const graph::MemoryUse& memory = memory_.at(result.device);
+    return memory.at[id.index()] + more <= memory.peak;
+  }
+
+  bool has_sizes(ValueId x, Expr rows, Expr columns) const {
+    const std::vector<Expr>& sizes = graph_.values[x].sizes;
+    return sizes[sizes.size() - 2] == rows && sizes.back() == columns;
   }
 
   bool is_turned(ValueId x) const {
@@ -105,9 +145,9 @@ class Padder {
 
   // x with its last two dimensions of these sizes, zeros behind; stored along the dimension that x is stored along.
   ValueId padded(ValueId x, Expr rows, Expr columns) {
+    if (has_sizes(x, rows, columns)) return x;
     std::vector<Expr> sizes = graph_.values[x].sizes;
     const size_t rank = sizes.size();
-    if (sizes[rank - 2] == rows && sizes[rank - 1] == columns) return x;
     const bool turned = is_turned(x);
     if (turned) x = swapped(x);
     sizes[rank - 2] = turned ? columns : rows;
@@ -156,7 +196,7 @@ class Padder {
     const bool cropped = !(result.sizes == sizes);
     for (size_t d = rank - 2; d < rank; ++d)
       if (!(result.sizes[d] == sizes[d])) product = build_.slice(product, static_cast<int>(d), 0, sizes[d], 1);
-    // A copy, not a view: what reads it may demand eager's strides. It is fused into readers that compute.
+    // A copy, not a view: what reads it may demand eager's strides. Readers that compute take it in and read the padded one.
     if (cropped) product = build_.elementwise(ScalarOp::Identity, {product});
     graph_.values[product].layout.strides = graph_.values[old].layout.strides;
     replacements_[old] = product;
@@ -165,6 +205,8 @@ class Padder {
   graph::Graph& graph_;
   IdVector<ValueId, ValueId>& replacements_;
   graph::Builder build_;
+  const std::map<Device, graph::MemoryUse> memory_;  // of the graph as it came
+  IdVector<ValueId, char> copied_;                   // values that somebody wants in eager's strides
   std::map<ValueId, std::vector<ValueId>> pads_;  // by what was padded
 };
 

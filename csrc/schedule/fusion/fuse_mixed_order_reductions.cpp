@@ -24,6 +24,8 @@ using loops::VarSet;
 constexpr double min_shared_bytes = 4e6;
 // Rows of one part: fewer would make the parts' sums a load of their own.
 constexpr int64_t min_rows_of_part = 16;
+// More of them would make long chains of additions, of which each loses a rounding.
+constexpr int64_t max_rows_of_part = 512;
 constexpr int parts_of_multiprocessor = 4;
 
 // All reductions run over `over`, and are sums and the like.
@@ -77,13 +79,15 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
     total *= region.vars[VarId(v)].extent.constant();
   }
   std::optional<Cut> best;
+  const int64_t most_blocks =
+      std::max(int64_t{parts_of_multiprocessor} * target.multiprocessors, 2 * (total / max_rows_of_part));
   for (size_t v = 0; v < region.vars.size(); ++v) {
     if (!rows.contains(VarId(v))) continue;
     const int64_t extent = region.vars[VarId(v)].extent.constant(), others = total / extent;
     for (int64_t parts = 1; parts <= extent; ++parts) {
       const int64_t blocks = others * parts;
-      if (extent % parts != 0 || total / blocks < min_rows_of_part) continue;
-      if (blocks > int64_t{parts_of_multiprocessor} * target.multiprocessors) break;
+      if (extent % parts != 0 || total / blocks < min_rows_of_part || total / blocks > max_rows_of_part) continue;
+      if (blocks > most_blocks) break;
       // How evenly the machine is used, less the traffic of the parts' sums: written and read again in 4 bytes where a
       // row's element moves in about 6.
       const double waves = std::ceil(static_cast<double>(blocks) / target.multiprocessors);

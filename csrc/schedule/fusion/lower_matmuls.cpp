@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/region_rewrite.h"
+#include "ir/matmul_rows.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/substitute.h"
 #include "schedule/plan/matmul.h"
@@ -72,6 +73,23 @@ std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops
   if (product.left->sizes.size() != result.sizes.size() || product.right->sizes.size() != result.sizes.size())
     return std::nullopt;
   return product;
+}
+
+// What the library takes longer for rows of the three matrices that are not aligned: where the length of a row is not, or
+// the way from one to the next.
+double slowdown_of_rows(const loops::Program& program, const MatmulCall& call) {
+  double slowdown = 1;
+  const auto matrix = [&](const std::vector<Expr>& sizes, const std::vector<Expr>& strides, DType dtype) {
+    const size_t rank = sizes.size();
+    const bool turned = strides[rank - 2].is_constant(1) && !strides[rank - 1].is_constant(1);
+    const size_t along = turned ? rank - 2 : rank - 1, across = turned ? rank - 1 : rank - 2;
+    for (const Expr& length : {sizes[along], sizes[across].is_constant(1) ? sizes[along] : strides[across]})
+      slowdown = std::max(slowdown, unaligned_slowdown(sym::known_divisor(length, program.assumptions) * byte_size(dtype)));
+  };
+  for (const View* view : {call.left, call.right}) matrix(view->sizes, view->strides, view->dtype);
+  const loops::Buffer& result = program.buffers[call.result];
+  matrix(result.sizes, result.strides, result.dtype);
+  return slowdown;
 }
 
 // ---- Regions ----------------------------------------------------------------------------------------------------
@@ -193,9 +211,10 @@ class MatmulLowering {
     const Target& target = targets_.of(region->device);
     const auto alone = estimate_matmul(program(), *region, target);
     if (!alone || (options_.epilogue_fusion == "auto" && !has_known_sizes(*region))) return;
-    if (fuse_epilogue(step, product->result, *region, *alone)) return;
+    const double library = library_time(alone->size, target, slowdown_of_rows(program(), *product));
+    if (fuse_epilogue(step, product->result, *region, library)) return;
     const double work = elements(product->result) * passing_instructions;
-    if (!is_chosen(library_time(alone->size, target), alone->seconds + seconds_of(work, target))) return;
+    if (!is_chosen(library, alone->seconds + seconds_of(work, target))) return;
     dependencies_.replace(step, std::move(*region));
   }
 
@@ -211,7 +230,8 @@ class MatmulLowering {
     return options_.epilogue_fusion == "always" || apart >= least_gain * together;
   }
 
-  bool fuse_epilogue(StepId step, BufferId result, const loops::Region& region, const MatmulEstimate& alone) {
+  // library: the seconds of the call alone.
+  bool fuse_epilogue(StepId step, BufferId result, const loops::Region& region, double library) {
     const Target& target = targets_.of(region.device);
     std::vector<StepId> readers = dependencies_.readers(result);
     std::sort(readers.begin(), readers.end(), [&](StepId a, StepId b) { return dependencies_.before(a, b); });
@@ -227,8 +247,7 @@ class MatmulLowering {
       const auto fused = estimate_matmul(program(), *body.region, target);
       if (!fused) continue;
       const double apart =
-          library_time(alone.size, target) +
-          (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second;
+          library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second;
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
       body.region->name.clear();  // named with the others
       dependencies_.merge(step, reader, between, std::move(*body.region));

@@ -42,7 +42,7 @@ double residents(const MatmulTile& tile, const Target& target) {
 
 }  // namespace
 
-double library_time(const MatmulSize& size, const Target& target) {
+double library_time(const MatmulSize& size, const Target& target, double slowdown) {
   const double rate = target.library_flops / target.multiprocessors;
   double computing = std::numeric_limits<double>::infinity();
   for (const LibraryTile& tile : library_tiles) {
@@ -54,7 +54,7 @@ double library_time(const MatmulSize& size, const Target& target) {
       computing = std::min(computing, time + (pieces > 1 ? split_overhead : 0));
     }
   }
-  return library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second);
+  return library_overhead + std::max(slowdown * computing, bytes_of(size) / target.bytes_per_second);
 }
 
 double template_time(const MatmulSize& size, const MatmulTile& tile, const Target& target) {

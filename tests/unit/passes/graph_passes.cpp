@@ -107,18 +107,25 @@ TEST_CASE("only exact identities are removed", "[passes]") {
 )");
 }
 
+// Logits, and the sums of a loss, whose f32 values eager holds.
 TEST_CASE("matrix products of unaligned rows get padded operands where that pays", "[passes]") {
   CHECK(after_passes(R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
   %t = permute<dims=[1, 0]>(%w)
   %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out flexible_strides
-  return %0
+  %a = cast<f32>(%0)
+  %b = exp(%a)
+  %c = reduce<sum, dims=[1]>(%b)
+  return %c
 })") == R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
   %1: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
   %2 = permute<dims=[1, 0]>(%1)
   %3: bf16[8192, 50264] = extern "aten::mm"($0, $1) with (%x, %2) planned_out flexible_strides
   %4: bf16[8192, 50257] = slice<dim=1, start=0, step=1>(%3)
   %5 = identity(%4)
-  return %5
+  %a = cast<f32>(%5)
+  %b = exp(%a)
+  %c = reduce<sum, dims=[1]>(%b)
+  return %c
 }
 )");
   const std::string small = R"(graph @f on cuda:0 (%x: bf16[16, 768], %w: bf16[768, 50257]) {
@@ -127,6 +134,16 @@ TEST_CASE("matrix products of unaligned rows get padded operands where that pays
 }
 )";
   CHECK(after_passes(small) == small);
+}
+
+TEST_CASE("a product stays as it is where eager has no room for the padded one", "[passes]") {
+  const std::string logits = R"(graph @f on cuda:0 (%x: bf16[8192, 768], %w: bf16[50257, 768]) {
+  %t = permute<dims=[1, 0]>(%w)
+  %0: bf16[8192, 50257] = extern "aten::mm"($0, $1) with (%x, %t) planned_out flexible_strides
+  return %0
+}
+)";
+  CHECK(after_passes(logits) == logits);
 }
 
 std::string after_passes_without(const char* disabled, std::string_view text) {
@@ -237,8 +254,14 @@ TEST_CASE("two products share a padded operand, stored along its rows or not", "
   %t = permute<dims=[1, 0]>(%g)
   %0: bf16[50257, 768] = extern "aten::mm"($0, $1) with (%t, %h) planned_out flexible_strides
   %1: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%g, %w) planned_out flexible_strides
-  return %0, %1
+  %a = cast<f32>(%g)
+  %b = exp(%a)
+  %c = reduce<sum, dims=[1]>(%b)
+  return %0, %1, %c
 })") == R"(graph @f on cuda:0 (%g: bf16[8192, 50257], %w: bf16[50257, 768], %h: bf16[8192, 768]) {
+  %a = cast<f32>(%g)
+  %b = exp(%a)
+  %c = reduce<sum, dims=[1]>(%b)
   %2: bf16[8192, 50264] = pad<low=[0, 0], fill=bf16(0.0)>(%g)
   %3 = permute<dims=[1, 0]>(%2)
   %4: bf16[50264, 768] = extern "aten::mm"($0, $1) with (%3, %h) planned_out flexible_strides
@@ -246,7 +269,7 @@ TEST_CASE("two products share a padded operand, stored along its rows or not", "
   %6 = identity(%5)
   %7: bf16[50264, 768] = pad<low=[0, 0], fill=bf16(0.0)>(%w)
   %8: bf16[8192, 768] = extern "aten::mm"($0, $1) with (%2, %7) planned_out flexible_strides
-  return %6, %8
+  return %6, %8, %c
 }
 )");
 }

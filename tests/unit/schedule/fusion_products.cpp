@@ -198,6 +198,22 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
   CHECK(count_calls(fuse_matmuls(dynamic, "always").fused) == 0);
 }
 
+TEST_CASE("auto takes products whose rows the library reads or writes element by element", "[schedule][products]") {
+  const auto calls = [](int columns, int stride) {
+    return count_calls(
+        fuse_matmuls(fmt::format("graph @f on cuda:0 (%a: bf16[8192, 768], %b: bf16[{0}, 768]) {{\n"
+                                  "  %t = permute<dims=[1, 0]>(%b)\n"
+                                  "  %0: bf16[8192, {0}] strides [{1}, 1] = extern \"aten::mm\"($0, $1) with (%a, %t) "
+                                  "planned_out\n  return %0\n}}",
+                                  columns, stride),
+                      "auto")
+            .fused);
+  };
+  CHECK(calls(50264, 50264) == 1);
+  CHECK(calls(50257, 50257) == 0);
+  CHECK(calls(50264, 50265) == 0);
+}
+
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
   const Target gpu = cuda_target("sm_90a", 132), old = cuda_target("sm_80", 108);
   const auto tile_of = [](double size, const Target& target) {
@@ -208,6 +224,7 @@ TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]")
     const schedule::MatmulSize product{1, size, size, size};
     CHECK(schedule::library_time({1, 4 * size, size, size}, gpu) > schedule::library_time(product, gpu));
     CHECK(schedule::library_time(product, old) > schedule::library_time(product, gpu));
+    CHECK(schedule::library_time(product, gpu, 7) > schedule::library_time(product, gpu));
     const MatmulTile& tile = tile_of(size, old);
     CHECK(int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k <= old.shared_bytes_per_block);
   }
