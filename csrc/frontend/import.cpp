@@ -1,7 +1,9 @@
 #include "frontend/import.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
@@ -38,7 +40,7 @@ class Import {
     for (size_t i = 0; i < calls_.inputs.size(); ++i) import_input(i);
     for (const Call& call : calls_.calls) import_call(call);
     for (const auto& [input, value] : calls_.mutations) record_mutation(input, tensor_of(value));
-    for (const auto& [input, value] : mutated_) build_.mutation(input, value);
+    for (const auto& [input, value] : mutated_) record_versions(input, value);
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
       import_output(calls_.outputs[i], calls_.flexible_outputs.count(static_cast<uint32_t>(i)) != 0);
     }
@@ -157,7 +159,27 @@ class Import {
     return std::any_of(mutated_.begin(), mutated_.end(), [value](const auto& item) { return item.second == value; });
   }
 
-  void record_mutation(uint32_t input, ValueId value) { mutated_[input] = value; }
+  void record_mutation(uint32_t input, ValueId value) {
+    const auto [found, fresh] = mutated_.try_emplace(input, value);
+    if (!fresh) earlier_[input].push_back(std::exchange(found->second, value));
+  }
+
+  // Earlier versions matter where something may raise while an input holds them.
+  void record_versions(uint32_t input, ValueId last) {
+    std::vector<ValueId> versions = earlier_[input];
+    versions.push_back(last);
+    for (size_t i = 0; i + 1 < versions.size(); ++i)
+      if (may_raise_between(versions[i], versions[i + 1])) build_.mutation(input, versions[i]);
+    build_.mutation(input, last);
+  }
+
+  bool may_raise_between(ValueId made, ValueId next) const {
+    const graph::NodeId first = graph_.values[made].producer, end = graph_.values[next].producer;
+    if (!first.valid() || !end.valid()) return false;
+    for (size_t n = first.index() + 1; n < end.index(); ++n)
+      if (graph::may_raise(graph_, graph_.nodes[graph::NodeId(n)])) return true;
+    return false;
+  }
 
   void import_call(const Call& call) {
     build_.set_origin(call.origin);
@@ -395,6 +417,7 @@ class Import {
   bool uses_cuda_ = false;
   std::map<ValueId, uint32_t> input_positions_;
   std::map<uint32_t, ValueId> mutated_;
+  std::map<uint32_t, std::vector<ValueId>> earlier_;  // by input: versions before the last one
   std::set<std::string> known_;
 };
 

@@ -51,9 +51,9 @@ class GraphRun {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const graph::Input& input = graph_.inputs[i];
       if (input.kind != graph::Input::Kind::Tensor) continue;
-      const auto mutation = std::find_if(graph_.mutations.begin(), graph_.mutations.end(),
+      const auto mutation = std::find_if(graph_.mutations.rbegin(), graph_.mutations.rend(),
                                          [&](const graph::Mutation& m) { return m.input == i; });
-      const graph::ValueId last = mutation == graph_.mutations.end() ? input.value : mutation->value;
+      const graph::ValueId last = mutation == graph_.mutations.rend() ? input.value : mutation->value;
       if (last != input.value || touched_[input.value.index()]) results.push_back(tensors_[last]);
     }
     return results;

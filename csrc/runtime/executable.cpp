@@ -7,6 +7,7 @@
 
 #include "runtime/call_memory.h"
 #include "runtime/executable_tables.h"
+#include "runtime/failed_check.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -22,6 +23,8 @@ bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(addres
 // An Error of ours with more text, of the same kind.
 [[noreturn]] void rethrow_with(const Error& error, const std::string& suffix) {
   const std::string text = error.what() + suffix;
+  if (dynamic_cast<const DeviceIndexOutOfRange*>(&error)) throw DeviceIndexOutOfRange(text);
+  if (dynamic_cast<const IndexOutOfRange*>(&error)) throw IndexOutOfRange(text);
   if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
   if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
   if (dynamic_cast<const FailedAssertion*>(&error)) throw FailedAssertion(error.what());
@@ -159,7 +162,7 @@ class Call {
       const plan::Buffer::Kind kind = tables_.buffers[i].kind;
       if (kind == plan::Buffer::Kind::Standalone || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
     }
-    const CallView view{plan_, host_, names, symbols, addresses_};
+    const CallView view{plan_, host_, names, symbols, addresses_, tensors_};
     for (; step_number < tables_.steps.size(); ++step_number) {
       take_arenas(tables_.steps[step_number]);
       observer.before_step(view, step_number);
@@ -574,6 +577,9 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
     }
   } catch (const Error& error) {
     rethrow_with(error, describe_failed_step(impl_->plan, step));
+  } catch (...) {
+    if (options.written) *options.written = written_inputs(impl_->plan, step);
+    throw;
   }
   return call.outputs();
 }

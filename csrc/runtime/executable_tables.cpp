@@ -425,15 +425,19 @@ void reject_definition(const std::string& symbol, const DefinitionTable& definit
 
 Tables build_tables(const plan::Plan& plan, Host& host) { return TableBuilder(plan, host).build(); }
 
-std::string describe_failed_step(const plan::Plan& plan, size_t step) {
+std::string written_inputs(const plan::Plan& plan, size_t step) {
   std::set<uint32_t> written;
   for (size_t i = 0; i <= step; ++i) add_written(plan, plan.steps[i], written);
   std::string names;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    const plan::Input& input = plan.inputs[i];
+  for (const plan::Input& input : plan.inputs) {
     if (input.kind != plan::Input::Kind::Tensor || !written.count(input.buffer.index())) continue;
     names += (names.empty() ? "" : ", ") + (input.source.empty() ? plan.buffers[input.buffer].name : input.source);
   }
+  return names;
+}
+
+std::string describe_failed_step(const plan::Plan& plan, size_t step) {
+  const std::string names = written_inputs(plan, step);
   std::string text =
       fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
   if (!names.empty()) text += "; these inputs may already have been written: " + names;

@@ -194,6 +194,8 @@ void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vec
 // Why a value that a step found for a symbol cannot be: it is outside what the plan was made for.
 [[noreturn]] void reject_definition(const std::string& symbol, const DefinitionTable& definition, int64_t value);
 
+// Names of the inputs that the steps up to this one write, the step itself included: "x, y".
+std::string written_inputs(const plan::Plan& plan, size_t step);
 // " (at step 3 of 12, ...; these inputs had been written: x)" for an error raised by a step.
 std::string describe_failed_step(const plan::Plan& plan, size_t step);
 

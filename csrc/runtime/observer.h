@@ -20,6 +20,9 @@ struct CallView {
   const std::vector<int64_t>& symbols;  // as many as are known
   std::span<void* const>
       addresses;  // element 0 of each plan buffer; null or stale for those that hold nothing at this step
+  // The host's tensor of each plan buffer that has one now; others are without owner. A tensor of an extern's may be on another
+  // device than its buffer says.
+  std::span<const TensorRef> tensors;
 };
 
 // What an observer throws ends the call and reaches its caller as an error of the step would.

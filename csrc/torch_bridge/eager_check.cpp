@@ -195,6 +195,11 @@ class EagerReference::Check final : public runtime::StepObserver {
     view.data = call.addresses[id.index()];
     view.dtype = buffer.dtype;
     view.device = buffer.device;
+    // An extern may have put its result elsewhere than its buffer says: attention leaves its random state on the CPU.
+    if (const runtime::TensorRef& tensor = call.tensors[id.index()]; tensor.owner) {
+      view.device = tensor.device;
+      view.base = &tensor;
+    }
     view.sizes = sizes;
     view.strides = strides;
     return view_tensor(view);

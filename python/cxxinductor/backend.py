@@ -12,10 +12,13 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, float_guards, fx_reader, partition, progress, reports
+from . import _C, attention, check, config, decompositions, float_guards, fx_reader, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
+
+# It returns nothing, but it raises: what torch.linalg adds to the ops that it calls.
+torch.fx.has_side_effect(torch.ops.aten._linalg_check_errors.default)
 
 
 def cxxinductor(
@@ -43,6 +46,7 @@ def cxxinductor(
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
     attention.make_masks_contiguous(gm)
+    input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
     # RNG states as tensors: generators are no inputs of a compiled graph.
     settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
@@ -71,6 +75,7 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
+    input_versions.write_back(gm)
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
@@ -90,6 +95,8 @@ def compile_aot_graph(
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
     compiled.set_constants(graph.constants)
+    if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
+        compiled.set_wide_integers(_for_wide_integers(gm))
     if free:
         _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
@@ -172,6 +179,18 @@ def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
+
+
+def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """Python integers have no bounds, those of kernels have 64 bits: a call with others does what the graph says in eager mode."""
+    run = _boxed(gm)
+
+    def run_with_warning(inputs: list[Any]) -> Any:
+        warnings.warn("cxxinductor: a call with an integer beyond 64 bits runs in eager mode", stacklevel=2)
+        _C.count_eager()
+        return run(inputs)
+
+    return run_with_warning
 
 
 def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:

@@ -7,8 +7,8 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
     what is known of a symbol that occurs in some size: its range, where int64 limits stand for "unbounded", and a number that it is
     a multiple of.
 ``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source, conjugate, negative) -> ValueRef``
-    dtype: number of c10::ScalarType; sizes, strides, storage_offset: int or Sym; storage: equal where shared;
-    conjugate, negative: PyTorch's bits.
+    dtype: number of c10::ScalarType; device_index: -1 for the current one; sizes, strides, storage_offset: int or Sym; storage: equal
+    where shared; conjugate, negative: PyTorch's bits.
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
 ``.call(callee, overload, args, kwargs, results, result_is_list, origin) -> list[ValueRef]``
     callee: "aten::add"; overload: "" for the default one. args, kwargs: trees of lists over ValueRef, Sym, int, float,
@@ -482,7 +482,7 @@ class _Reader:
             name,
             _SCALAR_TYPES[value.dtype],
             device.type,
-            device.index or 0,
+            _index(device),
             [self._size(s) for s in value.shape],
             [self._size(s) for s in value.stride()],
             self._size(value.storage_offset()),
@@ -548,6 +548,10 @@ def _needs_multiple(difference: sympy.Expr, symbol: sympy.Symbol, divisor: int) 
     multiple = divisor * sympy.Symbol("multiple", integer=True, nonnegative=True)
     rest = (sympy.expand(difference.xreplace({symbol: multiple + residue})) for residue in range(1, divisor))
     return all(value.is_Integer and value != 0 for value in rest)
+
+
+def _index(device: torch.device) -> int:
+    return -1 if device.index is None else device.index
 
 
 def _srepr(value: int | torch.SymInt) -> str:

@@ -42,11 +42,11 @@ class Parser {
     }
     parse_where(cursor_, graph_.assumptions);
     cursor_.expect("{");
-    while (!cursor_.looking_at("final") && !cursor_.looking_at("return")) {
+    while (!cursor_.looking_at("version") && !cursor_.looking_at("final") && !cursor_.looking_at("return")) {
       if (graph_.nodes.size() >= max_text_items) cursor_.fail("fewer nodes");
       parse_node();
     }
-    while (cursor_.accept("final")) parse_mutation();
+    while (cursor_.accept("version") || cursor_.accept("final")) parse_mutation();
     cursor_.expect("return");
     if (!cursor_.looking_at("}")) {
       do parse_output();

@@ -23,7 +23,8 @@ class Printer {
     for (const Mutation& mutation : graph_.mutations) {
       CXXI_CHECK(mutation.input < graph_.inputs.size(), "mutation of input {}", mutation.input);
       const Input& input = graph_.inputs[mutation.input];
-      writer_.line("final {} = {}", name(input.value), name(mutation.value));
+      const std::string_view word = is_last_version(graph_, mutation) ? "final" : "version";
+      writer_.line("{} {} = {}", word, name(input.value), name(mutation.value));
     }
     std::vector<std::string> outputs;
     for (const Output& output : graph_.outputs) outputs.push_back(output_text(output));

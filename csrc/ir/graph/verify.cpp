@@ -199,7 +199,6 @@ class Verifier {
   }
 
   void check_mutations() {
-    std::set<uint32_t> mutated;
     for (const Mutation& mutation : graph_.mutations) {
       const Input& input = graph_.inputs[mutation.input];
       const Value& last = graph_.values[mutation.value];
@@ -208,7 +207,6 @@ class Verifier {
         continue;
       }
       const Value& target = graph_.values[input.value];
-      if (!mutated.insert(mutation.input).second) report("G8", where(target), "is mutated twice");
       if (target.dtype != last.dtype || target.device != last.device ||
           !same_sizes(graph_.assumptions, target.sizes, last.sizes))
         report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
@@ -249,7 +247,7 @@ class Verifier {
     for (const Output& output : graph_.outputs)
       if (output.kind == Output::Kind::Tensor) read(output.value, "an output");
     for (const Mutation& mutation : graph_.mutations)
-      read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
+      if (is_last_version(graph_, mutation)) read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
   }
   void check_inplace_base(const Node& node, ValueId base, ValueId root) {
     ValueId at = base;

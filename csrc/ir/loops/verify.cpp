@@ -9,8 +9,8 @@
 //  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
-//  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at
-//      most one region.
+//  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by any
+//      number.
 //  L10 An extern names its callee; operand references, aliases and mutated operands are in range; views have one stride
 //      per dimension.
 //  L11 Each input buffer is one tensor input; outputs name buffers; what is donated is a tensor input.
@@ -194,7 +194,8 @@ class Verifier {
         report("L9", place, "reads {} before it is stored", where(id));
     };
     auto store = [&](BufferId id, const std::string& place) {
-      if (++stores[id.index()] == 2) report("L9", place, "stores {}, which an earlier step stores", where(id));
+      if (++stores[id.index()] == 2 && program_.buffers[id].role != Buffer::Role::Input)
+        report("L9", place, "stores {}, which an earlier step stores", where(id));
     };
     for (const Step& step : program_.steps) {
       if (const auto* region = std::get_if<Region>(&step)) {

@@ -27,6 +27,7 @@
 //  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
 //  allocated
 //      and planned.
+//      What an opaque op (ir/callees.h) takes is memory with an owner: neither in the arena nor a part.
 //  P14 A CPU kernel in which points of a store may meet is sequential.
 //  P15 What is reused and what takes its memory over are of one dtype, device and count of bytes and of kinds that go
 //      together; inputs must have been given up.
@@ -48,6 +49,7 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "ir/callees.h"
 #include "ir/plan/grouped_launch.h"
 #include "ir/plan/symbols.h"
 #include "ir/plan/text.h"
@@ -347,10 +349,15 @@ class Verifier {
     std::string place = "extern " + call.callee;
     if (call.callee.empty()) report("P13", place, "calls nothing");
     for (const auto& operand : call.operands) {
-      if (const auto* view = std::get_if<View>(&operand))
-        check_view_exprs(*view, place);
-      else
+      const auto* view = std::get_if<View>(&operand);
+      if (!view) {
         check_exprs({std::get<sym::Expr>(operand)}, place);
+        continue;
+      }
+      check_view_exprs(*view, place);
+      const Buffer::Kind kind = plan_.buffers[view->buffer].kind;
+      if (is_opaque_callee(call.callee) && (kind == Buffer::Kind::Arena || kind == Buffer::Kind::Slice))
+        report("P13", place, "may keep {}, which has no owner", where(view->buffer));
     }
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;

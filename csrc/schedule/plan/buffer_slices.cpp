@@ -5,6 +5,7 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/callees.h"
 #include "ir/loops/index_algebra.h"
 #include "ir/loops/region_rewrite.h"
 #include "ir/loops/symbols.h"
@@ -239,10 +240,12 @@ class Placer {
     }
     if (!same && hint(buffer(id).sizes[*inner], assumptions()) * byte_size(buffer(id).dtype) < shortest_run)
       return "its rows are short";
-    for (const Use& use : uses_[id])
-      if (use.kind == Use::Kind::Operand &&
-          !can_read(std::get<ExternCall>(program_.steps[use.step]), range, same, aligned))
-        return "a call reads it that may want it contiguous";
+    for (const Use& use : uses_[id]) {
+      if (use.kind != Use::Kind::Operand) continue;
+      const auto& call = std::get<ExternCall>(program_.steps[use.step]);
+      if (is_opaque_callee(call.callee)) return "a call reads it that may keep it";
+      if (!can_read(call, range, same, aligned)) return "a call reads it that may want it contiguous";
+    }
     return "";
   }
 

@@ -7,6 +7,7 @@
 
 #include "ir/live_ranges.h"
 #include "ir/loops/symbols.h"
+#include "schedule/fusion/dependencies.h"
 #include "schedule/plan/liveness.h"
 #include "support/error.h"
 
@@ -95,10 +96,12 @@ class Grouping {
     for (const std::string& symbol : needed_symbols(step, accesses.writes))
       if (const auto known = defined_.find(symbol); known != defined_.end())
         earliest = std::max(earliest, known->second + 1);
-    if (std::ranges::any_of(accesses.writes,
-                            [this](BufferId id) { return program_.buffers[id].role == loops::Buffer::Role::Input; }))
-      earliest = std::max(earliest, last_check_ + 1);
+    const bool raises = may_raise(program_.steps[step]), writes = writes_input(program_, program_.steps[step]);
+    if (raises) earliest = std::max(earliest, input_written_ + 1);
+    if (writes) earliest = std::max(earliest, raised_ + 1);
     const int time = key.empty() ? append(step) : join(step, key, earliest, early_bytes(accesses));
+    if (raises) raised_ = std::max(raised_, time);
+    if (writes) input_written_ = std::max(input_written_, time);
     for (BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
     for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
     note_definitions(step, time);
@@ -108,7 +111,6 @@ class Grouping {
   void note_definitions(size_t step, int time) {
     const auto* call = std::get_if<loops::ExternCall>(&program_.steps[step]);
     if (!call) return;
-    if (loops::checks_symbols(*call)) last_check_ = time;
     for (const Definition& definition : call->defines) defined_[definition.symbol] = time;
     if (call->ordered && call->results.empty())
       for (const std::string& symbol : loops::used_symbols(program_, program_.steps[step], definers_))
@@ -173,7 +175,7 @@ class Grouping {
   std::vector<Memory> memories_;
   loops::Definers definers_;
   std::unordered_map<std::string, int> defined_;  // when a symbol is known
-  int last_check_ = -1;                           // writes to inputs come after it
+  int raised_ = -1, input_written_ = -1;  // when a step last might raise, and last wrote to an input
   std::vector<std::vector<size_t>> groups_;
   std::unordered_map<std::string, std::vector<Open>> open_;
 };

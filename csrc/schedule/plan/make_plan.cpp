@@ -40,7 +40,7 @@ static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loo
 Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
   if (liveness.extern_owned) return Buffer::Kind::ExternOwned;
-  if (liveness.is_output || liveness.aliased_output) return Buffer::Kind::Standalone;
+  if (liveness.is_output || liveness.aliased_output || liveness.escapes) return Buffer::Kind::Standalone;
   return Buffer::Kind::Arena;
 }
 
