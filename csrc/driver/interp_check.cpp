@@ -110,8 +110,7 @@ InterpCheck::InterpCheck(const Options& options, std::function<void(std::string)
 void InterpCheck::before_step(const runtime::CallView& call, size_t step) {
   const auto launches = plan::launches_of(call.plan.steps[step]);
   if (launches.empty()) return;
-  if (symbols_.empty())
-    for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
+  for (size_t i = symbols_.size(); i < call.symbols.size(); ++i) symbols_[call.symbol_names[i]] = call.symbols[i];
   memrefs_.clear();
   for (const plan::Launch& launch : launches) {
     memrefs_.emplace_back();

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "frontend/importer.h"
+#include "ir/strides.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -42,8 +43,9 @@ std::string describe(const CallGraph& graph, const Call& call) {
 
 bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const {
   const Sizes expected = graph::contiguous_strides(sizes);
+  const sym::Assumptions elements = assume_nonempty(sizes, assumptions());
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], assumptions())) return false;
+    if (!sizes[d].is_constant(1) && !sym::prove_equal(expected[d], strides[d], elements)) return false;
   }
   return true;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/callees.h"
+#include "ir/strides.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -35,7 +37,9 @@ class OperandCollector {
   ValueId as_recorded(ValueId value, const CallValueInfo& info) {
     graph::Builder& build = context_.build;
     const graph::Value& found = build.graph().value(value);
-    if (found.producer.valid() || found.layout.strides == info.strides) return value;
+    const sym::Assumptions elements = assume_nonempty(info.sizes, context_.assumptions());
+    const auto equal = [&](sym::Expr a, sym::Expr b) { return sym::prove_equal(a, b, elements); };
+    if (found.producer.valid() || std::ranges::equal(found.layout.strides, info.strides, equal)) return value;
     auto [copy, fresh] = copies_.try_emplace(value);
     if (fresh) {
       copy->second = build.elementwise(ScalarOp::Identity, {value});
@@ -69,42 +73,54 @@ class OperandCollector {
 };
 
 // Operands that belong to an argument of the schema.
-std::vector<uint32_t> operands_of(const graph::Extern& callee, const Schema& schema, size_t position) {
+std::vector<uint32_t> operands_of(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                                  const Schema& schema, size_t position) {
   std::vector<uint32_t> refs;
   const auto collect = [&](OperandRef ref) { refs.push_back(ref.operand); };
-  if (position < callee.args.size()) {
-    for_each_operand_ref(callee.args[position], collect);
+  if (position < args.size()) {
+    for_each_operand_ref(args[position], collect);
   } else {
-    for (const auto& [name, arg] : callee.kwargs) {
+    for (const auto& [name, arg] : kwargs) {
       if (name == schema.arguments[position].name) for_each_operand_ref(arg, collect);
     }
   }
   return refs;
 }
 
-void add_mutations(graph::Extern& callee, const Schema& schema) {
+}  // namespace
+
+CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                            const Schema& schema, size_t results) {
+  CallEffects effects;
+  std::vector<uint32_t>& mutated = effects.mutated_operands;
   for (size_t i = 0; i < schema.arguments.size(); ++i) {
     if (!schema.arguments[i].written) continue;
-    for (uint32_t operand : operands_of(callee, schema, i)) callee.mutated_operands.push_back(operand);
+    for (uint32_t operand : operands_of(args, kwargs, schema, i)) mutated.push_back(operand);
   }
-  std::sort(callee.mutated_operands.begin(), callee.mutated_operands.end());
-  const auto last = std::unique(callee.mutated_operands.begin(), callee.mutated_operands.end());
-  callee.mutated_operands.erase(last, callee.mutated_operands.end());
-}
+  std::sort(mutated.begin(), mutated.end());
+  mutated.erase(std::unique(mutated.begin(), mutated.end()), mutated.end());
 
-void add_aliases(graph::Extern& callee, const Schema& schema, size_t results) {
-  callee.alias_of.assign(results, -1);
+  effects.alias_of.assign(results, -1);
   const bool is_list = schema.returns.size() == 1 && schema.returns.front().is_list;
   for (size_t r = 0; r < results; ++r) {
     const size_t position = is_list ? 0 : r;
     if (position >= schema.returns.size() || schema.returns[position].alias.empty()) continue;
-    for (size_t i = 0; i < schema.arguments.size() && callee.alias_of[r] < 0; ++i) {
+    for (size_t i = 0; i < schema.arguments.size() && effects.alias_of[r] < 0; ++i) {
       if (schema.arguments[i].alias != schema.returns[position].alias) continue;
-      const auto operands = operands_of(callee, schema, i);
-      if (!operands.empty()) callee.alias_of[r] = static_cast<int>(operands.front());
+      const auto operands = operands_of(args, kwargs, schema, i);
+      if (!operands.empty()) effects.alias_of[r] = static_cast<int>(operands.front());
     }
   }
+  return effects;
 }
+
+bool must_be_ordered(std::string_view callee, const Schema& schema) {
+  return schema.nondeterministic_seeded || is_opaque_callee(callee) ||
+         std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                     [](const SchemaArgument& argument) { return argument.written; });
+}
+
+namespace {
 
 graph::Value result_value(const CallContext& context, const CallValueInfo& info) {
   graph::Value value;
@@ -125,13 +141,24 @@ graph::Value result_value(const CallContext& context, const CallValueInfo& info)
 
 bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
   const Sizes expected = graph::contiguous_strides(info.sizes);
+  const sym::Assumptions elements = assume_nonempty(info.sizes, context.assumptions());
   for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sym::prove_equal(expected[d], info.strides[d], context.assumptions())) return false;
+    if (!sym::prove_equal(expected[d], info.strides[d], elements)) return false;
   }
   return true;
 }
 
 }  // namespace
+
+void import_scalar_read(CallContext& context, const std::string& symbol) {
+  graph::Extern callee;
+  callee.callee = context.call().callee;
+  callee.overload = context.call().overload;
+  callee.args.emplace_back(OperandRef{0});
+  callee.defines.push_back({.symbol = symbol});
+  callee.exact_strides = false;
+  context.build.call_extern(std::move(callee), {context.tensor(0, "self")}, {});
+}
 
 std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph, const SchemaSource& schemas) {
   const Call& call = context.call();
@@ -144,8 +171,9 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   for (const Arg& arg : call.args) callee.args.push_back(collector.translate(arg));
   for (const auto& [name, arg] : call.kwargs) callee.kwargs.emplace_back(name, collector.translate(arg));
   callee.cacheable = collector.cacheable();
-  add_mutations(callee, *schema);
-  add_aliases(callee, *schema, call.results.size());
+  CallEffects effects = effects_of_call(callee.args, callee.kwargs, *schema, call.results.size());
+  callee.alias_of = std::move(effects.alias_of);
+  callee.mutated_operands = std::move(effects.mutated_operands);
   std::vector<graph::Value> results;
   size_t tensors = 0;
   for (size_t i = 0; i < call.results.size(); ++i) {
@@ -153,7 +181,7 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
     results.push_back(result_value(context, info));
     tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
   }
-  callee.ordered = call.ordered || schema->nondeterministic_seeded || !callee.mutated_operands.empty() || tensors == 0;
+  callee.ordered = call.ordered || must_be_ordered(call.callee, *schema) || tensors == 0;
   callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
                        is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
   callee.exact_strides = !callee.planned_out;

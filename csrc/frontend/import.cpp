@@ -1,13 +1,17 @@
 #include "frontend/import.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
 #include "frontend/foreach.h"
 #include "frontend/importer.h"
 #include "ir/graph/infer.h"
+#include "ir/graph/symbols.h"
+#include "ir/strides.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -36,7 +40,7 @@ class Import {
     for (size_t i = 0; i < calls_.inputs.size(); ++i) import_input(i);
     for (const Call& call : calls_.calls) import_call(call);
     for (const auto& [input, value] : calls_.mutations) record_mutation(input, tensor_of(value));
-    for (const auto& [input, value] : mutated_) build_.mutation(input, value);
+    for (const auto& [input, value] : mutated_) record_versions(input, value);
     for (size_t i = 0; i < calls_.outputs.size(); ++i) {
       import_output(calls_.outputs[i], calls_.flexible_outputs.count(static_cast<uint32_t>(i)) != 0);
     }
@@ -65,7 +69,8 @@ class Import {
     if (info.kind == CallValueInfo::Kind::Tensor) {
       const auto found = calls_.input_strides.find(static_cast<uint32_t>(position));
       const Sizes& strides = found == calls_.input_strides.end() ? info.strides : found->second;
-      values_[id] = build_.input(info.name, info.dtype, info.device, info.sizes, strides);
+      values_[id] =
+          build_.input(info.name, info.dtype, info.device, info.sizes, strides_of_elements(info.sizes, strides));
       graph_.inputs.back().donated = calls_.donated.contains(static_cast<uint32_t>(position));
       graph_.inputs.back().frozen = calls_.frozen.contains(static_cast<uint32_t>(position));
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
@@ -154,7 +159,27 @@ class Import {
     return std::any_of(mutated_.begin(), mutated_.end(), [value](const auto& item) { return item.second == value; });
   }
 
-  void record_mutation(uint32_t input, ValueId value) { mutated_[input] = value; }
+  void record_mutation(uint32_t input, ValueId value) {
+    const auto [found, fresh] = mutated_.try_emplace(input, value);
+    if (!fresh) earlier_[input].push_back(std::exchange(found->second, value));
+  }
+
+  // Earlier versions matter where something may raise while an input holds them.
+  void record_versions(uint32_t input, ValueId last) {
+    std::vector<ValueId> versions = earlier_[input];
+    versions.push_back(last);
+    for (size_t i = 0; i + 1 < versions.size(); ++i)
+      if (may_raise_between(versions[i], versions[i + 1])) build_.mutation(input, versions[i]);
+    build_.mutation(input, last);
+  }
+
+  bool may_raise_between(ValueId made, ValueId next) const {
+    const graph::NodeId first = graph_.values[made].producer, end = graph_.values[next].producer;
+    if (!first.valid() || !end.valid()) return false;
+    for (size_t n = first.index() + 1; n < end.index(); ++n)
+      if (graph::may_raise(graph_, graph_.nodes[graph::NodeId(n)])) return true;
+    return false;
+  }
 
   void import_call(const Call& call) {
     build_.set_origin(call.origin);
@@ -165,13 +190,75 @@ class Import {
     if (is_symbolic(call)) return;
     if (is_copy_to_input(call)) return import_copy_to_input(call);
     CallContext context(build_, calls_, call, values_);
+    if (is_scalar_read(call)) {
+      const sym::Expr symbol = calls_.values[call.results[0]].symbol;
+      import_scalar_read(context, std::string(symbol.name()));
+      return know_symbols(symbol);
+    }
+    if (is_implied_assertion(call)) return keep_definitions(call.args[0]);
     const size_t nodes_before = graph_.nodes.size();
-    Results results = import_natively(context);
+    Results results = defines_symbols(context) ? std::nullopt : import_natively(context);
     if (!results) {
-      reject_data_dependent(context);
       results = import_extern(context, calls_, schemas_);
+      add_definitions(context, graph_.nodes[graph::NodeId(graph_.nodes.size() - 1)]);
     }
     record_results(context, *results, nodes_before);
+  }
+
+  bool is_scalar_read(const Call& call) const {
+    if (call.callee != "aten::_local_scalar_dense" || call.results.size() != 1) return false;
+    const CallValueInfo& info = calls_.values[call.results[0]];
+    return info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol();
+  }
+
+  // The ranges of the symbols imply it. Those are checked where the symbols are defined.
+  bool is_implied_assertion(const Call& call) const {
+    if (call.callee != "aten::_assert_scalar" || call.args.empty()) return false;
+    const auto* integer = call.args[0].as<int64_t>();
+    const auto* condition = call.args[0].as<sym::Expr>();
+    return integer ? *integer != 0 : condition && sym::prove_less(0, *condition, graph_.assumptions).value_or(false);
+  }
+
+  // Definitions check ranges that were asserted: they stay, although nothing else may use the symbols.
+  void keep_definitions(const Arg& condition) {
+    const auto* e = condition.as<sym::Expr>();
+    if (!e) return;
+    const graph::Definers definers = graph::find_definers(graph_);
+    for (sym::Expr symbol : e->free_symbols())
+      if (const auto found = definers.find(symbol.name()); found != definers.end())
+        graph_.nodes[found->second].as<graph::Extern>()->ordered = true;
+  }
+
+  bool defines_symbols(const CallContext& context) const {
+    for (size_t i = 0; i < context.result_count(); ++i) {
+      const CallValueInfo& info = context.result(i);
+      if (!std::all_of(info.sizes.begin(), info.sizes.end(), [this](sym::Expr e) { return is_known(e); })) return true;
+    }
+    return false;
+  }
+
+  // Symbols that nothing before the call names are read off the sizes and strides that it gives its results.
+  void add_definitions(const CallContext& context, graph::Node& node) {
+    graph::Extern& callee = *node.as<graph::Extern>();
+    for (const Operand& operand : node.operands)
+      if (const auto* e = std::get_if<sym::Expr>(&operand); e && !is_known(*e))
+        context.reject(fmt::format("takes the size {}, whose symbols nothing defines", to_string(*e)));
+    for (size_t i = 0; i < context.result_count(); ++i) {
+      const CallValueInfo& info = context.result(i);
+      if (info.kind == CallValueInfo::Kind::SymInt && !is_known(info.symbol))
+        context.reject(fmt::format("returns the size {}", to_string(info.symbol)));
+      for (size_t d = 0; d < 2 * info.sizes.size(); ++d) {
+        const sym::Expr e = d < info.sizes.size() ? info.sizes[d] : info.strides[d - info.sizes.size()];
+        if (!e.is_symbol() || is_known(e)) continue;
+        callee.defines.push_back({std::string(e.name()), static_cast<int>(i), static_cast<int>(d)});
+        callee.planned_out = false;
+        know_symbols(e);
+      }
+    }
+    for (size_t i = 0; i < context.result_count(); ++i)
+      for (sym::Expr e : context.result(i).sizes)
+        if (!is_known(e))
+          context.reject(fmt::format("has a result of size {}, whose symbols nothing defines", to_string(e)));
   }
 
   Results import_natively(CallContext& context) {
@@ -244,16 +331,6 @@ class Import {
     return id && context.value(*id).device.type == DeviceType::Cpu && context.is_scalar_constant(*id);
   }
 
-  // An integer that a tensor holds becomes known while the graph runs: no expression of ours can name it.
-  void reject_data_dependent(const CallContext& context) const {
-    for (CallValue id : context.call().results) {
-      const CallValueInfo& info = calls_.values[id];
-      if (info.kind == CallValueInfo::Kind::SymInt && !is_known(info.symbol)) {
-        context.reject(fmt::format("reads the size {} out of a tensor", to_string(info.symbol)));
-      }
-    }
-  }
-
   void record_results(const CallContext& context, const std::vector<ValueId>& results, size_t nodes_before) {
     const Call& call = context.call();
     CXXI_CHECK(results.size() == call.results.size(), "{}: built {} results, the reader has {}", context.description(),
@@ -264,12 +341,18 @@ class Import {
       graph::Value& value = graph_.values[results[i]];
       check_result(context, value, info);
       values_[call.results[i]] = results[i];
-      for (sym::Expr e : info.sizes) know_symbols(e);
       const bool made_here = value.producer.valid() && value.producer.index() >= nodes_before;
       if (!made_here || graph::is_view(graph_.nodes[value.producer].kind)) continue;
       value.device = info.device;
-      value.layout.strides = info.strides;
+      value.layout.strides = strides_of_elements(info.sizes, info.strides);
     }
+  }
+
+  Sizes strides_of_elements(const Sizes& sizes, Sizes strides) const {
+    const sym::Assumptions elements = assume_nonempty(sizes, graph_.assumptions);
+    for (sym::Expr& stride : strides)
+      if (!stride.is_constant() && !stride.is_symbol()) stride = sym::simplify(stride, elements);
+    return strides;
   }
 
   void check_result(const CallContext& context, const graph::Value& value, const CallValueInfo& info) const {
@@ -311,9 +394,9 @@ class Import {
   ValueId with_strides(ValueId id, const Sizes& strides) {
     graph::Value& value = graph_.values[id];
     bool same = true;
+    const sym::Assumptions elements = assume_nonempty(value.sizes, graph_.assumptions);
     for (size_t d = 0; d < strides.size(); ++d)  // one element lies alike under any stride
-      same = same &&
-             (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], graph_.assumptions));
+      same = same && (value.sizes[d].is_constant(1) || sym::prove_equal(value.layout.strides[d], strides[d], elements));
     const bool fixable = value.layout.kind == graph::Layout::Kind::Flexible && value.producer.valid() &&
                          !graph::is_view(graph_.nodes[value.producer].kind);
     if ((same || fixable) && !ends_in_input(id)) {
@@ -334,6 +417,7 @@ class Import {
   bool uses_cuda_ = false;
   std::map<ValueId, uint32_t> input_positions_;
   std::map<uint32_t, ValueId> mutated_;
+  std::map<uint32_t, std::vector<ValueId>> earlier_;  // by input: versions before the last one
   std::set<std::string> known_;
 };
 

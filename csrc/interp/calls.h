@@ -13,10 +13,18 @@ Tensor integer_tensor(int64_t value);
 // UserError unless the argument has the dtype and sizes that the program declares.
 void check_argument(const Tensor& argument, std::string_view name, DType dtype, const std::vector<int64_t>& sizes);
 
-// Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand.
+// Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand. Two
+// calls have a meaning of their own: aten::_local_scalar_dense gives the element of its operand as one tensor, for the
+// symbol that it defines, and aten::_assert_scalar raises a FailedAssertion where its first argument is 0.
 std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
                                 const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
                                 size_t results, size_t mutated);
+
+// The symbols that the results of a call define get their values; those must be within the assumptions
+// (FailedAssertion).
+void define(const std::vector<Definition>& definitions, const sym::Assumptions& assumptions,
+            const std::vector<Tensor>& results, Symbols& symbols);
+void define(const std::string& symbol, const sym::Assumptions& assumptions, int64_t value, Symbols& symbols);
 
 // A window that a View of the loops or plan IR opens on a buffer's.
 template <class View>
@@ -26,10 +34,11 @@ MemRef memref_of(const View& view, const MemRef& buffer, const Symbols& symbols)
   return memref;
 }
 
-// Results are stored by `give(result, tensor)`, where buffers may not exist before the call.
+// Results are stored by `give(result, tensor)`, where buffers may not exist before the call; symbols that the call
+// defines have their values by then.
 template <class Call, class Give>
-void call_extern(const Call& call, const std::vector<MemRef>& buffers, const Symbols& symbols,
-                 const ExternHandler& externs, Give give) {
+void call_extern(const Call& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions,
+                 Symbols& symbols, const ExternHandler& externs, Give give) {
   std::vector<Tensor> operands;
   std::vector<MemRef> memrefs(call.operands.size());
   for (size_t i = 0; i < call.operands.size(); ++i) {
@@ -43,6 +52,7 @@ void call_extern(const Call& call, const std::vector<MemRef>& buffers, const Sym
   }
   const std::vector<Tensor> results = call_extern(externs, call.callee, call.overload, call.args, operands, symbols,
                                                   call.results.size(), call.mutated_operands.size());
+  define(call.defines, assumptions, results, symbols);
   for (size_t r = 0; r < call.results.size(); ++r) give(call.results[r], results[r]);
   for (size_t m = 0; m < call.mutated_operands.size(); ++m)
     write_tensor(memrefs[call.mutated_operands[m]], results[call.results.size() + m]);

@@ -51,9 +51,9 @@ class GraphRun {
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const graph::Input& input = graph_.inputs[i];
       if (input.kind != graph::Input::Kind::Tensor) continue;
-      const auto mutation = std::find_if(graph_.mutations.begin(), graph_.mutations.end(),
+      const auto mutation = std::find_if(graph_.mutations.rbegin(), graph_.mutations.rend(),
                                          [&](const graph::Mutation& m) { return m.input == i; });
-      const graph::ValueId last = mutation == graph_.mutations.end() ? input.value : mutation->value;
+      const graph::ValueId last = mutation == graph_.mutations.rend() ? input.value : mutation->value;
       if (last != input.value || touched_[input.value.index()]) results.push_back(tensors_[last]);
     }
     return results;
@@ -261,6 +261,7 @@ class GraphRun {
     }
     const std::vector<Tensor> found = call_extern(externs_, kind.callee, kind.overload, kind.args, operands, symbols_,
                                                   node.results.size(), kind.mutated_operands.size());
+    define(kind.defines, graph_.assumptions, found, symbols_);
     for (size_t r = 0; r < node.results.size(); ++r) {
       const graph::Value& value = graph_.value(node.results[r]);
       check_argument(found[r], fmt::format("{} (result of {})", value.name, kind.callee), value.dtype,
@@ -284,7 +285,7 @@ class GraphRun {
   }
 
   const graph::Graph& graph_;
-  const Symbols& symbols_;
+  Symbols symbols_;  // those that calls have defined so far, too
   const ExternHandler& externs_;
   IdVector<graph::ValueId, Tensor> tensors_;
   std::vector<bool> touched_;  // written by an extern

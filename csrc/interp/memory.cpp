@@ -1,5 +1,6 @@
 #include "interp/memory.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "support/error.h"
@@ -38,6 +39,13 @@ std::vector<int64_t> evaluate(const std::vector<sym::Expr>& list, const Symbols&
   std::vector<int64_t> values;
   for (sym::Expr e : list) values.push_back(evaluate(e, symbols));
   return values;
+}
+
+bool are_known(const std::vector<sym::Expr>& list, const Symbols& symbols) {
+  return std::ranges::all_of(list, [&](sym::Expr e) {
+    return std::ranges::all_of(e.free_symbols(),
+                               [&](sym::Expr symbol) { return symbols.contains(std::string(symbol.name())); });
+  });
 }
 
 int64_t element_count(const std::vector<int64_t>& sizes) {

@@ -28,6 +28,7 @@ std::vector<int64_t> evaluate(const std::vector<sym::Expr>& list, const Symbols&
 int64_t element_count(const std::vector<int64_t>& sizes);
 // Elements from the lowest address of the window to its highest, at least 1 unless it is empty.
 int64_t span_of(const MemRef& memref);
+bool are_known(const std::vector<sym::Expr>& list, const Symbols& symbols);  // all their symbols have values
 
 std::shared_ptr<Storage> allocate(std::string name, int64_t bytes);
 void allocate(MemRef& memref, std::string name);  // storage of its span

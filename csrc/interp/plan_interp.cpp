@@ -7,6 +7,7 @@
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
 #include "ir/plan/memory.h"
+#include "ir/plan/symbols.h"
 
 namespace cxxinductor::interp {
 namespace {
@@ -56,26 +57,16 @@ class PlanRun {
   PlanRun(const plan::Plan& plan, const Arguments& arguments, const ExternHandler& externs)
       : plan_(plan), symbols_(arguments.symbols), externs_(externs), written_(plan.buffers.size(), false) {
     check_symbols(arguments);
-    for (const plan::Buffer& buffer : plan.buffers) {
-      MemRef memref{nullptr, buffer.dtype, 0, evaluate(buffer.sizes, symbols_), evaluate(buffer.strides, symbols_)};
-      const int64_t bytes = evaluate(buffer.bytes, symbols_), needed = span_of(memref) * byte_size(buffer.dtype);
-      CXXI_CHECK(bytes >= needed, "buffer {} has {} bytes and needs {}", buffer.name, bytes, needed);
-      buffers_.push_back(std::move(memref));
-    }
-    for (size_t b = 0; b < plan.buffers.size(); ++b) {
-      plan::BufferId root(b);
-      plan::for_each_base(plan, root, [&](plan::BufferId base) {
-        buffers_[b].byte_offset += evaluate(plan.buffers[root].base_offset, symbols_) * byte_size(buffers_[b].dtype);
-        root = base;
-      });
-      if (root.index() != b) slices_[root].push_back(b);
-    }
+    buffers_.resize(plan.buffers.size());
+    made_.resize(plan.buffers.size(), false);
+    make_windows();
     bind_inputs(plan, arguments, buffers_);
   }
 
   std::vector<Tensor> run() {
     const std::vector<std::vector<uint32_t>> arenas = plan::arenas_by_first_use(plan_);
     for (size_t s = 0; s < plan_.steps.size(); ++s) {
+      make_windows();
       for (uint32_t arena : arenas[s]) take_arena(arena);
       std::visit([&](const auto& kind) { execute(kind); }, plan_.steps[s]);
     }
@@ -105,6 +96,27 @@ class PlanRun {
   }
 
   MemRef& buffer(plan::BufferId id) { return buffers_[id.index()]; }
+
+  // Of the buffers whose geometry is known by now.
+  void make_windows() {
+    for (size_t b = 0; b < buffers_.size(); ++b) {
+      const plan::Buffer& declared = plan_.buffers[plan::BufferId(b)];
+      bool known = !made_[b];
+      plan::for_each_expression(declared, [&](sym::Expr e) { known = known && are_known({e}, symbols_); });
+      if (!known) continue;
+      made_[b] = true;
+      MemRef& memref = buffers_[b];
+      memref = {nullptr, declared.dtype, 0, evaluate(declared.sizes, symbols_), evaluate(declared.strides, symbols_)};
+      const int64_t bytes = evaluate(declared.bytes, symbols_), needed = span_of(memref) * byte_size(declared.dtype);
+      CXXI_CHECK(bytes >= needed, "buffer {} has {} bytes and needs {}", declared.name, bytes, needed);
+      plan::BufferId root(b);
+      plan::for_each_base(plan_, root, [&](plan::BufferId base) {
+        memref.byte_offset += evaluate(plan_.buffers[root].base_offset, symbols_) * byte_size(declared.dtype);
+        root = base;
+      });
+      if (root.index() != b) slices_[root].push_back(b);
+    }
+  }
 
   // byte_offset of a part: in the root's memory, to which the root's own place is added once it is known.
   void take_arena(uint32_t number) {
@@ -148,13 +160,23 @@ class PlanRun {
   void execute(const plan::CallExtern& call) {
     for (uint32_t operand : call.mutated_operands)
       written_[std::get<plan::View>(call.operands[operand]).buffer.index()] = true;
-    call_extern(call, buffers_, symbols_, externs_, [&](plan::BufferId result, const Tensor& tensor) {
-      const plan::Buffer& declared = plan_.buffers[result];
-      check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
-                     buffer(result).sizes);
-      if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
-      write_tensor(buffer(result), tensor);
-    });
+    call_extern(call, buffers_, plan_.assumptions, symbols_, externs_,
+                [&](plan::BufferId result, const Tensor& tensor) {
+                  make_windows();
+                  const plan::Buffer& declared = plan_.buffers[result];
+                  check_argument(tensor, fmt::format("{} (result of {})", declared.name, call.callee), declared.dtype,
+                                 buffer(result).sizes);
+                  if (declared.kind == plan::Buffer::Kind::ExternOwned) allocate(buffer(result), declared.name);
+                  write_tensor(buffer(result), tensor);
+                });
+  }
+
+  void execute(const plan::ReadScalar& read) {
+    const Tensor tensor = read_tensor(memref_of(read.from, buffer(read.from.buffer), symbols_));
+    define(read.symbol, plan_.assumptions, cast(tensor.elements.at(0), DType::I64).integer(), symbols_);
+  }
+  void execute(const plan::Assert& assertion) const {
+    if (evaluate(assertion.condition, symbols_) == 0) throw FailedAssertion(assertion.message);
   }
 
   bool holds(const sym::Assumptions& assumptions) const {
@@ -195,9 +217,10 @@ class PlanRun {
   }
 
   const plan::Plan& plan_;
-  const Symbols& symbols_;
+  Symbols symbols_;  // those that steps have defined so far, too
   const ExternHandler& externs_;
   std::vector<MemRef> buffers_;
+  std::vector<bool> made_;                                // by buffer: it has its window
   std::map<plan::BufferId, std::vector<size_t>> slices_;  // by the buffer whose memory they lie in
   std::vector<bool> written_;
 };

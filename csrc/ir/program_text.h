@@ -140,6 +140,7 @@ std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
   if (std::any_of(call.alias_of.begin(), call.alias_of.end(), [](int operand) { return operand >= 0; }))
     text += " alias " + print_int_list(call.alias_of);
   if (!call.mutated_operands.empty()) text += " mutates " + print_integers(call.mutated_operands);
+  text += print_definitions(call.defines);
   if (call.planned_out) text += " planned_out";
   if constexpr (requires { call.ordered; })
     if (call.ordered) text += " ordered";
@@ -180,6 +181,7 @@ Call parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_
   if (cursor.accept("mutates"))
     for (int operand : parse_int_list(cursor, max_text_items))
       call.mutated_operands.push_back(static_cast<uint32_t>(operand));
+  call.defines = parse_definitions(cursor);
   call.planned_out = cursor.accept("planned_out");
   if constexpr (requires { call.ordered; }) call.ordered = cursor.accept("ordered");
   if constexpr (requires { call.cacheable; }) call.cacheable = !cursor.accept("no_cache");

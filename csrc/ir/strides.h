@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sym/expr.h"
+#include "sym/simplify.h"
 
 namespace cxxinductor {
 
@@ -19,6 +20,25 @@ inline std::vector<sym::Expr> row_major_strides(const std::vector<sym::Expr>& si
     if (!sizes[d].is_constant(0)) stride = stride * sizes[d];
   }
   return strides;
+}
+
+// The assumptions, and that none of the dimensions is empty. Strides matter under these alone: with them max(1, u0),
+// which counts an empty dimension as one element, is u0.
+inline sym::Assumptions assume_nonempty(const std::vector<sym::Expr>& sizes, const sym::Assumptions& assumptions) {
+  sym::Assumptions more = assumptions;
+  const auto is_nonzero = [&](sym::Expr factor) {
+    if (!factor.is_symbol()) return;
+    sym::Interval range = more.range(factor.name());
+    if (range.low != 0 || range.high < 1) return;
+    range.low = 1;
+    more.set_range(factor.name(), range);
+  };
+  for (sym::Expr size : sizes) {
+    if (size.is_symbol()) is_nonzero(size);
+    if (size.kind() == sym::Kind::Mul)
+      for (sym::Expr factor : size.operands()) is_nonzero(factor);
+  }
+  return more;
 }
 
 // No two coordinates have one place: each stride is larger than what the smaller ones reach. Between elements may be

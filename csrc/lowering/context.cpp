@@ -102,9 +102,12 @@ bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vecto
                            const std::vector<sym::Expr>& b) const {
   for (const sym::Expr& size : sizes)
     if (size.is_constant(0)) return true;
-  for (size_t d = 0; d < sizes.size(); ++d)
-    if (!sizes[d].is_constant(1) && a[d] != b[d] && !prove_equal(a[d], b[d], graph.assumptions)) return false;
-  return true;
+  const auto same = [&](const sym::Assumptions& assumptions) {
+    for (size_t d = 0; d < sizes.size(); ++d)
+      if (!sizes[d].is_constant(1) && a[d] != b[d] && !prove_equal(a[d], b[d], assumptions)) return false;
+    return true;
+  };
+  return same(graph.assumptions) || same(assume_nonempty(sizes, graph.assumptions));
 }
 
 std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
@@ -112,6 +115,7 @@ std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
   const auto& strides = v.layout.strides;
   if (strides.size() != v.sizes.size()) return contiguous;
   if (v.layout.kind == graph::Layout::Kind::Fixed && are_distinct(v.sizes, strides)) return strides;
+  const sym::Assumptions assumptions = assume_nonempty(v.sizes, graph.assumptions);
   std::vector<bool> placed(strides.size(), false);
   sym::Expr next = 1;
   for (size_t count = 0; count < strides.size(); ++count) {
@@ -119,7 +123,7 @@ std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
     for (size_t d = strides.size(); d-- > 0 && found == strides.size();) {
       if (placed[d]) continue;
       bool unit = v.sizes[d].is_constant(1);
-      if (unit || strides[d] == next || prove_equal(strides[d], next, graph.assumptions)) found = d;
+      if (unit || strides[d] == next || prove_equal(strides[d], next, assumptions)) found = d;
     }
     if (found == strides.size()) return contiguous;
     placed[found] = true;

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@ class Context {
   const graph::Graph& graph;
   loops::Program program;
   IdVector<graph::ValueId, loops::BufferId> buffers;  // invalid for views
+  std::set<uint32_t> written_inputs;  // positions of mutated inputs that hold their last version already
 
   const graph::Value& value(graph::ValueId id) const { return graph.values[id]; }
   // The value that is not a view, below id.
@@ -95,5 +97,16 @@ void lower_gather(Context& context, const graph::Node& node, const graph::Gather
 void lower_scatter(Context& context, const graph::Node& node, const graph::Scatter& kind);
 void lower_extern(Context& context, const graph::Node& node, const graph::Extern& kind);
 void lower_signature(Context& context);  // outputs and mutations, after all nodes
+
+// Mutations that are lowered among the nodes: an input whose last version is made before something that may raise is
+// written by then, as it is in eager, unless something later needs the old one.
+class EarlyMutations {
+ public:
+  explicit EarlyMutations(const graph::Graph& graph);
+  void lower_after(Context& context, graph::NodeId node) const;
+
+ private:
+  std::map<graph::NodeId, std::vector<const graph::Mutation*>> after_;
+};
 
 }  // namespace cxxinductor::lowering

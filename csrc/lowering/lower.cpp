@@ -62,7 +62,9 @@ loops::Program lower(const graph::Graph& graph) {
   check_symbol_names(graph);
   Context context(graph);
   add_inputs(context);
-  for (const graph::Node& node : graph.nodes) {
+  const EarlyMutations mutations(graph);
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const graph::Node& node = graph.nodes[graph::NodeId(n)];
     const bool is_extern = node.as<graph::Extern>() != nullptr;
     const auto* scatter = node.as<graph::Scatter>();
     if (!graph::is_view(node.kind) && !(scatter && scatter->inplace))
@@ -74,6 +76,7 @@ loops::Program lower(const graph::Graph& graph) {
                                loops::Buffer::Role::Temporary, is_extern);
       }
     std::visit(LowerNode{context, node}, node.kind);
+    mutations.lower_after(context, graph::NodeId(n));
   }
   lower_signature(context);
   return std::move(context.program);

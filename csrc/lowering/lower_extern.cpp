@@ -34,6 +34,7 @@ void lower_extern(Context& context, const graph::Node& node, const graph::Extern
   call.kwargs = kind.kwargs;
   call.alias_of = kind.alias_of;
   call.mutated_operands = kind.mutated_operands;
+  call.defines = kind.defines;
   call.planned_out = kind.planned_out;
   call.ordered = kind.ordered;
   call.cacheable = kind.cacheable;

@@ -80,7 +80,9 @@ void lower_mutations(Context& context) {
   std::vector<Final> finals;
   for (const graph::Mutation& mutation : context.graph.mutations) {
     const graph::ValueId input = context.graph.inputs[mutation.input].value;
-    if (mutation.value == input || ends_in_place(context, mutation.value, input)) continue;
+    if (mutation.value == input || !graph::is_last_version(context.graph, mutation) ||
+        ends_in_place(context, mutation.value, input) || context.written_inputs.contains(mutation.input))
+      continue;
     const graph::ValueId base = context.base_of(mutation.value);
     Final final{mutation.value, {}, context.buffers[input]};
     if (is_input(context, base) && is_mutated(context, base))
@@ -102,6 +104,43 @@ void lower_mutations(Context& context) {
 }
 
 }  // namespace
+
+EarlyMutations::EarlyMutations(const graph::Graph& graph) {
+  std::optional<size_t> last_raise;
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    if (graph::may_raise(graph, graph.nodes[graph::NodeId(n)])) last_raise = n;
+  if (!last_raise || graph.mutations.empty()) return;
+  // What needs the old version of an input: the last node that reads it, or something after all nodes.
+  std::map<graph::ValueId, size_t> needed;
+  for (const graph::Input& input : graph.inputs)
+    if (input.kind == graph::Input::Kind::Tensor) needed[input.value] = 0;
+  const auto note = [&](graph::ValueId id, size_t when) {
+    if (const auto found = needed.find(graph::storage_of(graph, id)); found != needed.end()) found->second = when;
+  };
+  for (size_t n = 0; n < graph.nodes.size(); ++n)
+    for (const graph::Operand& operand : graph.nodes[graph::NodeId(n)].operands)
+      if (const auto* id = std::get_if<graph::ValueId>(&operand)) note(*id, n);
+  for (const graph::Output& output : graph.outputs)
+    if (output.kind == graph::Output::Kind::Tensor) note(output.value, graph.nodes.size());
+  for (const graph::Mutation& mutation : graph.mutations) note(mutation.value, graph.nodes.size());
+  for (const graph::Mutation& mutation : graph.mutations) {
+    const graph::NodeId maker = graph.value(mutation.value).producer;
+    if (maker.valid() && maker.index() < *last_raise &&
+        needed.at(graph.inputs[mutation.input].value) <= maker.index())
+      after_[maker].push_back(&mutation);
+  }
+}
+
+void EarlyMutations::lower_after(Context& context, graph::NodeId node) const {
+  const auto found = after_.find(node);
+  if (found == after_.end()) return;
+  for (const graph::Mutation* mutation : found->second) {
+    const graph::ValueId input = context.graph.inputs[mutation->input].value;
+    context.append_copy(mutation->value, context.buffers[input],
+                        fmt::format("m_{}_{}", context.value(input).name, context.value(mutation->value).name));
+    if (graph::is_last_version(context.graph, *mutation)) context.written_inputs.insert(mutation->input);
+  }
+}
 
 void lower_signature(Context& context) {
   std::map<graph::ValueId, loops::BufferId> copies;

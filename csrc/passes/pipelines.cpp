@@ -1,4 +1,4 @@
-// The pipelines: one row per pass, in the order in which they run, with the reason for the order where it matters.
+// The pipelines, one row a pass, in the order that they run, with the reason where the order matters.
 #include "passes/graph/passes.h"
 #include "passes/loops/passes.h"
 #include "passes/pass_manager.h"
@@ -29,7 +29,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
       // After the bias: its sum is one of the values between convolutions.
-      {"graph-channels-last", "keep convolution networks in channels-last strides", use_channels_last,
+      {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,
        /*spends_memory=*/true},
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},

@@ -7,6 +7,7 @@
 
 #include "runtime/call_memory.h"
 #include "runtime/executable_tables.h"
+#include "runtime/failed_check.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -22,8 +23,11 @@ bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(addres
 // The same kind of Error with more text.
 [[noreturn]] void rethrow_with(const Error& error, const std::string& suffix) {
   const std::string text = error.what() + suffix;
+  if (dynamic_cast<const DeviceIndexOutOfRange*>(&error)) throw DeviceIndexOutOfRange(text);
+  if (dynamic_cast<const IndexOutOfRange*>(&error)) throw IndexOutOfRange(text);
   if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
   if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
+  if (dynamic_cast<const FailedAssertion*>(&error)) throw FailedAssertion(error.what());
   if (dynamic_cast<const KernelMismatch*>(&error)) throw KernelMismatch(text);
   throw InternalError(text);
 }
@@ -122,14 +126,7 @@ class Call {
                                        : input.tensor.strides_data[dim - b.rank];
     }
     if (options.check_inputs) check_symbols(plan_, tables_, inputs, values_);
-    tables_.program.run(values_);
-    for (size_t i = 0; i < holds_.size(); ++i) {
-      const std::vector<Property>& condition = tables_.conditions[i];
-      holds_[i] = std::all_of(condition.begin(), condition.end(), [&](const Property& property) {
-        const int64_t value = values_[property.symbol];
-        return property.range.low <= value && value <= property.range.high && value % property.divisor == 0;
-      });
-    }
+    learn(0);
     if (options.check_inputs) check_geometry(plan_, tables_, inputs, values_);
     for (size_t i = 0; i < inputs.size(); ++i) {
       if (tables_.input_buffers[i] < 0) continue;
@@ -154,17 +151,23 @@ class Call {
   }
 
   void walk(size_t& step_number, StepObserver& observer) {
+    const std::vector<std::string>& names = tables_.program.symbols();
     std::vector<int64_t> symbols;
-    for (const SymbolBinding& b : tables_.bindings) symbols.push_back(values_[b.slot]);
+    const auto note_symbols = [&] {
+      while (symbols.size() < names.size() && tables_.program.time_of(static_cast<Slot>(symbols.size())) <= moment_)
+        symbols.push_back(values_[symbols.size()]);
+    };
+    note_symbols();
     for (size_t i = 0; i < tables_.buffers.size(); ++i) {
       const plan::Buffer::Kind kind = tables_.buffers[i].kind;
       if (kind == plan::Buffer::Kind::Standalone || kind == plan::Buffer::Kind::ExternOwned) addresses_[i] = nullptr;
     }
-    const CallView view{plan_, host_, symbols, addresses_};
+    const CallView view{plan_, host_, names, symbols, addresses_, tensors_};
     for (; step_number < tables_.steps.size(); ++step_number) {
       take_arenas(tables_.steps[step_number]);
       observer.before_step(view, step_number);
       execute(tables_.steps[step_number]);
+      note_symbols();
       observer.after_step(view, step_number);
       release(tables_.steps[step_number]);
     }
@@ -228,7 +231,59 @@ class Call {
       case StepTable::Kind::Extern:
         call_extern(tables_.externs[step.index]);
         break;
+      case StepTable::Kind::Read:
+        read(tables_.reads[step.index]);
+        break;
+      case StepTable::Kind::Assert:
+        if (const AssertTable& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0)
+            [[unlikely]]
+          throw FailedAssertion(assertion.message);
+        break;
     }
+  }
+
+  // ---- Symbols -----------------------------------------------------------------------------------------------------
+
+  // All symbols of the moment have their values: computes what follows from them.
+  void learn(uint32_t moment) {
+    moment_ = moment;
+    tables_.program.run(values_, moment);
+    for (uint32_t i : tables_.moments[moment].conditions) {
+      const std::vector<Property>& condition = tables_.conditions[i];
+      holds_[i] = std::all_of(condition.begin(), condition.end(), [&](const Property& property) {
+        const int64_t value = values_[property.symbol];
+        return property.range.low <= value && value <= property.range.high && value % property.divisor == 0;
+      });
+    }
+  }
+
+  void define(const DefinitionTable& definition, int64_t value) {
+    if (value < definition.range.low || value > definition.range.high || value % definition.divisor != 0) [[unlikely]]
+      reject_definition(tables_.program.symbols()[definition.slot], definition, value);
+    values_[definition.slot] = value;
+  }
+
+  void read(const ReadTable& table) {
+    define(tables_.moments[table.moment].definitions[0], host_.read_integer(operand_view(table.from, dims_)));
+    learn(table.moment);
+  }
+
+  // Whether sizes or strides depend on symbols that steps define.
+  bool is_data(Geometry geometry) const {
+    const auto slots = std::span(tables_.dims).subspan(geometry.first, 2 * geometry.rank);
+    return std::ranges::any_of(slots, [this](Slot slot) { return tables_.program.time_of(slot) > 0; });
+  }
+
+  void define_by_results(const ExternTable& table, std::span<const TensorRef> results) {
+    for (const DefinitionTable& definition : tables_.moments[table.moment].definitions) {
+      const TensorRef& result = results[static_cast<size_t>(definition.result)];
+      const auto dim = static_cast<uint32_t>(definition.dim);
+      if (!result.owner || dim >= 2 * result.rank)
+        throw_internal("{} returned result {} with {} dimensions, the plan reads {} off dimension {}", table.name,
+                       definition.result, result.rank, tables_.program.symbols()[definition.slot], dim);
+      define(definition, dim < result.rank ? result.sizes_data[dim] : result.strides_data[dim - result.rank]);
+    }
+    learn(table.moment);
   }
 
   void release(const StepTable& step) {
@@ -384,6 +439,17 @@ class Call {
     start(kernels_.get(table.kernel, plan::Variant()), table);
   }
 
+  // A window of the plan as the host sees it; `to` takes its geometry.
+  TensorView operand_view(const OperandTable& from, std::span<int64_t> to) const {
+    TensorView view = window(from.geometry, to);
+    view.data = element_address(from.buffer, values_[from.offset]);
+    view.dtype = from.dtype;
+    view.device = tables_.buffers[from.buffer].device;
+    view.base = tensors_[from.buffer].owner ? &tensors_[from.buffer] : nullptr;
+    view.whole = from.whole && view.base != nullptr;
+    return view;
+  }
+
   void call_extern(const ExternTable& table) {
     size_t used = 0;
     for (size_t i = 0; i < table.operands.size(); ++i) {
@@ -395,13 +461,8 @@ class Call {
         continue;
       }
       to.kind = Operand::Kind::Tensor;
-      to.tensor = window(from.geometry, dims_.subspan(used));
+      to.tensor = operand_view(from, dims_.subspan(used));
       used += 2 * from.geometry.rank;
-      to.tensor.data = element_address(from.buffer, values_[from.offset]);
-      to.tensor.dtype = from.dtype;
-      to.tensor.device = tables_.buffers[from.buffer].device;
-      to.tensor.base = tensors_[from.buffer].owner ? &tensors_[from.buffer] : nullptr;
-      to.tensor.whole = from.whole && to.tensor.base != nullptr;
     }
     const std::span<const Operand> operands = operands_.first(table.operands.size());
     if (table.planned_out) {
@@ -415,6 +476,7 @@ class Call {
     }
     std::vector<TensorRef> results(table.results.size());
     table.callee->call(host_, operands, {}, results);
+    if (table.moment > 0) define_by_results(table, results);
     for (size_t i = 0; i < results.size(); ++i) {
       if (table.results[i] < 0) continue;
       keep_result(table, i, static_cast<uint32_t>(table.results[i]), results[i], dims_.subspan(used));
@@ -431,6 +493,9 @@ class Call {
       for (int64_t n : numbers) all += (all.empty() ? "" : ", ") + std::to_string(n);
       return "[" + all + "]";
     };
+    if (result.owner && !std::ranges::equal(result.sizes(), view.sizes) && is_data(declared.geometry))
+      throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", table.name,
+                                        text(result.sizes()), text(view.sizes)));
     const bool elsewhere = result.device != declared.device && !table.result_on_any_device[index];
     // Of no elements, what the callee says of their type is right: no kernel reads any, and recordings may err.
     const bool none = std::ranges::find(view.sizes, 0) != view.sizes.end();
@@ -478,6 +543,7 @@ class Call {
   std::span<GroupedLaunchItem> items_, alike_;
   std::span<plan::Variant> variants_;
   std::span<bool> holds_;  // Tables::conditions
+  uint32_t moment_ = 0;    // the latest whose symbols are known
   std::span<Operand> operands_;
   std::span<TensorView> destinations_;
   std::span<int64_t> dims_, sizes_, strides_;
@@ -511,6 +577,9 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
     }
   } catch (const Error& error) {
     rethrow_with(error, describe_failed_step(impl_->plan, step));
+  } catch (...) {
+    if (options.written) *options.written = written_inputs(impl_->plan, step);
+    throw;
   }
   return call.outputs();
 }

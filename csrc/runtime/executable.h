@@ -57,6 +57,8 @@ struct CallOptions {
   // mutated input and hide the cost for the others.
   bool check_inputs = true;
   StepObserver* observer = nullptr;  // must outlive the call
+  // Where an exception of the host's leaves run unchanged: gets the names of the inputs that had been written by then.
+  std::string* written = nullptr;
 };
 
 class Executable {

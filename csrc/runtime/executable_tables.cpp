@@ -5,6 +5,7 @@
 #include <set>
 
 #include "ir/plan/memory.h"
+#include "ir/plan/symbols.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -27,13 +28,22 @@ void add_read(const plan::Step& step, std::set<uint32_t>& read) {
       if (const auto* view = std::get_if<plan::View>(&operand)) read.insert(view->buffer.index());
     }
   }
+  if (const auto* scalar = std::get_if<plan::ReadScalar>(&step)) read.insert(scalar->from.buffer.index());
 }
 
 class TableBuilder {
  public:
   TableBuilder(const plan::Plan& plan, Host& host) : plan_(plan), host_(host) {
     names_ = symbol_names(plan);
-    tables_.program = sym::Program(names_);
+    std::vector<uint32_t> times(names_.size(), 0);
+    for (const plan::Step& step : plan.steps) {
+      const std::vector<std::string> defined = plan::symbols_defined_by(step);
+      if (!defined.empty()) ++moments_;
+      names_.insert(names_.end(), defined.begin(), defined.end());
+      times.resize(names_.size(), moments_);
+    }
+    tables_.program = sym::Program(names_, std::move(times));
+    tables_.moments.resize(1);
     for (const plan::Step& step : plan.steps) {
       add_read(step, read_);
       for (const plan::Launch& launch : plan::launches_of(step))
@@ -52,6 +62,10 @@ class TableBuilder {
     add_outputs();
     add_releases();
     add_arenas();
+    for (uint32_t c = 0; c < condition_times_.size(); ++c)
+      tables_.moments.at(condition_times_[c]).conditions.push_back(c);
+    CXXI_CHECK(tables_.moments.size() == moments_ + 1, "{} steps define symbols, {} were found", moments_,
+               tables_.moments.size() - 1);
     return std::move(tables_);
   }
 
@@ -170,8 +184,22 @@ class TableBuilder {
       condition.push_back(property);
     }
     const auto [found, fresh] = conditions_.try_emplace(key, static_cast<uint32_t>(tables_.conditions.size()));
-    if (fresh) tables_.conditions.push_back(std::move(condition));
+    if (!fresh) return found->second;
+    uint32_t time = 0;
+    for (const Property& property : condition) time = std::max(time, tables_.program.time_of(property.symbol));
+    condition_times_.push_back(time);
+    tables_.conditions.push_back(std::move(condition));
     return found->second;
+  }
+
+  // Definitions of the next moment.
+  uint32_t add_moment(std::span<const Definition> definitions) {
+    MomentTable& moment = tables_.moments.emplace_back();
+    for (const Definition& definition : definitions)
+      moment.definitions.push_back({slot(sym::Expr::symbol(definition.symbol)), definition.result, definition.dim,
+                                    plan_.assumptions.range(definition.symbol),
+                                    plan_.assumptions.divisor(definition.symbol)});
+    return static_cast<uint32_t>(tables_.moments.size() - 1);
   }
 
   uint32_t add_launch(const plan::Launch& step) {
@@ -251,11 +279,24 @@ class TableBuilder {
       use_buffer(id);
       dims += 2 * plan_.buffers[id].sizes.size();
     }
+    if (!step.defines.empty()) table.moment = add_moment(step.defines);
     tables_.most_operands = std::max(tables_.most_operands, table.operands.size());
     tables_.most_results = std::max(tables_.most_results, table.results.size());
     tables_.most_dims = std::max(tables_.most_dims, dims);
     tables_.steps.push_back({StepTable::Kind::Extern, static_cast<uint32_t>(tables_.externs.size())});
     tables_.externs.push_back(std::move(table));
+  }
+
+  void add_step(const plan::ReadScalar& step) {
+    const Definition definition{.symbol = step.symbol};
+    tables_.reads.push_back({operand(step.from), add_moment({&definition, 1})});
+    tables_.steps.push_back({StepTable::Kind::Read, static_cast<uint32_t>(tables_.reads.size() - 1)});
+    tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * step.from.sizes.size());
+  }
+
+  void add_step(const plan::Assert& step) {
+    tables_.steps.push_back({StepTable::Kind::Assert, static_cast<uint32_t>(tables_.assertions.size())});
+    tables_.assertions.push_back({slot(step.condition), step.message});
   }
 
   void add_outputs() {
@@ -335,6 +376,8 @@ class TableBuilder {
   std::vector<std::string> names_;
   std::map<uint32_t, size_t> last_use_;
   std::map<std::string, uint32_t> conditions_;  // by what they ask
+  std::vector<uint32_t> condition_times_;       // by condition: when its symbols are known
+  uint32_t moments_ = 0;                        // steps that define symbols
   std::set<uint32_t> live_out_;
   Tables tables_;
 };
@@ -348,6 +391,8 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
     std::string operator()(const plan::GroupedLaunch& s) const { return "batch " + plan.kernels[s.launches[0].kernel].name; }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
+    std::string operator()(const plan::ReadScalar& s) const { return "read of " + s.symbol; }
+    std::string operator()(const plan::Assert&) const { return "assert"; }
   };
   return std::visit(Namer{plan}, step);
 }
@@ -371,17 +416,28 @@ void add_written(const plan::Plan& plan, const plan::Step& step, std::set<uint32
 
 }  // namespace
 
+void reject_definition(const std::string& symbol, const DefinitionTable& definition, int64_t value) {
+  std::string expected = fmt::format("Mod({}, {}) == 0", symbol, definition.divisor);
+  if (value < definition.range.low) expected = fmt::format("{} >= {}", symbol, definition.range.low);
+  if (value > definition.range.high) expected = fmt::format("{} <= {}", symbol, definition.range.high);
+  throw FailedAssertion(fmt::format("Runtime assertion failed for expression {}: {} is {}", expected, symbol, value));
+}
+
 Tables build_tables(const plan::Plan& plan, Host& host) { return TableBuilder(plan, host).build(); }
 
-std::string describe_failed_step(const plan::Plan& plan, size_t step) {
+std::string written_inputs(const plan::Plan& plan, size_t step) {
   std::set<uint32_t> written;
   for (size_t i = 0; i <= step; ++i) add_written(plan, plan.steps[i], written);
   std::string names;
-  for (size_t i = 0; i < plan.inputs.size(); ++i) {
-    const plan::Input& input = plan.inputs[i];
+  for (const plan::Input& input : plan.inputs) {
     if (input.kind != plan::Input::Kind::Tensor || !written.count(input.buffer.index())) continue;
     names += (names.empty() ? "" : ", ") + (input.source.empty() ? plan.buffers[input.buffer].name : input.source);
   }
+  return names;
+}
+
+std::string describe_failed_step(const plan::Plan& plan, size_t step) {
+  const std::string names = written_inputs(plan, step);
   std::string text =
       fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
   if (!names.empty()) text += "; these inputs may already have been written: " + names;

@@ -16,6 +16,22 @@ namespace cxxinductor::runtime {
 
 using Slot = uint32_t;
 
+// A symbol that a step defines: by a size or stride of a result, or (result < 0) by a value, as in Definition.
+struct DefinitionTable {
+  Slot slot;
+  int result, dim;
+  sym::Interval range;
+  int64_t divisor = 1;
+};
+
+// What a step that defines symbols makes known. Moments are numbered as times of the program are; moment 0 is that of
+// the inputs, which SymbolBindings give.
+struct MomentTable {
+  std::vector<DefinitionTable> definitions;
+  std::vector<uint32_t>
+      conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
+};
+
 struct SymbolBinding {
   Slot slot;
   uint32_t input;
@@ -102,6 +118,17 @@ struct ExternTable {
   // while its metadata says CUDA).
   std::vector<bool> result_on_any_device;
   bool planned_out;
+  uint32_t moment = 0;  // what its results define
+};
+
+struct ReadTable {
+  OperandTable from;
+  uint32_t moment;
+};
+
+struct AssertTable {
+  Slot condition;
+  std::string message;
 };
 
 struct ReuseTable {
@@ -110,9 +137,9 @@ struct ReuseTable {
 };
 
 struct StepTable {
-  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern };
+  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern, Read, Assert };
   Kind kind;
-  uint32_t index;  // Allocate, Free: the buffer; else into reuses, launches, batches or externs
+  uint32_t index;                                   // Allocate, Free: the buffer; else into the list of its kind
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
   uint32_t arenas_first = 0, arenas_count = 0;      // allocated before this step, in Tables::arenas
 };
@@ -140,8 +167,11 @@ struct Tables {
   std::vector<ReuseTable> reuses;
   std::vector<LaunchRecord> launches;
   std::vector<std::vector<Property>> conditions;  // asked once a call
+  std::vector<MomentTable> moments;
   std::vector<GroupedLaunchRecord> grouped_launches;
   std::vector<ExternTable> externs;
+  std::vector<ReadTable> reads;
+  std::vector<AssertTable> assertions;
   std::vector<OutputTable> outputs;
   std::vector<ArenaTable> arenas;      // in the order of their first uses
   std::vector<Device> stream_devices;  // GPUs that kernels run on
@@ -161,6 +191,11 @@ void check_symbols(const plan::Plan& plan, const Tables& tables, const std::vect
 void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vector<Value>& inputs,
                     std::span<const int64_t> values);
 
+// Why a value that a step found for a symbol cannot be: it is outside what the plan was made for.
+[[noreturn]] void reject_definition(const std::string& symbol, const DefinitionTable& definition, int64_t value);
+
+// Names of the inputs that the steps up to this one write, the step itself included: "x, y".
+std::string written_inputs(const plan::Plan& plan, size_t step);
 // " (at step 3 of 12, ...; these inputs had been written: x)" for an error raised by a step.
 std::string describe_failed_step(const plan::Plan& plan, size_t step);
 

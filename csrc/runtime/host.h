@@ -131,6 +131,8 @@ class Host {
                          std::span<const int64_t> strides) = 0;
   // Element by element, equal sizes and dtype; queued on the current stream.
   virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;
+  // The first element of a view, an integer or a bool, once all work queued on it is done.
+  virtual int64_t read_integer(const TensorView& from) = 0;
   virtual void* current_stream(Device device) = 0;  // CUstream; null on the CPU
   // Throws Unsupported or UserError when the op is unknown. The reference to `call` stays valid as long as the callee.
   virtual std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) = 0;

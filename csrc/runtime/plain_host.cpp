@@ -266,6 +266,10 @@ void PlainHost::copy_strided(const TensorView& to, const TensorView& from) {
   });
 }
 
+int64_t PlainHost::read_integer(const TensorView& from) {
+  return cast(read_elements(from).at(0), DType::I64).integer();
+}
+
 std::unique_ptr<ExternCallee> PlainHost::resolve_extern(const plan::CallExtern& call) {
   return std::make_unique<FunctionCallee>(externs_, call);
 }

@@ -28,6 +28,7 @@ class PlainHost : public Host {
   bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                  std::span<const int64_t> strides) override;
   void copy_strided(const TensorView& to, const TensorView& from) override;
+  int64_t read_integer(const TensorView& from) override;
   void* current_stream(Device) override { return nullptr; }
   std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) override;
   void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) override;

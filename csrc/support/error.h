@@ -30,6 +30,12 @@ class UserError : public Error {
   using Error::Error;
 };
 
+// What the model asserts does not hold for this call's data. The message is the assertion's alone.
+class FailedAssertion : public Error {
+ public:
+  using Error::Error;
+};
+
 class InternalError : public Error {
  public:
   using Error::Error;

@@ -4,7 +4,9 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <map>
+#include <set>
 
+#include "ir/arg_expressions.h"
 #include "support/error.h"
 #include "torch_bridge/types.h"
 
@@ -31,18 +33,27 @@ ArgResolver resolver_of(const AtenExecutor::State& state) {
   return resolver;
 }
 
-// What a value says about the symbols of its declaration: those that stand alone, as a size, as the place in memory of
-// a slice whose start is data, or as the integer itself. The first value that names a symbol counts, as everywhere.
+// Calls visit with the symbols that a value of this declaration gives and the place of each: those that stand alone, as
+// the integer itself (dim -1), as a size, or as the place in memory of a slice whose start is data (dim rank).
+template <class Visit>
+void for_each_given_symbol(const CallValueInfo& declared, Visit visit) {
+  const auto rank = static_cast<int64_t>(declared.sizes.size());
+  if (declared.symbol.is_symbol()) visit(declared.symbol.name(), -1);
+  if (declared.kind != CallValueInfo::Kind::Tensor) return;
+  for (int64_t d = 0; d < rank; ++d)
+    if (declared.sizes[static_cast<size_t>(d)].is_symbol()) visit(declared.sizes[static_cast<size_t>(d)].name(), d);
+  if (declared.storage_offset.is_symbol()) visit(declared.storage_offset.name(), rank);
+}
+
+// The first value that names a symbol counts, as everywhere.
 void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenExecutor::State& state) {
-  if (value.isInt() && declared.symbol.is_symbol()) state.symbols.emplace(declared.symbol.name(), value.toInt());
-  if (!value.isTensor() || declared.kind != CallValueInfo::Kind::Tensor) return;
-  const at::Tensor& tensor = value.toTensor();
-  for (size_t d = 0; d < declared.sizes.size() && d < static_cast<size_t>(tensor.dim()); ++d) {
-    if (declared.sizes[d].is_symbol())
-      state.symbols.emplace(declared.sizes[d].name(), tensor.size(static_cast<int64_t>(d)));
-  }
-  if (declared.storage_offset.is_symbol())
-    state.symbols.emplace(declared.storage_offset.name(), tensor.storage_offset());
+  for_each_given_symbol(declared, [&](std::string_view symbol, int64_t dim) {
+    if (dim < 0 && value.isInt()) state.symbols.emplace(symbol, value.toInt());
+    if (dim < 0 && value.isBool()) state.symbols.emplace(symbol, int64_t{value.toBool()});
+    if (dim < 0 || !value.isTensor() || value.toTensor().dim() < dim) return;
+    const at::Tensor& tensor = value.toTensor();
+    state.symbols.emplace(symbol, dim < tensor.dim() ? tensor.size(dim) : tensor.storage_offset());
+  });
 }
 
 }  // namespace
@@ -53,7 +64,27 @@ struct AtenExecutor::Impl {
   std::vector<std::vector<CallValue>> last_uses;  // for each call: values that nothing reads afterwards
 
   void find_last_uses();
+  void check_symbols() const;
 };
+
+// Every symbol that an argument or an output takes comes from an input or from the result of an earlier call.
+void AtenExecutor::Impl::check_symbols() const {
+  std::set<std::string, std::less<>> known;
+  const auto learn = [&](CallValue value) {
+    for_each_given_symbol(calls.values[value], [&](std::string_view symbol, int64_t) { known.emplace(symbol); });
+  };
+  const auto need = [&](sym::Expr e) {
+    for (sym::Expr symbol : e.free_symbols())
+      if (!known.contains(symbol.name()))
+        throw_unsupported("no value gives the symbol {} of {}", symbol.name(), calls.name);
+  };
+  for (CallValue input : calls.inputs) learn(input);
+  for (const Call& call : calls.calls) {
+    for_each_expression(call, need);
+    for (CallValue result : call.results) learn(result);
+  }
+  for (const Arg& output : calls.outputs) for_each_expression(output, need);
+}
 
 void AtenExecutor::Impl::find_last_uses() {
   std::vector<size_t> last(calls.values.size(), 0);
@@ -82,6 +113,7 @@ AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
     if (!output.is_none() && !output.as<OperandRef>() && !output.as<sym::Expr>() && !output.as<int64_t>())
       throw_unsupported("{} returns {}", impl_->calls.name, to_string(output));
   }
+  impl_->check_symbols();
   impl_->find_last_uses();
 }
 

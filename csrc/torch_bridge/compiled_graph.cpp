@@ -1,6 +1,7 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <ATen/Context.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
@@ -8,11 +9,14 @@
 
 #include "driver/dump.h"
 #include "driver/interp_check.h"
+#include "frontend/check_calls.h"
 #include "frontend/complex/lower_complex.h"
 #include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
+#include "ir/graph/verify.h"
 #include "ir/plan/text.h"
+#include "ir/plan/verify.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -35,6 +39,13 @@ AtomicCounters& counters() {
   static AtomicCounters instance;
   return instance;
 }
+
+// Graphs of ours that CUDA graphs replay.
+struct CapturedGraph {
+  std::shared_ptr<const CompiledGraph> graph;
+  CapturedGraph* next;
+};
+constinit std::atomic<CapturedGraph*> captured_graphs{nullptr};
 
 std::set<Device> devices_of(const frontend::CallGraph& calls) {
   std::set<Device> devices;
@@ -95,6 +106,11 @@ std::string with_reproducer(const frontend::CallGraph& calls, const Options& opt
   }
 }
 
+// messages: of the verifier of a text's IR.
+void require_valid(const std::vector<std::string>& messages) {
+  if (!messages.empty()) throw_user_error("the text is invalid:\n{}", fmt::join(messages, "\n"));
+}
+
 runtime::Value to_value(c10::IValue&& value) {
   if (value.isTensor()) return to_ref(std::move(value).toTensor());
   if (value.isInt()) return value.toInt();
@@ -123,13 +139,16 @@ struct CompiledGraph::Impl {
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
   Options options;
-  std::unique_ptr<EagerReference> eager;     // check=eager
-  std::unique_ptr<FoldedConstants> constants;  // option freezing
+  std::unique_ptr<EagerReference> eager;    // check=eager
+  std::unique_ptr<FoldedConstants> folded;  // option freezing
+  std::vector<at::Tensor> constants;   // that the graph held itself
+  std::vector<Device> gpus;            // that the plan works on
+  std::atomic<bool> captured = false;  // by a CUDA graph
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void keep_const_graph() {
     if (!compilation.const_graph) return;
-    constants = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
+    folded = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
   }
 
   // What the check option asks for at each call; null: nothing.
@@ -156,7 +175,11 @@ driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, con
   return driver::compile(std::move(request)).report;
 }
 
-CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  if (!impl_->compilation.executable) return;
+  for (Device device : impl_->compilation.executable->plan().devices)
+    if (device.type == DeviceType::Cuda) impl_->gpus.push_back(device);
+}
 CompiledGraph::~CompiledGraph() = default;
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options,
@@ -193,13 +216,21 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options,
+                                                        const std::vector<std::string>& allow_ops) {
   if (options.check == "eager")
     throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
-  impl->compilation = compile_graph(graph::parse(text), nullptr, impl->options);
+  graph::Graph graph = graph::parse(text);
+  require_valid(graph::verify(graph));
+  frontend::check_calls(graph, DispatcherSchemas(), allow_ops);
+  for (graph::Node& node : graph.nodes) {  // that indices are in range is nothing that text may claim
+    if (auto* gather = std::get_if<graph::Gather>(&node.kind)) gather->check = true;
+    if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
+  }
+  impl->compilation = compile_graph(std::move(graph), nullptr, impl->options);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
@@ -207,6 +238,8 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
                                                         const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
+  require_valid(plan::verify(plan));
+  frontend::check_calls(plan, DispatcherSchemas(), {});
   auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
@@ -216,15 +249,29 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs) const {
+void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->constants = std::move(constants); }
+
+// What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
+void CompiledGraph::stay_if_captured() const {
+  const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
+  if (impl_->captured || std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return;
+  if (impl_->captured.exchange(true)) return;
+  auto* kept = new CapturedGraph{shared_from_this(), captured_graphs.load()};
+  while (!captured_graphs.compare_exchange_weak(kept->next, kept)) {
+  }
+}
+
+std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
+  inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
+  stay_if_captured();
   const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
-  if (impl_->constants) impl_->constants->append(inputs);
+  if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get()});
+      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());
   for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
@@ -240,7 +287,7 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
-const FoldedConstants* CompiledGraph::constants() const { return impl_->constants.get(); }
+const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }

@@ -18,15 +18,17 @@ namespace cxxinductor::torch_bridge {
 
 class FoldedConstants;
 
-class CompiledGraph {
+class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
  public:
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
   // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
   // Interrupted when the check says so.
   static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
-  // From graph text (docs/ir.md), which is untrusted. There is nothing to fall back to: whatever fails throws.
-  static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
+  // From graph text (docs/ir.md), which is untrusted: frontend/check_calls.h says what it may call; allow_ops: more of that,
+  // "mylib::op". There is nothing to fall back to: whatever fails throws.
+  static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options,
+                                                  const std::vector<std::string>& allow_ops = {});
   // From the text of a plan, which is untrusted too. source: as in make_provider.
   static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source,
                                                   const Options& options);
@@ -35,7 +37,11 @@ class CompiledGraph {
   // inputs: tensors and ints, in the order of the graph's inputs; each is released after its last use. Thread-safe.
   // Throws UserError where an input is not what the graph declares (only for graphs from text: torch.compile's guards
   // have checked the others), Error when a kernel cannot be launched, KernelMismatch when the check option finds one.
-  std::vector<c10::IValue> run(std::vector<c10::IValue> inputs) const;
+  // An exception of torch's or of a custom op's leaves it unchanged; written, where given, then gets the names of inputs
+  // that had been written.
+  std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, std::string* written = nullptr) const;
+  // Tensors that the graph held itself, the last of its inputs: run adds them. Before the first call.
+  void set_constants(std::vector<at::Tensor> constants);
 
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
@@ -47,6 +53,7 @@ class CompiledGraph {
  private:
   struct Impl;
   explicit CompiledGraph(std::unique_ptr<Impl> impl);
+  void stay_if_captured() const;
   std::unique_ptr<Impl> impl_;
 };
 

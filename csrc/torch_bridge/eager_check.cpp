@@ -181,8 +181,10 @@ class EagerReference::Check final : public runtime::StepObserver {
 
  private:
   void find_symbols(const runtime::CallView& call) {
-    if (!symbols_.empty()) return;
-    for (size_t i = 0; i < call.plan.symbols.size(); ++i) symbols_[call.plan.symbols[i].symbol] = call.symbols[i];
+    for (size_t i = symbols_.size(); i < call.symbols.size(); ++i) {
+      symbols_[call.symbol_names[i]] = call.symbols[i];
+      state_.symbols.emplace(call.symbol_names[i], call.symbols[i]);
+    }
   }
 
   at::Tensor tensor_of(const runtime::CallView& call, plan::BufferId id) const {
@@ -193,6 +195,11 @@ class EagerReference::Check final : public runtime::StepObserver {
     view.data = call.addresses[id.index()];
     view.dtype = buffer.dtype;
     view.device = buffer.device;
+    // An extern may have put its result elsewhere than its buffer says: attention leaves its random state on the CPU.
+    if (const runtime::TensorRef& tensor = call.tensors[id.index()]; tensor.owner) {
+      view.device = tensor.device;
+      view.base = &tensor;
+    }
     view.sizes = sizes;
     view.strides = strides;
     return view_tensor(view);

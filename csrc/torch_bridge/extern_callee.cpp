@@ -2,6 +2,9 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/clone.h>
+
+#include <algorithm>
 
 #include "support/error.h"
 #include "torch_bridge/torch_host.h"
@@ -22,6 +25,12 @@ bool is_constant(const Arg& arg) {
   return true;
 }
 
+bool is_tensor(const c10::Type& type) {
+  if (type.kind() == c10::TypeKind::OptionalType)
+    return is_tensor(*type.expectRef<c10::OptionalType>().getElementType());
+  return type.kind() == c10::TypeKind::TensorType;
+}
+
 c10::OperatorHandle find_callee(const plan::CallExtern& call) {
   std::string overload = call.overload == "default" ? std::string() : call.overload;
   if (call.planned_out) overload = "out";
@@ -32,7 +41,9 @@ c10::OperatorHandle find_callee(const plan::CallExtern& call) {
 
 class DispatcherCallee final : public runtime::ExternCallee {
  public:
-  explicit DispatcherCallee(const plan::CallExtern& call) : handle_(find_callee(call)), planned_out_(call.planned_out) {
+  explicit DispatcherCallee(const plan::CallExtern& call)
+      : handle_(find_callee(call)), planned_out_(call.planned_out), alias_of_(call.alias_of) {
+    alias_of_.resize(call.results.size(), -1);
     const c10::FunctionSchema& schema = handle_.schema();
     ArgResolver constants;
     constants.operand = [](uint32_t) { return c10::IValue(); };
@@ -53,7 +64,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
         template_.push_back(to_ivalue(*actual, formal.real_type(), constants));
       } else {
         template_.emplace_back();
-        patches_.push_back({i, *actual, formal.real_type()});
+        patches_.push_back({i, *actual, formal.real_type(), is_tensor(*formal.real_type())});
       }
     }
   }
@@ -65,7 +76,10 @@ class DispatcherCallee final : public runtime::ExternCallee {
     for (size_t k = 0; k < out_positions_.size(); ++k) stack[out_positions_[k]] = view_tensor(destinations[k]);
     at::AutoDispatchBelowADInplaceOrView guard;
     handle_.callBoxed(&stack);
-    if (!planned_out_) take_results(stack, results);
+    if (planned_out_)
+      check_destinations(stack, destinations);
+    else
+      take_results(stack, operands, results);
   }
 
  private:
@@ -73,6 +87,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
     size_t position;
     Arg arg;
     c10::TypePtr type;
+    bool takes_tensor;  // a tensor, which may be optional
   };
 
   static c10::IValue operand_value(const runtime::Operand& operand) {
@@ -93,23 +108,44 @@ class DispatcherCallee final : public runtime::ExternCallee {
       throw_internal("a symbolic argument of an extern call was not made an operand: {}", sym::to_string(e));
     };
     for (const Patch& patch : patches_) {
-      if (const auto* ref = patch.arg.as<OperandRef>())
+      const auto* ref = patch.arg.as<OperandRef>();
+      const bool tensor = ref && operands[ref->operand].kind == runtime::Operand::Kind::Tensor;
+      // Integers may stand for tensors, and tensors of one element for numbers.
+      if (tensor && patch.takes_tensor)
         stack[patch.position] = operand_value(operands[ref->operand]);
       else
         stack[patch.position] = to_ivalue(patch.arg, patch.type, resolver);
     }
   }
 
+  // An op resizes a destination whose sizes are not those of its result: what was planned is then stale.
+  void check_destinations(const std::vector<c10::IValue>& stack,
+                          std::span<const runtime::TensorView> destinations) const {
+    for (size_t k = 0; k < std::min(stack.size(), destinations.size()); ++k) {
+      const at::Tensor& written = stack[k].toTensor();
+      if (!std::ranges::equal(written.sizes(), destinations[k].sizes) ||
+          (written.numel() > 0 && written.const_data_ptr() != destinations[k].data))
+        throw_internal("{}: expected to write result {} where it was planned, found it resized",
+                       handle_.schema().name(), k);
+    }
+  }
+
   // Flattened: a list result gives one tensor an item; ints among the results give a ref without owner.
-  static void take_results(std::vector<c10::IValue>& stack, std::span<runtime::TensorRef> results) {
+  void take_results(std::vector<c10::IValue>& stack, std::span<const runtime::Operand> operands,
+                    std::span<runtime::TensorRef> results) const {
     size_t next = 0;
+    const auto take = [&](at::Tensor tensor) {
+      if (next >= results.size()) return;
+      const bool lent = alias_of_[next] < 0 && tensor.defined() && is_lent(tensor, operands);
+      results[next] = to_ref(lent ? tensor.clone() : std::move(tensor));
+    };
     for (c10::IValue& value : stack) {
       if (value.isTensor()) {
-        if (next < results.size()) results[next] = to_ref(std::move(value).toTensor());
+        take(std::move(value).toTensor());
         ++next;
       } else if (value.isTensorList()) {
         for (at::Tensor& item : value.toTensorVector()) {
-          if (next < results.size()) results[next] = to_ref(std::move(item));
+          take(std::move(item));
           ++next;
         }
       } else {
@@ -118,8 +154,18 @@ class DispatcherCallee final : public runtime::ExternCallee {
     }
   }
 
+  // Some ops return an operand, though their schemas state no alias: what lies in the arena is not theirs to return.
+  static bool is_lent(const at::Tensor& result, std::span<const runtime::Operand> operands) {
+    const void* const memory = result.storage().data();
+    return std::any_of(operands.begin(), operands.end(), [&](const runtime::Operand& operand) {
+      return operand.kind == runtime::Operand::Kind::Tensor && operand.tensor.base == nullptr &&
+             operand.tensor.data == memory && memory != nullptr;
+    });
+  }
+
   c10::OperatorHandle handle_;
   bool planned_out_;
+  std::vector<int> alias_of_;
   std::vector<c10::IValue> template_;
   std::vector<Patch> patches_;
   std::vector<size_t> out_positions_;

@@ -2,6 +2,7 @@
 
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
 #include <set>
 
 #include "support/fork_locks.h"
@@ -25,6 +26,7 @@ void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
     current = fold(inputs);
     store(current);
   }
+  note_streams(*current);
   inputs.insert(inputs.end(), current->tensors.begin(), current->tensors.end());
 }
 
@@ -46,6 +48,25 @@ bool FoldedConstants::is_current(const Prepared& prepared, const std::vector<c10
   for (size_t i = 0; i < prepared.sources.size(); ++i)
     if (!is_from(prepared.sources[i], inputs[const_graph_.inputs[i]].toTensor())) return false;
   return true;
+}
+
+// The allocator gives the memory of a tensor away when it goes, behind what the stream of its allocation does, unless it knows
+// of the other streams that read it.
+void FoldedConstants::note_streams(const Prepared& prepared) {
+  const at::Tensor* last = nullptr;  // of one device there may be many, one after the other
+  for (const at::Tensor& tensor : prepared.tensors) {
+    if (!tensor.is_cuda() || (last && last->device() == tensor.device())) continue;
+    last = &tensor;
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(tensor.device());
+    {
+      const ForkGuard guard(ForkLock::Leaf);
+      if (std::ranges::find(prepared.streams, stream) != prepared.streams.end()) continue;
+    }
+    for (const at::Tensor& other : prepared.tensors)
+      if (other.device() == stream.device()) other.record_stream(stream);
+    const ForkGuard guard(ForkLock::Leaf);
+    prepared.streams.push_back(stream);
+  }
 }
 
 std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::load() const {

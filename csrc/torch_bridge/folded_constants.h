@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/ivalue.h>
+#include <c10/core/Stream.h>
 
 #include <cstdint>
 #include <memory>
@@ -34,6 +35,7 @@ class FoldedConstants {
   struct Prepared {
     std::vector<Source> sources;  // one per input of the const_graph
     std::vector<at::Tensor> tensors;
+    mutable std::vector<c10::Stream> streams;  // guarded by ForkLock::Leaf; the allocator knows that these read the tensors
   };
   static bool is_from(const Source& source, const at::Tensor& tensor);
   bool is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const;
@@ -41,6 +43,7 @@ class FoldedConstants {
   std::shared_ptr<const Prepared> fold(const std::vector<c10::IValue>& inputs) const;
   std::shared_ptr<const Prepared> load() const;
   void store(std::shared_ptr<const Prepared> prepared);
+  static void note_streams(const Prepared& prepared);
 
   const driver::Compilation::ConstGraph const_graph_;
   std::shared_ptr<const Prepared> current_;  // guarded by ForkLock::Leaf; null before the first call

@@ -65,6 +65,9 @@ TORCH_LIBRARY_FRAGMENT(cxxinductor, library) {
   library.def("call_function(int function, Tensor?[] tensors, int[] integers) -> Tensor[]",
               {at::Tag::nondeterministic_seeded});
   library.impl("call_function", c10::DispatchKey::CompositeExplicitAutograd, call_function);
+  // Says what an input holds at a point of a traced program (cxxinductor/input_versions.py).
+  library.def("input_version(Tensor version, int chain) -> ()");
+  library.impl("input_version", c10::DispatchKey::CompositeExplicitAutograd, [](const at::Tensor&, int64_t) {});
 }
 
 }  // namespace

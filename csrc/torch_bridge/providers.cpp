@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -73,6 +74,7 @@ struct Services {
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
   std::unique_ptr<runtime::CudaDriver> driver;                                           // the same
+  std::atomic<const runtime::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
   std::unique_ptr<runtime::Nvrtc> nvrtc;                                                 // the same
   std::map<int, Target> gpus;                                                            // guarded by ForkLock::Targets
 
@@ -91,6 +93,7 @@ struct Services {
     const ForkGuard guard(ForkLock::Services);
     if (!driver) {
       driver = std::make_unique<runtime::CudaDriver>();
+      opened_driver.store(driver.get(), std::memory_order_release);
       stop_at_exit();
     }
     return *driver;
@@ -158,6 +161,12 @@ runtime::CompilePool::Progress compile_progress() {
 void wait_for_compiles() {
   Services* services = made_services.find();
   if (services) services->pool.finish();
+}
+
+bool is_capturing(void* stream) {
+  const Services* services = made_services.find();
+  const runtime::CudaDriver* driver = services ? services->opened_driver.load(std::memory_order_acquire) : nullptr;
+  return driver && driver->is_capturing(stream);
 }
 
 Target target_for(Device device) {

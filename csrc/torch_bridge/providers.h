@@ -23,6 +23,8 @@ bool has_host_compiler(const Options& options);
 runtime::CompilePool::Progress compile_progress();
 // Waits for kernels that no call waits for.
 void wait_for_compiles();
+// Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
+bool is_capturing(void* stream);
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,
                                                        const Options& options, runtime::Host& host,

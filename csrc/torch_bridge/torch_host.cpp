@@ -4,6 +4,7 @@
 #include <ATen/Parallel.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/copy.h>
+#include <ATen/ops/item.h>
 #include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -130,6 +131,11 @@ void TorchHost::copy_strided(const TensorView& to, const TensorView& from) {
   at::AutoDispatchBelowADInplaceOrView guard;
   at::Tensor destination = view_tensor(to);
   destination.copy_(view_tensor(from));
+}
+
+int64_t TorchHost::read_integer(const TensorView& from) {
+  at::AutoDispatchBelowADInplaceOrView guard;
+  return view_tensor(from).item().toLong();
 }
 
 void* TorchHost::current_stream(Device device) {

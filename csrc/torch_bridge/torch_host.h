@@ -22,6 +22,7 @@ class TorchHost final : public runtime::Host {
   runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                            std::span<const int64_t> strides) override;
   void copy_strided(const runtime::TensorView& to, const runtime::TensorView& from) override;
+  int64_t read_integer(const runtime::TensorView& from) override;
   void* current_stream(Device device) override;
   std::unique_ptr<runtime::ExternCallee> resolve_extern(const plan::CallExtern& call) override;
   void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) override;

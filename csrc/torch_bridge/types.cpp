@@ -3,6 +3,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <optional>
 
@@ -22,9 +23,19 @@ c10::Device to_torch(Device device) {
   return c10::Device(c10::kCPU);
 }
 
+namespace {
+
+// "cuda" without an index is the device that is current when the graph is read, as in FakeTensors.
+int current_gpu() {
+  if (!c10::impl::hasDeviceGuardImpl(c10::kCUDA)) return 0;
+  return c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice().index();
+}
+
+}  // namespace
+
 Device from_torch(c10::Device device) {
   if (device.is_cpu()) return {DeviceType::Cpu, 0};
-  if (device.is_cuda()) return {DeviceType::Cuda, device.has_index() ? device.index() : 0};
+  if (device.is_cuda()) return {DeviceType::Cuda, device.has_index() ? device.index() : current_gpu()};
   throw_unsupported("tensors on device {}", device.str());
 }
 

@@ -12,10 +12,13 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, float_guards, fx_reader, partition, progress, reports
+from . import _C, attention, check, config, decompositions, float_guards, fx_reader, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
+
+# It returns nothing, but it raises: what torch.linalg adds to the ops that it calls.
+torch.fx.has_side_effect(torch.ops.aten._linalg_check_errors.default)
 
 
 def cxxinductor(
@@ -43,6 +46,7 @@ def cxxinductor(
         return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
     attention.make_masks_contiguous(gm)
+    input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
     # RNG states as tensors: generators are no inputs of a compiled graph.
     settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
@@ -71,16 +75,17 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
+    input_versions.write_back(gm)
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
-            builder, constants = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
+            graph = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
             free = _flexible_outputs(gm, kind)
-            builder.flexible_output_strides(free)
-            builder.donate_inputs(_donated_inputs(gm, kind))
-            builder.freeze_inputs(_frozen_inputs(kind))
+            graph.builder.flexible_output_strides(free)
+            graph.builder.donate_inputs(_donated_inputs(gm, kind))
+            graph.builder.freeze_inputs(_frozen_inputs(kind))
         with progress.shown(options, kind):
-            compiled = _C.compile(builder, options)
+            compiled = _C.compile(graph.builder, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
         warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
@@ -89,16 +94,19 @@ def compile_aot_graph(
     if reason := compiled.fallback_reason:
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
-    compiled.set_constants(constants)
+    compiled.set_constants(graph.constants)
+    if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
+        compiled.set_wide_integers(_for_wide_integers(gm))
     if free:
         _report_output_strides(compiled, free)
     reports.record(compiled, kind, read.seconds, options)
-    if options.get("check") != "off":
-        return check.with_notes(compiled)
-    if kind == "backward":
+    checked = check.with_notes(compiled) if options.get("check") != "off" else compiled
+    if graph.input_conversions or graph.output_conversions:
+        return _converted(checked, graph)
+    if kind == "backward" and checked is compiled:
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
-    return compiled
+    return checked
 
 
 def _flexible_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
@@ -150,12 +158,39 @@ def _report_cache(options: "_C.Options") -> None:
         warnings.warn(f"cxxinductor: compiled kernels are not kept for the next process: {problem}", stacklevel=3)
 
 
+def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph) -> Callable[[list[Any]], Any]:
+    """Takes floats from the caller, and gives it bools and floats, that are tensors and integers to the compiled graph."""
+
+    def run(inputs: list[Any]) -> Any:
+        for position, convert in graph.input_conversions.items():
+            inputs[position] = convert(inputs[position])
+        outputs = compiled(inputs)
+        for position, convert in graph.output_conversions.items():
+            outputs[position] = convert(outputs[position])
+        return outputs
+
+    run._boxed_call = True  # type: ignore[attr-defined]
+    return run
+
+
 def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
     def run(inputs: list[Any]) -> Any:
         return compiled(inputs)
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run
+
+
+def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """Python integers have no bounds, those of kernels have 64 bits: a call with others does what the graph says in eager mode."""
+    run = _boxed(gm)
+
+    def run_with_warning(inputs: list[Any]) -> Any:
+        warnings.warn("cxxinductor: a call with an integer beyond 64 bits runs in eager mode", stacklevel=2)
+        _C.count_eager()
+        return run(inputs)
+
+    return run_with_warning
 
 
 def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:

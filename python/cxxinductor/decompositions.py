@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._prims_common import suggest_memory_format
+from torch.fx.experimental.symbolic_shapes import guard_or_true
 
 from . import _C
 
@@ -160,6 +161,6 @@ def take(self: Tensor, index: Tensor) -> Tensor:
 
 def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
     """As ATen computes it: the sigmoid minus one of torch's decomposition cancels where the margin is wide."""
-    scale = 1.0 / self.numel() if reduction == 1 and self.numel() != 0 else 1.0
+    scale = 1.0 / self.numel() if reduction == 1 and guard_or_true(self.numel() != 0) else 1.0
     power = torch.exp(-target * self)
     return target * power * -scale / (power + 1) * grad_output

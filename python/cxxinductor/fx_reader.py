@@ -7,8 +7,8 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
     what is known of a symbol that occurs in some size: its range, where int64 limits stand for "unbounded", and a number that it is
     a multiple of.
 ``.tensor_input(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, source, conjugate, negative) -> ValueRef``
-    dtype: number of c10::ScalarType; sizes, strides, storage_offset: int or Sym; storage: equal where shared;
-    conjugate, negative: PyTorch's bits.
+    dtype: number of c10::ScalarType; device_index: -1 for the current one; sizes, strides, storage_offset: int or Sym; storage: equal
+    where shared; conjugate, negative: PyTorch's bits.
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
 ``.call(callee, overload, args, kwargs, results, result_is_list, origin) -> list[ValueRef]``
     callee: "aten::add"; overload: "" for the default one. args, kwargs: trees of lists over ValueRef, Sym, int, float,
@@ -21,24 +21,30 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.ValueRef``: a handle of the builder's.
 
 Inputs are the placeholders in order, then the tensors that the graph held as attributes.
+
+Sizes that are data (``capture_dynamic_output_shape_ops``, ``capture_scalar_outputs``) are symbols that the calls define: C++
+finds them in the metadata of results. What tracing relies upon about them becomes ranges, checked where the symbol is
+defined, and calls of ``aten::_assert_scalar``. A float that ``item()`` gives stays a tensor of one element; a bool is a symbol
+that is 0 or 1.
 """
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import re
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import sympy
 import torch
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, resolve_unbacked_bindings, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
 
-from . import _C, higher_order
+from . import _C, higher_order, unbacked
 from .errors import Unsupported
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -82,6 +88,18 @@ _REAL_CALLS = {
 }
 
 
+# Calls that give what a tensor's metadata says.
+_SYMBOLIC_CALLS = {f"aten::sym_{name}" for name in ("size", "stride", "numel", "storage_offset", "is_contiguous")}
+
+# Their results from the second on are positions and counts, of int64; PyTorch records them with the dtype of the values.
+_POSITIONS = {
+    torch.ops.aten._unique2.default,
+    torch.ops.aten.unique_dim.default,
+    torch.ops.aten.unique_consecutive.default,
+    torch.ops.aten.unique_dim_consecutive.default,
+}
+
+
 class _Unreadable:
     """A value that C++ cannot be told of; an error only if a call uses it."""
 
@@ -89,13 +107,22 @@ class _Unreadable:
         self.what = what
 
 
+class ReadGraph(NamedTuple):
+    builder: "_C.CallGraphBuilder"
+    constants: list[torch.Tensor]  # to pass after the graph's own inputs
+    # By position. Inputs: what makes a tensor of one element of the caller's float. Outputs: what makes the caller's bool
+    # or float of an integer or a tensor of one element.
+    input_conversions: dict[int, Callable[[Any], Any]]
+    output_conversions: dict[int, Callable[[Any], Any]]
+
+
 def read_graph(
     gm: GraphModule,
     name: str = "graph",
     inputs: Sequence[Any] = (),
     compile_graph: Callable[[GraphModule, Sequence[Any]], Callable[..., Any]] | None = None,
-) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
-    """Returns the filled builder and the tensors to pass after the graph's own inputs.
+) -> ReadGraph:
+    """Reads the graph into a builder.
 
     Args:
         inputs: what the graph will be called with, where their strides may differ from the recorded ones.
@@ -121,35 +148,43 @@ class _Reader:
         self._sizes: list[torch.SymInt] = []  # one of each size that is no number
         self._ranged: set[sympy.Symbol] = set()
         self._storages: dict[int, int] = {}
+        self._defined: set[sympy.Symbol] = set()  # by calls so far
+        self._asserted: set[sympy.Basic] = set()
+        self._solved: dict[sympy.Symbol, sympy.Expr] = {}
+        self._input_conversions: dict[int, Callable[[Any], Any]] = {}
+        self._output_conversions: dict[int, Callable[[Any], Any]] = {}
+        self._real_devices: dict[Node, torch.device] = {}  # of floats that are tensors
 
-    def read(self) -> tuple["_C.CallGraphBuilder", list[torch.Tensor]]:
+    def read(self) -> ReadGraph:
         if torch.get_default_dtype() is not torch.float32:
             raise Unsupported(f"the default dtype is {torch.get_default_dtype()}; only torch.float32 is read")
+        self._solved = unbacked.solved_equalities(self._gm.graph.nodes)
         position = 0
         for node in self._gm.graph.nodes:
             if node.op == "placeholder":
-                self._values[node] = self._placeholder(node)
+                self._values[node] = self._placeholder(node, position)
                 self._restride(node, position)
                 position += 1
             elif node.op == "output":
                 (outputs,) = node.args
                 outputs = outputs if isinstance(outputs, (list, tuple)) else [outputs]  # a subgraph of one result
-                self._builder.output([self._argument(node, item) for item in outputs])
+                self._builder.output([self._output(node, i, item) for i, item in enumerate(outputs)])
             else:
                 self._read_node(node)
-        return self._builder, self._constants
+        return ReadGraph(self._builder, self._constants, self._input_conversions, self._output_conversions)
 
     def _read_node(self, node: Node) -> None:
         if node.op == "get_attr":
             self._values[node] = self._attribute(node)
         elif node.op == "call_function":
             self._values[node] = self._call(node)
+            self._assert_what_is_known(node)
         else:
             raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
 
     # ---- inputs --------------------------------------------------------------------------------------------------
 
-    def _placeholder(self, node: Node) -> Any:
+    def _placeholder(self, node: Node, position: int) -> Any:
         value = node.meta.get("val")
         source = str(node.meta["desc"].expr()) if "desc" in node.meta else str(node.target)
         if isinstance(value, torch.Tensor):
@@ -158,7 +193,15 @@ class _Reader:
             size = self._size(value)
             self._builder.symint_input(node.name, _srepr(value), source)
             return size
-        self._builder.opaque_input(node.name, source)
+        if isinstance(value, torch.SymFloat):
+            self._input_conversions[position] = functools.partial(torch.tensor, dtype=torch.float64)
+            self._real_devices[node] = torch.device("cpu")
+            return self._builder.tensor_input(*_scalar_fields(node.name, torch.float64, torch.device("cpu")), source, False, False)
+        if isinstance(value, torch.SymBool) and (symbol := unbacked.symbol_of(value)) is not None:
+            self._range(symbol, value.node.shape_env)
+            self._builder.symint_input(node.name, sympy.srepr(symbol), source)
+        else:
+            self._builder.opaque_input(node.name, source)
         return _Unreadable(f"input {source} of type {type(value).__name__}")
 
     def _tensor_input(self, node: Node, value: torch.Tensor, source: str) -> Any:
@@ -206,7 +249,9 @@ class _Reader:
             return self._higher_order(node)
         if target in (torch.ops.prims._make_token.default, torch.ops.prims._sink_tokens.default):
             return _Unreadable("a token of effects")
-        if not isinstance(target, torch._ops.OpOverload) or target._schema.name.startswith("aten::sym_"):
+        if target is torch.ops.aten._local_scalar_dense.default:
+            return self._scalar_read(node, value)
+        if not isinstance(target, torch._ops.OpOverload) or target._schema.name in _SYMBOLIC_CALLS:
             return self._symbolic_call(node, value)
         return self._dispatcher_call(node, target, node.args, node.kwargs, value)
 
@@ -219,10 +264,19 @@ class _Reader:
             raise Unsupported(f"{_where(node)}: has no metadata")
         items = [] if not returns else list(value) if isinstance(value, (list, tuple)) else [value]
         results = [self._result(node, number, item, len(items)) for number, item in enumerate(items)]
+        if target in _POSITIONS:
+            results[1:] = [self._positions(node, target, number, fields) for number, fields in enumerate(results[1:], 1)]
         name, overload = target._schema.name, target._schema.overload_name
         refs = self._builder.call(name, overload, args, kwargs, results, is_list, _origin(node))
         values = [self._size(v) if isinstance(v, (int, torch.SymInt)) else ref for ref, v in zip(refs, items)]
         return values if isinstance(value, (list, tuple)) else values[0] if values else None
+
+    def _positions(self, node: Node, target: Any, number: int, fields: tuple) -> tuple:
+        name, dtype, *rest = fields
+        reads = (user for user in node.users if user.target is operator.getitem and user.args[1] == number)
+        if dtype != _SCALAR_TYPES[torch.int64] and any(user.op != "output" for read in reads for user in read.users):
+            raise Unsupported(f"{_where(node)}: result {number} of {target} is recorded with the dtype of the values")
+        return name, _SCALAR_TYPES[torch.int64], *rest
 
     # ---- higher-order operators (higher_order.py) ------------------------------------------------------------------
 
@@ -275,6 +329,46 @@ class _Reader:
         container, index = node.args
         return self._values[container][index]
 
+    def _scalar_read(self, node: Node, value: Any) -> Any:
+        (tensor,) = node.args
+        ref, of = self._argument(node, tensor), tensor.meta["val"]
+        if isinstance(value, (float, torch.SymFloat)):
+            self._real_devices[node] = of.device
+            scalar = self._one_element(node, "aten::view", "", [ref, []], of.dtype, of.device) if of.dim() else ref
+            return self._one_element(node, "aten::_to_copy", "", [scalar], torch.float64, of.device, {"dtype": torch.float64})
+        if isinstance(value, (torch.SymBool, torch.SymInt)):
+            symbol = unbacked.symbol_of(value)
+            if symbol is None:
+                raise Unsupported(f"{_where(node)}: reads {value.node.expr} off a tensor")
+            self._range(symbol, value.node.shape_env)
+            self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, _origin(node))
+            if symbol in self._solved:  # nothing else names the symbol
+                difference = symbol - self._solved[symbol]
+                holds = 1 - Min(1, Max(difference, -difference))
+                message = f"Runtime assertion failed for expression Eq({symbol}, {self._solved[symbol]})"
+                self._builder.call("aten::_assert_scalar", "", [_C.Sym(sympy.srepr(holds)), message], {}, [], False, _origin(node))
+        return self._size(value) if isinstance(value, torch.SymInt) else _Unreadable(f"{node.target} of type {type(value).__name__}")
+
+    def _assert_what_is_known(self, node: Node) -> None:
+        """What tracing took for granted once the node's symbols were there: it left out assertions that it knew to hold."""
+        bindings, shape_env = node.meta.get("unbacked_bindings"), unbacked.shape_env_of(node)
+        if not bindings or shape_env is None:
+            return
+        self._defined.update(resolve_unbacked_bindings(shape_env, bindings))
+        for assertions in list(shape_env.deferred_runtime_asserts.values()):
+            for assertion in assertions:
+                condition = shape_env.replace(assertion.expr)
+                if free_unbacked_symbols(condition) and free_unbacked_symbols(condition) <= self._defined:
+                    self._assert(node, condition, assertion.expr, shape_env)
+
+    def _assert(self, node: Node, condition: sympy.Basic, text: sympy.Basic, shape_env: Any) -> None:
+        if condition in self._asserted:
+            return
+        self._asserted.add(condition)
+        message = f"Runtime assertion failed for expression {text}"
+        arguments = [self._truth(node, condition, shape_env), message]
+        self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, _origin(node))
+
     def _symbolic_call(self, node: Node, value: Any) -> Any:
         if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
             return self._size(value)
@@ -299,8 +393,8 @@ class _Reader:
                 return self._real_argument(node, value)
             if isinstance(found, _Unreadable):
                 condition = value.meta.get("val")
-                if node.target is torch.ops.aten._assert_scalar.default and isinstance(condition, torch.SymBool):
-                    return self._truth(node, condition)
+                if isinstance(condition, torch.SymBool):
+                    return self._condition_argument(node, condition)
                 raise Unsupported(f"{_where(node)}: takes {found.what}")
             return found
         if isinstance(value, (list, tuple)):
@@ -312,14 +406,34 @@ class _Reader:
             return value
         raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
 
+    # A bool of Python's promotes as a tensor of one bool does.
+    def _condition_argument(self, node: Node, condition: torch.SymBool) -> Any:
+        truth = self._truth(node, condition.node.expr, condition.node.shape_env)
+        if node.target is torch.ops.aten._assert_scalar.default:
+            self._asserted.add(condition.node.expr)
+            return truth
+        result = node.meta.get("val")
+        device = result.device if isinstance(result, torch.Tensor) else torch.device("cpu")
+        return self._one_element(node, "aten::full", "", [[], truth], torch.bool, device, {"dtype": torch.bool, "device": device})
+
     # A condition on sizes as a number of the same truth: 1 or 0.
-    def _truth(self, node: Node, condition: torch.SymBool) -> Any:
-        truth = _truth_of(condition.node.expr)
+    def _truth(self, node: Node, condition: sympy.Basic, shape_env: Any) -> Any:
+        truth = unbacked.truth_of(condition.xreplace(self._solved))
         if truth is None:
-            raise Unsupported(f"{_where(node)}: takes the condition {condition.node.expr}")
+            raise Unsupported(f"{_where(node)}: takes the condition {condition}")
         for symbol in sorted(truth.free_symbols, key=str):
-            self._range(symbol, condition.node.shape_env)
+            self._range(symbol, shape_env)
         return int(truth) if truth.is_Integer else _C.Sym(sympy.srepr(truth))
+
+    def _output(self, node: Node, position: int, item: Any) -> Any:
+        value = item.meta.get("val") if isinstance(item, Node) else None
+        if isinstance(value, torch.SymBool):
+            self._output_conversions[position] = bool
+            return self._truth(node, value.node.expr, value.node.shape_env)
+        if isinstance(value, torch.SymFloat):
+            self._output_conversions[position] = torch.Tensor.item
+            return self._real(node, item, torch.device("cpu"))
+        return self._argument(node, item)
 
     # A float made of sizes stands in a call as a tensor of one element: of f64 with f64, else of f32, as numbers enter kernels.
     # It promotes as a number does beside a tensor of some rank, or of its own dtype.
@@ -340,6 +454,9 @@ class _Reader:
             name, overload = _REAL_CALLS[value.target]
             return self._one_element(node, name, overload, operands, torch.float64, device) if name else operands[0]
         number = self._values[value] if isinstance(value, Node) else value
+        if isinstance(number, _C.ValueRef):
+            here = self._real_devices[value] == device
+            return number if here else self._one_element(node, "aten::_to_copy", "", [number], torch.float64, device, options)
         if isinstance(number, _Unreadable):
             raise Unsupported(f"{_where(node)}: takes {number.what}")
         return self._one_element(node, "aten::full", "", [[], number], torch.float64, device, options)
@@ -347,7 +464,7 @@ class _Reader:
     def _one_element(
         self, node: Node, name: str, overload: str, args: list[Any], dtype: torch.dtype, device: torch.device, options: Any = None
     ) -> Any:
-        result = (f"{node.name}_number", _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0, False, False)
+        result = (*_scalar_fields(f"{node.name}_number", dtype, device), False, False)
         return self._builder.call(name, overload, args, options or {}, [result], False, _origin(node))[0]
 
     # ---- metadata ------------------------------------------------------------------------------------------------
@@ -365,7 +482,7 @@ class _Reader:
             name,
             _SCALAR_TYPES[value.dtype],
             device.type,
-            device.index or 0,
+            _index(device),
             [self._size(s) for s in value.shape],
             [self._size(s) for s in value.stride()],
             self._size(value.storage_offset()),
@@ -377,7 +494,7 @@ class _Reader:
     def _size(self, value: int | torch.SymInt) -> Any:
         if isinstance(value, int):
             return value
-        expression = value.node.expr
+        expression = value.node.expr.xreplace(self._solved)
         if expression not in self._symbolic:
             self._symbolic[expression] = self._new_size(value, expression)
         return self._symbolic[expression]
@@ -386,9 +503,9 @@ class _Reader:
         if expression.is_Integer:
             return int(expression)
         # Guards may say that two sizes are equal, which their expressions alone do not show.
-        for other in self._sizes:
+        for other in self._sizes if not free_unbacked_symbols(expression) else []:
             if other.node.hint == value.node.hint and statically_known_true(other == value):
-                return self._symbolic[other.node.expr]
+                return self._symbolic[other.node.expr.xreplace(self._solved)]
         self._sizes.append(value)
         for symbol in sorted(expression.free_symbols, key=str):
             self._range(symbol, value.node.shape_env)
@@ -404,23 +521,8 @@ class _Reader:
             self._builder.symbol(str(symbol), low, high, _divisor(symbol, shape_env))
 
 
-def _truth_of(condition: sympy.Basic) -> sympy.Expr | None:
-    """1 where the condition on integers holds, else 0; None for conditions of other forms."""
-    if condition in (sympy.true, sympy.false):
-        return sympy.Integer(bool(condition))
-    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
-        parts = [_truth_of(part) for part in condition.args]
-        if None in parts:
-            return None
-        return 1 - parts[0] if isinstance(condition, sympy.Not) else (Min if isinstance(condition, sympy.And) else Max)(*parts)
-    if not isinstance(condition, sympy.core.relational.Relational) or not all(side.is_integer for side in condition.args):
-        return None
-    difference = condition.lhs - condition.rhs
-    if isinstance(condition, (sympy.Eq, sympy.Ne)):
-        differ = Min(1, Max(difference, -difference))
-        return differ if isinstance(condition, sympy.Ne) else 1 - differ
-    excess = difference if isinstance(condition, (sympy.Ge, sympy.Gt)) else -difference
-    return Min(1, Max(0, excess + (0 if isinstance(condition, (sympy.Gt, sympy.Lt)) else 1)))
+def _scalar_fields(name: str, dtype: torch.dtype, device: torch.device) -> tuple:
+    return name, _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0
 
 
 def _bound(value: Any, otherwise: int) -> int:
@@ -446,6 +548,10 @@ def _needs_multiple(difference: sympy.Expr, symbol: sympy.Symbol, divisor: int) 
     multiple = divisor * sympy.Symbol("multiple", integer=True, nonnegative=True)
     rest = (sympy.expand(difference.xreplace({symbol: multiple + residue})) for residue in range(1, divisor))
     return all(value.is_Integer and value != 0 for value in rest)
+
+
+def _index(device: torch.device) -> int:
+    return -1 if device.index is None else device.index
 
 
 def _srepr(value: int | torch.SymInt) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Callable, Sequence
 import torch
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
 
@@ -137,7 +138,7 @@ def _expand_softmax(node: Node, *, logarithm: bool) -> None:
     x, dim, _half_to_float = node.args
     value = node.meta["val"]
     # Softmax gives dense rows; its parts would keep the strides of what they read.
-    if value.dim() == 0 or value.shape[dim] == 0 or str(value.stride()) != str(x.meta["val"].stride()):
+    if value.dim() == 0 or not statically_known_true(value.shape[dim] > 0) or str(value.stride()) != str(x.meta["val"].stride()):
         return
     call = _Inserter(node, node)
     accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32

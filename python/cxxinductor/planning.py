@@ -40,7 +40,7 @@ def plan_text(
     functional = torch.func.functionalize(flat, remove="mutations")
     with mode, torch.no_grad():
         gm = make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
-    builder, _ = fx_reader.read_graph(gm, "plan")
+    builder = fx_reader.read_graph(gm, "plan").builder
     gpus = max((leaf.device.index or 0 for leaf in leaves if leaf.is_cuda), default=-1) + 1
     return _C.plan_text(builder, gpu, multiprocessors, gpus, config.resolve(options))
 

@@ -60,7 +60,8 @@ def collect() -> Iterator[list[GraphReport]]:
     try:
         yield found
     finally:
-        _listeners.remove(found)
+        # By identity: lists that hold equal reports, or none yet, are equal.
+        _listeners[:] = [listener for listener in _listeners if listener is not found]
 
 
 @contextlib.contextmanager

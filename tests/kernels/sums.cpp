@@ -191,7 +191,7 @@ constexpr Schedule kGpuSchedules[] = {
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 20000, .moments = true},
     {.name = "moments of columns", .text = kColumnMoments, .sums = 32, .length = 20000, .columns = true,
      .moments = true, .kind = Kind::Columns},
-    {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 60000, .fuse = true,
+    {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 200000, .fuse = true,
      .moments = true, .kernels = 2},
 };
 constexpr Schedule kCpuSchedules[] = {

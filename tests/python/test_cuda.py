@@ -1,5 +1,6 @@
 """What only a CUDA device shows: bits of pointwise kernels, streams, threads, errors of queued kernels."""
 
+import gc
 import random
 import threading
 
@@ -135,11 +136,104 @@ def test_an_index_out_of_range_is_raised_and_the_device_lives(device):
     table = torch.randn(10, 4, device=device)
     good, bad = torch.tensor([1, 9, -10], device=device), torch.tensor([1, 10, 0], device=device)
     compiled(table, good)
-    with pytest.raises(cxxinductor.UserError, match="index 10 is out of bounds"):
+    with pytest.raises(torch.AcceleratorError, match="index 10 is out of bounds") as error:
         compiled(table, bad)
         torch.cuda.synchronize()
         compiled(table, good)  # kernels run behind: the error reaches the first call after it
+    assert isinstance(error.value, cxxinductor.UserError) and isinstance(error.value, IndexError)
+    assert "aten.index.Tensor" in str(error.value)
+    assert "test_cuda.py:" in str(error.value)
     assert torch.equal(compiled(table, good), table[good] * 2)
+
+
+def test_a_captured_call_is_replayed_after_a_reset(device):
+    def fn(x, w):
+        return torch.softmax(x * 2 + torch.tensor([1.0, 2.0], device=x.device).sum(), -1) @ w
+
+    compiled = torch.compile(fn, backend="cxxinductor")
+    x, w = torch.randn(64, 64, device=device), torch.randn(64, 64, device=device)
+    for _ in range(3):
+        compiled(x, w)
+    cxxinductor.wait_for_compiles()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = compiled(x, w)
+    del compiled
+    torch._dynamo.reset()
+    gc.collect()
+    filler = [torch.full((64, 64), float("nan"), device=device) for _ in range(64)]  # takes what was freed
+    x.copy_(torch.randn(64, 64, device=device))
+    graph.replay()
+    torch.cuda.synchronize()
+    torch.testing.assert_close(y, fn(x, w))
+    del filler
+
+
+def test_prepared_weights_go_when_all_streams_have_read_them(device):
+    linear = torch.nn.Linear(2048, 2048, device=device).half().eval()
+    compiled = torch.compile(linear, backend="cxxinductor", options={"freezing": True})
+    x, side = torch.randn(2048, 2048, device=device).half(), torch.cuda.Stream()
+    with torch.no_grad():
+        compiled(x)
+        torch.cuda.synchronize()
+        expected = linear(x)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            torch.cuda._sleep(100_000_000)
+            y = compiled(x)  # reads prepared weights when the sleep is over
+        with torch.no_grad():
+            linear.weight.mul_(1)  # a write: the next call prepares anew and drops the old ones
+        compiled(x)
+        fill = [torch.zeros(2048, 2048, device=device, dtype=torch.half) for _ in range(8)]
+        torch.cuda.synchronize()
+    torch.testing.assert_close(y, expected)
+    del fill
+
+
+def test_a_device_without_an_index_is_the_current_one(device):
+    def fn(x):
+        return x + torch.ones(4, device="cuda") + torch.arange(4, device=torch.device("cuda"))
+
+    last = torch.cuda.device_count() - 1
+    with torch.cuda.device(last):
+        x = torch.randn(4, device="cuda")
+        y = torch.compile(fn, backend="cxxinductor")(x)
+    assert y.device == x.device == torch.device("cuda", last)
+    torch.testing.assert_close(y, x + 1 + torch.arange(4, device=x.device))
+
+
+class Routed(torch.nn.Module):
+    """A decoder layer whose attention saves its random state, and whose tokens go to their two best experts."""
+
+    def __init__(self, size=64, experts=8):
+        super().__init__()
+        self.qkv, self.out = torch.nn.Linear(size, 3 * size), torch.nn.Linear(size, size)
+        self.router = torch.nn.Linear(size, experts)
+        self.down, self.up = torch.nn.Embedding(experts, size), torch.nn.Embedding(experts, size)
+
+    def forward(self, x):
+        q, k, v = (t.unflatten(-1, (4, -1)).transpose(1, 2) for t in self.qkv(x).chunk(3, -1))
+        mask = torch.zeros(x.shape[0], 1, x.shape[1], x.shape[1], device=x.device, dtype=x.dtype)
+        keep = mask.topk(8, -1).indices
+        mask = mask.fill_(-1e4).scatter(-1, keep, 0.0)
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+        x = x + self.out(y.transpose(1, 2).flatten(-2))
+        scores, chosen = self.router(x).topk(2, -1)
+        weights = torch.nn.functional.silu((self.down(chosen) @ x.unsqueeze(-1)).squeeze(-1)) * scores.softmax(-1)
+        return x + (weights.unsqueeze(-2) @ self.up(chosen)).squeeze(-2)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_check_eager_sees_results_where_calls_put_them(training, device):
+    model = torch.nn.Sequential(Routed(), Routed()).to(device)
+    compiled = torch.compile(model, backend="cxxinductor", options={"check": "eager"})
+    x = torch.randn(2, 16, 64, device=device, requires_grad=training)
+    with torch.set_grad_enabled(training):
+        y = compiled(x)
+        if training:
+            y.sum().backward()
+    torch.cuda.synchronize()
 
 
 def test_large_tensors_take_64_bit_indices(device):

@@ -1,5 +1,8 @@
 #include "ir/graph/graph.h"
 
+#include <algorithm>
+
+#include "ir/callees.h"
 #include "ir/strides.h"
 
 namespace cxxinductor::graph {
@@ -7,6 +10,20 @@ namespace cxxinductor::graph {
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes) { return row_major_strides(sizes); }
 
 sym::Expr element_count(const std::vector<sym::Expr>& sizes) { return sym::product(sizes); }
+
+bool is_last_version(const Graph& graph, const Mutation& mutation) {
+  const auto last = std::find_if(graph.mutations.rbegin(), graph.mutations.rend(),
+                                 [&](const Mutation& other) { return other.input == mutation.input; });
+  return &*last == &mutation;
+}
+
+bool may_raise(const Graph& graph, const Node& node) {
+  if (const auto* callee = node.as<Extern>()) return cxxinductor::may_raise(callee->callee);
+  if (node.results.empty() || graph.value(node.results[0]).device.type != DeviceType::Cpu) return false;
+  const auto* gather = node.as<Gather>();
+  const auto* scatter = node.as<Scatter>();
+  return (gather && gather->check) || (scatter && scatter->check && !scatter->index_dims.empty());
+}
 
 bool may_collide(const Scatter& scatter) { return !scatter.index_dims.empty() && !scatter.unique_indices; }
 

@@ -16,6 +16,7 @@
 
 #include "ir/call_args.h"
 #include "ir/combine.h"
+#include "ir/definition.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
@@ -130,6 +131,7 @@ struct Extern {
   // For each result: index of the operand that it may alias, or -1 when fresh.
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;
+  std::vector<Definition> defines;
   // Operands whose exact strides the callee needs as stated by the value's layout (default: all of them).
   bool exact_strides = true;
 };
@@ -179,7 +181,8 @@ struct Output {
   bool flexible_strides = false;
 };
 
-// The last version of an input that the graph mutates: ends in the input's own storage.
+// A version of an input that the graph mutates. The last one of an input ends in the input's own storage. Earlier ones stand
+// before it, in the order of their making: what the input holds if the graph raises before the next one is made.
 struct Mutation {
   uint32_t input;  // position among inputs
   ValueId value;
@@ -252,6 +255,9 @@ class Builder {
 
 std::vector<sym::Expr> contiguous_strides(const std::vector<sym::Expr>& sizes);
 sym::Expr element_count(const std::vector<sym::Expr>& sizes);
+bool is_last_version(const Graph& graph, const Mutation& mutation);
+// The node may raise when it is reached: calls (ir/callees.h) and, on the CPU, checks of indices.
+bool may_raise(const Graph& graph, const Node& node);
 // Elements of the source may meet at one place of the base.
 bool may_collide(const Scatter& scatter);
 // The operand of its producer that the value shares its storage with.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/strides.h"
 #include "support/error.h"
 
 namespace cxxinductor::graph {
@@ -408,7 +409,9 @@ DType operand_dtype(const Graph& graph, ScalarOp op, const std::vector<Operand>&
   return found;
 }
 
-std::optional<Sizes> reshape_strides(const sym::Assumptions& assumptions, const Value& operand, const Sizes& sizes) {
+std::optional<Sizes> reshape_strides(const sym::Assumptions& any_assumptions, const Value& operand,
+                                     const Sizes& sizes) {
+  const sym::Assumptions assumptions = assume_nonempty(operand.sizes, any_assumptions);
   const Sizes& old_sizes = operand.sizes;
   const Sizes& old_strides = operand.layout.strides;
   if (old_strides == contiguous_strides(old_sizes)) return contiguous_strides(sizes);

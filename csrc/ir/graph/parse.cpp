@@ -42,11 +42,11 @@ class Parser {
     }
     parse_where(cursor_, graph_.assumptions);
     cursor_.expect("{");
-    while (!cursor_.looking_at("final") && !cursor_.looking_at("return")) {
+    while (!cursor_.looking_at("version") && !cursor_.looking_at("final") && !cursor_.looking_at("return")) {
       if (graph_.nodes.size() >= max_text_items) cursor_.fail("fewer nodes");
       parse_node();
     }
-    while (cursor_.accept("final")) parse_mutation();
+    while (cursor_.accept("version") || cursor_.accept("final")) parse_mutation();
     cursor_.expect("return");
     if (!cursor_.looking_at("}")) {
       do parse_output();
@@ -373,6 +373,7 @@ class Parser {
     if (cursor_.accept("mutates"))
       for (int operand : parse_int_list(cursor_, max_text_items))
         callee.mutated_operands.push_back(static_cast<uint32_t>(operand));
+    callee.defines = parse_definitions(cursor_);
     callee.planned_out = cursor_.accept("planned_out");
     callee.ordered = cursor_.accept("ordered");
     callee.cacheable = !cursor_.accept("no_cache");

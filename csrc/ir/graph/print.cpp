@@ -23,7 +23,8 @@ class Printer {
     for (const Mutation& mutation : graph_.mutations) {
       CXXI_CHECK(mutation.input < graph_.inputs.size(), "mutation of input {}", mutation.input);
       const Input& input = graph_.inputs[mutation.input];
-      writer_.line("final {} = {}", name(input.value), name(mutation.value));
+      const std::string_view word = is_last_version(graph_, mutation) ? "final" : "version";
+      writer_.line("{} {} = {}", word, name(input.value), name(mutation.value));
     }
     std::vector<std::string> outputs;
     for (const Output& output : graph_.outputs) outputs.push_back(output_text(output));
@@ -212,6 +213,7 @@ class Printer {
     if (std::any_of(e.alias_of.begin(), e.alias_of.end(), [](int operand) { return operand >= 0; }))
       text += " alias " + print_int_list(e.alias_of);
     if (!e.mutated_operands.empty()) text += " mutates " + print_integers(e.mutated_operands);
+    text += print_definitions(e.defines);
     if (e.planned_out) text += " planned_out";
     if (e.ordered) text += " ordered";
     if (!e.cacheable) text += " no_cache";

@@ -9,13 +9,16 @@
 //  G7  An extern names its callee; its operands are tensors and symbols; operand references, aliases and mutated
 //      operands are in range.
 //  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
-//  G9  Every symbol is declared: a symbol input, a range, or a size or stride of an input or extern result.
+//  G9  Every symbol is declared: a symbol input, a range, a size or stride of an input, or defined by an extern.
 //  G10 An extern that holds in-process handles is not cacheable.
 //  G11 After a scatter in place, no node, output or mutation reads what the storage held before; of the scatter's own
 //      operands only the base lies in that storage.
 //  G12 The base of a scatter in place is all of a storage, seen through permute, reshape and flip at most. A node of
 //      the graph made that storage, or it belongs to an input that the graph mutates.
 //  G13 A donated input is a tensor. A frozen input is a tensor that is not donated.
+//  G14 A symbol that an extern defines is not a symbol of an input. It is defined once and used only after that, by
+//      later nodes and in the extern's results. The size or stride that defines it is the symbol itself; a value is the
+//      integer or bool in the extern's one operand, a tensor.
 #include "ir/graph/verify.h"
 
 #include <algorithm>
@@ -23,6 +26,7 @@
 #include <unordered_set>
 
 #include "ir/graph/infer.h"
+#include "ir/graph/symbols.h"
 #include "ir/graph/text.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -200,7 +204,6 @@ class Verifier {
   }
 
   void check_mutations() {
-    std::set<uint32_t> mutated;
     for (const Mutation& mutation : graph_.mutations) {
       const Input& input = graph_.inputs[mutation.input];
       const Value& last = graph_.values[mutation.value];
@@ -209,7 +212,6 @@ class Verifier {
         continue;
       }
       const Value& target = graph_.values[input.value];
-      if (!mutated.insert(mutation.input).second) report("G8", where(target), "is mutated twice");
       if (target.dtype != last.dtype || target.device != last.device ||
           !same_sizes(graph_.assumptions, target.sizes, last.sizes))
         report("G8", where(last), "ends in %{} and differs from it in dtype, device or sizes", target.name);
@@ -250,7 +252,7 @@ class Verifier {
     for (const Output& output : graph_.outputs)
       if (output.kind == Output::Kind::Tensor) read(output.value, "an output");
     for (const Mutation& mutation : graph_.mutations)
-      read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
+      if (is_last_version(graph_, mutation)) read(mutation.value, fmt::format("the mutation of input {}", mutation.input));
   }
   void check_inplace_base(const Node& node, ValueId base, ValueId root) {
     ValueId at = base;
@@ -289,26 +291,48 @@ class Verifier {
       if (input.kind == Input::Kind::Symbol) symbols_.insert(input.symbol);
       if (input.kind == Input::Kind::Tensor) declare(graph_.values[input.value]);
     }
-    for (const Node& node : graph_.nodes)
-      if (node.as<Extern>())
-        for (ValueId id : node.results) declare(graph_.values[id]);
-    for (const Value& value : graph_.values)
-      for (const auto* list : {&value.sizes, &value.layout.strides})
-        for (sym::Expr e : *list) check_expr(e, where(value));
+    const Definers definers = find_definers(graph_);
+    for (const Input& input : graph_.inputs) check_input_symbols(input, definers);
+    for (const auto& [symbol, node] : definers) symbols_.erase(symbol);  // until that node
     for (const Node& node : graph_.nodes) {
-      for (const Operand& operand : node.operands)
-        if (const auto* e = std::get_if<sym::Expr>(&operand)) check_expr(*e, where(node));
-      if (const auto* iota = node.as<Iota>()) check_expr(iota->start + iota->step, where(node));
-      if (const auto* slice = node.as<Slice>()) check_expr(slice->start + slice->step, where(node));
-      if (const auto* pad = node.as<Pad>())
-        for (sym::Expr low : pad->low) check_expr(low, where(node));
-      if (const auto* scatter = node.as<Scatter>())
-        for (const auto* list : {&scatter->start, &scatter->step})
-          for (sym::Expr e : *list) check_expr(e, where(node));
+      if (const auto* callee = node.as<Extern>())
+        for (const Definition& definition : callee->defines) check_definition(definition, *callee, node);
+      for_each_expression(graph_, node, [&](sym::Expr e) { check_expr(e, where(node)); });
     }
     for (const Output& output : graph_.outputs)
       if (output.kind == Output::Kind::Symbol) check_expr(output.symbol, "an output");
   }
+
+  void check_input_symbols(const Input& input, const Definers& definers) {
+    const auto check = [&](std::string_view symbol) {
+      if (definers.contains(symbol)) report("G14", "an input", "has the symbol {}, which an extern defines", symbol);
+    };
+    if (input.kind == Input::Kind::Symbol) check(input.symbol);
+    if (input.kind != Input::Kind::Tensor) return;
+    const Value& value = graph_.values[input.value];
+    for (const auto* list : {&value.sizes, &value.layout.strides})
+      for (sym::Expr e : *list)
+        for (sym::Expr symbol : e.free_symbols()) check(symbol.name());
+  }
+  void check_definition(const Definition& definition, const Extern& callee, const Node& node) {
+    if (!is_symbol_name(definition.symbol)) report("G4", where(node), "defines the symbol '{}'", definition.symbol);
+    if (!symbols_.insert(definition.symbol).second)
+      report("G14", where(node), "defines {}, which is defined before", definition.symbol);
+    if (definition.result < 0) {
+      const bool integer = node.operands.size() == 1 && is_tensor(node, 0) &&
+                           is_integer_or_bool(graph_.values[std::get<ValueId>(node.operands[0])].dtype);
+      if (!integer || !node.results.empty() || callee.defines.size() != 1)
+        report("G14", where(node), "defines {} as a value and is no call on one integer", definition.symbol);
+      return;
+    }
+    const auto result = static_cast<size_t>(definition.result), dim = static_cast<size_t>(definition.dim);
+    const Value* value = result < node.results.size() ? &graph_.values[node.results[result]] : nullptr;
+    const size_t rank = value ? value->sizes.size() : 0;
+    if (dim >= 2 * rank ||
+        (dim < rank ? value->sizes[dim] : value->layout.strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
+      report("G14", where(node), "defines {} by what is not that symbol", definition.symbol);
+  }
+  static bool is_integer_or_bool(DType dtype) { return dtype == DType::Bool || is_integer(dtype); }
 
   const Graph& graph_;
   std::unordered_set<std::string> symbols_;

@@ -19,6 +19,7 @@
 
 #include "ir/call_args.h"
 #include "ir/combine.h"
+#include "ir/definition.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
 #include "ir/scalar.h"
@@ -175,6 +176,7 @@ struct ExternCall {
   std::vector<BufferId> results;
   std::vector<int> alias_of;  // for each result: operand index that it may alias, or -1
   std::vector<uint32_t> mutated_operands;
+  std::vector<Definition> defines;
   bool planned_out = false;
   bool ordered = false;
   bool cacheable = true;

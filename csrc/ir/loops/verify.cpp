@@ -9,20 +9,24 @@
 //  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
-//  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by at most
-//  one region.
-//  L10 An extern names its callee; operand references, aliases and mutated operands are in range; views have one stride a
-//  dimension. L11 Each input buffer is one tensor input; outputs name buffers; what is given up is a
-//  tensor input.
+//  L9  Every buffer but an input is stored by exactly one step, before any step reads or updates it; an input by any
+//      number.
+//  L10 An extern names its callee; operand references, aliases and mutated operands are in range; views have one stride
+//      per dimension.
+//  L11 Each input buffer is one tensor input; outputs name buffers; what is donated is a tensor input.
 //  L12 A region has at most one serial variable; reductions over it are over no other, and are only stored.
 //  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
-//  that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the store's
-//  variables and the region does not load the buffer.
+//      that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the
+//      store's variables and the region does not load the buffer.
+//  L14 A symbol that a call defines is not a symbol of an input. It is defined once and used only by later steps and in
+//      the call's results. The size or stride that defines it is the symbol itself; a value is that of the call's one
+//      operand.
 #include "ir/loops/verify.h"
 
 #include <set>
 #include <unordered_set>
 
+#include "ir/loops/symbols.h"
 #include "ir/loops/text.h"
 #include "ir/loops/verify_region.h"
 #include "ir/text_parts.h"
@@ -47,6 +51,7 @@ class Verifier {
     }
     if (!messages_.empty()) return std::move(messages_);
     check_dataflow();
+    check_definitions();
     return std::move(messages_);
   }
 
@@ -123,10 +128,7 @@ class Verifier {
       if (input.kind == ProgramInput::Kind::Symbol) context_.symbols.insert(input.symbol);
       if (input.kind == ProgramInput::Kind::Tensor) declare(program_.buffers[input.buffer]);
     }
-    for (const Step& step : program_.steps)
-      if (const auto* call = std::get_if<ExternCall>(&step))
-        for (BufferId result : call->results)
-          if (program_.buffers.contains(result)) declare(program_.buffers[result]);
+    for (const auto& [symbol, step] : find_definers(program_)) context_.symbols.insert(symbol);
     for (const Buffer& buffer : program_.buffers) {
       check_exprs(buffer.sizes, "@" + buffer.name);
       check_exprs(buffer.strides, "@" + buffer.name);
@@ -192,7 +194,8 @@ class Verifier {
         report("L9", place, "reads {} before it is stored", where(id));
     };
     auto store = [&](BufferId id, const std::string& place) {
-      if (++stores[id.index()] == 2) report("L9", place, "stores {}, which an earlier step stores", where(id));
+      if (++stores[id.index()] == 2 && program_.buffers[id].role != Buffer::Role::Input)
+        report("L9", place, "stores {}, which an earlier step stores", where(id));
     };
     for (const Step& step : program_.steps) {
       if (const auto* region = std::get_if<Region>(&step)) {
@@ -222,6 +225,47 @@ class Verifier {
       if (output.kind == ProgramOutput::Kind::Tensor) read(output.buffer, "an output");
       if (output.kind == ProgramOutput::Kind::View) read(output.view.buffer, "an output");
     }
+  }
+
+  void check_definitions() {
+    const Definers definers = find_definers(program_);
+    if (definers.empty()) return;
+    const auto defined = [&](std::string_view symbol) { return definers.contains(symbol); };
+    for (const ProgramInput& input : program_.inputs) {
+      const Buffer* buffer = input.kind == ProgramInput::Kind::Tensor ? &program_.buffers[input.buffer] : nullptr;
+      bool found = input.kind == ProgramInput::Kind::Symbol && defined(input.symbol);
+      for (const auto* list : {buffer ? &buffer->sizes : nullptr, buffer ? &buffer->strides : nullptr})
+        for (sym::Expr e : list ? *list : std::vector<sym::Expr>())
+          for (sym::Expr symbol : e.free_symbols()) found = found || defined(symbol.name());
+      if (found) report("L14", "an input", "has a symbol that a call defines");
+    }
+    std::set<std::string, std::less<>> known;
+    for (const Step& step : program_.steps) {
+      const auto* call = std::get_if<ExternCall>(&step);
+      const std::string place = call ? "extern " + call->callee : "region @" + std::get<Region>(step).name;
+      if (call)
+        for (const Definition& definition : call->defines) {
+          if (!known.insert(definition.symbol).second)
+            report("L14", place, "defines {}, which is defined before", definition.symbol);
+          check_definition(definition, *call, place);
+        }
+      for (const std::string& symbol : used_symbols(program_, step, definers))
+        if (!known.contains(symbol)) report("L14", place, "uses {} before it is defined", symbol);
+    }
+  }
+  void check_definition(const Definition& definition, const ExternCall& call, const std::string& place) {
+    if (!is_symbol_name(definition.symbol)) report("L2", place, "defines the symbol '{}'", definition.symbol);
+    if (definition.result < 0) {
+      if (call.operands.size() != 1 || !is_tensor(call, 0) || !call.results.empty() || call.defines.size() != 1)
+        report("L14", place, "defines {} as a value and is no call on one tensor", definition.symbol);
+      return;
+    }
+    const auto result = static_cast<size_t>(definition.result), dim = static_cast<size_t>(definition.dim);
+    const Buffer* buffer = result < call.results.size() ? &program_.buffers[call.results[result]] : nullptr;
+    const size_t rank = buffer ? buffer->sizes.size() : 0;
+    if (dim >= 2 * rank ||
+        (dim < rank ? buffer->sizes[dim] : buffer->strides[dim - rank]) != sym::Expr::symbol(definition.symbol))
+      report("L14", place, "defines {} by what is not that symbol", definition.symbol);
   }
 
   const Program& program_;

@@ -57,6 +57,8 @@ class Walk {
   void visit(const GroupedLaunch& batch) {
     for (const Launch& launch : batch.launches) visit(launch);
   }
+  void visit(const ReadScalar& read) { touch(read.from.buffer); }
+  void visit(const Assert&) {}
   void visit(const CallExtern& call) {
     for (const auto& operand : call.operands)
       if (const auto* view = std::get_if<View>(&operand)) touch(view->buffer);

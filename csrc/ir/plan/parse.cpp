@@ -294,6 +294,12 @@ class Parser {
       plan_.steps.emplace_back(parse_launch(parse_kernel_name()));
     } else if (cursor_.accept("grouped_launch")) {
       parse_grouped_launch();
+    } else if (cursor_.accept("read")) {
+      parse_read();
+    } else if (cursor_.accept("assert")) {
+      Assert assertion{parse_parenthesized_expr(cursor_), cursor_.quoted("a message"), {}};
+      assertion.origin = origins_.parse(cursor_);
+      plan_.steps.emplace_back(std::move(assertion));
     } else {
       auto call = parse_extern<View, CallExtern>(
           cursor_, [this](TextCursor& cursor) { return parse_buffer_name(cursor); },
@@ -301,6 +307,21 @@ class Parser {
       call.origin = origins_.parse(cursor_);
       plan_.steps.emplace_back(std::move(call));
     }
+  }
+
+  void parse_read() {
+    ReadScalar read;
+    read.symbol = parse_symbol_name(cursor_, "a symbol");
+    cursor_.expect("=");
+    const auto parse_name = [this](TextCursor& cursor) { return parse_buffer_name(cursor); };
+    if (cursor_.accept("view")) {
+      read.from = parse_view<View>(cursor_, parse_name);
+    } else {
+      const BufferId id = parse_buffer_name(cursor_);
+      read.from = {id, plan_.buffers[id].dtype, plan_.buffers[id].sizes, plan_.buffers[id].strides, 0};
+    }
+    read.origin = origins_.parse(cursor_);
+    plan_.steps.emplace_back(std::move(read));
   }
 
   KernelId parse_kernel_name() {

@@ -269,10 +269,23 @@ struct CallExtern {
   std::vector<BufferId> results;
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;
+  std::vector<Definition> defines;  // of results' sizes and strides
   bool planned_out = false;
   OriginId origin;
 };
-using Step = std::variant<Allocate, Free, Reuse, Launch, GroupedLaunch, CallExtern>;
+// Defines a symbol as the first element of a view, an integer or a bool. The host waits for it.
+struct ReadScalar {
+  std::string symbol;
+  View from;
+  OriginId origin;
+};
+// Raises with the message unless the condition is other than 0.
+struct Assert {
+  sym::Expr condition;
+  std::string message;
+  OriginId origin;
+};
+using Step = std::variant<Allocate, Free, Reuse, Launch, GroupedLaunch, CallExtern, ReadScalar, Assert>;
 
 // The launches of a step: one, those of a grouped launch, or none.
 inline std::span<const Launch> launches_of(const Step& step) {
@@ -304,7 +317,7 @@ struct Output {
   View view;
   sym::Expr symbol;
 };
-// Where the value of a symbol comes from at run time.
+// Where the value of a symbol comes from at run time, if from an input. Steps define the others.
 struct SymbolSource {
   std::string symbol;
   uint32_t input = 0;

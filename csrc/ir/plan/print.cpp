@@ -184,6 +184,17 @@ class Printer {
     writer_.dedent();
     writer_.line("}}");
   }
+  std::string step_text(const ReadScalar& read) const {
+    const Buffer* buffer = plan_.buffers.contains(read.from.buffer) ? &plan_.buffers[read.from.buffer] : nullptr;
+    const bool whole = buffer && is_whole(read.from, *buffer);
+    return fmt::format("read {} = {}{}", read.symbol,
+                       whole ? name(read.from.buffer) : print_view(read.from, [this](BufferId id) { return name(id); }),
+                       print_origin(plan_.origins, read.origin));
+  }
+  std::string step_text(const Assert& assertion) const {
+    return fmt::format("assert ({}) {}{}", sym::to_string(assertion.condition), quote(assertion.message),
+                       print_origin(plan_.origins, assertion.origin));
+  }
   std::string step_text(const CallExtern& call) const {
     return print_extern<View>(
                call, [this](BufferId id) { return name(id); },

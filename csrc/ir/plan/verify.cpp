@@ -23,10 +23,11 @@
 //      last use; every buffer but an input is written before it is read.
 //  P11 An arena buffer lies in its arena, on the arena's device, and those of one arena that live at the same time do not
 //      overlap, as far as offsets and sizes are constant; outputs are no arena buffers.
-//  P12 Every symbol has one source, an input that gives it; expressions use only these.
+//  P12 Every symbol has one source, an input that gives it or a step that defines it; expressions use only these.
 //  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
 //  allocated
 //      and planned.
+//      What an opaque op (ir/callees.h) takes is memory with an owner: neither in the arena nor a part.
 //  P14 A CPU kernel in which points of a store may meet is sequential.
 //  P15 What is reused and what takes its memory over are of one dtype, device and count of bytes and of kinds that go
 //      together; inputs must have been given up.
@@ -37,6 +38,9 @@
 //  P18 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
 //      properties and the plan's assumptions say; these are of the plan's symbols. Batches have none, grids of one direction.
 //  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them.
+//  P20 What a step needs to know is known: by then earlier steps have defined the symbols of its expressions, of its
+//      buffers' geometry (for the results of an extern, it may do so itself) and of the arenas that it is the first to
+//      use. A size or stride of a result that defines a symbol is that symbol; a value that does is an integer or bool.
 #include "ir/plan/verify.h"
 
 #include <algorithm>
@@ -45,9 +49,12 @@
 #include <tuple>
 #include <unordered_set>
 
+#include "ir/callees.h"
 #include "ir/plan/grouped_launch.h"
+#include "ir/plan/symbols.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify_kernel.h"
+#include "ir/plan/verify_symbols.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -73,7 +80,10 @@ class Verifier {
       for (const Launch& launch : launches_of(step)) check_launch(launch, std::holds_alternative<GroupedLaunch>(step));
       if (const auto* batch = std::get_if<GroupedLaunch>(&step)) check_grouped_launch(*batch);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
+      if (const auto* read = std::get_if<ReadScalar>(&step)) check_view_exprs(read->from, "read of " + read->symbol);
+      if (const auto* assertion = std::get_if<Assert>(&step)) check_exprs({assertion->condition}, "an assertion");
     }
+    for (std::string& message : verify_symbols(plan_)) messages_.push_back(std::move(message));
     check_slices();
     check_liveness();
     check_arena();
@@ -159,6 +169,7 @@ class Verifier {
           if (const auto* view = std::get_if<View>(&operand)) check_view(*view, "extern " + call->callee);
         for (BufferId id : call->results) check_buffer(id, "extern " + call->callee);
       }
+      if (const auto* read = std::get_if<ReadScalar>(&step)) check_view(read->from, "read of " + read->symbol);
     }
   }
 
@@ -186,10 +197,16 @@ class Verifier {
     check_exprs({view.offset}, place);
   }
 
+  void check_source(const std::string& symbol) {
+    if (!is_symbol_name(symbol) || !symbols_.insert(symbol).second)
+      report("P12", symbol, "is no symbol or has two sources");
+  }
+
   void check_symbols() {
+    for (const Step& step : plan_.steps)
+      for (const std::string& symbol : symbols_defined_by(step)) check_source(symbol);
     for (const SymbolSource& source : plan_.symbols) {
-      if (!is_symbol_name(source.symbol) || !symbols_.insert(source.symbol).second)
-        report("P12", source.symbol, "is no symbol or has two sources");
+      check_source(source.symbol);
       if (source.input >= plan_.inputs.size()) {
         report("P12", source.symbol, "comes from input {} of {}", source.input, plan_.inputs.size());
         continue;
@@ -332,10 +349,15 @@ class Verifier {
     std::string place = "extern " + call.callee;
     if (call.callee.empty()) report("P13", place, "calls nothing");
     for (const auto& operand : call.operands) {
-      if (const auto* view = std::get_if<View>(&operand))
-        check_view_exprs(*view, place);
-      else
+      const auto* view = std::get_if<View>(&operand);
+      if (!view) {
         check_exprs({std::get<sym::Expr>(operand)}, place);
+        continue;
+      }
+      check_view_exprs(*view, place);
+      const Buffer::Kind kind = plan_.buffers[view->buffer].kind;
+      if (is_opaque_callee(call.callee) && (kind == Buffer::Kind::Arena || kind == Buffer::Kind::Slice))
+        report("P13", place, "may keep {}, which has no owner", where(view->buffer));
     }
     for (BufferId id : call.results) {
       Buffer::Kind kind = plan_.buffers[id].kind;
@@ -432,6 +454,10 @@ class Verifier {
   void visit(const GroupedLaunch& batch, size_t step) {
     for (const Launch& launch : batch.launches) visit(launch, step);
   }
+  void visit(const ReadScalar& read, size_t step) {
+    use(read.from.buffer, step, true, false, "read of " + read.symbol);
+  }
+  void visit(const Assert&, size_t) {}
   void visit(const CallExtern& call, size_t step) {
     std::string place = "extern " + call.callee;
     for (const auto& operand : call.operands)

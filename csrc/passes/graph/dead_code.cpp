@@ -1,3 +1,4 @@
+#include "ir/graph/symbols.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -11,6 +12,10 @@ bool remove_dead_code(graph::Graph& graph, const Options&) {
   for (const graph::Output& output : graph.outputs)
     if (output.kind == graph::Output::Kind::Tensor) need(output.value);
   for (const graph::Mutation& mutation : graph.mutations) need(mutation.value);
+  const graph::Definers definers = graph::find_definers(graph);
+  for (const graph::Output& output : graph.outputs)
+    for (sym::Expr symbol : output.symbol.free_symbols())
+      if (const auto found = definers.find(symbol.name()); found != definers.end()) keep[found->second.index()] = true;
   bool all = true;
   for (size_t n = graph.nodes.size(); n-- > 0;) {
     const graph::Node& node = graph.nodes[graph::NodeId(n)];
@@ -26,6 +31,8 @@ bool remove_dead_code(graph::Graph& graph, const Options&) {
     }
     for (const graph::Operand& operand : node.operands)
       if (const auto* id = std::get_if<graph::ValueId>(&operand)) need(*id);
+    graph::for_each_definer(graph, definers, graph::NodeId(n),
+                            [&](graph::NodeId definer) { keep[definer.index()] = true; });
   }
   if (!all) keep_nodes(graph, keep);
   return !all;

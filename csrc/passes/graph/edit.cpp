@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/graph/symbols.h"
 #include "support/error.h"
 
 namespace cxxinductor::passes {
@@ -68,11 +69,13 @@ void sort_nodes(graph::Graph& graph) {
   std::vector<NodeId> order;
   std::vector<char> placed(graph.nodes.size(), 0);
   // Depth first along operands. A chain of appended nodes is as deep as what one pass appends for one node: short.
+  const graph::Definers definers = graph::find_definers(graph);
   auto place = [&](auto&& self, NodeId id) -> void {
     if (std::exchange(placed[id.index()], 1)) return;
     for (const graph::Operand& operand : graph.nodes[id].operands)
       if (const auto* value = std::get_if<ValueId>(&operand); value && graph.values[*value].producer.valid())
         self(self, graph.values[*value].producer);
+    graph::for_each_definer(graph, definers, id, [&](NodeId definer) { self(self, definer); });
     order.push_back(id);
   };
   for (size_t n = 0; n < graph.nodes.size(); ++n) place(place, NodeId(n));

@@ -7,6 +7,8 @@
 // where its base is about to be computed and few parts of it are replaced, since all of that is then one kernel.
 #include <algorithm>
 
+#include "ir/callees.h"
+#include "ir/graph/symbols.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -143,7 +145,8 @@ class ScatterReinplacer {
       const bool whole = node.as<graph::Permute>() || node.as<graph::Reshape>() || node.as<graph::Flip>();
       if (!whole && !node.as<graph::Scatter>()) return false;
     }
-    // Calls may keep or hand out what aliases their operands.
+    // Calls may keep or hand out what aliases their operands; opaque ones may keep what they take and give,
+    // and an input of the caller's is written to in eager, too.
     for (const graph::Node& node : graph_.nodes) {
       const auto* callee = node.as<graph::Extern>();
       if (!callee) continue;
@@ -151,6 +154,12 @@ class ScatterReinplacer {
         const auto* id = std::get_if<ValueId>(&node.operands[i]);
         return id && root_of(*id) == root;
       };
+      if (value(root).producer.valid() && is_opaque_callee(callee->callee)) {
+        for (size_t i = 0; i < node.operands.size(); ++i)
+          if (touches(i)) return false;
+        for (ValueId made : node.results)
+          if (root_of(made) == root) return false;
+      }
       for (int i : callee->alias_of)
         if (i >= 0 && touches(static_cast<size_t>(i))) return false;
       for (uint32_t i : callee->mutated_operands)
@@ -174,8 +183,9 @@ class ScatterReinplacer {
     const auto is_old = [&](ValueId id) { return root_of(id) == root; };
     for (const graph::Output& output : graph_.outputs)
       if (output.kind == graph::Output::Kind::Tensor && is_old(output.value)) return false;
+    // Earlier versions of an input are read when they are made.
     for (const graph::Mutation& mutation : graph_.mutations)
-      if (is_old(mutation.value)) return false;
+      if (is_old(mutation.value) && graph::is_last_version(graph_, mutation)) return false;
     const size_t at = value(result).producer.index();
     std::vector<size_t> late;
     for (size_t n = at + 1; n < graph_.nodes.size(); ++n)
@@ -186,6 +196,7 @@ class ScatterReinplacer {
   // Moves nodes and what they need before node `at`; false where one needs that node or has a place of its own.
   bool move_before(size_t at, const std::vector<size_t>& late) {
     std::vector<bool> moves(graph_.nodes.size(), false);
+    const graph::Definers definers = graph::find_definers(graph_);
     for (size_t n : late) moves[n] = true;
     for (size_t n = graph_.nodes.size(); n-- > at + 1;) {
       if (!moves[n]) continue;
@@ -199,6 +210,12 @@ class ScatterReinplacer {
           if (value(*id).producer.index() == at) return false;
           moves[value(*id).producer.index()] = true;
         }
+      bool needs_it = false;
+      graph::for_each_definer(graph_, definers, NodeId(n), [&](NodeId definer) {
+        needs_it = needs_it || definer.index() == at;
+        moves[definer.index()] = true;
+      });
+      if (needs_it) return false;
     }
     std::vector<graph::Node> order;
     const auto take = [&](auto wanted) {

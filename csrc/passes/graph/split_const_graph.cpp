@@ -92,7 +92,7 @@ class Splitter {
     if (const auto* callee = node.as<graph::Extern>()) {
       const bool aliases =
           std::any_of(callee->alias_of.begin(), callee->alias_of.end(), [](int of) { return of >= 0; });
-      if (callee->ordered || aliases || !callee->mutated_operands.empty()) return false;
+      if (callee->ordered || aliases || !callee->mutated_operands.empty() || !callee->defines.empty()) return false;
     }
     // Checks of indices raise in the call that they belong to.
     if (const auto* gather = node.as<graph::Gather>(); gather && gather->check) return false;

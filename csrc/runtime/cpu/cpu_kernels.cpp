@@ -4,9 +4,9 @@
 #include <array>
 #include <atomic>
 #include <limits>
-#include <map>
 #include <numeric>
 
+#include "runtime/failed_check.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -24,29 +24,13 @@ double cost_of(const plan::Kernel& kernel) {
   return cost;
 }
 
-// What a failed Check says.
-struct CheckText {
-  std::string what, place;
-};
-
 class LoadedCpuKernel : public LoadedKernel {
  public:
   LoadedCpuKernel(const plan::Kernel& kernel, const OriginTable& origins, KernelFunction function)
       : function_(function),
         grain_(kernel.mapping.sequential ? std::numeric_limits<int64_t>::max()
-                                         : std::max<int64_t>(kernel.mapping.grain, 1)) {
-    for (size_t i = 0; i < kernel.region.body.size(); ++i) {
-      const loops::Stmt& stmt = kernel.region.body[plan::StmtId(i)];
-      const auto* check = stmt.as<loops::Check>();
-      if (!check) continue;
-      std::string place = "in kernel " + kernel.name;
-      if (stmt.origin.valid() && origins.contains(stmt.origin)) {
-        const Origin& origin = origins[stmt.origin];
-        if (!origin.file.empty()) place = fmt::format("{}:{}", origin.file, origin.line);
-      }
-      checks_.emplace(static_cast<int64_t>(i), CheckText{check->what, place});
-    }
-  }
+                                         : std::max<int64_t>(kernel.mapping.grain, 1)),
+        checks_(check_texts(kernel, origins)) {}
 
   void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
               int64_t grid_y, void*) const override {
@@ -67,7 +51,7 @@ class LoadedCpuKernel : public LoadedKernel {
     extended[buffers.size()] = record;
     run(host, extended, symbols.data(), units);
     if (record[0] != 0) [[unlikely]]
-      report(record);
+      throw IndexOutOfRange(describe_failed_check(checks_, record[1], record[2], record[3]));
   }
 
  private:
@@ -89,16 +73,9 @@ class LoadedCpuKernel : public LoadedKernel {
     });
   }
 
-  [[noreturn]] void report(const int64_t* record) const {
-    const auto found = checks_.find(record[1]);
-    CXXI_CHECK(found != checks_.end(), "a kernel reported check {}, which it does not hold", record[1]);
-    throw_user_error("{}: index {} is out of bounds, expected 0 <= index < {} ({})", found->second.what, record[2],
-                     record[3], found->second.place);
-  }
-
   KernelFunction function_;
   int64_t grain_;
-  std::map<int64_t, CheckText> checks_;
+  CheckTexts checks_;
 };
 
 std::string_view text_of(const DiskCache::Bytes& bytes) {

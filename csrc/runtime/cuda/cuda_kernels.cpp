@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/cuda/grouped_launch_table.h"
+#include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 
@@ -243,16 +244,10 @@ void CudaKernelProvider::raise_failed_checks() const {
       continue;
     const plan::Kernel& kernel = plan_kernels_[plan::KernelId(i)];
     const int64_t index = join_halves(record[2], record[3]), bound = join_halves(record[4], record[5]);
-    const plan::StmtId id(static_cast<size_t>(record[1]));
+    const int64_t check = record[1];
     for (size_t k = 0; k < kRecordInts; ++k) record[k] = 0;
-    CXXI_CHECK(kernel.region.body.contains(id) && kernel.region.body[id].as<loops::Check>(),
-               "kernel {} reported check {}, which it does not hold", kernel.name, id.index());
-    const loops::Stmt& stmt = kernel.region.body[id];
-    std::string place = "in kernel " + kernel.name;
-    if (stmt.origin.valid() && origins_.contains(stmt.origin) && !origins_[stmt.origin].file.empty())
-      place = fmt::format("{}:{}", origins_[stmt.origin].file, origins_[stmt.origin].line);
-    throw_user_error("{}: index {} is out of bounds, expected 0 <= index < {} ({}); found by an earlier launch",
-                     stmt.as<loops::Check>()->what, index, bound, place);
+    throw DeviceIndexOutOfRange(describe_failed_check(check_texts(kernel, origins_), check, index, bound) +
+                                "; found by an earlier launch");
   }
 }
 

@@ -35,6 +35,7 @@ struct CudaDriver::Functions {
     CXXI_LOAD(get_function, cuModuleGetFunction);
     CXXI_LOAD(set_attribute, cuFuncSetAttribute);
     CXXI_LOAD(launch, cuLaunchKernel);
+    CXXI_LOAD(is_capturing, cuStreamIsCapturing);
     CXXI_LOAD(allocate_host, cuMemHostAlloc);
     CXXI_LOAD(device_pointer, cuMemHostGetDevicePointer);
     CXXI_LOAD(free_host, cuMemFreeHost);
@@ -76,6 +77,7 @@ struct CudaDriver::Functions {
   decltype(&::cuModuleGetFunction) get_function;
   decltype(&::cuFuncSetAttribute) set_attribute;
   decltype(&::cuLaunchKernel) launch;
+  decltype(&::cuStreamIsCapturing) is_capturing;
   decltype(&::cuMemHostAlloc) allocate_host;
   decltype(&::cuMemHostGetDevicePointer) device_pointer;
   decltype(&::cuMemFreeHost) free_host;
@@ -102,6 +104,13 @@ int CudaDriver::version() const {
   int version = 0;
   functions_->check(functions_->driver_version(&version), "cuDriverGetVersion", "this machine");
   return version;
+}
+
+bool CudaDriver::is_capturing(void* stream) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = functions_->is_capturing(static_cast<CUstream>(stream), &status);
+  // The default stream may not be asked while another one is captured: it is not captured then.
+  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
 CudaDeviceProperties CudaDriver::properties(int device) const {

@@ -31,6 +31,8 @@ class CudaDriver {
   CudaDeviceProperties properties(int device) const;
   // The driver's version, e.g. 13000.
   int version() const;
+  // Whether what is queued on the stream becomes part of a CUDA graph.
+  bool is_capturing(void* stream) const;
 
   struct Functions;
   const Functions& functions() const { return *functions_; }

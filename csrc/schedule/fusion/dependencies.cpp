@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <unordered_set>
+#include <utility>
 
+#include "ir/callees.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -18,6 +20,11 @@ void sort_unique(std::vector<BufferId>& ids) {
   ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
 }
 
+// What defines a symbol or asserts something about one raises where that is out of range.
+bool may_raise(const loops::ExternCall& call) {
+  return cxxinductor::may_raise(call.callee) || loops::checks_symbols(call);
+}
+
 void extern_accesses(const loops::ExternCall& call, RegionSummary& summary) {
   for (size_t i = 0; i < call.operands.size(); ++i)
     if (const auto* view = std::get_if<loops::View>(&call.operands[i])) summary.reads.push_back(view->buffer);
@@ -26,6 +33,7 @@ void extern_accesses(const loops::ExternCall& call, RegionSummary& summary) {
   summary.writes.insert(summary.writes.end(), call.results.begin(), call.results.end());
   sort_unique(summary.reads);
   sort_unique(summary.writes);
+  summary.may_raise = may_raise(call);
 }
 
 }  // namespace
@@ -48,7 +56,29 @@ RegionSummary summarize(const loops::Region& region) {
   for (size_t v = 0; v < region.vars.size(); ++v) summary.all |= loops::VarSet::of(loops::VarId(v));
   sort_unique(summary.reads);
   sort_unique(summary.writes);
+  summary.may_raise = summary.checks > 0 && region.device.type == DeviceType::Cpu;
   return summary;
+}
+
+bool may_raise(const loops::Step& step) {
+  if (const auto* call = std::get_if<loops::ExternCall>(&step)) return may_raise(*call);
+  const auto& region = std::get<loops::Region>(step);
+  return region.device.type == DeviceType::Cpu &&
+         std::any_of(region.body.begin(), region.body.end(), [](const loops::Stmt& stmt) { return stmt.as<loops::Check>(); });
+}
+
+bool writes_input(const loops::Program& program, const loops::Step& step) {
+  const auto is_input = [&](BufferId id) { return program.buffers[id].role == loops::Buffer::Role::Input; };
+  if (const auto* region = std::get_if<loops::Region>(&step)) {
+    const std::vector<loops::Access> accesses = loops::accesses(*region);
+    return std::any_of(accesses.begin(), accesses.end(),
+                       [&](const loops::Access& access) { return access.store && is_input(access.buffer); });
+  }
+  const auto& call = std::get<loops::ExternCall>(step);
+  return std::any_of(call.mutated_operands.begin(), call.mutated_operands.end(), [&](uint32_t i) {
+    const auto* view = std::get_if<loops::View>(&call.operands[i]);
+    return view && is_input(view->buffer);
+  });
 }
 
 bool intersect(const std::vector<BufferId>& a, const std::vector<BufferId>& b) {
@@ -70,6 +100,7 @@ Dependencies::Dependencies(loops::Program program) : program_(std::move(program)
   for (const loops::ProgramInput& input : program_.inputs)
     if (input.donated) dies_[input.buffer] = true;
   find_memories();
+  definers_ = loops::find_definers(program_);
   for (loops::Step& step : program_.steps) {
     Node added;
     if (const auto* region = std::get_if<loops::Region>(&step))
@@ -100,6 +131,7 @@ loops::BufferId Dependencies::add_buffer(loops::Buffer buffer) {
   live_out_.resize(program_.buffers.size(), false);
   memory_of_.push_back(static_cast<uint32_t>(memory_writers_.size()));
   memory_writers_.emplace_back();
+  input_memory_.push_back(0);
   return id;
 }
 
@@ -127,6 +159,9 @@ void Dependencies::find_memories() {
             alias[root(call->results[r])] = root(view->buffer);
   for (size_t b = 0; b < alias.size(); ++b) memory_of_.push_back(root(BufferId(b)));
   memory_writers_.resize(alias.size());
+  input_memory_.resize(alias.size(), 0);
+  for (const loops::ProgramInput& input : program_.inputs)
+    if (input.kind == loops::ProgramInput::Kind::Tensor) input_memory_[memory_of_[input.buffer]] = 1;
 }
 
 void Dependencies::build_edges() {
@@ -146,17 +181,63 @@ void Dependencies::build_edges() {
       readers_since[memory].clear();
       last_writer[memory] = id;
     }
+    follow_definers(id);
     const auto* call = std::get_if<loops::ExternCall>(&node(id).step);
-    if (!call || !call->ordered) continue;
+    if (!call) continue;
+    if (call->ordered && call->results.empty())
+      for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
+        assertions_[symbol].push_back(id);
+    if (!call->ordered) continue;
     if (!ordered.empty()) add_edge(ordered.back(), id);
     ordered.push_back(id);
   }
+  order_writes_and_raises();
+}
+
+// Runs of steps that may raise and runs of steps that write inputs take turns. Each step waits for those of the run before
+// its own, hence for all earlier steps of the other sort. A step that is both belongs to both.
+void Dependencies::order_writes_and_raises() {
+  std::vector<StepId> raising, writing;  // of the last run of each sort
+  bool in_writes = false;
+  const auto follow = [&](const std::vector<StepId>& earlier, StepId id) {
+    for (StepId other : earlier) add_edge(other, id);
+  };
+  for (size_t s = 0; s < steps_.size(); ++s) {
+    const StepId id(s);
+    if (node(id).summary.may_raise) {
+      if (std::exchange(in_writes, false)) raising.clear();
+      follow(writing, id);
+      raising.push_back(id);
+    }
+    if (writes_input(id)) {
+      if (!std::exchange(in_writes, true)) writing.clear();
+      follow(raising, id);
+      writing.push_back(id);
+    }
+  }
+}
+
+bool Dependencies::writes_input(StepId id) const {
+  const auto& writes = node(id).summary.writes;
+  return std::any_of(writes.begin(), writes.end(), [&](BufferId b) { return input_memory_[memory_of_[b]] != 0; });
+}
+
+bool Dependencies::order_of_raise_and_write(StepId a, StepId b) const {
+  return (node(a).summary.may_raise && writes_input(b)) || (node(b).summary.may_raise && writes_input(a));
 }
 
 void Dependencies::add_edge(StepId a, StepId b) {
   if (a == b) return;
   node(a).after.push_back(b);
   node(b).before.push_back(a);
+}
+
+void Dependencies::follow_definers(StepId id) {
+  for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_)) {
+    add_edge(StepId(definers_.find(symbol)->second), id);
+    for (StepId assertion : assertions_[symbol])
+      if (before(assertion, id)) add_edge(assertion, id);
+  }
 }
 
 StepId Dependencies::find(StepId id) const {
@@ -298,6 +379,7 @@ void Dependencies::replace_after_inlining(StepId reader, StepId producer, loops:
   node(reader).summary = std::move(now);
   node(reader).step = std::move(region);
   ++node(reader).version;
+  follow_definers(reader);
 }
 
 void Dependencies::replace(StepId id, loops::Region region) {

@@ -1,16 +1,20 @@
 // The steps of a program while fusion merges them: who reads and writes what, which order must hold, and in which order
 // the steps stand now. Edges come from buffers (read after write, write after read, write after write, aliases of
-// extern results included) and from ordered externs; merging two steps unites their edges.
+// extern results included), from ordered externs, between what may raise and what writes inputs, so that a failed call
+// leaves them written as far as the program says, and to the users of a symbol from the call that defines it and from the
+// assertions about it that stand before them. Merging two steps unites their edges.
 //
 // The order is kept as a list with integer labels, so that "before" is one comparison and a merge moves only the steps
 // that lie between the two.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "ir/loops/symbols.h"
 #include "support/typed_id.h"
 
 namespace cxxinductor::schedule {
@@ -23,9 +27,14 @@ struct RegionSummary {
   std::vector<loops::BufferId> reads, writes;  // sorted, distinct; what an update writes it reads too
   loops::VarSet all, reduced;
   int checks = 0, applies = 0, transcendental = 0;
+  bool may_raise = false;  // at the call, before later steps run
   bool pointwise() const { return reduced.empty() && checks == 0; }
 };
 RegionSummary summarize(const loops::Region& region);
+// A call that may raise, or a check on the CPU. Devices that run behind the host report their checks later.
+bool may_raise(const loops::Step& step);
+// Whether the caller sees what the step writes though the call fails later.
+bool writes_input(const loops::Program& program, const loops::Step& step);
 bool intersect(const std::vector<loops::BufferId>& a, const std::vector<loops::BufferId>& b);  // as reads and writes are
 
 class Dependencies {
@@ -46,6 +55,9 @@ class Dependencies {
   size_t place(StepId id) const { return node(id).place; }
   std::vector<StepId> order() const;
   const std::vector<StepId>& predecessors(StepId id) const { return node(id).before; }  // before any merge
+
+  // In one region, what one of them writes to an input would be written although the other raises.
+  bool order_of_raise_and_write(StepId a, StepId b) const;
 
   // The one region that stores a temporary or output buffer; nothing for inputs and extern results.
   std::optional<StepId> producer(loops::BufferId buffer) const;
@@ -87,9 +99,12 @@ class Dependencies {
   Node& node(StepId id) { return steps_[id]; }
   const Node& node(StepId id) const { return steps_[id]; }
   void add_edge(StepId a, StepId b);
+  void follow_definers(StepId id);
   void find_memories();
   void build_edges();
   void note_accesses(StepId id);
+  void order_writes_and_raises();
+  bool writes_input(StepId id) const;
   void unlink(StepId id);
   void link_before(StepId id, StepId next);
   void relabel();
@@ -104,6 +119,9 @@ class Dependencies {
   // Buffers that may share memory through an extern's result are one memory.
   IdVector<loops::BufferId, uint32_t> memory_of_;
   std::vector<std::vector<StepId>> memory_writers_;
+  std::vector<char> input_memory_;  // by memory: holds an input
+  loops::Definers definers_;
+  std::map<std::string, std::vector<StepId>> assertions_;  // ordered calls without results that take the symbol
 };
 
 }  // namespace cxxinductor::schedule

@@ -157,6 +157,8 @@ class Fuser {
       return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
     if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes))
       return "both write one buffer, one after the other";
+    if (dependencies_.order_of_raise_and_write(first, second))
+      return "a check of one may fail, which must not change what the other writes to an input";
     std::vector<StepId> between;
     *may_change = true;
     const auto& written = dependencies_.summary(first).writes;

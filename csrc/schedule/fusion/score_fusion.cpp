@@ -26,6 +26,12 @@ const std::vector<sym::Expr>* coords_of(const loops::Stmt& stmt, loops::BufferId
   return nullptr;
 }
 
+// Of a size that is symbolic at least 1: what others leave of a sum may come out as nothing or less where each has its
+// own typical value.
+double typical_count(sym::Expr size, const sym::Assumptions& assumptions) {
+  return size.is_constant() ? static_cast<double>(size.constant()) : std::max(1.0, size_hint(size, assumptions));
+}
+
 }  // namespace
 
 double launch_cost(const Target& target) { return target.device == DeviceType::Cuda ? 8e6 : 2e4; }
@@ -131,14 +137,15 @@ bool reductions_come_last(const loops::Region& region) {
 double FusionCosts::buffer_bytes(loops::BufferId buffer) const {
   const loops::Buffer& b = program_.buffers[buffer];
   double bytes = byte_size(b.dtype);
-  for (sym::Expr size : b.sizes) bytes *= size_hint(size, program_.assumptions);
+  for (sym::Expr size : b.sizes) bytes *= typical_count(size, program_.assumptions);
   return bytes;
 }
 
 double FusionCosts::points(const loops::Region& region, loops::VarSet vars) const {
   double count = 1;
   for (size_t v = 0; v < region.vars.size(); ++v)
-    if (vars.contains(loops::VarId(v))) count *= size_hint(region.vars[loops::VarId(v)].extent, program_.assumptions);
+    if (vars.contains(loops::VarId(v)))
+      count *= typical_count(region.vars[loops::VarId(v)].extent, program_.assumptions);
   return count;
 }
 

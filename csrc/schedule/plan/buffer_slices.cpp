@@ -5,13 +5,15 @@
 #include <numeric>
 #include <optional>
 
+#include "ir/callees.h"
 #include "ir/loops/index_algebra.h"
 #include "ir/loops/region_rewrite.h"
+#include "ir/loops/symbols.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/score_fusion.h"
-#include "schedule/plan/select_regions.h"
-#include "schedule/plan/partition_region.h"
 #include "schedule/plan/liveness.h"
+#include "schedule/plan/partition_region.h"
+#include "schedule/plan/select_regions.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -83,6 +85,7 @@ class Placer {
 
   void find_uses() {
     uses_ = IdVector<BufferId, std::vector<Use>>(program_.buffers.size());
+    definers_ = loops::find_definers(program_);
     for (size_t s = 0; s < program_.steps.size(); ++s) {
       if (const auto* region = std::get_if<Region>(&program_.steps[s])) {
         for (const Stmt& stmt : region->body) {
@@ -203,10 +206,26 @@ class Placer {
     return true;
   }
 
+  // The memory that the result lies in can be allocated, and the piece's place in it computed, before the step.
+  bool is_known_before(const SelectRegion& select, const SelectRange& range, size_t step) const {
+    if (definers_.empty()) return true;
+    std::vector<Expr> needed = range.strides;
+    needed.push_back(range.offset);
+    for (BufferId id = select.result; id.valid(); id = slices_.contains(id) ? slices_.at(id).base : BufferId())
+      needed.insert(needed.end(), buffer(id).sizes.begin(), buffer(id).sizes.end());
+    return std::ranges::all_of(needed, [&](Expr e) {
+      return std::ranges::all_of(e.free_symbols(), [&](Expr symbol) {
+        const auto definer = definers_.find(symbol.name());
+        return definer == definers_.end() || definer->second < step;
+      });
+    });
+  }
+
   std::string blocker(const SelectRegion& select, const SelectRange& range) const {
     const BufferId id = range.operand;
     const size_t maker = *maker_of(id, select.step);
     const bool same = is_same_layout(range), aligned = is_aligned(select, range);
+    if (!is_known_before(select, range, maker)) return "the size of the result is not known yet";
     for (const Use& use : uses_[select.result])
       if (writes(use) && use.step != select.step)
         for (const Use& other : uses_[id])
@@ -221,10 +240,12 @@ class Placer {
     }
     if (!same && hint(buffer(id).sizes[*inner], assumptions()) * byte_size(buffer(id).dtype) < shortest_run)
       return "its rows are short";
-    for (const Use& use : uses_[id])
-      if (use.kind == Use::Kind::Operand &&
-          !can_read(std::get<ExternCall>(program_.steps[use.step]), range, same, aligned))
-        return "a call reads it that may want it contiguous";
+    for (const Use& use : uses_[id]) {
+      if (use.kind != Use::Kind::Operand) continue;
+      const auto& call = std::get<ExternCall>(program_.steps[use.step]);
+      if (is_opaque_callee(call.callee)) return "a call reads it that may keep it";
+      if (!can_read(call, range, same, aligned)) return "a call reads it that may want it contiguous";
+    }
     return "";
   }
 
@@ -390,6 +411,7 @@ class Placer {
   std::vector<plan::MissedFusion>& missed_fusions_;
   FusionCosts costs_;
   IdVector<BufferId, char> live_out_;
+  loops::Definers definers_;
   IdVector<BufferId, std::vector<Use>> uses_;
   BufferSlices slices_;
 };

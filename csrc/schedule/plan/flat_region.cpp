@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/index_algebra.h"
+#include "ir/strides.h"
 #include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
@@ -83,6 +84,13 @@ void drop_unit_variables(FlatRegion& flat) {
   replace_variables(flat, std::move(vars), std::move(space), std::move(row), serial, gone);
 }
 
+// Where there is an element to access, no dimension is empty.
+Expr stride_of_elements(const loops::Buffer& buffer, size_t d, const sym::Assumptions& assumptions) {
+  const Expr stride = buffer.strides[d];
+  if (stride.is_constant() || stride.is_symbol()) return stride;
+  return simplify(stride, assume_nonempty(buffer.sizes, assumptions));
+}
+
 void flatten_accesses(loops::Region& region, const loops::Program& program, const sym::Assumptions& assumptions) {
   loops::Space space(region, assumptions);
   for (Stmt& stmt : region.body) {
@@ -95,7 +103,7 @@ void flatten_accesses(loops::Region& region, const loops::Program& program, cons
                  to_string(region.device), buffer.name, to_string(buffer.device));
       Expr offset = 0;
       for (size_t d = 0; d < coords.size(); ++d)
-        if (!buffer.sizes[d].is_constant(1)) offset = offset + coords[d] * buffer.strides[d];
+        if (!buffer.sizes[d].is_constant(1)) offset = offset + coords[d] * stride_of_elements(buffer, d, assumptions);
       coords = {simplify(space.simplify(loops::expand(offset)), assumptions)};
     };
     if (auto* load = stmt.as<loops::Load>()) flatten_one(load->buffer, load->coords);

@@ -6,6 +6,8 @@
 #include <unordered_map>
 
 #include "ir/live_ranges.h"
+#include "ir/loops/symbols.h"
+#include "schedule/fusion/dependencies.h"
 #include "schedule/plan/liveness.h"
 #include "support/error.h"
 
@@ -46,8 +48,14 @@ int64_t bytes_of(const loops::Program& program, const loops::Buffer& buffer) {
 
 class Grouping {
  public:
-  Grouping(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices, int64_t most_bytes)
-      : program_(program), slices_(slices), most_bytes_(most_bytes), memory_of_(program.buffers.size()), memories_(program.buffers.size()) {
+  Grouping(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices,
+           int64_t most_bytes)
+      : program_(program),
+        slices_(slices),
+        most_bytes_(most_bytes),
+        memory_of_(program.buffers.size()),
+        memories_(program.buffers.size()),
+        definers_(loops::find_definers(program)) {
     for (size_t b = 0; b < program.buffers.size(); ++b) memory_of_[BufferId(b)] = b;
     for (const loops::Step& step : program.steps)
       if (const auto* call = std::get_if<loops::ExternCall>(&step)) join_aliases(*call);
@@ -85,9 +93,38 @@ class Grouping {
     for (BufferId buffer : accesses.reads) earliest = std::max(earliest, memory(buffer).written + 1);
     for (BufferId buffer : accesses.writes)
       earliest = std::max({earliest, memory(buffer).written + 1, memory(buffer).read + 1});
+    for (const std::string& symbol : needed_symbols(step, accesses.writes))
+      if (const auto known = defined_.find(symbol); known != defined_.end())
+        earliest = std::max(earliest, known->second + 1);
+    const bool raises = may_raise(program_.steps[step]), writes = writes_input(program_, program_.steps[step]);
+    if (raises) earliest = std::max(earliest, input_written_ + 1);
+    if (writes) earliest = std::max(earliest, raised_ + 1);
     const int time = key.empty() ? append(step) : join(step, key, earliest, early_bytes(accesses));
+    if (raises) raised_ = std::max(raised_, time);
+    if (writes) input_written_ = std::max(input_written_, time);
     for (BufferId buffer : accesses.reads) memory(buffer).read = std::max(memory(buffer).read, time);
     for (BufferId buffer : accesses.writes) memory(buffer).written = std::max(memory(buffer).written, time);
+    note_definitions(step, time);
+  }
+
+  // Assertions count as definitions of what they are about: what uses the symbols later may rely on them.
+  void note_definitions(size_t step, int time) {
+    const auto* call = std::get_if<loops::ExternCall>(&program_.steps[step]);
+    if (!call) return;
+    for (const Definition& definition : call->defines) defined_[definition.symbol] = time;
+    if (call->ordered && call->results.empty())
+      for (const std::string& symbol : loops::used_symbols(program_, program_.steps[step], definers_))
+        defined_[symbol] = time;
+  }
+
+  // Those of the memory that parts lie in are needed to allocate it.
+  std::set<std::string> needed_symbols(size_t step, const std::set<BufferId>& writes) const {
+    std::set<std::string> symbols = loops::used_symbols(program_, program_.steps[step], definers_);
+    if (definers_.empty()) return symbols;
+    for (BufferId id : writes)
+      for (sym::Expr size : program_.buffers[root_of(slices_, id)].sizes)
+        for (sym::Expr symbol : size.free_symbols()) symbols.emplace(symbol.name());
+    return symbols;
   }
 
   // A use of a buffer is a use of all its slices; a use of a slice is no use of the others.
@@ -136,6 +173,9 @@ class Grouping {
   int64_t most_bytes_;
   IdVector<BufferId, size_t> memory_of_;
   std::vector<Memory> memories_;
+  loops::Definers definers_;
+  std::unordered_map<std::string, int> defined_;  // when a symbol is known
+  int raised_ = -1, input_written_ = -1;  // when a step last might raise, and last wrote to an input
   std::vector<std::vector<size_t>> groups_;
   std::unordered_map<std::string, std::vector<Open>> open_;
 };

@@ -163,6 +163,8 @@ class Sharing {
   bool dies(BufferId id, size_t step, bool donated) const {
     const BufferLiveness& life = liveness_[id];
     const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
+    // Of what others brought it is seen at run time whether somebody holds it.
+    if (life.escapes && !input && !life.extern_owned) return false;
     return life.last == static_cast<int>(step) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
            !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || donated_[id]);
   }

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/strides.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
@@ -126,13 +127,14 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
 }  // namespace
 
 Expr storage_extent(const std::vector<Expr>& sizes, const std::vector<Expr>& strides, const sym::Assumptions& assumptions) {
+  const sym::Assumptions of_elements = assume_nonempty(sizes, assumptions);
   std::vector<bool> seen(sizes.size());
   Expr dense = 1;
   size_t left = sizes.size();
   for (bool found = true; found && left > 0;) {
     found = false;
     for (size_t d = 0; d < sizes.size(); ++d) {
-      if (seen[d] || !(sizes[d].is_constant(1) || prove_equal(strides[d], dense, assumptions))) continue;
+      if (seen[d] || !(sizes[d].is_constant(1) || prove_equal(strides[d], dense, of_elements))) continue;
       seen[d] = found = true;
       dense = dense * sizes[d];
       --left;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/callees.h"
 #include "ir/live_ranges.h"
 
 namespace cxxinductor::schedule {
@@ -41,8 +42,12 @@ class Analysis {
   }
 
   void visit(const loops::ExternCall& call) {
+    const bool opaque = is_opaque_callee(call.callee);
     for (const auto& operand : call.operands)
-      if (const auto* view = std::get_if<loops::View>(&operand)) touch(view->buffer);
+      if (const auto* view = std::get_if<loops::View>(&operand)) {
+        touch(view->buffer);
+        liveness_[view->buffer].escapes |= opaque;
+      }
     for (size_t r = 0; r < call.results.size(); ++r) {
       touch(call.results[r]);
       liveness_[call.results[r]].extern_owned = !call.planned_out;
@@ -69,6 +74,7 @@ class Analysis {
       base.has_alias = true;
       base.last = std::max(base.last, alias.last);
       base.aliased_output = base.aliased_output || alias.is_output || alias.aliased_output;
+      base.escapes = base.escapes || alias.escapes;
     }
   }
 

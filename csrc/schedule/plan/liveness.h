@@ -17,6 +17,7 @@ struct BufferLiveness {
   bool is_alias = false;        // its memory is another buffer's
   bool has_alias = false;       // another buffer may share its memory
   bool extern_owned = false;    // made by an extern call that allocates
+  bool escapes = false;         // an opaque call reads it or an alias of it, and may hold its memory from then on
 };
 
 // times: when each step of the program runs. Steps with the same time run at once. A buffer is alive from the

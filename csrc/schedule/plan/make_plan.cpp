@@ -8,17 +8,18 @@
 #include <tuple>
 
 #include "ir/live_ranges.h"
+#include "ir/loops/symbols.h"
 #include "ir/plan/grouped_launch.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "schedule/plan/arena.h"
-#include "schedule/plan/grouped_launches.h"
+#include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/generalize.h"
+#include "schedule/plan/grouped_launches.h"
 #include "schedule/plan/in_place.h"
 #include "schedule/plan/kernel.h"
 #include "schedule/plan/liveness.h"
 #include "schedule/plan/order.h"
-#include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/placement.h"
 #include "schedule/plan/specializations.h"
 #include "schedule/plan/symbol_sources.h"
@@ -39,7 +40,7 @@ static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loo
 Buffer::Kind kind_of(const loops::Buffer& buffer, const BufferLiveness& liveness) {
   if (buffer.role == loops::Buffer::Role::Input) return Buffer::Kind::Input;
   if (liveness.extern_owned) return Buffer::Kind::ExternOwned;
-  if (liveness.is_output || liveness.aliased_output) return Buffer::Kind::Standalone;
+  if (liveness.is_output || liveness.aliased_output || liveness.escapes) return Buffer::Kind::Standalone;
   return Buffer::Kind::Arena;
 }
 
@@ -74,6 +75,9 @@ class PlanBuilder {
   struct Block {
     std::vector<loops::BufferId> buffers;
     LiveRange range;
+    // Steps before its first use that define symbols, if its size depends on some; else 0. Blocks of one number may
+    // share an arena, whose size is known when it is first used.
+    uint32_t definitions = 0;
   };
 
   template <class F>
@@ -170,6 +174,8 @@ class PlanBuilder {
       takes_.insert(reuse.to);
     }
     const int end = static_cast<int>(groups_.size());
+    const loops::Definers definers = loops::find_definers(program_);
+    const std::vector<uint32_t> definitions = count_definitions();
     for (size_t b = 0; b < ids_.size(); ++b) {
       loops::BufferId id(b);
       if (!ids_[id].valid() || takes_.contains(id) || slices_.contains(id)) continue;
@@ -182,6 +188,9 @@ class PlanBuilder {
         block.range.first = 0;
         block.range.bytes = share_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
       }
+      const auto& symbols = buffer.bytes.free_symbols();
+      if (first.first >= 0 && std::ranges::any_of(symbols, [&](Expr e) { return definers.contains(e.name()); }))
+        block.definitions = definitions[static_cast<size_t>(first.first)];
       if (last.is_output || last.aliased_output) block.range.last = end;
       // What takes over the memory of another owner, or is handed out in the end, is no part of an arena.
       const bool apart = std::any_of(block.buffers.begin(), block.buffers.end(), [&](loops::BufferId member) {
@@ -192,6 +201,18 @@ class PlanBuilder {
     }
   }
 
+  // By time: the steps before it that define symbols.
+  std::vector<uint32_t> count_definitions() const {
+    std::vector<uint32_t> counts;
+    uint32_t count = 0;
+    for (const std::vector<size_t>& group : groups_) {
+      counts.push_back(count);
+      const auto* call = std::get_if<loops::ExternCall>(&program_.steps[group.front()]);
+      if (call && !call->defines.empty()) ++count;
+    }
+    return counts;
+  }
+
   void set_kind(const Block& block, Buffer::Kind kind) {
     for (loops::BufferId id : block.buffers) {
       Buffer& buffer = plan_.buffers[ids_[id]];
@@ -199,9 +220,18 @@ class PlanBuilder {
     }
   }
 
-  // An arena on the device, and which temporaries stay out of it.
+  // The arenas of a device, one for each number of definitions that some temporaries wait for.
   void place_on(Device device) {
-    std::vector<LiveRange> temporaries, held;
+    std::set<uint32_t> numbers;
+    for (const Block& block : blocks_)
+      if (kind_of_block(block) == Buffer::Kind::Arena) numbers.insert(block.definitions);
+    std::vector<LiveRange> arenas;
+    for (uint32_t definitions : numbers) place_on(device, definitions, arenas);
+  }
+
+  // An arena on the device besides those that are there, and which temporaries stay out of it.
+  void place_on(Device device, uint32_t definitions, std::vector<LiveRange>& arenas) {
+    std::vector<LiveRange> temporaries, held = arenas;
     std::vector<const Block*> owners;
     std::vector<bool> donated(program_.buffers.size(), false);
     for (const loops::ProgramInput& input : program_.inputs)
@@ -210,23 +240,25 @@ class PlanBuilder {
       const loops::BufferId id = block.buffers.front();
       const Buffer& buffer = plan_.buffers[ids_[id]];
       if (liveness_[block.buffers.back()].last < 0 || liveness_[id].is_alias || buffer.device != device) continue;
-      if (buffer.kind == Buffer::Kind::Arena) {
+      if (buffer.kind == Buffer::Kind::Arena && block.definitions < definitions) continue;  // in one of the arenas
+      if (buffer.kind == Buffer::Kind::Arena && block.definitions == definitions) {
         temporaries.push_back(block.range);
         owners.push_back(&block);
       } else if (buffer.kind != Buffer::Kind::Input || donated[id.index()]) {
         held.push_back(block.range);
       }
     }
-    place_on(device, temporaries, owners, held);
+    if (const auto range = place_on(device, temporaries, owners, held)) arenas.push_back(*range);
   }
 
   // The arena has gaps, so that its size is known only when it is laid out: the bound is lowered by what they cost.
-  void place_on(Device device, const std::vector<LiveRange>& temporaries, const std::vector<const Block*>& owners,
-                const std::vector<LiveRange>& held) {
+  std::optional<LiveRange> place_on(Device device, const std::vector<LiveRange>& temporaries,
+                                    const std::vector<const Block*>& owners, const std::vector<LiveRange>& held) {
     constexpr int attempts = 4;
     const auto eager = plan_.eager_peaks.find(device);
     const int64_t most = eager == plan_.eager_peaks.end() ? std::numeric_limits<int64_t>::max() : eager->second;
     plan::Arena arena{device, 0};
+    LiveRange range;
     int64_t bound = most;
     for (int attempt = 0; attempt <= attempts; ++attempt) {
       const std::vector<bool> own = attempt < attempts ? choose_standalone(temporaries, held, bound)
@@ -236,7 +268,6 @@ class PlanBuilder {
         set_kind(*owners[i], own[i] ? Buffer::Kind::Standalone : Buffer::Kind::Arena);
         if (own[i]) apart.push_back(temporaries[i]);
       }
-      LiveRange range;
       std::tie(arena.bytes, range.first) = lay_out_arena(owners);
       for (LiveRange& other : apart) other.bytes = allocated(other.bytes);
       range.bytes = allocated(bytes_hint(arena.bytes, program_.assumptions));
@@ -246,8 +277,10 @@ class PlanBuilder {
       if (peak <= most || range.bytes == 0) break;
       bound -= peak - most;
     }
-    if (std::ranges::any_of(owners, [&](const Block* block) { return kind_of_block(*block) == Buffer::Kind::Arena; }))
-      plan_.arenas.push_back(std::move(arena));
+    const auto inside = [&](const Block* block) { return kind_of_block(*block) == Buffer::Kind::Arena; };
+    if (std::ranges::none_of(owners, inside)) return std::nullopt;
+    plan_.arenas.push_back(std::move(arena));
+    return range;
   }
 
   Buffer::Kind kind_of_block(const Block& block) const { return plan_.buffers[ids_[block.buffers.front()]].kind; }
@@ -271,6 +304,13 @@ class PlanBuilder {
         plan_.buffers[ids_[id]].arena_offset = layout.offsets[r];
       }
     return {layout.bytes, first};
+  }
+
+  // The condition of an assertion about symbols.
+  static const Expr* asserted_by(const loops::ExternCall& call) {
+    if (call.callee != "aten::_assert_scalar" || call.args.empty()) return nullptr;
+    const OperandRef* ref = call.args[0].as<OperandRef>();
+    return ref ? std::get_if<Expr>(&call.operands.at(ref->operand)) : nullptr;
   }
 
   // Each group of steps between what it needs and what it leaves behind.
@@ -358,6 +398,16 @@ class PlanBuilder {
   }
 
   void add_step(const loops::ExternCall& from) {
+    if (from.defines.size() == 1 && from.defines[0].result < 0) {
+      const loops::View& view = std::get<loops::View>(from.operands.at(0));
+      plan_.steps.emplace_back(plan::ReadScalar{from.defines[0].symbol, view_of(view), from.origin});
+      return;
+    }
+    if (const auto* condition = asserted_by(from)) {
+      const auto* message = from.args.size() > 1 ? from.args[1].as<std::string>() : nullptr;
+      plan_.steps.emplace_back(plan::Assert{*condition, message ? *message : "Assertion is failed", from.origin});
+      return;
+    }
     plan::CallExtern call;
     call.callee = from.callee;
     call.overload = from.overload;
@@ -365,6 +415,7 @@ class PlanBuilder {
     call.kwargs = from.kwargs;
     call.alias_of = from.alias_of;
     call.mutated_operands = from.mutated_operands;
+    call.defines = from.defines;
     call.planned_out = from.planned_out;
     call.origin = from.origin;
     for (const auto& operand : from.operands) {

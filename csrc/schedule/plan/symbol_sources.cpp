@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "ir/plan/symbols.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -12,60 +13,22 @@ namespace {
 using sym::Expr;
 using Sources = std::map<std::string, plan::SymbolSource, std::less<>>;
 
-class SymbolCollector {
- public:
-  const std::set<std::string>& names() const { return names_; }
-
-  void add(Expr e) {
-    for (Expr symbol : e.free_symbols()) names_.emplace(symbol.name());
-  }
-  void add(const std::vector<Expr>& list) {
-    for (Expr e : list) add(e);
-  }
-  void add(const plan::View& view) {
-    add(view.sizes);
-    add(view.strides);
-    add(view.offset);
-  }
-  void add(const Arg& arg) {
-    if (const Expr* e = arg.as<Expr>()) add(*e);
-    if (const ArgList* list = arg.as<ArgList>())
-      for (const Arg& item : *list) add(item);
-  }
-  void add(const plan::Step& step) {
-    for (const plan::Launch& launch : plan::launches_of(step)) {
-      add(launch.symbol_args);
-      add(launch.grid_x);
-      add(launch.grid_y);
-      for (const plan::Specialization& special : launch.specializations) {
-        add(special.grid_x);
-        for (const auto& [symbol, range] : special.when.ranges()) names_.insert(symbol);
-        for (const auto& [symbol, divisor] : special.when.divisors()) names_.insert(symbol);
-      }
-    }
-    if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
-      for (const auto& operand : call->operands) std::visit([&](const auto& o) { add(o); }, operand);
-      for (const Arg& arg : call->args) add(arg);
-      for (const auto& [name, arg] : call->kwargs) add(arg);
-    }
-  }
-
- private:
-  std::set<std::string> names_;
-};
-
-std::set<std::string> needed_symbols(const plan::Plan& plan) {
-  SymbolCollector collector;
-  for (const plan::Buffer& buffer : plan.buffers) {
-    collector.add(buffer.sizes);
-    collector.add(buffer.strides);
-  }
-  for (const plan::Step& step : plan.steps) collector.add(step);
+// Without those that steps define.
+std::set<std::string, std::less<>> needed_symbols(const plan::Plan& plan) {
+  std::set<std::string, std::less<>> names;
+  const auto add = [&](Expr e) {
+    for (Expr symbol : e.free_symbols()) names.emplace(symbol.name());
+  };
+  for (const plan::Buffer& buffer : plan.buffers) plan::for_each_expression(buffer, add);
+  for (const plan::Step& step : plan.steps) plan::for_each_expression(step, add);
   for (const plan::Output& output : plan.outputs) {
-    if (output.kind == plan::Output::Kind::Symbol) collector.add(output.symbol);
-    if (output.kind == plan::Output::Kind::View) collector.add(output.view);
+    add(output.symbol);
+    for (const auto* list : {&output.view.sizes, &output.view.strides})
+      for (Expr e : *list) add(e);
+    add(output.view.offset);
   }
-  return collector.names();
+  for (const auto& [symbol, time] : plan::find_definition_times(plan)) names.erase(symbol);
+  return names;
 }
 
 Sources symbol_sources(const plan::Plan& plan) {

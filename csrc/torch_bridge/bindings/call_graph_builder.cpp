@@ -22,7 +22,7 @@ namespace {
 
 Device device_of(const std::string& type, int index) {
   if (type == "cpu") return {DeviceType::Cpu, 0};
-  if (type == "cuda") return {DeviceType::Cuda, index < 0 ? 0 : index};
+  if (type == "cuda") return torch_bridge::from_torch(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index)));
   throw_unsupported("tensors on device {}", type);
 }
 

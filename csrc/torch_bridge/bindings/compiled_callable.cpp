@@ -6,12 +6,15 @@
 #include <torch/csrc/autograd/python_variable.h>
 
 #include <map>
+#include <optional>
 #include <set>
 
 #include "driver/numerics_guarantee.h"
 #include "ir/plan/memory.h"
 #include "ir/text_parts.h"
+#include "runtime/failed_check.h"
 #include "support/error.h"
+#include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/folded_constants.h"
 
 namespace cxxinductor::bindings {
@@ -20,12 +23,16 @@ namespace {
 struct CompiledCallable {
   PyObject_HEAD vectorcallfunc vectorcall;
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
-  std::vector<at::Tensor> constants;  // tensors that the graph held itself: passed after the caller's inputs
+  PyObject* wide_integers;  // takes the calls with integers that 64 bits do not hold; null: there are no integers
 };
 
 c10::IValue input_of(PyObject* object) {
   if (THPVariable_Check(object)) return THPVariable_Unpack(object);
-  if (PyLong_Check(object)) return static_cast<int64_t>(PyLong_AsLongLong(object));
+  if (PyLong_Check(object)) {
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw python_error();
+    return static_cast<int64_t>(value);
+  }
   if (object == Py_None) return {};
   if (THPGenerator_Check(object)) return THPGenerator_Unwrap(object);
   throw_unsupported("inputs of Python type {}", Py_TYPE(object)->tp_name);
@@ -43,9 +50,29 @@ void set_python_error(const char* class_name, const char* message) {
   PyErr_SetString(errors.attr(class_name).ptr(), message);
 }
 
-PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keyword_names) {
+// Says beside an error of the host's, whose type and text stay eager's, what the call had changed by then.
+void note_written_inputs(const std::string& names) {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const std::string note = "cxxinductor: these inputs may already have been written: " + names;
+  // Python 3.10 has no notes.
+  if (value != nullptr && PyObject_HasAttrString(value, "add_note"))
+    Py_XDECREF(PyObject_CallMethod(value, "add_note", "s", note.c_str()));
+  PyErr_Restore(type, value, trace);
+}
+
+// An integer input that 64 bits do not hold.
+bool is_wide(PyObject* object) {
+  if (!PyLong_Check(object)) return false;
+  int overflow = 0;
+  PyLong_AsLongLongAndOverflow(object, &overflow);
+  return overflow != 0;
+}
+
+PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, PyObject* keyword_names,
+              std::string* written) {
   HANDLE_TH_ERRORS
-  auto* callable = reinterpret_cast<CompiledCallable*>(self);
   if (PyVectorcall_NARGS(nargsf) != 1 || keyword_names != nullptr || !PyList_Check(args[0])) {
     PyErr_SetString(PyExc_TypeError, "a compiled graph takes one list of inputs");
     return nullptr;
@@ -54,26 +81,35 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
     std::vector<c10::IValue> inputs;
     PyObject* list = args[0];
     const Py_ssize_t count = PyList_GET_SIZE(list);
-    inputs.reserve(static_cast<size_t>(count) + callable->constants.size());
-    for (Py_ssize_t i = 0; i < count; ++i) inputs.push_back(input_of(PyList_GET_ITEM(list, i)));
+    inputs.reserve(static_cast<size_t>(count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      if (callable->wide_integers != nullptr && is_wide(PyList_GET_ITEM(list, i))) [[unlikely]]
+        return PyObject_CallOneArg(callable->wide_integers, list);
+      inputs.push_back(input_of(PyList_GET_ITEM(list, i)));
+    }
     if (PyList_SetSlice(list, 0, count, nullptr) != 0) return nullptr;
-    for (const at::Tensor& constant : callable->constants) inputs.emplace_back(constant);
     std::vector<c10::IValue> outputs;
     {
       py::gil_scoped_release release;
-      outputs = callable->graph->run(std::move(inputs));
+      outputs = callable->graph->run(std::move(inputs), written);
     }
     PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
     if (result == nullptr) return nullptr;
     for (size_t i = 0; i < outputs.size(); ++i)
       PyList_SET_ITEM(result, static_cast<Py_ssize_t>(i), output_of(outputs[i]));
     return result;
+  } catch (const runtime::DeviceIndexOutOfRange& error) {
+    set_python_error("DeviceIndexOutOfRange", error.what());
+  } catch (const runtime::IndexOutOfRange& error) {
+    set_python_error("IndexOutOfRange", error.what());
   } catch (const UserError& error) {
     set_python_error("UserError", error.what());
   } catch (const Unsupported& error) {
     set_python_error("Unsupported", error.what());
   } catch (const KernelMismatch& error) {
     set_python_error("KernelMismatch", error.what());
+  } catch (const FailedAssertion& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
   } catch (const InternalError& error) {
     set_python_error("InternalError", error.what());
   }
@@ -81,23 +117,39 @@ PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* k
   END_HANDLE_TH_ERRORS
 }
 
+PyObject* call(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* keyword_names) {
+  std::string written;
+  PyObject* result = run(reinterpret_cast<CompiledCallable*>(self), args, nargsf, keyword_names, &written);
+  if (result == nullptr && !written.empty()) note_written_inputs(written);
+  return result;
+}
+
 void deallocate(PyObject* self) {
   auto* callable = reinterpret_cast<CompiledCallable*>(self);
   PyTypeObject* type = Py_TYPE(self);
+  Py_XDECREF(callable->wide_integers);
+  // The graph waits for compiles that are under way, which no Python thread should wait for.
+  std::optional<WithoutGil> scope;
+  if (!interpreter_ends()) scope.emplace();
   callable->graph.~shared_ptr();
-  callable->constants.~vector();
+  scope.reset();
   type->tp_free(self);
   Py_DECREF(type);
 }
 
 PyObject* set_constants(PyObject* self, PyObject* tensors) {
   HANDLE_TH_ERRORS
-  auto* callable = reinterpret_cast<CompiledCallable*>(self);
-  callable->constants.clear();
+  std::vector<at::Tensor> constants;
   for (const py::handle tensor : py::reinterpret_borrow<py::object>(tensors))
-    callable->constants.push_back(THPVariable_Unpack(tensor.ptr()));
+    constants.push_back(THPVariable_Unpack(tensor.ptr()));
+  reinterpret_cast<CompiledCallable*>(self)->graph->set_constants(std::move(constants));
   return Py_NewRef(Py_None);
   END_HANDLE_TH_ERRORS
+}
+
+PyObject* set_wide_integers(PyObject* self, PyObject* callable) {
+  Py_XSETREF(reinterpret_cast<CompiledCallable*>(self)->wide_integers, Py_NewRef(callable));
+  return Py_NewRef(Py_None);
 }
 
 // Calls of the model in the order of first sight: (call, file, line, module).
@@ -244,6 +296,8 @@ PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
 
 PyMethodDef methods[] = {
     {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
+    {"set_wide_integers", set_wide_integers, METH_O,
+     "A callable like this one, for calls with integers that 64 bits do not hold."},
     {"take_check_notes", take_check_notes, METH_NOARGS, "Lines about what option check did not check, each once."},
     {"output_strides", output_strides, METH_NOARGS,
      "Strides of each output: tuples of ints, None where unknown; [] for a graph that runs through ATen."},
@@ -280,7 +334,7 @@ py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> g
   auto* callable = reinterpret_cast<CompiledCallable*>(object);
   callable->vectorcall = call;
   new (&callable->graph) std::shared_ptr<torch_bridge::CompiledGraph>(std::move(graph));
-  new (&callable->constants) std::vector<at::Tensor>();
+  callable->wide_integers = nullptr;
   return py::reinterpret_steal<py::object>(object);
 }
 

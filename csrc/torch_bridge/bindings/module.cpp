@@ -1,6 +1,4 @@
 // The Python module cxxinductor._C.
-#include <unistd.h>
-
 #include <optional>
 
 #include "support/error.h"
@@ -10,6 +8,7 @@
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/kernel_timing.h"
+#include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/providers.h"
 
@@ -52,29 +51,6 @@ py::dict counter_dict() {
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks);
 }
-
-// Without the GIL for a scope. A thread that takes it back while the interpreter ends is ended by Python, which cannot unwind
-// our frames: it stays here instead, until the process is gone.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() {
-    while (!Py_IsInitialized() || is_finalizing()) ::pause();
-    PyEval_RestoreThread(state_);
-  }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  static bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030d0000
-    return Py_IsFinalizing() != 0;
-#else
-    return _Py_IsFinalizing() != 0;
-#endif
-  }
-  PyThreadState* state_;
-};
 
 // Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
 // compile. Python runs them on no other thread, and a thread that takes the GIL while the interpreter ends does not return.
@@ -128,6 +104,18 @@ PYBIND11_MODULE(_C, module) {
         return torch_bridge::plan_calls(builder.graph(), targets, options).plan_text;
       },
       py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));
+  module.def(
+      "compile_text",
+      [](const std::string& text, const Options& options, const std::vector<std::string>& allow_ops) {
+        std::shared_ptr<torch_bridge::CompiledGraph> graph;
+        {
+          const WithoutGil scope;
+          graph = torch_bridge::CompiledGraph::from_text(text, options, allow_ops);
+        }
+        return make_compiled_callable(std::move(graph));
+      },
+      py::arg("text"), py::arg("options"), py::arg("allow_ops") = std::vector<std::string>(),
+      "Compiles the text of a graph (docs/ir.md), which may be anybody's. allow_ops: what it may call besides functional ops.");
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);

@@ -26,6 +26,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "backward_dynamic": {"leaves": 0.7, "variants": 3},
     "backward_mutation": {"leaves": 0.7, "layouts": 0.2, "weights": {"writes": 8}},
     "autocast": {"leaves": 0.7, "autocast": True, "weights": {"products": 8}},
+    "data": {"weights": {"data": 6}, "layouts": 0.2},
+    "data_backward": {"leaves": 0.7, "weights": {"data": 6}},
     "random": {"leaves": 0.4, "weights": {"random": 6}},
 }
 TABLES = {
@@ -40,6 +42,7 @@ TABLES = {
     "products": steps.PRODUCTS,
     "integers": steps.INTEGERS,
     "writes": steps.WRITES,
+    "data": steps.DATA,
     "random": steps.RANDOM,
 }
 

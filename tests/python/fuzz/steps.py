@@ -277,6 +277,20 @@ torch.add({t}, 1, out={t})
 {t}.lerp_({tsame}, 0.25)
 """.strip().splitlines()
 
+# Sizes that are data, and back to known ones.
+DATA = """
+torch.masked_select({r}, {mask}).exp().sum() * 0.01 + {r}
+torch.zeros_like({r}).masked_scatter({mask}.expand({r}.shape), torch.masked_select({r}, {mask}).tanh())
+{r1}.index_select(0, {index0}).repeat_interleave({index0} % 3, 0).sum(0) * 0.1
+{r1}[torch.where({index0} > 1)[0] % 1].sum(0) * 0.1
+{r1}[({index0} % 2).nonzero().squeeze(1) % 1].softmax(-1).sum(0)
+{r} * (({mask}.sum() % 5).item() * 0.1)
+{r} + torch.arange(({mask}.sum() % 5).item(), device={r}.device).sum()
+torch.masked_select({r}, {mask})[:0].sum() + {r}
+{r} + torch.unique({index0}, return_counts=True)[1].sum()
+{i}.unique(return_inverse=True)[1] + {i}
+""".strip().splitlines()
+
 RANDOM = """
 F.dropout({r}, 0.3)
 F.dropout({r} * 2, 0.5) + {r}

@@ -102,6 +102,7 @@ bool imported(const std::string& name, std::vector<Arg> args, TensorType result,
               std::vector<std::pair<std::string, Arg>> kwargs = {}, Device device = kCuda) {
   Calls calls(device);
   calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  calls.input("sized", {DType::F32, {sym::Expr::symbol("s1")}});  // gives the symbol
   calls.output(calls.call(name, std::move(args), std::move(result), std::move(kwargs)));
   const std::string text = graph::print(calls.import());
   const bool draws = text.find("philox_pair") != std::string::npos,
@@ -253,6 +254,7 @@ TEST_CASE("a symbolic count takes its threads from the state") {
   Calls calls;
   calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
   calls.graph.assumptions.set_range("s0", {1, 10000});
+  calls.input("sized", {D::F32, {n}});
   calls.output(calls.call("aten::rand", {ArgList{Arg(n)}}, {D::F32, {n}}));
   const std::string text = graph::print(calls.import());
   CHECK(text.find("philox_state\"(expr(s0), 4, device(cuda:0))") != std::string::npos);

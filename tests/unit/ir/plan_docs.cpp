@@ -31,7 +31,7 @@ TEST_CASE("the examples of docs/ir.md round-trip", "[ir][docs]") {
       ++plans;
     }
   }
-  CHECK(graphs == 2);
+  CHECK(graphs == 3);
   CHECK(programs == 1);
   CHECK(plans == 2);
 }

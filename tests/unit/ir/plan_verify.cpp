@@ -258,10 +258,10 @@ TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][
     buffer @b: f32[4] bytes (16) extern_owned
     buffer @c: f32[4] bytes (16) arena at (0)
     buffer @y: f32[4] bytes (16) extern_owned
-    @a = extern "f"($0) with (@x) planned_out
-    @b = extern "f"($0) with (@a)
-    @c = extern "f"($0) with (@b) planned_out
-    @y = extern "f"($0) with (@c)
+    @a = extern "aten::mm"($0) with (@x) planned_out
+    @b = extern "aten::mm"($0) with (@a)
+    @c = extern "aten::mm"($0) with (@b) planned_out
+    @y = extern "aten::mm"($0) with (@c)
     free @b
     return @y
   })";

@@ -14,11 +14,11 @@ using namespace fusion_tests;
 
 namespace {
 
-// aten::mm and aten::bmm, and test::keep(x): x itself.
+// aten::mm and aten::bmm, and aten::keep(x): x itself.
 std::vector<interp::Tensor> call(const std::string& callee, const std::string&, const std::vector<Arg>&,
                                  const std::vector<interp::Tensor>& operands) {
   const interp::Tensor& a = operands.at(0);
-  if (callee == "test::keep") return {a};
+  if (callee == "aten::keep") return {a};
   const interp::Tensor& b = operands.at(1);
   const size_t rank = a.sizes.size();
   const int64_t batch = rank == 3 ? a.sizes[0] : 1, m = a.sizes[rank - 2], k = a.sizes[rank - 1], n = b.sizes[rank - 1];
@@ -103,7 +103,7 @@ constexpr const char* rows = R"(
   %1e = reduce<sum, dims=[1], keepdim>(%1d)
   %1f: f32[64, 64] = expand(%1e)
   %2 = div(%1d, %1f)
-  %2k: f32[64, 64] = extern "test::keep"($0) with (%2) alias [-1]
+  %2k: f32[64, 64] = extern "aten::keep"($0) with (%2) alias [-1]
 )";
 
 TEST_CASE("products and rows are written into the halves of a concatenation", "[schedule][parts]") {
@@ -260,14 +260,14 @@ TEST_CASE("operands that stay where they are", "[schedule][parts]") {
       "%0: f32[64, 64] = mm(%x, %w)\n%1 = cast<bf16>(%0)\n%2 = cast<bf16>(%x)\n%3 = cat<dim=0>(%1, %2)\nreturn %3\n",
       "");
   // A call that makes its own memory.
-  refused("", "%0: f32[64, 64] = extern \"test::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n",
+  refused("", "%0: f32[64, 64] = extern \"aten::keep\"($0) with (%x) alias [-1]\n%1 = cat<dim=0>(%0, %x)\nreturn %1\n",
           "");
   refused(", %v: f32[64, 6]",
           "%0: f32[64, 6] = mm(%x, %v)\n%1: f32[64, 64] = mm(%x, %w)\n%2 = cat<dim=1>(%0, %1)\nreturn %2\n",
           "which wants it aligned");
   refused(", %v: f32[64, 4]", "%0: f32[64, 4] = mm(%x, %v)\n%1 = cat<dim=1>(%0, %x)\nreturn %1\n", "rows are short");
   refused("",
-          "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"test::keep\"($0) with (%0) alias [-1]\n%2 = "
+          "%0: f32[64, 64] = mm(%x, %w)\n%1: f32[64, 64] = extern \"aten::keep\"($0) with (%0) alias [-1]\n%2 = "
           "cat<dim=1>(%0, %x)\nreturn %2, %1\n",
           "a call reads it");
   // Between the elements of another.

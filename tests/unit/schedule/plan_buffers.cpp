@@ -64,8 +64,8 @@ program @aliases on DEVICE (@a: f32[64, 64]) {
     store @c[i, j] = %1
     store @e[i, j] = %1
   }
-  @v = extern "custom::maybe_view.default"($0) with (@c) alias [0]
-  @w = extern "custom::maybe_view.default"($0) with (@e) alias [0]
+  @v = extern "aten::maybe_view.default"($0) with (@c) alias [0]
+  @w = extern "aten::maybe_view.default"($0) with (@e) alias [0]
   region @n1 over i < 64, j < 64 {
     %0 = load @a[i, j]
     store @y[i, j] = %0
@@ -82,6 +82,50 @@ program @aliases on DEVICE (@a: f32[64, 64]) {
   CHECK(buffer(plan, "e").kind == Buffer::Kind::Arena);
   // The own base of an output and the output itself stay; the alias in the middle goes.
   CHECK(freed(plan) == std::vector<std::string>{"w"});
+}
+
+TEST_CASE("what an opaque call takes has an owner, and nothing is written in its place") {
+  const auto plan_with = [](const std::string& callee) {
+    return plan_for(R"(
+program @opaque on DEVICE (@a: f32[64, 64]) {
+  temporary @c: f32[64, 64]
+  temporary @v: f32[64, 64] fixed
+  temporary @s: f32[64] fixed
+  temporary @d: f32[64, 64]
+  temporary @m: f32[64, 64]
+  output @y: f32[64, 64]
+  region @n0 over i < 64, j < 64 {
+    %0 = load @a[i, j]
+    %1 = exp(%0)
+    store @c[i, j] = %1
+  }
+  @v = extern "aten::alias"($0) with (@c) alias [0]
+  @s = extern ")" + callee + R"("($0) with (@v) alias [-1] ordered
+  region @n1 over i < 64, j < 64 {
+    %0 = load @c[i, j]
+    %1 = load @s[i]
+    %2 = add(%0, %1)
+    store @d[i, j] = %2
+  }
+  @m = extern "aten::mm"($0, $1) with (@d, @a) planned_out
+  region @n2 over i < 64, j < 64 {
+    %0 = load @m[i, j]
+    store @y[i, j] = %0
+  }
+  return @y
+})",
+                    gpu());
+  };
+  plan::Plan kept = plan_with("custom::keep");
+  CHECK(plan::verify(kept).empty());
+  CHECK(buffer(kept, "c").kind == Buffer::Kind::Standalone);
+  for (const plan::Step& step : kept.steps)
+    if (const auto* reuse = std::get_if<plan::Reuse>(&step)) CHECK(kept.buffers[reuse->from].name != "c");
+  CHECK(buffer(plan_with("aten::known"), "c").kind == Buffer::Kind::Arena);
+  // The verifier holds plans from text to it.
+  for (plan::Step& step : kept.steps)
+    if (auto* call = std::get_if<plan::CallExtern>(&step); call && call->callee == "aten::mm") call->callee = "custom::mm";
+  CHECK_FALSE(plan::verify(kept).empty());
 }
 
 TEST_CASE("the base of a returned view is allocated by itself") {

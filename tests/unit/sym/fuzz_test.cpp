@@ -205,3 +205,23 @@ TEST_CASE("a program names what it lacks and refuses bad values") {
   workspace[0] = 5;
   REQUIRE_THROWS_AS(program.run(workspace), UserError);
 }
+
+TEST_CASE("a program computes each expression when the last of its symbols is known", "[sym]") {
+  Program program({"a", "u", "v"}, {0, 1, 2});
+  const Expr a = Expr::symbol("a"), u = Expr::symbol("u"), v = Expr::symbol("v");
+  const uint32_t early = program.add(a * 2 + 1), middle = program.add(a * 2 + u), late = program.add(a * 2 + u * v);
+  CHECK(program.time_of(early) == 0);
+  CHECK(program.time_of(middle) == 1);
+  CHECK(program.time_of(late) == 2);
+  std::vector<int64_t> workspace(program.workspace_size(), -1);
+  workspace[0] = 5;
+  program.run(workspace, 0);
+  CHECK(workspace[early] == 11);
+  workspace[1] = 7;
+  program.run(workspace, 1);
+  CHECK(workspace[middle] == 17);
+  CHECK(workspace[late] == -1);
+  workspace[2] = 3;
+  program.run(workspace, 2);
+  CHECK(workspace[late] == 31);
+}

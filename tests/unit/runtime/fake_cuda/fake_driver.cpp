@@ -71,6 +71,10 @@ int fake_cuda_calls(const char* call) {
   return calls[call];
 }
 
+CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+  *status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return CUDA_SUCCESS;
+}
 CUresult cuInit(unsigned) { return count("cuInit", CUDA_ERROR_NO_DEVICE); }
 CUresult cuDriverGetVersion(int* version) {
   *version = 13000;

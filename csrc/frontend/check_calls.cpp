@@ -1,0 +1,124 @@
+#include "frontend/check_calls.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+
+#include "frontend/aten_table.h"
+#include "frontend/externs.h"
+#include "ir/callees.h"
+#include "support/error.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+bool holds_handle(const Arg& arg) {
+  if (arg.as<Handle>()) return true;
+  const auto* list = arg.as<ArgList>();
+  return list && std::any_of(list->begin(), list->end(), holds_handle);
+}
+
+// We know how to compute it ourselves.
+template <class Call>
+bool is_imported(const Call& call) {
+  const bool named = !call.overload.empty() && call.overload != "default";
+  return !is_opaque_callee(call.callee) && aten_table().contains(named ? call.callee + "." + call.overload : call.callee);
+}
+
+// What graph::Extern and plan::CallExtern both state.
+template <class Call>
+class CallCheck {
+ public:
+  CallCheck(const Call& call, size_t results, const SchemaSource& schemas) : call_(call), results_(results) {
+    name_ = call.callee;
+    if (!call.overload.empty() && call.overload != "default") name_ += "." + call.overload;
+    found_ = schemas.find(call.callee, call.overload);
+  }
+
+  // Returns the schema, for what one of the IRs states alone.
+  const Schema& run(const std::vector<std::string>& allowed) {
+    const bool listed = std::find(allowed.begin(), allowed.end(), call_.callee) != allowed.end();
+    if (!listed && !is_reachable_from_text(call_.callee) && !is_imported(call_))
+      refuse("expected an op that text may call, which this one is not; allow_ops adds ops by name");
+    if (!found_) refuse("expected an op that is registered with the dispatcher");
+    check_arguments();
+    check_results();
+    const CallEffects effects = effects_of_call(call_.args, call_.kwargs, *found_, results_);
+    if (!listed && (!effects.mutated_operands.empty() || writes()))
+      refuse("expected an op that changes nothing; allow_ops adds ops by name");
+    if (call_.mutated_operands != effects.mutated_operands)
+      refuse("expected mutated operands [{}] as in its schema, found [{}]", fmt::join(effects.mutated_operands, ", "),
+             fmt::join(call_.mutated_operands, ", "));
+    std::vector<int> aliases = call_.alias_of;
+    aliases.resize(results_, -1);
+    if (aliases != effects.alias_of)
+      refuse("expected aliases [{}] as in its schema, found [{}]", fmt::join(effects.alias_of, ", "),
+             fmt::join(aliases, ", "));
+    if (call_.planned_out && !(found_->has_structured_out && results_ == 1))
+      refuse("expected one that allocates its results, found planned ones");
+    return *found_;
+  }
+
+  template <class... Args>
+  [[noreturn]] void refuse(fmt::format_string<Args...> format, Args&&... args) const {
+    throw_user_error("extern {}: {}", name_, fmt::format(format, std::forward<Args>(args)...));
+  }
+
+ private:
+  bool writes() const {
+    return std::any_of(found_->arguments.begin(), found_->arguments.end(),
+                       [](const SchemaArgument& argument) { return argument.written; });
+  }
+
+  void check_arguments() const {
+    const std::vector<SchemaArgument>& formals = found_->arguments;
+    if (call_.args.size() > formals.size())
+      refuse("expected at most {} arguments, found {}", formals.size(), call_.args.size());
+    std::set<std::string> given;
+    for (size_t i = 0; i < call_.args.size(); ++i) check_argument(formals[i], call_.args[i], given);
+    for (const auto& [keyword, value] : call_.kwargs) {
+      const auto formal = std::find_if(formals.begin(), formals.end(),
+                                       [&](const SchemaArgument& argument) { return argument.name == keyword; });
+      if (formal == formals.end()) refuse("expected arguments of its schema, found '{}'", keyword);
+      check_argument(*formal, value, given);
+    }
+  }
+
+  void check_argument(const SchemaArgument& formal, const Arg& actual, std::set<std::string>& given) const {
+    if (!given.insert(formal.name).second) refuse("found argument '{}' twice", formal.name);
+    if (formal.out) refuse("expected no destination, found '{}'", formal.name);
+    if (holds_handle(actual)) refuse("expected no object of this process, found one for '{}'", formal.name);
+  }
+
+  void check_results() const {
+    const std::vector<SchemaReturn>& returns = found_->returns;
+    const bool list = returns.size() == 1 && returns.front().is_list;
+    if (!list && results_ > returns.size()) refuse("expected at most {} results, found {}", returns.size(), results_);
+  }
+
+  const Call& call_;
+  size_t results_;
+  std::string name_;
+  std::optional<Schema> found_;
+};
+
+}  // namespace
+
+void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
+  for (const graph::Node& node : graph.nodes) {
+    const auto* call = node.as<graph::Extern>();
+    if (!call) continue;
+    CallCheck<graph::Extern> check(*call, node.results.size(), schemas);
+    const Schema& schema = check.run(allowed);
+    if (!call->ordered && must_be_ordered(call->callee, schema)) check.refuse("expected an ordered call");
+  }
+}
+
+void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
+  for (const plan::Step& step : plan.steps)
+    if (const auto* call = std::get_if<plan::CallExtern>(&step))
+      CallCheck<plan::CallExtern>(*call, call->results.size(), schemas).run(allowed);
+}
+
+}  // namespace cxxinductor::frontend

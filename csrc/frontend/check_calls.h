@@ -1,0 +1,20 @@
+// Calls in the text of a graph or plan, which is untrusted, against the schemas of what they call. What passes names an
+// op that text may reach, gives it arguments that its schema has, and states the aliases and mutations that the schema
+// states.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "frontend/schema.h"
+#include "ir/graph/graph.h"
+#include "ir/plan/plan.h"
+
+namespace cxxinductor::frontend {
+
+// allowed: ops that may be called besides those that text may reach (ir/callees.h): "mylib::op". Both take what their
+// verifiers accept. UserError naming the op, what was expected and what was found.
+void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const std::vector<std::string>& allowed);
+void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std::vector<std::string>& allowed);
+
+}  // namespace cxxinductor::frontend

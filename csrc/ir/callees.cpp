@@ -1,0 +1,149 @@
+#include "ir/callees.h"
+
+#include <algorithm>
+#include <span>
+
+namespace cxxinductor {
+namespace {
+
+// Names without namespace. One that ends in * stands for all names that begin so.
+using Names = std::span<const std::string_view>;
+
+bool holds(Names names, std::string_view name) {
+  return std::any_of(names.begin(), names.end(), [&](std::string_view entry) {
+    return entry.ends_with('*') ? name.starts_with(entry.substr(0, entry.size() - 1)) : name == entry;
+  });
+}
+
+// The part after the namespace, where the op is torch's or ours and has no effect but what its schema states; else
+// empty.
+std::string_view functional_name(std::string_view callee) {
+  for (std::string_view space : {"aten::", "prims::", "cxxinductor::"})
+    if (callee.starts_with(space)) return callee.substr(space.size());
+  return {};
+}
+
+// Take a storage over, return one that something else keeps, or let others wait for what they read.
+constexpr std::string_view keeping_names[] = {
+    "set_",   "set",       "_set_*",         "set_data",      "resize*",     "_resize*", "share_memory*",
+    "data",   "_pin*",     "pin_memory",     "record_stream", "_fw_primal*", "_make_d*", "_nested_*",
+    "_lazy*", "_backward", "requires_grad_", "retain_grad",   "_async*",       "call_function",
+};
+
+// Raise for nothing but sizes and dtypes.
+constexpr std::string_view total_names[] = {
+    // products
+    "mm",
+    "addmm",
+    "_addmm_activation",
+    "bmm",
+    "baddbmm",
+    "addbmm",
+    "mv",
+    "addmv",
+    "addr",
+    "dot",
+    "vdot",
+    "matmul",
+    "linear*",
+    "_scaled_mm",
+    "_int_mm",
+    "_weight_int8pack_mm",
+    // convolutions and attention
+    "convolution*",
+    "_convolution*",
+    "_conv_depthwise*",
+    "cudnn_convolution*",
+    "mkldnn_convolution*",
+    "conv*",
+    "_scaled_dot_product_*",
+    "scaled_dot_product_attention",
+    "_flash_attention_*",
+    "_efficient_attention_*",
+    "_cudnn_attention_*",
+    "_fused_sdp_choice",
+    // norms and recurrent cells
+    "native_batch_norm*",
+    "_native_batch_norm*",
+    "_batch_norm_*",
+    "batch_norm_*",
+    "cudnn_batch_norm*",
+    "native_group_norm*",
+    "native_layer_norm*",
+    "_cudnn_rnn*",
+    "_thnn_fused_*",
+    "mkldnn_rnn_layer*",
+    // order, scans, transforms
+    "sort",
+    "argsort",
+    "topk",
+    "kthvalue",
+    "median",
+    "cum*",
+    "logcumsumexp",
+    "_log_softmax*",
+    "_softmax*",
+    "_fft_*",
+    // windows and images
+    "avg_pool*",
+    "_adaptive_avg_pool*",
+    "adaptive_max_pool*",
+    "max_pool*",
+    "upsample_*",
+    "_upsample_*",
+    "grid_sampler*",
+    // random numbers without a tensor of parameters
+    "rand*",
+    "native_dropout*",
+    "normal_functional",
+    "uniform",
+    "philox_state",
+    // moving and making
+    "copy*",
+    "_to_copy",
+    "clone",
+    "full*",
+    "zeros*",
+    "ones*",
+    "empty*",
+    "arange*",
+    "view*",
+    "reshape",
+    "permute",
+    "expand",
+    "slice*",
+    "select*",
+    "as_strided*",
+    "cat",
+    "stack",
+};
+
+// Read their arguments and make their results, and raise because of elements.
+constexpr std::string_view checked_names[] = {
+    "index",          "index_*",        "gather",        "scatter*",     "take*",      "embedding*",   "nonzero*",
+    "masked_*",       "unique*",        "_unique*",      "bincount",     "histc",      "histogram*",   "searchsorted*",
+    "bucketize*",     "repeat_interleave*", "multinomial", "bernoulli*", "poisson",    "binomial",     "linalg_*",
+    "_linalg_*",      "cholesky*",      "qr",            "svd",          "lu_*",       "_lu_*",        "triangular_solve",
+    "inverse",        "det",            "logdet",        "slogdet",      "pinverse",   "cdist",        "_cdist_*",
+    "_pdist_*",       "nll_loss*",      "ctc_loss",      "_ctc_loss*",   "mode",       "nanmedian",    "multi_margin_loss*",
+    "multilabel_margin_loss*", "max_unpool*", "fractional_max_pool*", "one_hot", "isin", "tril_indices", "triu_indices",
+    "dropout",        "pdist",          "renorm",        "fft_*",        "stft",       "istft",        "roll",
+    "_index_*",       "put",            "diag*",        "trace",      "cross",        "kron",
+    "unfold*",        "im2col",         "col2im",        "channel_shuffle", "pixel_*", "native_channel_shuffle",
+};
+
+}  // namespace
+
+bool is_opaque_callee(std::string_view callee) {
+  const std::string_view name = functional_name(callee);
+  return name.empty() || holds(keeping_names, name);
+}
+
+bool may_raise(std::string_view callee) { return !holds(total_names, functional_name(callee)); }
+
+bool is_reachable_from_text(std::string_view callee) {
+  const std::string_view name = functional_name(callee);
+  return !is_opaque_callee(callee) && (holds(total_names, name) || holds(checked_names, name));
+}
+
+}  // namespace cxxinductor

@@ -1,0 +1,22 @@
+// What is known of dispatcher ops beyond their schemas, by name ("aten::mm"). For an op that nothing is known of, every
+// function gives the answer that restricts the compiler most.
+#pragma once
+
+#include <string_view>
+
+namespace cxxinductor {
+
+// The op may keep a reference to the memory of its arguments, return memory that it keeps, or have effects that its
+// schema does not state: custom ops, collectives, and the few ops of ATen that take storages over. Such calls get
+// memory with an owner, nobody writes to what they return, and they keep their order among each other.
+bool is_opaque_callee(std::string_view callee);
+
+// A call whose arguments have the recorded sizes and dtypes may still raise, because of the elements of its arguments
+// or of what the op does besides. Running out of memory does not count.
+bool may_raise(std::string_view callee);
+
+// Graph and plan text, which is untrusted, may call the op without being allowed to by name: it is on a list of those that
+// read their arguments and nothing else. The schema must state no mutation, too.
+bool is_reachable_from_text(std::string_view callee);
+
+}  // namespace cxxinductor

@@ -1,0 +1,33 @@
+// The GIL given up for a scope.
+#pragma once
+
+#include <Python.h>
+#include <unistd.h>
+
+namespace cxxinductor::bindings {
+
+inline bool interpreter_ends() {
+#if PY_VERSION_HEX >= 0x030d0000
+  return Py_IsFinalizing() != 0;
+#else
+  return _Py_IsFinalizing() != 0;
+#endif
+}
+
+// A thread that takes the GIL back while the interpreter ends is ended by Python, which cannot unwind our frames: it stays
+// here instead, until the process is gone. So this is not for the thread that ends the interpreter.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() {
+    while (!Py_IsInitialized() || interpreter_ends()) ::pause();
+    PyEval_RestoreThread(state_);
+  }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
+}  // namespace cxxinductor::bindings
