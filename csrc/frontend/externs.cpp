@@ -24,12 +24,10 @@ class OperandCollector {
       return Arg(std::move(items));
     }
     if (const auto* e = arg.as<sym::Expr>()) return e->is_constant() ? Arg(e->constant()) : operand_ref_for(*e);
-    if (arg.as<Handle>() != nullptr) cacheable_ = false;
     return arg;
   }
 
   std::vector<Operand>& operands() { return operands_; }
-  bool cacheable() const { return cacheable_; }
 
  private:
   // An input that comes in other strides than the call was recorded with, in the recorded ones: the callee's result may
@@ -69,7 +67,6 @@ class OperandCollector {
   const CallGraph& graph_;
   std::vector<Operand> operands_;
   std::map<ValueId, ValueId> copies_;
-  bool cacheable_ = true;
 };
 
 // Operands that belong to an argument of the schema.
@@ -170,7 +167,6 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   OperandCollector collector(context, graph);
   for (const Arg& arg : call.args) callee.args.push_back(collector.translate(arg));
   for (const auto& [name, arg] : call.kwargs) callee.kwargs.emplace_back(name, collector.translate(arg));
-  callee.cacheable = collector.cacheable();
   CallEffects effects = effects_of_call(callee.args, callee.kwargs, *schema, call.results.size());
   callee.alias_of = std::move(effects.alias_of);
   callee.mutated_operands = std::move(effects.mutated_operands);

@@ -144,8 +144,6 @@ std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
   if (call.planned_out) text += " planned_out";
   if constexpr (requires { call.ordered; })
     if (call.ordered) text += " ordered";
-  if constexpr (requires { call.cacheable; })
-    if (!call.cacheable) text += " no_cache";
   return text;
 }
 
@@ -184,7 +182,6 @@ Call parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_
   call.defines = parse_definitions(cursor);
   call.planned_out = cursor.accept("planned_out");
   if constexpr (requires { call.ordered; }) call.ordered = cursor.accept("ordered");
-  if constexpr (requires { call.cacheable; }) call.cacheable = !cursor.accept("no_cache");
   return call;
 }
 

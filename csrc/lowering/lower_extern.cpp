@@ -37,7 +37,6 @@ void lower_extern(Context& context, const graph::Node& node, const graph::Extern
   call.defines = kind.defines;
   call.planned_out = kind.planned_out;
   call.ordered = kind.ordered;
-  call.cacheable = kind.cacheable;
   call.origin = node.origin;
   for (size_t i = 0; i < node.operands.size(); ++i) {
     if (const auto* e = std::get_if<sym::Expr>(&node.operands[i])) {

@@ -127,7 +127,6 @@ struct Extern {
   std::vector<std::pair<std::string, Arg>> kwargs;
   bool planned_out = false;  // has a structured, copy-free out= form: the plan provides the results' buffers
   bool ordered = false;      // side effects or random state: keeps its place among the ordered
-  bool cacheable = true;     // false: the call holds in-process handles
   // For each result: index of the operand that it may alias, or -1 when fresh.
   std::vector<int> alias_of;
   std::vector<uint32_t> mutated_operands;

@@ -376,7 +376,6 @@ class Parser {
     callee.defines = parse_definitions(cursor_);
     callee.planned_out = cursor_.accept("planned_out");
     callee.ordered = cursor_.accept("ordered");
-    callee.cacheable = !cursor_.accept("no_cache");
     callee.exact_strides = !cursor_.accept("flexible_strides");
     node.kind = std::move(callee);
     for (size_t i = 0; i < declarations.size(); ++i) {

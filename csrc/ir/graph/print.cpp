@@ -216,7 +216,6 @@ class Printer {
     text += print_definitions(e.defines);
     if (e.planned_out) text += " planned_out";
     if (e.ordered) text += " ordered";
-    if (!e.cacheable) text += " no_cache";
     if (!e.exact_strides) text += " flexible_strides";
     return text;
   }

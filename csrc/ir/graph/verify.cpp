@@ -10,7 +10,6 @@
 //      operands are in range.
 //  G8  A mutation ends in a tensor input of the same dtype, device and sizes, each input at most once.
 //  G9  Every symbol is declared: a symbol input, a range, a size or stride of an input, or defined by an extern.
-//  G10 An extern that holds in-process handles is not cacheable.
 //  G11 After a scatter in place, no node, output or mutation reads what the storage held before; of the scatter's own
 //      operands only the base lies in that storage.
 //  G12 The base of a scatter in place is all of a storage, seen through permute, reshape and flip at most. A node of
@@ -175,13 +174,11 @@ class Verifier {
     for (const Operand& operand : node.operands)
       if (std::holds_alternative<Scalar>(operand))
         report("G7", where(node), "has an immediate among an extern's operands");
-    bool handles = false;
-    for (const Arg& arg : callee.args) check_arg(arg, node, handles);
+    for (const Arg& arg : callee.args) check_arg(arg, node);
     for (const auto& [key, arg] : callee.kwargs) {
       if (!is_symbol_name(key)) report("G4", where(node), "has the keyword '{}'", key);
-      check_arg(arg, node, handles);
+      check_arg(arg, node);
     }
-    if (handles && callee.cacheable) report("G10", where(node), "holds a handle and is cacheable");
     if (callee.alias_of.size() != node.results.size())
       report("G7", where(node), "has {} results and {} alias annotations", node.results.size(), callee.alias_of.size());
     for (int operand : callee.alias_of)
@@ -195,12 +192,11 @@ class Verifier {
   static bool is_tensor(const Node& node, size_t operand) {
     return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]);
   }
-  void check_arg(const Arg& arg, const Node& node, bool& handles) {
+  void check_arg(const Arg& arg, const Node& node) {
     if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= node.operands.size())
       report("G7", where(node), "has the argument ${} and {} operands", ref->operand, node.operands.size());
-    handles |= arg.as<Handle>() != nullptr;
     if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) check_arg(item, node, handles);
+      for (const Arg& item : *list) check_arg(item, node);
   }
 
   void check_mutations() {

@@ -179,7 +179,6 @@ struct ExternCall {
   std::vector<Definition> defines;
   bool planned_out = false;
   bool ordered = false;
-  bool cacheable = true;
   OriginId origin;
 };
 

@@ -159,13 +159,11 @@ class Verifier {
     }
     for (BufferId result : call.results)
       if (!program_.buffers.contains(result)) report("L1", place, "has a result that does not exist");
-    bool handles = false;
-    for (const Arg& arg : call.args) check_arg(arg, call, place, handles);
+    for (const Arg& arg : call.args) check_arg(arg, call, place);
     for (const auto& [key, arg] : call.kwargs) {
       if (!is_symbol_name(key)) report("L2", place, "has the keyword '{}'", key);
-      check_arg(arg, call, place, handles);
+      check_arg(arg, call, place);
     }
-    if (handles && call.cacheable) report("L10", place, "holds a handle and is cacheable");
     if (call.alias_of.size() != call.results.size())
       report("L10", place, "has {} results and {} alias annotations", call.results.size(), call.alias_of.size());
     for (int operand : call.alias_of)
@@ -179,12 +177,11 @@ class Verifier {
   static bool is_tensor(const ExternCall& call, size_t operand) {
     return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
   }
-  void check_arg(const Arg& arg, const ExternCall& call, const std::string& place, bool& handles) {
+  void check_arg(const Arg& arg, const ExternCall& call, const std::string& place) {
     if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= call.operands.size())
       report("L10", place, "has the argument ${} and {} operands", ref->operand, call.operands.size());
-    handles |= arg.as<Handle>() != nullptr;
     if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) check_arg(item, call, place, handles);
+      for (const Arg& item : *list) check_arg(item, call, place);
   }
 
   void check_dataflow() {

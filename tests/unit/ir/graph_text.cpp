@@ -47,7 +47,7 @@ TEST_CASE("every kind of graph node survives print and parse", "[ir][graph]") {
   %18 = where(%c, %x, 0.0)
   %19 = where(%c, f64(1.5), f64(nan))
   %v: bf16[s0, 1000] strides [1, s0], %j: i64[s0, 1000] = extern "aten::sort.stable"($0, stable = true, dim = -1) with (%x) alias [0, -1] from "a \"b\".py":3 "" "aten.sort.stable"
-  extern "a.b" overload "c"([$1, none, 2.5, "x;\"y"], expr(s0), f16, device(cuda:0), layout(0), memory_format(1), handle(4), k = []) with (expr(s0), %x) mutates [1] ordered no_cache flexible_strides
+  extern "a.b" overload "c"([$1, none, 2.5, "x;\"y"], expr(s0), f16, device(cuda:0), layout(0), memory_format(1), handle(4), k = []) with (expr(s0), %x) mutates [1] ordered flexible_strides
   %y: f32[s0] flexible = extern "aten::mv"($0, $1) with (%2, %8) planned_out
   version %x = %0
   final %x = %18

@@ -39,7 +39,7 @@ const char* const every_kind =
     %5 = cast<f32>(%4)  ; (i k)
     store @y[i, k] = %5 if %3  ; (i k)
   }
-  @r = extern "aten::f.x"($0, $1, $2) with (@t, expr(s0), view @x: bf16[s0] strides [1000] offset (3)) mutates [0] ordered no_cache from "m.py":1 "" ""
+  @r = extern "aten::f.x"($0, $1, $2) with (@t, expr(s0), view @x: bf16[s0] strides [1000] offset (3)) mutates [0] ordered from "m.py":1 "" ""
   return @y, @m, @r, view @x: bf16[s0] strides [1000] offset (s0 + 3), expr(2*s0), none
 }
 )";

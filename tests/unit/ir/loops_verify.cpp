@@ -107,7 +107,6 @@ TEST_CASE("each invariant of the loops IR has a counterexample", "[ir][loops]") 
   breaks("L10", [](Program& p) { call(p).alias_of = {1}; });
   breaks("L10", [](Program& p) { call(p).alias_of = {}; });
   breaks("L10", [](Program& p) { call(p).mutated_operands = {1}; });
-  breaks("L10", [](Program& p) { call(p).args[0] = Arg(Handle{0}); });
   breaks("L10", [](Program& p) { std::get<View>(call(p).operands[0]).strides.clear(); });
   breaks("L11", [](Program& p) { p.buffers[BufferId(0)].role = Buffer::Role::Temporary; });
   breaks("L11", [](Program& p) { p.inputs.push_back({.kind = ProgramInput::Kind::Opaque, .donated = true}); });
