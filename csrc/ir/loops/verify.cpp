@@ -1,11 +1,11 @@
 // Invariants of the loops IR. L1 to L8, L12 and L13 hold for each region (verify_region.cpp), the others for the program.
 //
 //  L1  Ids are in range; a statement's operands precede it and have values; at most 32 variables.
-//  L2  Names print and are unique: buffers and regions of a program, variables of a region; a variable is no symbol.
+//  L2  Names print and are unique: buffers and regions of a program, variables of a region; a variable is not a symbol.
 //  L3  A statement's `vars` is what its operands, coordinates and mask give.
 //  L4  Dtypes: a load has its buffer's, a store its value's; ops and sum-like reductions take compute types that their
 //      row accepts; masks and conditions are bool; checked indices are integers; opaque dtypes have no statements.
-//  L5  An access has one coordinate a dimension.
+//  L5  An access has one coordinate per dimension.
 //  L6  A region loads a buffer that it stores only where it stores it, and earlier (an input updated in place).
 //  L7  Expressions use variables of the region, symbols of the program and integer statements.
 //  L8  A reduction is over variables of its operand; a projection reads a result that its reduction has.
@@ -15,8 +15,8 @@
 //      per dimension.
 //  L11 Each input buffer is one tensor input; outputs name buffers; what is donated is a tensor input.
 //  L12 A region has at most one serial variable; reductions over it are over no other, and are only stored.
-//  L13 An update (a store that leaves the rest of its buffer, combines or may meet itself) is its region's only store of
-//      that buffer; the buffer's dtype can be combined so; where points may meet, their order runs over all of the
+//  L13 An update (a store that leaves the rest of its buffer, combines or has write conflicts) is its region's only store
+//      of that buffer; the buffer's dtype can be combined so; with write conflicts, their order runs over all of the
 //      store's variables and the region does not load the buffer.
 //  L14 A symbol that a call defines is not a symbol of an input. It is defined once and used only by later steps and in
 //      the call's results. The size or stride that defines it is the symbol itself; a value is that of the call's one

@@ -1,42 +1,39 @@
 // Invariants of the plan IR. P1 to P7 and P14 hold for each kernel (verify_kernel.cpp), the others for the plan.
 //
 //  P1  Names print and are unique: buffers, kernels (C identifiers), symbols.
-//  P2  A kernel's region is sound (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
-//  P3  There is an offset, a kind of access and a home a statement; offsets and index_limit use what the kernel knows.
-//  P4  Every variable is in space or in row exactly once, or is the serial variable; a row only where the kind has one, a walk only
-//      with persistent rows of a GPU; numbers are positive and agree with one another; reductions are over row variables
-//      and give values that vary over space (and the walk), or are over the serial variable; a matmul has the parts that
-//      matmul.h names.
-//  P5  Segments compute every statement after its operands, in the order of the body; once segments hold what varies
-//  over
-//      space; the result of a reduction is read in a later segment; stores, checks, reductions and persistent values are
-//      computed by one segment. A reduction over the serial variable is read by stores alone, and those make up the finish segment.
-//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only persistent
-//      mappings have persistent values, only walks of one row at a time shared ones, and these are reductions over the serial variable.
-//  P7  Parameters that a kernel loads or updates are declared read, those that it stores written.
-//      Parameters by value are CUDA kernels', and these load nothing but their first element.
-//  P8  Ids of buffers, kernels and inputs are in range; what is given up is a tensor input.
-//  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is
-//  written
-//      is one argument only.
-//  P10 Standalone buffers are allocated once, before their use; own and extern-owned ones are freed at most once, after their
-//      last use; every buffer but an input is written before it is read.
+//  P2  A kernel's region is valid (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
+//  P3  Each statement has an offset, a kind of access and a memory space; offsets and index_limit use variables and symbols
+//      of the kernel.
+//  P4  Every variable is in space or in row exactly once, or is the serial variable. Only kinds with rows have row variables,
+//      only persistent rows of a GPU a serial variable. Numbers are positive and agree with one another. Reductions are over
+//      row variables and give values that vary over space (and the serial variable), or are over the serial variable. A matmul
+//      has the parts that matmul.h names.
+//  P5  Segments compute every statement after its operands, in the order of the body. PerRow segments compute statements that
+//      vary over space alone. The result of a reduction is read in a later segment. One segment computes each store, check,
+//      reduction and persistent value. Only stores read a reduction over the serial variable, and these are the epilogue.
+//  P6  A local value is read in the segment that computes it; row values do not vary over the row; only persistent mappings
+//      have persistent values. Shared values are reductions over the serial variable, with one row per block at a time.
+//  P7  Parameters that a kernel loads or updates are declared read, those that it stores written. Parameters by value are
+//      CUDA kernels', which load only their first element.
+//  P8  Ids of buffers, kernels and inputs are in range; a donated input is a tensor.
+//  P9  A launch gives each parameter a buffer of its dtype and device, and each symbol a value; a buffer that is written is
+//      one argument only.
+//  P10 Standalone buffers are allocated once, before their use; standalone and extern-owned ones are freed at most once, after
+//      their last use; every buffer but an input is written before it is read.
 //  P11 An arena buffer lies in its arena, on the arena's device, and those of one arena that live at the same time do not
-//      overlap, as far as offsets and sizes are constant; outputs are no arena buffers.
+//      overlap, as far as offsets and sizes are constant; outputs are not arena buffers.
 //  P12 Every symbol has one source, an input that gives it or a step that defines it; expressions use only these.
 //  P13 An extern names its callee; operand references, aliases and mutated operands are in range; results are extern-owned, or
-//  allocated
-//      and planned.
-//      What an opaque op (ir/callees.h) takes is memory with an owner: neither in the arena nor a part.
-//  P14 A CPU kernel in which points of a store may meet is sequential.
-//  P15 What is reused and what takes its memory over are of one dtype, device and count of bytes and of kinds that go
-//      together; inputs must have been given up.
-//  P16 A batch has launches, all of one kernel and over blocks in one direction; the kernel takes batches and its table
-//      fits; what one of the launches writes, no other uses. A kernel that takes batches is launched by them alone.
-//  P17 A part lies in its base, which is an arena or own buffer or a part of one, of the part's dtype and device. The
-//      parts of a base have as many elements as it has, and it is read once all of them are written.
-//  P18 A specialization has the parameters and symbols of the launch's own kernel and knows no more of them than its
-//      properties and the plan's assumptions say; these are of the plan's symbols. Batches have none, grids of one direction.
+//      allocated and planned. An operand of an opaque op (ir/callees.h) has memory of its own: no arena buffer, no slice.
+//  P14 A CPU kernel with write conflicts is sequential.
+//  P15 A reused buffer and the one that takes over its memory are of one dtype, device and count of bytes and of kinds that go
+//      together; a reused input is donated.
+//  P16 A grouped launch has launches, all of one kernel and over blocks in one direction, whose table fits. Buffers that one of
+//      them writes, no other uses. A kernel for grouped launches has no other launches.
+//  P17 A slice lies in its base, which is an arena or standalone buffer or a slice of one, of the slice's dtype and device. The
+//      slices of a base have as many elements as it has, and it is read after all of them are written.
+//  P18 A specialization has the parameters and symbols of the launch's own kernel. Its assumptions follow from its properties
+//      and the plan's assumptions, which are about the plan's symbols. Grouped launches have none; grids have one direction.
 //  P19 The plan names one device or more, each once, and each buffer, kernel, arena and measured peak is on one of them.
 //  P20 What a step needs to know is known: by then earlier steps have defined the symbols of its expressions, of its
 //      buffers' geometry (for the results of an extern, it may do so itself) and of the arenas that it is the first to
