@@ -92,5 +92,5 @@ def _written(node: Node) -> list[Node]:
 
 def _storage(node: Node, key: str) -> int | None:
     value = node.meta.get(key)
-    plain = isinstance(value, torch.Tensor) and value.layout is torch.strided
+    plain = isinstance(value, torch.Tensor) and value.layout is torch.strided and not torch._C._functorch.is_functorch_wrapped_tensor(value)
     return value.untyped_storage()._cdata if plain else None

@@ -112,7 +112,7 @@ class TestSemantics:
 
 @pytest.mark.filterwarnings("ignore:cxxinductor")
 def test_sizes_from_data_and_what_is_asserted_of_them(device):
-    """Such graphs run through ATen, assertions included."""
+    """Such graphs are compiled, assertions included."""
 
     def fn(x):
         places = x.nonzero()
@@ -128,7 +128,7 @@ def test_sizes_from_data_and_what_is_asserted_of_them(device):
         compiled = torch.compile(fn, backend="cxxinductor", fullgraph=True)
         for x in (numbers(1.0, 0, 2, 0, 0), numbers(3.0, 0, 2, 0, 1), numbers(1.0, 2, 3, 4, 5)):
             torch.testing.assert_close(compiled(x), fn(x))
-        assert cxxinductor.counters()["aten_fallback"] == 1 and cxxinductor.counters()["eager_fallback"] == 0
+        assert cxxinductor.counters()["aten_fallback"] == 0 and cxxinductor.counters()["eager_fallback"] == 0
         for x in (numbers(0.0, 0, 2, 0, 0), numbers(3.0, 1, 2, 0, 1)):
             with pytest.raises(RuntimeError, match="Runtime assertion failed"):
                 compiled(x)

@@ -31,13 +31,6 @@ class ExpectedFailure:
 
 
 EXPECTED_FAILURES: tuple[ExpectedFailure, ...] = (
-    ExpectedFailure(
-        "fallback",
-        "sizes that are data: symbols of a plan come from its inputs, so that such graphs run op by op through ATen",
-        ("argwhere", "bincount", "combinations", "masked_select", "nonzero", "repeat_interleave", "unique", "unique_consecutive"),
-        text="neither an input nor a size or stride of one",
-    ),
-    ExpectedFailure("fallback", "the same, of sizes that are elements of tensors", ("tensor_split",), text="out of a tensor"),
     ExpectedFailure("fallback", "a size that a condition on data decides has no form in the IR", ("narrow",), text="Equality in a size expression"),
     ExpectedFailure("fallback", "complex32 has no number in our tables", ("chalf",), text="torch.complex32"),
     ExpectedFailure(
