@@ -52,6 +52,17 @@ std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step&
   return written;
 }
 
+// What the step both reads and writes.
+std::vector<plan::BufferId> updated_by(const plan::Plan& plan, const plan::Step& step) {
+  std::vector<plan::BufferId> updated;
+  for (const plan::Launch& launch : plan::launches_of(step)) {
+    const plan::Kernel& kernel = plan.kernels[launch.kernel];
+    for (size_t i = 0; i < launch.args.size(); ++i)
+      if (kernel.params[i].read && kernel.params[i].written) updated.push_back(launch.args[i]);
+  }
+  return updated;
+}
+
 // Null where the step is an extern call.
 const plan::Launch* launch_that_uses(const plan::Plan& plan, const plan::Step& step, plan::BufferId buffer) {
   for (const plan::Launch& launch : plan::launches_of(step))
@@ -133,11 +144,16 @@ void EagerReference::CheckPlan::find_values(const std::vector<frontend::Imported
 
 void EagerReference::CheckPlan::find_writers(const plan::Plan& plan) {
   last_writer.assign(plan.buffers.size(), kNever);
-  for (size_t s = 0; s < plan.steps.size(); ++s)
+  for (size_t s = 0; s < plan.steps.size(); ++s) {
+    // A scatter in place makes a new value where another one was. Buffers are named after the first, so that nothing says
+    // which of the model's values is there in the end.
+    for (plan::BufferId id : updated_by(plan, plan.steps[s]))
+      if (last_writer[id.index()] != kNever && plan.buffers[id].kind != plan::Buffer::Kind::Input) values_of[id.index()].clear();
     for (plan::BufferId id : written_by(plan, plan.steps[s])) {
       last_writer[id.index()] = s;
       plan::for_each_base(plan, id, [&](plan::BufferId base) { last_writer[base.index()] = s; });
     }
+  }
   complete.resize(plan.steps.size());
   for (size_t b = 0; b < last_writer.size(); ++b)
     if (last_writer[b] != kNever) complete[last_writer[b]].push_back(plan::BufferId(b));

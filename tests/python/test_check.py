@@ -143,3 +143,11 @@ def test_a_wrong_kernel_is_named(mode, wrong_compiler):
     assert f"check={mode}: kernel k1_" in run.stdout, run.stdout
     assert "aten.mul.Tensor" in run.stdout and "module 1" in run.stdout
     assert "32 of 32 elements differ" in run.stdout and "f32[4, 8]" in run.stdout
+
+
+def test_a_scatter_in_place_is_no_mismatch(device):
+    def fn(x, places):
+        return torch.full_like(x, -1.0).scatter(-1, places, 2.0) + x
+
+    x, places = torch.randn(4, 8, device=device), torch.randint(0, 8, (4, 3), device=device)
+    torch.testing.assert_close(torch.compile(fn, backend="cxxinductor", options={"check": "eager"})(x, places), fn(x, places))

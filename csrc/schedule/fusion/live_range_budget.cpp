@@ -45,16 +45,26 @@ bool LiveRangeBudget::allow_inlining(const std::vector<BufferId>& reads, BufferI
 
 bool LiveRangeBudget::allow_merge(StepId first, StepId second) const {
   if (!limit_ || !far(dependencies_.place(first), dependencies_.place(second))) return true;
-  const double late = reads_kept(dependencies_.summary(first).reads, second, first) - writes(first);
+  // At the place of the second, where nothing in between reads what the first writes.
+  const auto reads_between = [&](BufferId buffer) {
+    const std::vector<StepId> readers = dependencies_.readers(buffer);
+    return std::any_of(readers.begin(), readers.end(), [&](StepId reader) {
+      return reader != first && reader != second && dependencies_.place(reader) < dependencies_.place(second);
+    });
+  };
+  const std::vector<BufferId>& written = dependencies_.summary(first).writes;
+  const bool may_wait = std::none_of(written.begin(), written.end(), reads_between);
+  if (may_wait && reads_kept(dependencies_.summary(first).reads, second, first) <= writes(first)) return true;
+  // At the place of the first: what the second reads dies there where nobody else reads it later.
   double early = writes(second);
   for (BufferId buffer : dependencies_.summary(second).reads) {
     const std::vector<StepId> readers = dependencies_.readers(buffer);
     const bool last = std::all_of(readers.begin(), readers.end(), [&](StepId reader) {
-      return dependencies_.place(reader) <= dependencies_.place(second);
+      return reader == second || dependencies_.place(reader) <= dependencies_.place(first);
     });
     if (dependencies_.dies(buffer) && last) early -= costs_.buffer_bytes(buffer);
   }
-  return std::min(late, early) <= 0;
+  return early <= 0;
 }
 
 }  // namespace cxxinductor::schedule
