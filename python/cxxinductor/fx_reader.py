@@ -144,6 +144,7 @@ class _Reader:
         self._builder = _C.CallGraphBuilder(name)
         self._values: dict[Node, Any] = {}
         self._constants: list[torch.Tensor] = []
+        self._quotients: dict[sympy.Expr, sympy.Integer] | None = None  # found when first wanted
         self._symbolic: dict[sympy.Expr, Any] = {}
         self._sizes: list[torch.SymInt] = []  # one of each size that is no number
         self._ranged: set[sympy.Symbol] = set()
@@ -494,10 +495,15 @@ class _Reader:
     def _size(self, value: int | torch.SymInt) -> Any:
         if isinstance(value, int):
             return value
-        expression = value.node.expr.xreplace(self._solved)
+        expression = self._expression(value)
         if expression not in self._symbolic:
             self._symbolic[expression] = self._new_size(value, expression)
         return self._symbolic[expression]
+
+    def _expression(self, value: torch.SymInt) -> sympy.Expr:
+        if self._quotients is None:
+            self._quotients = _known_quotients(value.node.shape_env.guards)
+        return value.node.expr.xreplace(self._solved).xreplace(self._quotients)
 
     def _new_size(self, value: torch.SymInt, expression: sympy.Expr) -> Any:
         if expression.is_Integer:
@@ -505,7 +511,7 @@ class _Reader:
         # Guards may say that two sizes are equal, which their expressions alone do not show.
         for other in self._sizes if not free_unbacked_symbols(expression) else []:
             if other.node.hint == value.node.hint and statically_known_true(other == value):
-                return self._symbolic[other.node.expr.xreplace(self._solved)]
+                return self._symbolic[self._expression(other)]
         self._sizes.append(value)
         for symbol in sorted(expression.free_symbols, key=str):
             self._range(symbol, value.node.shape_env)
@@ -529,6 +535,12 @@ def _bound(value: Any, otherwise: int) -> int:
     if not value.is_Integer:
         return otherwise
     return max(_INT64[0], min(_INT64[1], int(value)))
+
+
+def _known_quotients(guards: Sequence[Any]) -> dict[sympy.Expr, sympy.Integer]:
+    """What guards say that quotients are: strides of a pooled image of one column read s0 // 2 where a guard says that it is 1."""
+    equalities = (guard.expr for guard in guards if isinstance(guard.expr, sympy.Eq))
+    return {e.lhs: e.rhs for e in equalities if isinstance(e.lhs, FloorDiv) and e.rhs.is_Integer}
 
 
 def _divisor(symbol: sympy.Symbol, shape_env: Any) -> int:

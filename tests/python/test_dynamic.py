@@ -88,3 +88,16 @@ def test_halves_of_an_input_are_views_of_it(device):
         found, expected = compiled(x), x[..., x.shape[-1] // 2 :]
         assert torch.equal(found, expected) and found.data_ptr() == expected.data_ptr()
     assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_strides_where_a_guard_makes_a_quotient_one(padding, device):
+    def fn(x):
+        y = torch.nn.functional.max_pool2d(x, 2, padding=padding)
+        return y, 1.5 - y.transpose(0, -1)
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=True)
+    for shape in ((6, 5, 16, 9), (4, 12, 64, 3 - 2 * padding), (8, 2, 8, 17)):
+        x = torch.randn(*shape, device=device)
+        for ours, eager in zip(compiled(x), fn(x)):
+            assert ours.stride() == eager.stride() and torch.equal(ours, eager)
