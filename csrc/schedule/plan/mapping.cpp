@@ -204,7 +204,11 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  int most = std::clamp(8 / std::max(count_loads(flat, vector_variable(mapping)), 1), 1, uses_random(flat) ? 2 : 4);
+  const int loads = count_loads(flat, vector_variable(mapping));
+  int most = std::clamp(8 / std::max(loads, 1), 1, uses_random(flat) ? 2 : 4);
+  // One wide load a thread: more blocks hide its latency better than more loads (a copy of 64M f32 on an H200 reaches 99 % of
+  // torch's bandwidth with one, 95 with four).
+  if (loads == 1 && mapping.vector_width >= 4 && !uses_random(flat)) most = 1;
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 
