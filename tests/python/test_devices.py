@@ -380,6 +380,7 @@ def test_without_a_host_compiler(tmp_path):
 
 
 @pytest.mark.gpu
+@pytest.mark.xfail(strict=True, reason="one kernel reads all six uploads on the GPU, which eager makes one by one")
 def test_peaks_of_both_devices_are_within_eagers():
     def fn(x, table):
         for i in range(6):
