@@ -1,6 +1,7 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <ATen/Context.h>
+#include <ATen/ops/conj_physical.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -111,6 +112,12 @@ void require_valid(const std::vector<std::string>& messages) {
   if (!messages.empty()) throw_user_error("the text is invalid:\n{}", fmt::join(messages, "\n"));
 }
 
+// The same numbers, with the bit or without it.
+at::Tensor with_conjugate_bit(const at::Tensor& tensor, bool conjugate) {
+  if (tensor.is_conj() == conjugate) return tensor;
+  return conjugate ? at::conj_physical(tensor).conj() : tensor.resolve_conj();
+}
+
 runtime::Value to_value(c10::IValue&& value) {
   if (value.isTensor()) return to_ref(std::move(value).toTensor());
   if (value.isInt()) return value.toInt();
@@ -143,6 +150,8 @@ struct CompiledGraph::Impl {
   std::unique_ptr<FoldedConstants> folded;  // option freezing
   std::vector<at::Tensor> constants;   // that the graph held itself
   std::vector<Device> gpus;            // that the plan works on
+  // Positions of complex inputs, and whether they were recorded with a conjugate bit: gradients come as autograd makes them.
+  std::vector<std::pair<uint32_t, bool>> complex_inputs;
   std::atomic<bool> captured = false;  // by a CUDA graph
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
@@ -188,6 +197,9 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   impl->check_inputs = false;
   impl->options = options;
   impl->objects = calls.objects;
+  for (uint32_t i = 0; i < calls.inputs.size(); ++i)
+    if (const auto& info = calls.values[calls.inputs[i]]; info.dtype == DType::C64 || info.dtype == DType::C128)
+      impl->complex_inputs.emplace_back(i, info.conjugate);
   calls.deterministic = at::globalContext().deterministicAlgorithms();
   calls.any_order = !options.eager_numerics();
   try {
@@ -269,6 +281,8 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
+  for (const auto& [input, conjugate] : impl_->complex_inputs)
+    if (inputs[input].isTensor()) inputs[input] = with_conjugate_bit(inputs[input].toTensor(), conjugate);
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
       torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});

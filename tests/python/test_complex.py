@@ -169,3 +169,15 @@ def test_equal_results_are_tensors_of_their_own(device):
     assert len({t.untyped_storage().data_ptr() for t in (x, a, b, c)}) == 4
     a.zero_()
     torch.testing.assert_close(b, x * y)
+
+
+@pytest.mark.parametrize("fn", [lambda z: (z * 2).conj(), lambda z: z.tril().conj(), lambda z: z.roll(1, 0).conj()], ids=["mul", "tril", "roll"])
+def test_gradients_of_conjugate_views(fn, device):
+    z = torch.randn(4, 4, dtype=torch.complex64, device=device)
+
+    def gradient(fn):
+        leaf = z.clone().requires_grad_()
+        fn(leaf).abs().sum().backward()
+        return leaf.grad
+
+    torch.testing.assert_close(gradient(torch.compile(fn, backend="cxxinductor")), gradient(fn))
