@@ -1,6 +1,7 @@
 #include "passes/graph/edit.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "ir/graph/symbols.h"
@@ -87,28 +88,10 @@ void sort_nodes(graph::Graph& graph) {
   graph.nodes = std::move(nodes);
 }
 
-namespace {
-
-// The value that a view or a result of a call lies in; invalid where it has memory of its own.
-ValueId viewed_by(const graph::Graph& graph, ValueId id) {
-  const NodeId producer = graph.values[id].producer;
-  if (!producer.valid()) return {};
-  const graph::Node& node = graph.nodes[producer];
-  if (graph::is_view(node.kind)) return std::get<ValueId>(node.operands.at(0));
-  const auto* call = node.as<graph::Extern>();
-  if (!call) return {};
-  const auto position = static_cast<size_t>(std::ranges::find(node.results, id) - node.results.begin());
-  const int operand = position < call->alias_of.size() ? call->alias_of[position] : -1;
-  const auto* value = operand < 0 ? nullptr : std::get_if<ValueId>(&node.operands.at(static_cast<size_t>(operand)));
-  return value ? *value : ValueId();
-}
-
-}  // namespace
-
 IdVector<ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides) {
   IdVector<ValueId, char> escaping(graph.values.size(), 0);
   const auto mark = [&](ValueId id) {
-    for (; id.valid(); id = viewed_by(graph, id)) escaping[id] = 1;
+    for (std::optional<ValueId> next = id; next; next = graph::shares_storage_with(graph, *next)) escaping[*next] = 1;
   };
   for (const graph::Output& output : graph.outputs)
     if (output.kind == graph::Output::Kind::Tensor && (flexible_strides || !output.flexible_strides)) mark(output.value);
