@@ -123,19 +123,19 @@ EarlyMutations::EarlyMutations(const graph::Graph& graph) {
   for (const graph::Output& output : graph.outputs)
     if (output.kind == graph::Output::Kind::Tensor) note(output.value, graph.nodes.size());
   for (const graph::Mutation& mutation : graph.mutations) note(mutation.value, graph.nodes.size());
-  // A value is made by its producer, or by the last call that writes it in place.
-  std::map<graph::ValueId, size_t> made;
+  // A value is made by its producer, or by the last call that writes its storage.
+  std::map<graph::ValueId, size_t> written;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const graph::Node& node = graph.nodes[graph::NodeId(n)];
-    for (graph::ValueId result : node.results) made[result] = n;
     const auto* call = node.as<graph::Extern>();
     if (!call) continue;
     for (uint32_t i : call->mutated_operands)
-      if (const auto* id = std::get_if<graph::ValueId>(&node.operands[i])) made[graph::storage_of(graph, *id)] = n;
+      if (const auto* id = std::get_if<graph::ValueId>(&node.operands[i])) written[graph::storage_of(graph, *id)] = n;
   }
   for (const graph::Mutation& mutation : graph.mutations) {
-    if (!graph.value(mutation.value).producer.valid()) continue;
-    const size_t maker = std::max(made.at(mutation.value), made[graph::storage_of(graph, mutation.value)]);
+    const graph::NodeId producer = graph.value(mutation.value).producer;
+    if (!producer.valid()) continue;
+    const size_t maker = std::max<size_t>(producer.index(), written[graph::storage_of(graph, mutation.value)]);
     if (maker < *last_raise && needed.at(graph.inputs[mutation.input].value) <= maker)
       after_[graph::NodeId(maker)].push_back(&mutation);
   }
