@@ -41,6 +41,7 @@ class CpuKernelEmitter {
   void emit_signature();
   void emit_pointwise();
   void emit_run();
+  void emit_vector_loop(std::string_view end, std::string_view arguments);
   void emit_rows();
   void emit_columns();
   void emit_row_loop(const plan::Segment& segment);

@@ -177,20 +177,25 @@ void CpuKernelEmitter::emit_run() {
   out_.line("index cxxi_run = cxxi_stop - cxxi_point < cxxi_left ? cxxi_stop - cxxi_point : cxxi_left;");
   for (sym::Expr cut : cuts_) out_.line("cxxi_run = cxxi::up_to(cxxi_run, {} - cxxi_at);", expression(cut));
   out_.line("const index cxxi_run_end = cxxi_at + cxxi_run;");
+  emit_vector_loop("cxxi_run_end", "cxxi_at");
+  out_.line("cxxi_point += cxxi_run;");
+}
+
+// From cxxi_at to the end: vectors, then what is left of one, element by element.
+void CpuKernelEmitter::emit_vector_loop(std::string_view end, std::string_view arguments) {
   if (width_ > 1) {
-    out_.line("for (; cxxi_at + {0} <= cxxi_run_end; cxxi_at += {0}) {{", width_);
+    out_.line("for (; cxxi_at + {0} <= {1}; cxxi_at += {0}) {{", width_, end);
     out_.indent();
-    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_at", width_));
+    call_body(fmt::format("cxxi::number<{}>{{}}, {}", width_, arguments));
     out_.dedent();
     out_.line("}}");
   }
-  out_.line("for (; cxxi_at < cxxi_run_end; ++cxxi_at) {{");
+  out_.line("for (; cxxi_at < {}; ++cxxi_at) {{", end);
   out_.indent();
-  call_body("cxxi::number<1>{}, cxxi_at");
+  call_body(fmt::format("cxxi::number<1>{{}}, {}", arguments));
   if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
   out_.dedent();
   out_.line("}}");
-  out_.line("cxxi_point += cxxi_run;");
 }
 
 // ---- Rows -------------------------------------------------------------------------------------------------------
@@ -468,18 +473,8 @@ void CpuKernelEmitter::emit_tiles() {
   out_.indent();
   out_.line("const index cxxi_first = (cxxi_t - cxxi_along) * {} - cxxi_across;", tile);
   out_.line("index cxxi_at = cxxi_across;");
-  if (width_ > 1) {
-    out_.line("for (; cxxi_at + {0} <= cxxi_across_end; cxxi_at += {0}) {{", width_);
-    out_.indent();
-    call_body(fmt::format("cxxi::number<{}>{{}}, cxxi_t, cxxi_at, cxxi_first + cxxi_at", width_));
-    out_.dedent();
-    out_.line("}}");
-  }
-  out_.line("for (; cxxi_at < cxxi_across_end; ++cxxi_at) {{");
-  out_.indent();
-  call_body("cxxi::number<1>{}, cxxi_t, cxxi_at, cxxi_first + cxxi_at");
-  if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
-  for (int closed = 0; closed < 3; ++closed) {
+  emit_vector_loop("cxxi_across_end", "cxxi_t, cxxi_at, cxxi_first + cxxi_at");
+  for (int closed = 0; closed < 2; ++closed) {
     out_.dedent();
     out_.line("}}");
   }
