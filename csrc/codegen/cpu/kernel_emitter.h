@@ -65,7 +65,7 @@ class CpuKernelEmitter {
   std::string store_text(StmtId id, const Stmt& s, const loops::Store& store) const;
   std::string apply_text(const Stmt& s, const loops::Apply& apply) const;
   std::string index_text(const Stmt& s, const loops::Index& index) const;
-  std::string uniform_text(const loops::Apply& apply) const;
+  std::string first_lane(const loops::Index& index) const;
   void emit_reduce(StmtId id, const loops::Reduce& reduce);
   void emit_check(StmtId id, const Stmt& s, const loops::Check& check);
   void mark_origin(const Stmt& s);

@@ -45,26 +45,6 @@ std::string spelling(const ScalarOpInfo& op, DType dtype) {
   return applied_op(op, row, dtype, cpu_compute_type(dtype), std::span(names).first(static_cast<size_t>(op.arity)));
 }
 
-// C's operator; empty for what compares nothing.
-std::string_view comparison(ScalarOp op) {
-  switch (op) {
-    case ScalarOp::Lt:
-      return "<";
-    case ScalarOp::Le:
-      return "<=";
-    case ScalarOp::Gt:
-      return ">";
-    case ScalarOp::Ge:
-      return ">=";
-    case ScalarOp::Eq:
-      return "==";
-    case ScalarOp::Ne:
-      return "!=";
-    default:
-      return {};
-  }
-}
-
 std::string parameters(int count) {
   static constexpr std::string_view names[] = {"auto a", "auto b", "auto c", "auto d", "auto e"};
   std::string text;
@@ -362,8 +342,12 @@ std::string CpuKernelEmitter::store_text(StmtId id, const Stmt& s, const loops::
   return fmt::format("{}cxxi::scatter<{}, {}>({}, {}, {});", condition, tag, lanes, base, offset_lambda(id), value);
 }
 
+std::string CpuKernelEmitter::first_lane(const loops::Index& index) const {
+  return fmt::format("static_cast<index>({})", expression(index.value));
+}
+
 std::string CpuKernelEmitter::index_text(const Stmt& s, const loops::Index& index) const {
-  if (!has_lanes(s)) return fmt::format("static_cast<index>({})", expression(index.value));
+  if (!has_lanes(s)) return first_lane(index);
   sym::Expr coefficient, rest;
   bool linear = sym::split_linear(index.value, kernel_.region.symbol(vector_var_), &coefficient, &rest);
   for (sym::Expr symbol : index.value.free_symbols()) {
@@ -375,20 +359,14 @@ std::string CpuKernelEmitter::index_text(const Stmt& s, const loops::Index& inde
                      expression(index.value, "cxxi_lane"));
 }
 
-// A comparison of positions, in the first lane.
-std::string CpuKernelEmitter::uniform_text(const loops::Apply& apply) const {
-  const auto position = [&](StmtId id) {
-    const auto* index = stmt(id).as<loops::Index>();
-    return index ? fmt::format("static_cast<index>({})", expression(index->value)) : value_name(id);
-  };
-  return fmt::format("{} {} {}", position(apply.operands[0]), comparison(apply.op), position(apply.operands[1]));
-}
-
 std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& apply) const {
   const ScalarOpInfo& op = info(apply.op);
-  if (uniform_.contains(&s) && !comparison(apply.op).empty()) return uniform_text(apply);
   std::string operands;
-  for (StmtId operand : apply.operands) operands += (operands.empty() ? "" : ", ") + value_name(operand);
+  for (StmtId operand : apply.operands) {
+    const auto* index = stmt(operand).as<loops::Index>();
+    const std::string text = index && uniform_.contains(&s) ? first_lane(*index) : value_name(operand);
+    operands += (operands.empty() ? "" : ", ") + text;
+  }
   const DType from = stmt(apply.operands.at(0)).dtype;
   switch (op.rule) {
     case TypeRule::Identity:
