@@ -198,7 +198,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
   impl->options = options;
   impl->objects = calls.objects;
   for (uint32_t i = 0; i < calls.inputs.size(); ++i)
-    if (const auto& info = calls.values[calls.inputs[i]]; info.dtype == DType::C64 || info.dtype == DType::C128)
+    if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
       impl->complex_inputs.emplace_back(i, info.conjugate);
   calls.deterministic = at::globalContext().deterministicAlgorithms();
   calls.any_order = !options.eager_numerics();

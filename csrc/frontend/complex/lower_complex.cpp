@@ -12,10 +12,6 @@ namespace {
 
 bool is_complex_type(DType dtype) { return dtype == DType::C64 || dtype == DType::C128; }
 
-bool is_complex_value(const CallValueInfo& info) {
-  return info.kind == CallValueInfo::Kind::Tensor && is_complex_type(info.dtype);
-}
-
 // Strides of the (real, imaginary) view of a tensor with these strides.
 Sizes interleaved_strides(const Sizes& strides) {
   Sizes doubled;
@@ -25,6 +21,10 @@ Sizes interleaved_strides(const Sizes& strides) {
 }
 
 }  // namespace
+
+bool is_complex_value(const CallValueInfo& info) {
+  return info.kind == CallValueInfo::Kind::Tensor && is_complex_type(info.dtype);
+}
 
 DType component_type(DType complex) {
   if (complex == DType::C64) return DType::F32;

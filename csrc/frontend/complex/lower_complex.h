@@ -14,6 +14,9 @@
 
 namespace cxxinductor::frontend {
 
+// A tensor of complex dtype.
+bool is_complex_value(const CallValueInfo& info);
+
 // Whether a tensor of the graph has a complex dtype, or a conjugate or negative bit.
 bool has_complex(const CallGraph& calls);
 
