@@ -38,13 +38,20 @@ bool leaves_garbage(const Call& call) {
   return false;
 }
 
-std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step& step) {
-  std::vector<plan::BufferId> written;
+// Arguments of the step's launches whose parameters are as wanted.
+template <class Wanted>
+std::vector<plan::BufferId> launch_args(const plan::Plan& plan, const plan::Step& step, Wanted wanted) {
+  std::vector<plan::BufferId> found;
   for (const plan::Launch& launch : plan::launches_of(step)) {
     const plan::Kernel& kernel = plan.kernels[launch.kernel];
     for (size_t i = 0; i < launch.args.size(); ++i)
-      if (kernel.params[i].written) written.push_back(launch.args[i]);
+      if (wanted(kernel.params[i])) found.push_back(launch.args[i]);
   }
+  return found;
+}
+
+std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step& step) {
+  std::vector<plan::BufferId> written = launch_args(plan, step, [](const plan::Param& param) { return param.written; });
   if (const auto* call = std::get_if<plan::CallExtern>(&step)) {
     for (plan::BufferId result : call->results)
       if (result.valid()) written.push_back(result);
@@ -54,13 +61,7 @@ std::vector<plan::BufferId> written_by(const plan::Plan& plan, const plan::Step&
 
 // What the step both reads and writes.
 std::vector<plan::BufferId> updated_by(const plan::Plan& plan, const plan::Step& step) {
-  std::vector<plan::BufferId> updated;
-  for (const plan::Launch& launch : plan::launches_of(step)) {
-    const plan::Kernel& kernel = plan.kernels[launch.kernel];
-    for (size_t i = 0; i < launch.args.size(); ++i)
-      if (kernel.params[i].read && kernel.params[i].written) updated.push_back(launch.args[i]);
-  }
-  return updated;
+  return launch_args(plan, step, [](const plan::Param& param) { return param.read && param.written; });
 }
 
 // Null where the step is an extern call.
