@@ -23,16 +23,16 @@ class CpuProgram {
       : CpuProgram(loops::parse(text), target, threads) {}
   CpuProgram(const loops::Program& program, const Target& target, int threads,
              runtime::PlainHost::ExternFunction externs = {})
-      : host(threads, std::move(externs)), compiler_({}), pool_(2), target_(target) {
+      : compiler_({}), pool_(2), host(threads, std::move(externs)) {
     host.guard_pages = true;
     plan::Plan plan = schedule::make_plan(program, target, Options());
     const auto emit = [target, origins = plan.origins](const std::vector<const plan::Kernel*>& kernels) {
       return runtime::CpuUnitSource{codegen::emit_cpu(kernels, target, origins),
                                     codegen::cpu_math_symbols(kernels, target)};
     };
-    provider_ = std::make_shared<runtime::CpuKernelProvider>(target, emit, compiler_, pool_, nullptr, host);
-    provider_->prepare(plan);
-    executable = std::make_unique<runtime::Executable>(std::move(plan), provider_, host);
+    auto provider = std::make_shared<runtime::CpuKernelProvider>(target, emit, compiler_, pool_, nullptr, host);
+    provider->prepare(plan);
+    executable = std::make_unique<runtime::Executable>(std::move(plan), std::move(provider), host);
   }
 
   runtime::TensorRef tensor(DType dtype, std::vector<int64_t> sizes, const Numbers& numbers,
@@ -61,14 +61,14 @@ class CpuProgram {
   }
   const plan::Kernel& kernel(size_t i = 0) const { return executable->plan().kernels[plan::KernelId(i)]; }
 
-  runtime::PlainHost host;
-  std::unique_ptr<runtime::Executable> executable;
 
  private:
   runtime::HostCompiler compiler_;
-  runtime::CompilePool pool_;
-  Target target_;
-  std::shared_ptr<runtime::CpuKernelProvider> provider_;
+  runtime::CompilePool pool_;  // outlives the kernels' provider, which the executable holds
+
+ public:
+  runtime::PlainHost host;
+  std::unique_ptr<runtime::Executable> executable;
 };
 
 }  // namespace cxxinductor::tests

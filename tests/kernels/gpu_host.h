@@ -61,13 +61,14 @@ class GpuProgram {
   GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine);
   std::vector<std::vector<double>> run(std::vector<runtime::TensorRef> inputs);
 
+ private:
+  runtime::CompilePool pool_{0};  // before the provider, whose end takes its tasks back
+
+ public:
   GpuHost host;
   plan::Plan plan;
   std::shared_ptr<runtime::CudaKernelProvider> provider;
   std::unique_ptr<runtime::Executable> executable;
-
- private:
-  runtime::CompilePool pool_{0};
 };
 
 }  // namespace cxxinductor::tests
