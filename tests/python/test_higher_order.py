@@ -190,6 +190,49 @@ def test_effects_keep_their_order(device):
     assert_compiled()
 
 
+_kept = []
+
+
+@torch.library.custom_op("cxxi_tests::keep", mutates_args=())
+def keep(x: torch.Tensor) -> torch.Tensor:
+    _kept.append(x)
+    return x.sum(0)
+
+
+@keep.register_fake
+def _(x):
+    return x.new_empty(x.shape[1:])
+
+
+def keep_in_cond(x):
+    def churn(t):
+        for k in range(3):
+            t = torch.softmax(torch.sin(t) @ t.t() + k, -1) @ t
+        return t
+
+    return torch.cond(x.sum() > 0, lambda t: churn(t * 2) + keep(t * 2 + 1) + churn(t), lambda t: t - 1, (x,))
+
+
+def keep_in_scan(x):
+    def step(carry, t):
+        total = keep(t * 2 + 1)
+        return carry + total, carry * total
+
+    return scan(step, torch.zeros_like(x[0]), x.reshape(4, -1, x.shape[-1]))
+
+
+@pytest.mark.parametrize("function", [keep_in_cond, keep_in_scan])
+def test_arguments_that_calls_in_subgraphs_keep(function, device):
+    x = torch.rand(32, 32, device=device)
+    _kept.clear()
+    expected = function(x)
+    wanted = [kept.clone() for kept in _kept]
+    _kept.clear()
+    torch.testing.assert_close(compiled(function)(x), expected)
+    torch.testing.assert_close(_kept[-len(wanted) :], wanted)
+    assert_compiled()
+
+
 @pytest.mark.parametrize("preserve", [True, False])
 def test_checkpoint_with_dropout(device, preserve):
     layer = torch.nn.Sequential(torch.nn.Linear(16, 32), torch.nn.GELU(), torch.nn.Dropout(0.5), torch.nn.Linear(32, 16)).to(device)
