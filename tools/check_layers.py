@@ -17,9 +17,11 @@ ALLOWED = {
     "support": set(),
     "sym": {"support"},
     "ir": {"support", "sym"},
+    "model": {"support", "sym", "ir"},
     **{layer: {"support", "sym", "ir"} for layer in MIDDLE},
-    "driver": {"support", "sym", "ir"} | MIDDLE,
-    "torch_bridge": {"support", "sym", "ir", "driver"} | MIDDLE,
+    "frontend": {"support", "sym", "ir", "model"},
+    "driver": {"support", "sym", "ir", "model"} | MIDDLE,
+    "torch_bridge": {"support", "sym", "ir", "model", "driver"} | MIDDLE,
 }
 # Header pattern -> folders (under csrc) that alone may include it.
 CONFINED = {

@@ -53,7 +53,7 @@ struct Request {
   Targets targets;  // of all devices that the graph's values are on
   Options options;
   ProviderFactory make_provider;  // empty: the graph is planned, and there is no executable
-  // What the model's calls hold at most one by one (frontend/eager_memory.h); absent: the graph's nodes are measured.
+  // What the model's calls hold at most one by one (model/eager_memory.h); absent: the graph's nodes are measured.
   std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   bool keep_texts = false;

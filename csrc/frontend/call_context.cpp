@@ -28,19 +28,6 @@ std::optional<double> constant_real(const ScalarArg& number) {
   return std::nullopt;
 }
 
-std::string full_name(const Call& call) {
-  if (call.overload.empty() || call.overload == "default") return call.callee;
-  return call.callee + "." + call.overload;
-}
-
-std::string describe(const CallGraph& graph, const Call& call) {
-  std::string text = full_name(call);
-  if (!call.origin.valid() || !graph.origins.contains(call.origin)) return text;
-  const Origin& origin = graph.origins[call.origin];
-  if (!origin.file.empty()) text += fmt::format(" ({}:{})", origin.file, origin.line);
-  return text;
-}
-
 bool CallContext::is_contiguous(const Sizes& sizes, const Sizes& strides) const {
   const Sizes expected = graph::contiguous_strides(sizes);
   const sym::Assumptions elements = assume_nonempty(sizes, assumptions());

@@ -8,9 +8,14 @@
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
 #include "ir/callees.h"
+#include "model/effects.h"
 #include "support/error.h"
 
 namespace cxxinductor::frontend {
+
+using model::SchemaArgument;
+using model::SchemaReturn;
+
 namespace {
 
 bool holds_handle(const Arg& arg) {
@@ -44,7 +49,7 @@ class CallCheck {
     if (!found_) refuse("expected an op that is registered with the dispatcher");
     check_arguments();
     check_results();
-    const CallEffects effects = effects_of_call(call_.args, call_.kwargs, *found_, results_);
+    const model::CallEffects effects = model::effects_of_call(call_.args, call_.kwargs, *found_, results_);
     if (!listed && (!effects.mutated_operands.empty() || writes()))
       refuse("expected an op that changes nothing; allow_ops adds ops by name");
     if (call_.mutated_operands != effects.mutated_operands)
@@ -111,7 +116,7 @@ void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const s
     if (!call) continue;
     CallCheck<graph::Extern> check(*call, node.results.size(), schemas);
     const Schema& schema = check.run(allowed);
-    if (!call->ordered && must_be_ordered(call->callee, schema)) check.refuse("expected an ordered call");
+    if (!call->ordered && model::must_be_ordered(call->callee, schema)) check.refuse("expected an ordered call");
   }
 }
 

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "frontend/schema.h"
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
+#include "model/schema.h"
 
 namespace cxxinductor::frontend {
 
 // allowed: ops that may be called besides those that text may reach (ir/callees.h): "mylib::op". Both take what their
 // verifiers accept. UserError naming the op, what was expected and what was found.
-void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const std::vector<std::string>& allowed);
-void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std::vector<std::string>& allowed);
+void check_calls(const graph::Graph& graph, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
+void check_calls(const plan::Plan& plan, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
 
 }  // namespace cxxinductor::frontend

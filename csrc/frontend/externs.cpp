@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <map>
 
-#include "ir/callees.h"
 #include "ir/strides.h"
+#include "model/effects.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -69,56 +69,6 @@ class OperandCollector {
   std::map<ValueId, ValueId> copies_;
 };
 
-// Operands that belong to an argument of the schema.
-std::vector<uint32_t> operands_of(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                                  const Schema& schema, size_t position) {
-  std::vector<uint32_t> refs;
-  const auto collect = [&](OperandRef ref) { refs.push_back(ref.operand); };
-  if (position < args.size()) {
-    for_each_operand_ref(args[position], collect);
-  } else {
-    for (const auto& [name, arg] : kwargs) {
-      if (name == schema.arguments[position].name) for_each_operand_ref(arg, collect);
-    }
-  }
-  return refs;
-}
-
-}  // namespace
-
-CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                            const Schema& schema, size_t results) {
-  CallEffects effects;
-  std::vector<uint32_t>& mutated = effects.mutated_operands;
-  for (size_t i = 0; i < schema.arguments.size(); ++i) {
-    if (!schema.arguments[i].written) continue;
-    for (uint32_t operand : operands_of(args, kwargs, schema, i)) mutated.push_back(operand);
-  }
-  std::sort(mutated.begin(), mutated.end());
-  mutated.erase(std::unique(mutated.begin(), mutated.end()), mutated.end());
-
-  effects.alias_of.assign(results, -1);
-  const bool is_list = schema.returns.size() == 1 && schema.returns.front().is_list;
-  for (size_t r = 0; r < results; ++r) {
-    const size_t position = is_list ? 0 : r;
-    if (position >= schema.returns.size() || schema.returns[position].alias.empty()) continue;
-    for (size_t i = 0; i < schema.arguments.size() && effects.alias_of[r] < 0; ++i) {
-      if (schema.arguments[i].alias != schema.returns[position].alias) continue;
-      const auto operands = operands_of(args, kwargs, schema, i);
-      if (!operands.empty()) effects.alias_of[r] = static_cast<int>(operands.front());
-    }
-  }
-  return effects;
-}
-
-bool must_be_ordered(std::string_view callee, const Schema& schema) {
-  return schema.nondeterministic_seeded || is_opaque_callee(callee) ||
-         std::any_of(schema.arguments.begin(), schema.arguments.end(),
-                     [](const SchemaArgument& argument) { return argument.written; });
-}
-
-namespace {
-
 graph::Value result_value(const CallContext& context, const CallValueInfo& info) {
   graph::Value value;
   value.layout.kind = graph::Layout::Kind::Fixed;
@@ -167,7 +117,7 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   OperandCollector collector(context, graph);
   for (const Arg& arg : call.args) callee.args.push_back(collector.translate(arg));
   for (const auto& [name, arg] : call.kwargs) callee.kwargs.emplace_back(name, collector.translate(arg));
-  CallEffects effects = effects_of_call(callee.args, callee.kwargs, *schema, call.results.size());
+  model::CallEffects effects = model::effects_of_call(callee.args, callee.kwargs, *schema, call.results.size());
   callee.alias_of = std::move(effects.alias_of);
   callee.mutated_operands = std::move(effects.mutated_operands);
   std::vector<graph::Value> results;
@@ -177,7 +127,7 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
     results.push_back(result_value(context, info));
     tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
   }
-  callee.ordered = call.ordered || must_be_ordered(call.callee, *schema) || tensors == 0;
+  callee.ordered = call.ordered || model::must_be_ordered(call.callee, *schema) || tensors == 0;
   callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
                        is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
   callee.exact_strides = !callee.planned_out;

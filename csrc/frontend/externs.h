@@ -12,16 +12,6 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
 // A call that reads the one integer or bool of a tensor, which is the symbol from then on.
 void import_scalar_read(CallContext& context, const std::string& symbol);
 
-// What a schema states of a call: operand numbers, of each result the one that it may alias or -1, and those that it writes.
-struct CallEffects {
-  std::vector<int> alias_of;
-  std::vector<uint32_t> mutated_operands;
-};
-CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
-                        const Schema& schema, size_t results);
-// Calls with effects, and random ones, keep their place among each other.
-bool must_be_ordered(std::string_view callee, const Schema& schema);
-
 // The value on another device, contiguous, by a call of torch's own copy, which orders itself with the work queued on both.
 ValueId copied_to_device(graph::Builder& build, ValueId value, Device device);
 

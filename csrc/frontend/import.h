@@ -2,9 +2,9 @@
 // decompositions; everything else becomes an extern node. Throws Unsupported when a graph cannot be read at all.
 #pragma once
 
-#include "frontend/call_graph.h"
-#include "frontend/schema.h"
 #include "ir/graph/graph.h"
+#include "model/call_graph.h"
+#include "model/schema.h"
 
 namespace cxxinductor::frontend {
 
@@ -12,13 +12,12 @@ namespace cxxinductor::frontend {
 // holds.
 struct ImportedName {
   std::string name;
-  CallValue value;
+  model::CallValue value;
 };
 
 // names: receives every pair, for comparing a compiled graph with the calls; may be null.
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas,
+graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas,
                           std::vector<ImportedName>* names = nullptr);
-std::string to_string(const CallGraph& calls);  // readable listing for dumps and reproducers
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
 std::vector<std::string> overloads_imported_whole();

@@ -15,12 +15,18 @@
 #include <variant>
 #include <vector>
 
-#include "frontend/call_graph.h"
-#include "frontend/schema.h"
 #include "ir/graph/graph.h"
+#include "model/call_graph.h"
+#include "model/schema.h"
 
 namespace cxxinductor::frontend {
 
+using model::Call;
+using model::CallGraph;
+using model::CallValue;
+using model::CallValueInfo;
+using model::Schema;
+using model::SchemaSource;
 using graph::Operand;
 using graph::ValueId;
 using Sizes = std::vector<sym::Expr>;
@@ -99,9 +105,6 @@ class CallContext {
   const Call& call_;
   const ImportedValues& values_;
 };
-
-std::string full_name(const Call& call);  // "aten::add.Tensor", "aten::relu"
-std::string describe(const CallGraph& graph, const Call& call);
 
 // Which element types an importer takes; a call with others becomes an extern.
 enum class Accepts : uint8_t {

@@ -17,8 +17,10 @@ std::string quote(const std::string& text) {
 }
 
 struct Printer {
+  const OperandSpelling& spell;
+
   std::string operator()(None) const { return "none"; }
-  std::string operator()(OperandRef ref) const { return fmt::format("${}", ref.operand); }
+  std::string operator()(OperandRef ref) const { return spell(ref); }
   std::string operator()(sym::Expr e) const { return fmt::format("expr({})", sym::to_string(e)); }
   std::string operator()(int64_t i) const { return fmt::format("{}", i); }
   std::string operator()(double d) const { return to_string(Scalar::from_real(DType::F64, d)); }
@@ -34,13 +36,17 @@ struct Printer {
   std::string operator()(Handle handle) const { return fmt::format("handle({})", handle.index); }
   std::string operator()(const ArgList& list) const {
     std::string text = "[";
-    for (const Arg& item : list) text += (text.size() > 1 ? ", " : "") + to_string(item);
+    for (const Arg& item : list) text += (text.size() > 1 ? ", " : "") + std::visit(*this, item.value);
     return text + "]";
   }
 };
 
 }  // namespace
 
-std::string to_string(const Arg& arg) { return std::visit(Printer(), arg.value); }
+std::string to_string(const Arg& arg, const OperandSpelling& spell) { return std::visit(Printer{spell}, arg.value); }
+
+std::string to_string(const Arg& arg) {
+  return to_string(arg, [](OperandRef ref) { return fmt::format("${}", ref.operand); });
+}
 
 }  // namespace cxxinductor

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -71,5 +72,8 @@ void for_each_operand_ref(Callee& callee, const Visit& visit) {
 // Text: none, $0 (operand reference), expr(2*s0), 3, 1.5, complex(1.0, 2.0), true, "text", f32, device(cuda:0), layout(0), memory_format(0), handle(0),
 // [..]
 std::string to_string(const Arg& arg);
+// With operand references as the caller spells them: calls of a model name their values.
+using OperandSpelling = std::function<std::string(OperandRef)>;
+std::string to_string(const Arg& arg, const OperandSpelling& spell);
 
 }  // namespace cxxinductor

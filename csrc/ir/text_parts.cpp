@@ -165,16 +165,17 @@ Arg parse_word_arg(TextCursor& cursor) {
 
 }  // namespace
 
-Arg parse_arg(TextCursor& cursor) {
+Arg parse_arg(TextCursor& cursor, const OperandReader& read_operand) {
   TextCursor::Nested nested(cursor);
   cursor.skip_blanks();
   if (cursor.looking_at("[")) {
     ArgList list;
-    parse_items(cursor, "[", "]", max_text_items, [&] { list.push_back(parse_arg(cursor)); });
+    parse_items(cursor, "[", "]", max_text_items, [&] { list.push_back(parse_arg(cursor, read_operand)); });
     return Arg(std::move(list));
   }
   if (cursor.looking_at("\"")) return Arg(cursor.quoted("a string"));
-  if (cursor.accept("$"))
+  if (read_operand && cursor.looking_at("%")) return Arg(read_operand(cursor));
+  if (!read_operand && cursor.accept("$"))
     return Arg(OperandRef{static_cast<uint32_t>(parse_int(cursor, "an operand index", 0, max_text_items))});
   if (cursor.looking_at_number() || cursor.looking_at("-")) {
     TextCursor ahead = cursor;
@@ -202,28 +203,31 @@ void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload
   }
 }
 
-std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs) {
+std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                            const OperandSpelling& spell) {
+  const auto text_of = [&](const Arg& arg) { return spell ? to_string(arg, spell) : to_string(arg); };
   std::vector<std::string> items;
-  for (const Arg& arg : args) items.push_back(to_string(arg));
-  for (const auto& [key, arg] : kwargs) items.push_back(fmt::format("{} = {}", key, to_string(arg)));
+  for (const Arg& arg : args) items.push_back(text_of(arg));
+  for (const auto& [key, arg] : kwargs) items.push_back(fmt::format("{} = {}", key, text_of(arg)));
   return fmt::format("({})", fmt::join(items, ", "));
 }
 
-void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs) {
+void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs,
+                     const OperandReader& read_operand) {
   parse_items(cursor, "(", ")", max_text_items, [&] {
     TextCursor ahead = cursor;
     bool word = !ahead.looking_at_number() && !ahead.looking_at("-") && !ahead.looking_at("\"") &&
-                !ahead.looking_at("[") && !ahead.looking_at("$");
+                !ahead.looking_at("[") && !ahead.looking_at("$") && !ahead.looking_at("%");
     if (word) ahead.identifier("an argument");
     bool keyed = word && ahead.looking_at("=");
     if (!keyed) {
       if (!kwargs.empty()) cursor.fail("key = argument");
-      args.push_back(parse_arg(cursor));
+      args.push_back(parse_arg(cursor, read_operand));
       return;
     }
     std::string key = cursor.identifier("an argument's name");
     cursor.expect("=");
-    kwargs.emplace_back(std::move(key), parse_arg(cursor));
+    kwargs.emplace_back(std::move(key), parse_arg(cursor, read_operand));
   });
 }
 

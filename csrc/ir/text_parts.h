@@ -49,13 +49,17 @@ Device parse_device(TextCursor& cursor);
 std::string print_typed_scalar(const Scalar& value);
 Scalar parse_typed_scalar(TextCursor& cursor);
 
-Arg parse_arg(TextCursor& cursor);
+// Reads an operand reference; without one it is "$3".
+using OperandReader = std::function<OperandRef(TextCursor&)>;
+Arg parse_arg(TextCursor& cursor, const OperandReader& read_operand = {});
 // "aten::sort.stable", or `"a.b" overload "c"` where the callee itself has a dot; quoted.
 std::string print_callee(std::string_view callee, std::string_view overload);
 void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload);
 // "(arg, arg, key = arg)"
-std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs);
-void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs);
+std::string print_call_args(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                            const OperandSpelling& spell = {});
+void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs,
+                     const OperandReader& read_operand = {});
 
 // " defines [u0 = result 0 dim 1, u1 = value]", or nothing where a call defines no symbols.
 std::string print_definitions(const std::vector<Definition>& definitions);

@@ -12,10 +12,10 @@
 
 namespace cxxinductor::torch_bridge {
 
-using frontend::Call;
-using frontend::CallGraph;
-using frontend::CallValue;
-using frontend::CallValueInfo;
+using model::Call;
+using model::CallGraph;
+using model::CallValue;
+using model::CallValueInfo;
 
 namespace {
 

@@ -9,18 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 
 namespace cxxinductor::torch_bridge {
 
 class AtenExecutor {
  public:
   // Unsupported when a callee is not known to the dispatcher, or an output is neither a tensor nor an integer nor none.
-  explicit AtenExecutor(frontend::CallGraph calls);
+  explicit AtenExecutor(model::CallGraph calls);
   ~AtenExecutor();
   // inputs: a tensor or int for each graph input, in order; released after their last use. Thread-safe.
   std::vector<c10::IValue> run(std::vector<c10::IValue> inputs) const;
-  const frontend::CallGraph& calls() const;
+  const model::CallGraph& calls() const;
 
   // The same, one call at a time, on values that the caller keeps (for checks). Values are what inputs and calls gave;
   // undefined until then.

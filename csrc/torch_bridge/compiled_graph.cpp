@@ -12,12 +12,13 @@
 #include "driver/interp_check.h"
 #include "frontend/check_calls.h"
 #include "frontend/complex/lower_complex.h"
-#include "frontend/eager_memory.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
+#include "model/eager_memory.h"
+#include "model/text.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -48,16 +49,16 @@ struct CapturedGraph {
 };
 constinit std::atomic<CapturedGraph*> captured_graphs{nullptr};
 
-std::set<Device> devices_of(const frontend::CallGraph& calls) {
+std::set<Device> devices_of(const model::CallGraph& calls) {
   std::set<Device> devices;
-  for (const frontend::CallValueInfo& value : calls.values)
-    if (value.kind == frontend::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  for (const model::CallValueInfo& value : calls.values)
+    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
   return devices;
 }
 
 // target_of: the target of a GPU.
 template <class TargetOf>
-void find_gpus(frontend::CallGraph& calls, TargetOf target_of) {
+void find_gpus(model::CallGraph& calls, TargetOf target_of) {
   for (Device device : devices_of(calls))
     if (device.type == DeviceType::Cuda) calls.gpus.emplace(device, target_of(device));
 }
@@ -69,12 +70,12 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
 }
 
 // calls: for dumps; null where there are none.
-driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph* calls, const Options& options,
+driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const Options& options,
                                   const InterruptCheck& interrupted = {}) {
   driver::Request request;
   request.interrupted = interrupted;
   request.targets = targets_for(driver::devices_of(graph));
-  if (calls) request.eager_peaks = frontend::eager_peaks(*calls);
+  if (calls) request.eager_peaks = model::eager_peaks(*calls);
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
@@ -86,7 +87,7 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
     const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
-    if (calls) compilation.report.calls_text = frontend::to_string(*calls);
+    if (calls) compilation.report.calls_text = model::print(*calls);
     driver::write_dump(compilation.report, name, folder, options.dump);
     if (const auto& const_graph = compilation.const_graph)
       driver::write_dump(const_graph->report, name + "_const", folder, options.dump);
@@ -97,7 +98,7 @@ driver::Compilation compile_graph(graph::Graph graph, const frontend::CallGraph*
   return compilation;
 }
 
-std::string with_reproducer(const frontend::CallGraph& calls, const Options& options, const std::string& error) {
+std::string with_reproducer(const model::CallGraph& calls, const Options& options, const std::string& error) {
   try {
     return fmt::format("{}\nThis is a bug of cxxinductor; {} shows it to its developers", error,
                        write_reproducer(calls, options, error));
@@ -171,10 +172,10 @@ struct CompiledGraph::Impl {
   }
 };
 
-driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options) {
+driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
   find_gpus(calls, [&](Device device) { return targets.of(device); });
   driver::Request request;
-  request.eager_peaks = frontend::eager_peaks(calls);
+  request.eager_peaks = model::eager_peaks(calls);
   if (frontend::has_complex(calls)) calls = frontend::lower_complex(calls);
   request.graph = frontend::import_graph(calls, DispatcherSchemas());
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
@@ -191,7 +192,7 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 }
 CompiledGraph::~CompiledGraph() = default;
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph calls, const Options& options,
+std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls, const Options& options,
                                                          const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
@@ -207,9 +208,9 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(frontend::CallGraph cal
     std::vector<frontend::ImportedName> names;
     find_gpus(calls, target_for);
     if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
-    std::optional<frontend::CallGraph> lowered;
+    std::optional<model::CallGraph> lowered;
     if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
-    const frontend::CallGraph& real = lowered ? *lowered : calls;
+    const model::CallGraph& real = lowered ? *lowered : calls;
     impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &calls, options, interrupted);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "driver/compile.h"
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 #include "support/interrupt.h"
 #include "support/options.h"
 
@@ -23,7 +23,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
   // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
   // Interrupted when the check says so.
-  static std::shared_ptr<CompiledGraph> from_calls(frontend::CallGraph calls, const Options& options,
+  static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
   // From graph text (docs/ir.md), which is untrusted: frontend/check_calls.h says what it may call; allow_ops: more of that,
   // "mylib::op". There is nothing to fall back to: whatever fails throws.
@@ -58,7 +58,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
 };
 
 // The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
-driver::Report plan_calls(frontend::CallGraph calls, const Targets& targets, const Options& options);
+driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options);
 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {

@@ -43,14 +43,14 @@ std::string alias_name(const c10::AliasInfo* alias) {
 
 }  // namespace
 
-std::optional<frontend::Schema> DispatcherSchemas::find(std::string_view callee, std::string_view overload) const {
+std::optional<model::Schema> DispatcherSchemas::find(std::string_view callee, std::string_view overload) const {
   const auto handle =
       c10::Dispatcher::singleton().findSchema({std::string(callee), overload == "default" ? "" : std::string(overload)});
   if (!handle) return std::nullopt;
   const c10::FunctionSchema& torch_schema = handle->schema();
-  frontend::Schema schema;
+  model::Schema schema;
   for (const c10::Argument& argument : torch_schema.arguments()) {
-    frontend::SchemaArgument out;
+    model::SchemaArgument out;
     out.name = argument.name();
     out.default_value = default_arg(argument);
     out.is_tensor = holds_tensor(*argument.type());
@@ -62,7 +62,7 @@ std::optional<frontend::Schema> DispatcherSchemas::find(std::string_view callee,
     schema.arguments.push_back(std::move(out));
   }
   for (const c10::Argument& result : torch_schema.returns()) {
-    frontend::SchemaReturn out;
+    model::SchemaReturn out;
     out.alias = alias_name(result.alias_info());
     out.written = result.alias_info() != nullptr && result.alias_info()->isWrite();
     out.is_tensor = holds_tensor(*result.type());

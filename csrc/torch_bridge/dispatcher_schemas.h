@@ -1,13 +1,13 @@
 // The front-end's questions about schemas, answered by torch's dispatcher.
 #pragma once
 
-#include "frontend/schema.h"
+#include "model/schema.h"
 
 namespace cxxinductor::torch_bridge {
 
-class DispatcherSchemas final : public frontend::SchemaSource {
+class DispatcherSchemas final : public model::SchemaSource {
  public:
-  std::optional<frontend::Schema> find(std::string_view callee, std::string_view overload) const override;
+  std::optional<model::Schema> find(std::string_view callee, std::string_view overload) const override;
 };
 
 }  // namespace cxxinductor::torch_bridge

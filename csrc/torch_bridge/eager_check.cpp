@@ -20,9 +20,9 @@
 
 namespace cxxinductor::torch_bridge {
 
-using frontend::Call;
-using frontend::CallValue;
-using frontend::CallValueInfo;
+using model::Call;
+using model::CallValue;
+using model::CallValueInfo;
 
 namespace {
 
@@ -98,8 +98,8 @@ struct EagerReference::CheckPlan {
   std::vector<std::vector<plan::BufferId>> complete;  // for each step: buffers that it completes
   std::set<uint32_t> written_inputs;                  // positions
 
-  CheckPlan(frontend::CallGraph calls, const Options& the_options) : executor(std::move(calls)), options(the_options) {}
-  const frontend::CallGraph& calls() const { return executor.calls(); }
+  CheckPlan(model::CallGraph calls, const Options& the_options) : executor(std::move(calls)), options(the_options) {}
+  const model::CallGraph& calls() const { return executor.calls(); }
   void find_producers();
   void find_values(const std::vector<frontend::ImportedName>& names, const plan::Plan& plan);
   void find_writers(const plan::Plan& plan);
@@ -354,7 +354,7 @@ class EagerReference::Check final : public runtime::StepObserver {
   std::set<uint32_t> unchecked_;          // buffers that are complete and had nothing to be compared with
 };
 
-EagerReference::EagerReference(frontend::CallGraph calls, const std::vector<frontend::ImportedName>& names,
+EagerReference::EagerReference(model::CallGraph calls, const std::vector<frontend::ImportedName>& names,
                                const plan::Plan& plan, const Options& options)
     : check_plan_(std::make_unique<CheckPlan>(std::move(calls), options)) {
   check_plan_->find_producers();

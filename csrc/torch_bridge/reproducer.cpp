@@ -12,6 +12,7 @@
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
+#include "model/text.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -47,7 +48,7 @@ struct Texts {
   Targets targets;
 };
 
-Texts remake(const frontend::CallGraph& calls, const Options& options) {
+Texts remake(const model::CallGraph& calls, const Options& options) {
   Texts texts;
   driver::Request request;
   request.graph = frontend::import_graph(frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls, DispatcherSchemas());
@@ -66,7 +67,7 @@ Texts remake(const frontend::CallGraph& calls, const Options& options) {
 
 }  // namespace
 
-std::string write_reproducer(const frontend::CallGraph& calls, const Options& options, const std::string& error) {
+std::string write_reproducer(const model::CallGraph& calls, const Options& options, const std::string& error) {
   Texts texts;
   try {
     texts = remake(calls, options);
@@ -79,7 +80,7 @@ std::string write_reproducer(const frontend::CallGraph& calls, const Options& op
     targets += fmt::format("target: {} {}\n", to_string(device), texts.targets.of(device).arch);
   write_text(join_path(folder, "error.txt"),
              fmt::format("{}\n\noptions: {}\n{}{}", error, to_string(options), targets, kContents));
-  write_text(join_path(folder, "calls.txt"), frontend::to_string(calls));
+  write_text(join_path(folder, "calls.txt"), model::print(calls));
   return folder;
 }
 

@@ -10,17 +10,17 @@
 // Not for the ATen executor: it runs the calls as they were recorded.
 #pragma once
 
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 
 namespace cxxinductor::frontend {
 
 // A tensor of complex dtype.
-bool is_complex_value(const CallValueInfo& info);
+bool is_complex_value(const model::CallValueInfo& info);
 
 // Whether a tensor of the graph has a complex dtype, or a conjugate or negative bit.
-bool has_complex(const CallGraph& calls);
+bool has_complex(const model::CallGraph& calls);
 
 // The same graph without arithmetic on complex values. Values keep their numbers; new ones follow.
-CallGraph lower_complex(const CallGraph& calls);
+model::CallGraph lower_complex(const model::CallGraph& calls);
 
 }  // namespace cxxinductor::frontend

@@ -9,9 +9,14 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 
 namespace cxxinductor::frontend {
+
+using model::Call;
+using model::CallGraph;
+using model::CallValue;
+using model::CallValueInfo;
 
 // Real and imaginary part of a complex operand: each is a value (OperandRef) or a number. A real operand has imaginary 0.
 struct Pair {

@@ -1,5 +1,5 @@
 // Peak memory of a graph whose nodes run one by one, as eager runs calls: the measure for plans of graphs that come as text.
-// Graphs of models are measured by their calls (frontend/eager_memory.h), which allocate less: one call may be many nodes.
+// Graphs of models are measured by their calls (model/eager_memory.h), which allocate less: one call may be many nodes.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@
 
 namespace cxxinductor::bindings {
 
-using frontend::CallValue;
-using frontend::CallValueInfo;
+using model::CallValue;
+using model::CallValueInfo;
 
 namespace {
 
@@ -128,7 +128,7 @@ std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const st
                                              const py::sequence& args, const py::dict& kwargs,
                                              const py::sequence& results, bool result_is_list,
                                              const py::tuple& origin_of) {
-  frontend::Call call;
+  model::Call call;
   call.callee = callee;
   call.overload = overload;
   for (const py::handle arg : args) call.args.push_back(argument(arg));

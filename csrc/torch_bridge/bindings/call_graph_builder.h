@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 
 namespace cxxinductor::bindings {
 
@@ -17,7 +17,7 @@ namespace py = pybind11;
 
 // A value of the graph that is being built, as Python holds it.
 struct ValueRef {
-  frontend::CallValue value;
+  model::CallValue value;
 };
 // A symbolic integer: sympy.srepr text, parsed once for each distinct text.
 struct SymText {
@@ -58,7 +58,7 @@ class CallGraphBuilder {
   void donate_inputs(std::set<uint32_t> positions) { graph_.donated = std::move(positions); }
   void freeze_inputs(std::set<uint32_t> positions) { graph_.frozen = std::move(positions); }
 
-  const frontend::CallGraph& graph() const { return graph_; }
+  const model::CallGraph& graph() const { return graph_; }
   // The graph IR before any pass, as cxxi-opt reads it. Needs no device.
   std::string graph_text() const;
 
@@ -66,10 +66,10 @@ class CallGraphBuilder {
   sym::Expr expression(const py::handle& size);
   std::vector<sym::Expr> expressions(const py::sequence& sizes);
   Arg argument(const py::handle& object);
-  frontend::CallValue add(frontend::CallValueInfo info);
+  model::CallValue add(model::CallValueInfo info);
   OriginId origin(const py::tuple& origin);
 
-  frontend::CallGraph graph_;
+  model::CallGraph graph_;
   std::map<std::string, sym::Expr> parsed_;
 };
 

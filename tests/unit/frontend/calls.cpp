@@ -3,6 +3,10 @@
 #include <sstream>
 
 namespace cxxinductor::frontend {
+
+using model::SchemaArgument;
+using model::SchemaReturn;
+
 namespace {
 
 SchemaArgument argument(std::string name, std::string alias = "", bool written = false) {

@@ -8,8 +8,16 @@
 #include "frontend/import.h"
 #include "ir/graph/graph.h"
 #include "ir/graph/text.h"
+#include "model/schema.h"
 
 namespace cxxinductor::frontend {
+
+using model::Call;
+using model::CallGraph;
+using model::CallValue;
+using model::CallValueInfo;
+using model::Schema;
+using model::SchemaSource;
 
 inline constexpr Device kCpu{DeviceType::Cpu, 0};
 inline constexpr Device kCuda{DeviceType::Cuda, 0};

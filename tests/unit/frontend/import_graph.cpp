@@ -218,18 +218,6 @@ TEST_CASE("a transformer block's pieces import whole") {
   CHECK(graph.value(permuted->results[0]).layout.strides == std::vector<sym::Expr>{1536, 16, 96, 1});
 }
 
-TEST_CASE("the listing names values, calls and the model's lines") {
-  Calls calls;
-  const Arg x = calls.input("x", {D::F32, {4}});
-  calls.output(calls.call("aten::add.Tensor", {x, 0.5}, {D::F32, {4}}));
-  CHECK(to_string(calls.graph) ==
-        "calls @f {\n"
-        "  input %x: f32[4] strides [1] cuda:0  ; x\n"
-        "  %v1: f32[4] strides [1] cuda:0 = aten::add.Tensor(%x, 0.5)  ; model.py:1 \n"
-        "  return %v1\n"
-        "}\n");
-}
-
 TEST_CASE("the list of overloads that arrive whole is sorted and without matmuls") {
   const auto names = overloads_imported_whole();
   CHECK(std::is_sorted(names.begin(), names.end()));

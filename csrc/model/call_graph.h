@@ -16,7 +16,7 @@
 #include "ir/target.h"
 #include "sym/simplify.h"
 
-namespace cxxinductor::frontend {
+namespace cxxinductor::model {
 
 // Index of a value in CallGraph::values; OperandRef::operand in the arguments of a Call is one of these.
 using CallValue = uint32_t;
@@ -47,6 +47,8 @@ struct Call {
   OriginId origin;
 };
 
+std::string full_name(const Call& call);  // "aten::add.Tensor", "aten::relu"
+
 struct CallGraph {
   std::string name;
   sym::Assumptions assumptions;
@@ -74,4 +76,6 @@ struct CallGraph {
   bool any_order = false;
 };
 
-}  // namespace cxxinductor::frontend
+std::string describe(const CallGraph& graph, const Call& call);  // its full name, with the model's line: "aten::relu (model.py:12)"
+
+}  // namespace cxxinductor::model

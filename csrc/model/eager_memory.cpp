@@ -1,11 +1,11 @@
-#include "frontend/eager_memory.h"
+#include "model/eager_memory.h"
 
 #include <algorithm>
 #include <map>
 
 #include "ir/live_ranges.h"
 
-namespace cxxinductor::frontend {
+namespace cxxinductor::model {
 namespace {
 
 class Run {
@@ -87,4 +87,4 @@ class Run {
 
 std::map<Device, int64_t> eager_peaks(const CallGraph& calls) { return Run(calls).peaks(); }
 
-}  // namespace cxxinductor::frontend
+}  // namespace cxxinductor::model

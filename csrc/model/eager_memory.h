@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <map>
 
-#include "frontend/call_graph.h"
+#include "model/call_graph.h"
 
-namespace cxxinductor::frontend {
+namespace cxxinductor::model {
 
 // Each call allocates the results whose storage is new; a storage is freed after the last use of any value on it; donated
 // inputs count while they live. Per device that tensors are on; symbolic sizes enter as size hints; workspaces of ops are not
 // counted.
 std::map<Device, int64_t> eager_peaks(const CallGraph& calls);
 
-}  // namespace cxxinductor::frontend
+}  // namespace cxxinductor::model

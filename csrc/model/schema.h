@@ -8,7 +8,7 @@
 
 #include "ir/call_args.h"
 
-namespace cxxinductor::frontend {
+namespace cxxinductor::model {
 
 struct SchemaArgument {
   std::string name;
@@ -39,4 +39,4 @@ class SchemaSource {
   virtual std::optional<Schema> find(std::string_view callee, std::string_view overload) const = 0;
 };
 
-}  // namespace cxxinductor::frontend
+}  // namespace cxxinductor::model

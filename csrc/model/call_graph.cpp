@@ -1,0 +1,20 @@
+#include "model/call_graph.h"
+
+#include <fmt/format.h>
+
+namespace cxxinductor::model {
+
+std::string full_name(const Call& call) {
+  if (call.overload.empty() || call.overload == "default") return call.callee;
+  return call.callee + "." + call.overload;
+}
+
+std::string describe(const CallGraph& graph, const Call& call) {
+  std::string text = full_name(call);
+  if (!call.origin.valid() || !graph.origins.contains(call.origin)) return text;
+  const Origin& origin = graph.origins[call.origin];
+  if (!origin.file.empty()) text += fmt::format(" ({}:{})", origin.file, origin.line);
+  return text;
+}
+
+}  // namespace cxxinductor::model

@@ -1,0 +1,25 @@
+// What a call does besides computing its results: aliases, writes, order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/call_args.h"
+#include "model/schema.h"
+
+namespace cxxinductor::model {
+
+// What a schema states of a call: operand numbers, of each result the one that it may alias or -1, and those that it writes.
+struct CallEffects {
+  std::vector<int> alias_of;
+  std::vector<uint32_t> mutated_operands;
+};
+CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
+                        const Schema& schema, size_t results);
+// Calls with effects, and random ones, keep their place among each other.
+bool must_be_ordered(std::string_view callee, const Schema& schema);
+
+}  // namespace cxxinductor::model
