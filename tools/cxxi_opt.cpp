@@ -16,9 +16,10 @@ namespace {
 using namespace cxxinductor;
 
 // The forms that --from and --to speak of.
-const std::map<std::string, std::string> kind_of_form{{"graph", "graph"}, {"loops", "program"}, {"plan", "plan"}};
+const std::map<std::string, std::string> kind_of_form{
+    {"calls", "calls"}, {"graph", "graph"}, {"loops", "program"}, {"plan", "plan"}};
 const std::map<std::string, std::string> step_to_form{
-    {"graph", "parse"}, {"loops", "lower"}, {"fused", "fuse"}, {"plan", "plan"}, {"source", "source"}};
+    {"calls", "parse"}, {"graph", "import"}, {"loops", "lower"}, {"fused", "fuse"}, {"plan", "plan"}, {"source", "source"}};
 
 std::string read_input(const std::string& path) {
   if (path.empty() || path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
@@ -38,7 +39,9 @@ std::string transform(const Arguments& arguments) {
     throw_user_error("--from {} expects '{} @...', found '{} @...'", arguments.from, kind_of_form.at(arguments.from),
                      tools::ir_kind(text));
   tools::TextRun run;
-  run.steps = tools::parse_steps(arguments.run.empty() ? step_to_form.at(arguments.to) : arguments.run);
+  const bool is_there = arguments.to == "graph" && tools::ir_kind(text) == "graph";
+  const std::string step = is_there ? "parse" : step_to_form.at(arguments.to);
+  run.steps = tools::parse_steps(arguments.run.empty() ? step : arguments.run);
   std::string target = arguments.target;
   if (!target.empty() && !arguments.arch.empty()) target += " " + arguments.arch;
   run.targets = tools::parse_targets(target, text);
@@ -57,11 +60,11 @@ int main(int argc, char** argv) {
   CLI::App app{"Runs a stretch of the compiler's pipeline on IR text and prints the result."};
   app.add_option("file", arguments.path, "IR text; '-' or nothing: standard input");
   app.add_option("--from", arguments.from, "what the text is (default: found out)")
-      ->check(CLI::IsMember({"graph", "loops", "plan"}));
+      ->check(CLI::IsMember({"calls", "graph", "loops", "plan"}));
   app.add_option("--to", arguments.to, "what to print (default: plan)")
-      ->check(CLI::IsMember({"graph", "loops", "fused", "plan", "source"}));
+      ->check(CLI::IsMember({"calls", "graph", "loops", "fused", "plan", "source"}));
   app.add_option("--run", arguments.run,
-                 "steps instead of --to: parse, passes, lower, fuse, plan, source, joined by '|'");
+                 "steps instead of --to: parse, import, passes, lower, fuse, plan, source, joined by '|'");
   auto* target = app.add_option("--target", arguments.target,
                                 "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);

@@ -6,6 +6,8 @@
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
+#include "frontend/complex/lower_complex.h"
+#include "frontend/import.h"
 #include "ir/graph/memory.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
@@ -14,20 +16,26 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
+#include "model/schema_text.h"
+#include "model/text.h"
 #include "passes/pass_manager.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
 #include "support/text_cursor.h"
 
 namespace cxxinductor::tools {
+
+extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
+
 namespace {
 
-constexpr std::array<std::string_view, 6> known_steps{"parse", "passes", "lower", "fuse", "plan", "source"};
+constexpr std::array<std::string_view, 7> known_steps{"parse", "import", "passes", "lower", "fuse", "plan", "source"};
 
-using Form = std::variant<graph::Graph, loops::Program, plan::Plan, std::string>;
+using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
 
 Form parse_form(std::string_view text) {
   const std::string kind = ir_kind(text);
+  if (kind == "calls") return model::parse(text);
   if (kind == "graph") return graph::parse(text);
   if (kind == "program") return loops::parse(text);
   return plan::parse(text);
@@ -36,6 +44,7 @@ Form parse_form(std::string_view text) {
 // The steps that a single word stands for, from this form on.
 std::vector<std::string> steps_up_to(const std::string& word, const Form& form) {
   std::vector<std::string> steps;
+  if (std::holds_alternative<model::CallGraph>(form)) steps = {"import", "lower", "fuse", "plan", "source"};
   if (std::holds_alternative<graph::Graph>(form)) steps = {"lower", "fuse", "plan", "source"};
   if (std::holds_alternative<loops::Program>(form)) steps = {"fuse", "plan", "source"};
   if (std::holds_alternative<plan::Plan>(form)) steps = {"source"};
@@ -74,6 +83,11 @@ void run_passes(Form& form, const Options& options) {
     passes::run_loops_pipeline(expect_form<loops::Program>(form, "passes", "a graph or a program"), options);
 }
 
+graph::Graph import_calls(const model::CallGraph& calls) {
+  static const model::SchemaTable schemas(aten_schemas);
+  return frontend::import_graph(frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls, schemas);
+}
+
 void verify_form(const Form& form, const std::string& step) {
   if (const auto* graph = std::get_if<graph::Graph>(&form)) graph::verify_or_throw(*graph, step);
   if (const auto* program = std::get_if<loops::Program>(&form)) loops::verify_or_throw(*program, step);
@@ -82,7 +96,9 @@ void verify_form(const Form& form, const std::string& step) {
 
 // eager_peaks: of the graph that came, if one came.
 void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
-  if (step == "passes") {
+  if (step == "import") {
+    form = import_calls(expect_form<model::CallGraph>(form, step, "calls"));
+  } else if (step == "passes") {
     run_passes(form, run.options);
   } else if (step == "lower") {
     form = lowering::lower(expect_form<graph::Graph>(form, step, "a graph"));
@@ -99,6 +115,7 @@ void apply(Form& form, const std::string& step, const TextRun& run, const std::m
 }
 
 struct PrintForm {
+  std::string operator()(const model::CallGraph& calls) const { return model::print(calls); }
   std::string operator()(const graph::Graph& graph) const { return graph::print(graph); }
   std::string operator()(const loops::Program& program) const { return loops::print(program); }
   std::string operator()(const plan::Plan& plan) const { return plan::print(plan); }
@@ -163,9 +180,9 @@ Targets parse_targets(std::string_view text, std::string_view ir_text) {
 
 std::string ir_kind(std::string_view ir_text) {
   TextCursor cursor(ir_text);
-  for (const char* kind : {"graph", "program", "plan"})
+  for (const char* kind : {"calls", "graph", "program", "plan"})
     if (cursor.looking_at(kind)) return kind;
-  cursor.fail("graph, program or plan");
+  cursor.fail("calls, graph, program or plan");
 }
 
 std::string run_text(std::string_view ir_text, const TextRun& run) {

@@ -2,9 +2,10 @@
 //
 // A run is a list of steps over one IR text, in the order given:
 //   parse         read, verify
+//   import        calls to a graph, with the schemas of torch's own operators
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
 //   lower, fuse, plan, source
-// A single word stands for every step up to it ("plan" is lower, fuse, plan; only what the text still needs); several
+// A single word stands for every step up to it ("plan" is import, lower, fuse, plan; only what the text still needs); several
 // words are taken as they stand. The IR is recognised by its first word and verified after each step.
 #pragma once
 
@@ -33,7 +34,7 @@ std::vector<std::string> parse_steps(std::string_view text);
 // device first; empty: the text's own devices. The number of multiprocessors or threads is fixed, so that output does not
 // depend on the machine.
 Targets parse_targets(std::string_view text, std::string_view ir_text);
-// "graph", "program" or "plan"; UserError otherwise.
+// "calls", "graph", "program" or "plan"; UserError otherwise.
 std::string ir_kind(std::string_view ir_text);
 std::string run_text(std::string_view ir_text, const TextRun& run);
 

@@ -33,6 +33,9 @@ struct Schema {
   bool has_structured_out = false;       // an out= overload that writes without a copy (mm, addmm, bmm, baddbmm)
 };
 
+// Its out= form is structured and writes straight into the destination (convolution's copies): mm, addmm, bmm, baddbmm.
+bool has_structured_out(std::string_view callee);
+
 class SchemaSource {
  public:
   virtual ~SchemaSource() = default;

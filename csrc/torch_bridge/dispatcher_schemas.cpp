@@ -2,15 +2,10 @@
 
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <array>
-
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-// out= forms that are structured and write straight into the destination (torch-2.11 notes; convolution's copies).
-constexpr std::array<std::string_view, 4> structured_out{"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"};
 
 bool holds_tensor(const c10::Type& type) {
   if (type.kind() == c10::TypeKind::TensorType) return true;
@@ -70,8 +65,7 @@ std::optional<model::Schema> DispatcherSchemas::find(std::string_view callee, st
     schema.returns.push_back(std::move(out));
   }
   schema.nondeterministic_seeded = handle->hasTag(at::Tag::nondeterministic_seeded);
-  schema.has_structured_out =
-      std::find(structured_out.begin(), structured_out.end(), callee) != structured_out.end();
+  schema.has_structured_out = model::has_structured_out(callee);
   return schema;
 }
 
