@@ -61,30 +61,48 @@ std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
   const graph::Node* node = view_producer(graph, id);
   if (!node) {
     CXXI_CHECK(buffers[id].valid(), "%{} has no buffer", value(id).name);
-    const loops::Buffer& buffer = program.buffers[buffers[id]];
-    return loops::View{buffers[id], buffer.dtype, buffer.sizes, buffer.strides, 0};
+    return whole(buffers[id]);
   }
   auto window = strided_view(viewed(*node));
-  if (!window || is_inplace_scatter(*node)) return window;
+  return window ? through_view(id, std::move(*window)) : std::nullopt;
+}
+
+loops::View Context::eager_view(graph::ValueId id) {
+  if (auto window = strided_view(id)) return *window;
+  const graph::ValueId operand = viewed(*view_producer(graph, id));
+  if (auto window = through_view(id, eager_view(operand))) return *window;
+  auto [copy, fresh] = copied_.try_emplace(id);
+  if (fresh) copy->second = materialise(id, value(id).name + ".copy");
+  return whole(copy->second);
+}
+
+loops::View Context::whole(loops::BufferId buffer) const {
+  const loops::Buffer& b = program.buffers[buffer];
+  return {buffer, b.dtype, b.sizes, b.strides, 0};
+}
+
+std::optional<loops::View> Context::through_view(graph::ValueId id, loops::View window) const {
+  const graph::Node& node = *view_producer(graph, id);
+  if (is_inplace_scatter(node)) return window;
   const graph::Value& result = value(id);
   std::vector<sym::Expr> strides(result.sizes.size());
-  if (const auto* permute = node->as<graph::Permute>()) {
-    for (size_t d = 0; d < strides.size(); ++d) strides[d] = window->strides[static_cast<size_t>(permute->dims[d])];
-  } else if (const auto* slice = node->as<graph::Slice>()) {
+  if (const auto* permute = node.as<graph::Permute>()) {
+    for (size_t d = 0; d < strides.size(); ++d) strides[d] = window.strides[static_cast<size_t>(permute->dims[d])];
+  } else if (const auto* slice = node.as<graph::Slice>()) {
     auto d = static_cast<size_t>(slice->dim);
-    strides = window->strides;
-    window->offset = window->offset + slice->start * strides[d];
+    strides = window.strides;
+    window.offset = window.offset + slice->start * strides[d];
     strides[d] = strides[d] * slice->step;
-  } else if (node->as<graph::Expand>()) {
-    size_t missing = strides.size() - window->sizes.size();
+  } else if (node.as<graph::Expand>()) {
+    size_t missing = strides.size() - window.sizes.size();
     for (size_t d = missing; d < strides.size(); ++d)
-      strides[d] = window->sizes[d - missing].is_constant(1) && !result.sizes[d].is_constant(1)
+      strides[d] = window.sizes[d - missing].is_constant(1) && !result.sizes[d].is_constant(1)
                        ? sym::Expr(0)
-                       : window->strides[d - missing];
-  } else if (node->as<graph::Reshape>()) {
+                       : window.strides[d - missing];
+  } else if (node.as<graph::Reshape>()) {
     graph::Value operand;
-    operand.sizes = window->sizes;
-    operand.layout.strides = window->strides;
+    operand.sizes = window.sizes;
+    operand.layout.strides = window.strides;
     // A value of rank 0 may become [1, 1]; any stride does.
     auto reshaped = operand.sizes.empty() ? graph::contiguous_strides(result.sizes)
                                           : graph::reshape_strides(graph.assumptions, operand, result.sizes);
@@ -93,8 +111,8 @@ std::optional<loops::View> Context::strided_view(graph::ValueId id) const {
   } else {
     return std::nullopt;  // a flip
   }
-  window->sizes = result.sizes;
-  window->strides = std::move(strides);
+  window.sizes = result.sizes;
+  window.strides = std::move(strides);
   return window;
 }
 
@@ -111,10 +129,14 @@ bool Context::same_strides(const std::vector<sym::Expr>& sizes, const std::vecto
 }
 
 std::vector<sym::Expr> Context::own_strides(const graph::Value& v) const {
+  return own_strides(v, v.layout.kind == graph::Layout::Kind::Fixed);
+}
+
+std::vector<sym::Expr> Context::own_strides(const graph::Value& v, bool demanded) const {
   auto contiguous = graph::contiguous_strides(v.sizes);
   const auto& strides = v.layout.strides;
   if (strides.size() != v.sizes.size()) return contiguous;
-  if (v.layout.kind == graph::Layout::Kind::Fixed && are_distinct(v.sizes, strides)) return strides;
+  if (demanded && are_distinct(v.sizes, strides)) return strides;
   const sym::Assumptions assumptions = assume_nonempty(v.sizes, graph.assumptions);
   std::vector<bool> placed(strides.size(), false);
   sym::Expr next = 1;
@@ -167,7 +189,11 @@ void Context::append_copy(graph::ValueId id, loops::BufferId target, const std::
 }
 
 loops::BufferId Context::materialise(graph::ValueId id, const std::string& name) {
-  auto target = add_buffer(value(id), fresh_name(name), own_strides(value(id)), loops::Buffer::Role::Temporary, true);
+  return materialise(id, name, own_strides(value(id)));
+}
+
+loops::BufferId Context::materialise(graph::ValueId id, const std::string& name, std::vector<sym::Expr> strides) {
+  auto target = add_buffer(value(id), fresh_name(name), std::move(strides), loops::Buffer::Role::Temporary, true);
   append_copy(id, target, fmt::format("c_{}", program.buffers[target].name));
   return target;
 }

@@ -38,17 +38,22 @@ class Context {
   Location locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const;
   // The value as a window on its base's buffer; nothing where strides cannot express it.
   std::optional<loops::View> strided_view(graph::ValueId id) const;
+  // As strided_view, but a view below that strides cannot express gets memory of its own, as it has in eager.
+  loops::View eager_view(graph::ValueId id);
   bool same_strides(const std::vector<sym::Expr>& sizes, const std::vector<sym::Expr>& a,
                     const std::vector<sym::Expr>& b) const;  // where they matter: not in dimensions of size 1
   // Strides of memory for the value: its own if they are demanded and no two elements overlap, or leave no gaps; else
   // contiguous.
   std::vector<sym::Expr> own_strides(const graph::Value& value) const;
+  std::vector<sym::Expr> own_strides(const graph::Value& value, bool demanded) const;
 
   loops::BufferId add_buffer(const graph::Value& value, std::string name, std::vector<sym::Expr> strides,
                              loops::Buffer::Role role, bool fixed);
   std::string fresh_name(const std::string& stem) const;
   // A new buffer with the elements of value id, written by a copy region.
   loops::BufferId materialise(graph::ValueId id, const std::string& name);
+  loops::BufferId materialise(graph::ValueId id, const std::string& name, std::vector<sym::Expr> strides);
+  loops::View whole(loops::BufferId buffer) const;
   // A rank-0 view of a larger tensor on the CPU, as the buffer of one number that kernels of a GPU take by value.
   loops::BufferId host_scalar(graph::ValueId id);
   // A region that copies value id into `target` at identity coordinates.
@@ -56,7 +61,11 @@ class Context {
   void append_region(loops::Region region);  // puts it into its canonical space first
 
  private:
+  // What the view `id` is of a window on its operand; nothing where strides cannot express it.
+  std::optional<loops::View> through_view(graph::ValueId id, loops::View window) const;
+
   std::map<graph::ValueId, loops::BufferId> host_scalars_;
+  std::map<graph::ValueId, loops::BufferId> copied_;  // by eager_view
 };
 
 // One region under construction: variables i0, i1, ... over `sizes`.

@@ -7,21 +7,20 @@
 namespace cxxinductor::lowering {
 namespace {
 
-loops::View whole(const Context& context, loops::BufferId buffer) {
-  const loops::Buffer& b = context.program.buffers[buffer];
-  return {buffer, b.dtype, b.sizes, b.strides, 0};
-}
-
 loops::View tensor_operand(Context& context, graph::ValueId id, const graph::Extern& kind) {
   const graph::Value& value = context.value(id);
+  const auto as_in_eager = [&](const std::vector<sym::Expr>& strides) {
+    return !kind.exact_strides || context.same_strides(value.sizes, strides, value.layout.strides);
+  };
   auto window = context.strided_view(id);
-  if (window && (!kind.exact_strides || context.same_strides(value.sizes, window->strides, value.layout.strides))) {
-    // What an extern reads in place keeps its layout.
-    loops::Buffer& buffer = context.program.buffers[window->buffer];
-    buffer.fixed = buffer.fixed || kind.exact_strides;
-    return *window;
-  }
-  return whole(context, context.materialise(id, value.name + ".copy"));
+  // Memory of its own has no gaps. A view that has some is one of something larger, as it is in eager.
+  if (!window && !as_in_eager(context.own_strides(value))) window = context.eager_view(id);
+  if (!window || !as_in_eager(window->strides))
+    return context.whole(context.materialise(id, value.name + ".copy", context.own_strides(value, kind.exact_strides)));
+  // What an extern reads in place keeps its layout.
+  loops::Buffer& buffer = context.program.buffers[window->buffer];
+  buffer.fixed = buffer.fixed || kind.exact_strides;
+  return *window;
 }
 
 }  // namespace

@@ -540,3 +540,21 @@ def test_deterministic_algorithms_are_respected(device):
         with deterministic():
             assert externs(fn, x, i, s) == ([name] if device == "cuda" else [])
         assert externs(fn, x, i, s) == []
+
+
+def test_calls_read_windows_of_what_strides_cannot_express(device):
+    """The rows of a repeated tensor have gaps between them in eager, by which an alias that a call makes is described."""
+
+    def rows(x):
+        v = x.repeat(2, 1)[1::3]
+        return torch.diagonal_scatter(v.contiguous(), v.diagonal(0, 0, -1) * 2, 0, 0, -1)
+
+    def repeated(x):
+        v = x.flip(0)[:, 1:].expand(2, -1, -1)
+        return v.diagonal(0, 1, 2) * 2, v.diagonal(1, 0, 2) + 1
+
+    for fn in (rows, repeated):
+        torch._dynamo.reset()
+        check(fn, torch.randn(3, 3, device=device).bfloat16(), device=device)
+        torch._dynamo.reset()
+        check(fn, torch.randn(5, 4, device=device), device=device, dynamic=True)
