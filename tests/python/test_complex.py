@@ -108,16 +108,29 @@ def test_bits_of_inputs_and_outputs(device):
     assert cxxinductor.counters()["aten_fallback"] == 0
 
 
-@pytest.mark.filterwarnings("ignore:cxxinductor")
-def test_results_with_the_negative_bit_fall_back(device):
+NEGATIVE = {
+    "imag_of_input": lambda t: t.conj().imag,
+    "imag_of_result": lambda t: (t + 1).conj().imag,
+    "imag_of_call": lambda t: torch.fft.fft(t).conj().imag,
+    "complex": lambda t: torch._neg_view(t),
+    "complex_result": lambda t: torch._neg_view(t * 2),
+    "both_bits": lambda t: torch._neg_view(t * 2).conj(),
+    "undone": lambda t: torch._neg_view((t + 1).conj()).imag,
+    "real": lambda t: torch._neg_view(t.real * 2),
+    "view": lambda t: (t + 1).conj().imag[1:].t(),
+    "alias_of_call": lambda t: (t + 1).conj().imag.diagonal(),
+    "read_too": lambda t: (t + 1).conj().imag.square() - (t + 1).conj().imag,
+}
+
+
+@pytest.mark.parametrize("function", NEGATIVE.values(), ids=NEGATIVE.keys())
+def test_results_with_the_negative_bit(function, device):
     z = complex_tensor(3, 4, device=device)
-
-    def function(t):
-        return (t + 1).conj().imag
-
-    found = torch.compile(function, backend="cxxinductor")(z)
-    torch.testing.assert_close(found, function(z))
-    assert found.is_neg() == function(z).is_neg()
+    expected, found = function(z), torch.compile(function, backend="cxxinductor", fullgraph=True)(z)
+    torch.testing.assert_close(found, expected, check_stride=True)
+    assert (found.is_conj(), found.is_neg()) == (expected.is_conj(), expected.is_neg())
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
 
 
 def test_strided_inputs_and_results(device):

@@ -12,6 +12,9 @@ namespace {
 
 bool is_complex_type(DType dtype) { return dtype == DType::C64 || dtype == DType::C128; }
 
+// Calls that make it may have a form on pairs.
+bool is_paired(const CallValueInfo& info) { return is_complex_value(info) || info.conjugate || info.negative; }
+
 // Strides of the (real, imaginary) view of a tensor with these strides.
 Sizes interleaved_strides(const Sizes& strides) {
   Sizes doubled;
@@ -31,10 +34,7 @@ DType component_type(DType complex) {
   return complex == DType::C128 ? DType::F64 : complex;
 }
 
-bool has_complex(const CallGraph& calls) {
-  return std::any_of(calls.values.begin(), calls.values.end(),
-                     [](const CallValueInfo& info) { return is_complex_value(info) || info.conjugate || info.negative; });
-}
+bool has_complex(const CallGraph& calls) { return std::any_of(calls.values.begin(), calls.values.end(), is_paired); }
 
 CallGraph lower_complex(const CallGraph& calls) { return PairLowering(calls).run(); }
 
@@ -53,24 +53,41 @@ CallGraph PairLowering::run() {
   for (Arg& output : out_.outputs) {
     const OperandRef* ref = output.as<OperandRef>();
     if (ref == nullptr) continue;
-    const CallValueInfo declared = info(ref->operand);
+    const CallValueInfo& declared = info(ref->operand);
     if (std::find(out_.inputs.begin(), out_.inputs.end(), ref->operand) != out_.inputs.end()) continue;
-    pack_all(output);
-    // The parts are resolved; the caller's tensor has the bit, which the view sets and the elements undo.
-    if (declared.conjugate && is_complex_value(declared) && pairs_.contains(ref->operand)) {
-      CallValueInfo unflagged = declared;
-      unflagged.conjugate = false;
-      const CallValue conjugated = new_value(unflagged);
-      const Pair& pair = pairs_.at(ref->operand);
-      set_pair(conjugated, {pair.re, neg(pair.im, unflagged)});
-      pack(conjugated);
-      output = Arg(OperandRef{new_value(declared)});
-      define(output.as<OperandRef>()->operand, "aten::_conj", "", {Arg(OperandRef{conjugated})});
-    } else if (declared.negative) {
-      throw_unsupported("{} returns a tensor with the negative bit", out_.name);
-    }
+    if (declared.conjugate || declared.negative)
+      output = with_bits(ref->operand);
+    else
+      pack_all(output);
   }
   return std::move(out_);
+}
+
+// The elements are resolved. The caller's tensor has the bits, which views set and the elements undo.
+Arg PairLowering::with_bits(CallValue id) {
+  const CallValueInfo declared = info(id);
+  CallValueInfo plain = declared;
+  plain.conjugate = plain.negative = false;
+  if (is_complex_value(declared) && !pairs_.contains(id)) return OperandRef{id};  // a call made it, bits and all
+  CallValue undone = new_value(plain);
+  if (is_complex_value(declared)) {
+    const Pair pair = pairs_.at(id);
+    const auto negated = [&](const Arg& part, bool negate) { return negate ? neg(part, plain) : part; };
+    set_pair(undone, {negated(pair.re, declared.negative), negated(pair.im, declared.negative != declared.conjugate)});
+    pack(undone);
+  } else {
+    define(undone, "aten::neg", "", {Arg(OperandRef{id})});
+  }
+  const auto flagged = [&](const char* view, bool CallValueInfo::*bit) {
+    if (!(declared.*bit)) return;
+    plain.*bit = true;
+    const CallValue next = new_value(plain);
+    define(next, view, "", {Arg(OperandRef{undone})});
+    undone = next;
+  };
+  flagged("aten::_conj", &CallValueInfo::conjugate);
+  flagged("aten::_neg_view", &CallValueInfo::negative);
+  return OperandRef{undone};
 }
 
 bool PairLowering::is_complex(const Arg& arg) const {
@@ -89,12 +106,10 @@ bool PairLowering::holds_complex(const Arg& arg) const {
 void PairLowering::lower(const Call& call) {
   bool complex = std::any_of(call.args.begin(), call.args.end(), [this](const Arg& arg) { return holds_complex(arg); });
   for (const auto& [name, arg] : call.kwargs) complex = complex || holds_complex(arg);
-  for (CallValue result : call.results) {
-    complex = complex || is_complex_value(info(result)) || info(result).negative || info(result).conjugate;
-  }
-  // A select may take a part of what view_as_real made, which involves no complex value.
+  for (CallValue result : call.results) complex = complex || is_paired(info(result));
+  // A select may take a part of what view_as_real made, and the negative of a tensor with the bit has none: no complex value.
   const auto row = pair_rules().find(full_name(call));
-  const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select");
+  const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
   if (!has_row || !row->second(*this, call)) keep(call);
 }
 
@@ -268,7 +283,7 @@ void PairLowering::pack(CallValue id) {
   stacked.sizes.push_back(2);
   stacked.strides = interleaved_strides(stacked.strides);
   const Arg both = call("aten::stack", "", {Arg(ArgList{pair.re, pair.im}), Arg(last)}, stacked);
-  out_.values[id].conjugate = false;
+  out_.values[id].conjugate = out_.values[id].negative = false;
   define(id, "aten::view_as_complex", "", {both});
 }
 

@@ -72,6 +72,7 @@ class PairLowering {
   void unpack(CallValue id);
   void pack(CallValue id);
   void pack_all(const Arg& arg);
+  Arg with_bits(CallValue id);
   Arg part_of(const Arg& arg, const Call& call, bool imaginary);
   Arg fit(const Arg& part, const CallValueInfo& target);
   Arg full(const Arg& number, const CallValueInfo& like);
