@@ -342,10 +342,25 @@ class Import {
       check_result(context, value, info);
       values_[call.results[i]] = results[i];
       const bool made_here = value.producer.valid() && value.producer.index() >= nodes_before;
-      if (!made_here || graph::is_view(graph_.nodes[value.producer].kind)) continue;
-      value.device = info.device;
-      value.layout.strides = strides_of_elements(info.sizes, info.strides);
+      if (made_here && !graph::is_view(graph_.nodes[value.producer].kind)) {
+        value.device = info.device;
+        value.layout.strides = strides_of_elements(info.sizes, info.strides);
+      } else {
+        values_[call.results[i]] = with_unit_strides(results[i], info, made_here);
+      }
     }
+  }
+
+  // A view, or a value that was there before, with eager's strides in the dimensions of size 1: they place no elements, but
+  // calls choose memory formats by them.
+  ValueId with_unit_strides(ValueId id, const CallValueInfo& info, bool made_here) {
+    Sizes strides = graph_.values[id].layout.strides;
+    for (size_t d = 0; d < strides.size(); ++d)
+      if (info.sizes[d].is_constant(1)) strides[d] = info.strides[d];
+    if (strides == graph_.values[id].layout.strides) return id;
+    if (!made_here) id = build_.reshape(id, graph_.values[id].sizes);
+    graph_.values[id].layout.strides = std::move(strides);
+    return id;
   }
 
   Sizes strides_of_elements(const Sizes& sizes, Sizes strides) const {

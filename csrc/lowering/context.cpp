@@ -111,6 +111,8 @@ std::optional<loops::View> Context::through_view(graph::ValueId id, loops::View 
   } else {
     return std::nullopt;  // a flip
   }
+  for (size_t d = 0; d < strides.size(); ++d)
+    if (result.sizes[d].is_constant(1)) strides[d] = result.layout.strides[d];
   window.sizes = result.sizes;
   window.strides = std::move(strides);
   return window;

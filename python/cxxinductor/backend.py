@@ -12,7 +12,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import TracingContext
 
-from . import _C, attention, check, config, decompositions, float_guards, fx_reader, input_versions, partition, progress, reports
+from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -76,6 +76,8 @@ def compile_aot_graph(
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
     input_versions.write_back(gm)
+    if kind in ("inference", "subgraph"):  # a joint graph was corrected before it was cut
+        eager_strides.correct(gm.graph)
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)

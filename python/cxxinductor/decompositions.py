@@ -16,10 +16,9 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
-from torch._prims_common import suggest_memory_format
 from torch.fx.experimental.symbolic_shapes import guard_or_true
 
-from . import _C
+from . import _C, eager_strides
 
 aten = torch.ops.aten
 
@@ -129,7 +128,10 @@ def _laid_out_as_in_eager(decomposition: Callable[..., Any]) -> Callable[..., An
     def laid_out(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         output, *rest = decomposition(input, *args, **kwargs)
         if input.device.type == "cpu":
-            output = output.contiguous(memory_format=suggest_memory_format(input))
+            memory_format = eager_strides.contiguous_first(input)
+            # With dimensions of size 1 it may be contiguous in both formats: only clone gives the strides of one.
+            lay_out = torch.clone if eager_strides.has_unit_dimension(output) else Tensor.contiguous
+            output = lay_out(output, memory_format=memory_format)
         return (output, *rest)
 
     return laid_out

@@ -44,7 +44,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
 
-from . import _C, higher_order, unbacked
+from . import _C, eager_strides, higher_order, unbacked
 from .errors import Unsupported
 
 _INT64 = (-(2**63), 2**63 - 1)
@@ -479,13 +479,14 @@ class _Reader:
             raise Unsupported(f"{_where(node)}: a tensor of dtype {value.dtype}")
         storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages) + 1)
         device = value.device
+        strides = eager_strides.when_empty(node, value.stride())
         return (
             name,
             _SCALAR_TYPES[value.dtype],
             device.type,
             _index(device),
             [self._size(s) for s in value.shape],
-            [self._size(s) for s in value.stride()],
+            [_C.Sym(sympy.srepr(s)) for s in strides] if strides else [self._size(s) for s in value.stride()],
             self._size(value.storage_offset()),
             storage,
             value.is_conj(),

@@ -22,6 +22,8 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
 
+from . import eager_strides
+
 aten, prims = torch.ops.aten, torch.ops.prims
 
 # Where each takes its mask; None: as attn_mask.
@@ -37,6 +39,7 @@ _KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
 
 def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[GraphModule, GraphModule]:
     """A partition_fn of aot_autograd: (forward, backward) of the joint graph, which is changed in place."""
+    eager_strides.correct(joint.graph)
     for node in list(joint.graph.nodes):
         if node.op != "call_function":
             continue

@@ -55,6 +55,14 @@ def test_masks(dtype, device):
     check(lambda x: torch.where(x > 0)[0] + 1, *some)
 
 
+@pytest.mark.parametrize("fn", [lambda x: x.nonzero() * 2, lambda x: -x.nonzero(), lambda x: x[x[:, 0] > 0].t() * 2, lambda x: -x[x[:, 0] > 0].t()])
+def test_strides_of_results_without_elements(fn, device):
+    for x in (torch.zeros(3, 4, device=device), torch.ones(3, 4, device=device)):
+        expected, found = fn(x), torch.compile(fn, backend="cxxinductor", fullgraph=True)(x)
+        assert (found.shape, found.stride()) == (expected.shape, expected.stride())
+        torch.testing.assert_close(found, expected)
+
+
 def test_rows_of_a_matrix(device):
     rows = [[torch.cat([x[:, None], torch.randn(12, 5, device=device)], 1)] for (x,) in data(4, 0, 1, 12, device=device)]
 
