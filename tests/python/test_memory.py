@@ -59,6 +59,20 @@ def test_complex_graphs_hold_no_more_than_eager(device):
     assert_within_eager(reports)
 
 
+def test_results_that_are_added_up_are_not_all_kept(device):
+    def fn(x, w):
+        total = torch.zeros_like(x)
+        for i in range(6):
+            total = torch.tanh(total + x @ w[i])
+        return total
+
+    x, w = torch.randn(256, 256, device=device), torch.randn(6, 256, 256, device=device) / 16
+    with cxxinductor.reports.collect() as reports:
+        torch.testing.assert_close(torch.compile(fn, backend="cxxinductor")(x, w), fn(x, w), rtol=1e-4, atol=1e-4)
+    assert_within_eager(reports)
+    assert len(reports[0].details["externs"]) == 6
+
+
 def compiled_with_plan(fn, tmp_path):
     return torch.compile(fn, backend="cxxinductor", options={"dump": "plan", "dump_dir": str(tmp_path)})
 

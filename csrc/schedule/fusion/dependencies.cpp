@@ -261,13 +261,19 @@ bool Dependencies::reads(StepId id, BufferId buffer) const {
 
 std::optional<StepId> Dependencies::producer(BufferId buffer) const {
   if (program_.buffers[buffer].role == loops::Buffer::Role::Input) return std::nullopt;
-  std::optional<StepId> found;
+  const std::vector<StepId> found = writers(buffer);
+  if (found.size() != 1 || !region(found.front())) return std::nullopt;
+  return found.front();
+}
+
+std::vector<StepId> Dependencies::writers(BufferId buffer) const {
+  std::vector<StepId> found;
   for (StepId id : writers_[buffer]) {
     id = find(id);
     const auto& writes = node(id).summary.writes;
-    if (node(id).removed || !std::binary_search(writes.begin(), writes.end(), buffer)) continue;
-    if (!region(id) || (found && *found != id)) return std::nullopt;
-    found = id;
+    if (!node(id).removed && std::binary_search(writes.begin(), writes.end(), buffer) &&
+        std::find(found.begin(), found.end(), id) == found.end())
+      found.push_back(id);
   }
   return found;
 }

@@ -61,6 +61,7 @@ class Dependencies {
 
   // The one region that stores a temporary or output buffer; nothing for inputs and extern results.
   std::optional<StepId> producer(loops::BufferId buffer) const;
+  std::vector<StepId> writers(loops::BufferId buffer) const;  // externs included, each once
   std::vector<StepId> readers(loops::BufferId buffer) const;  // externs included, in no particular order but stable
   // Whether something other than `a` and `b` needs the buffer in memory.
   bool has_other_users(loops::BufferId buffer, StepId a, StepId b) const;

@@ -22,7 +22,9 @@ class LiveRangeBudget {
 
  private:
   bool far(size_t from, size_t to) const { return to > from + *limit_; }
+  size_t last_use(loops::BufferId buffer, StepId besides) const;
   double reads_kept(const std::vector<loops::BufferId>& reads, StepId until, StepId besides) const;
+  bool made_between(loops::BufferId buffer, StepId first, StepId second) const;
   double writes(StepId id) const;
 
   const Dependencies& dependencies_;

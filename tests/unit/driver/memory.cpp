@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "driver/compile.h"
 #include "ir/graph/memory.h"
 #include "ir/graph/text.h"
+#include "ir/plan/text.h"
 #include "lowering/lower.h"
 #include "schedule/schedule.h"
 #include "unit/catch.h"
@@ -15,7 +18,13 @@ using namespace cxxinductor;
 
 namespace {
 
-constexpr Device gpu{DeviceType::Cuda, 0};
+constexpr Device gpu{DeviceType::Cuda, 0}, cpu{};
+
+Targets targets() {
+  Targets all = cuda_target("sm_90a", 132);
+  all.add(cpu, cpu_target("x86-64-v3", 4));
+  return all;
+}
 
 // A residual stream with a branch a layer, of which one row is read in the end: cheap to compute from all branches.
 std::string residual_stream(int layers) {
@@ -44,12 +53,29 @@ constexpr const char* logits_with_loss = R"(graph @f on cuda:0 (%x: bf16[8192, 7
   return %0, %c
 })";
 
+// Results of calls that are added up one after the other: no two need to be alive at once. They come from the CPU, whose
+// tensor changes between them, or from the device itself.
+std::string sum_of_calls(int calls, bool uploads) {
+  std::string text = fmt::format("graph @f on cuda:0 (%x: f32[512, 512], %t: f32[512, 512]{}) {{\n", uploads ? " on cpu" : "");
+  std::string sum = "x", from = "t";
+  for (int k = 0; k < calls; ++k) {
+    text += uploads ? fmt::format("  %c{0} = sin(%{1})\n  %u{0}: f32[512, 512] = extern \"aten::_to_copy\"($0, device = "
+                                  "device(cuda:0)) with (%c{0})\n",
+                                  k, from)
+                    : fmt::format("  %u{}: f32[512, 512] = extern \"test::f\"($0, {}) with (%t)\n", k, k);
+    text += fmt::format("  %a{0} = add(%{1}, %u{0})\n  %s{0} = tanh(%a{0})\n", k, sum);
+    if (uploads) from = fmt::format("c{}", k);
+    sum = fmt::format("s{}", k);
+  }
+  return text + fmt::format("  return %{}\n}}\n", sum);
+}
+
 plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak = {}) {
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph;
   if (eager_peak) request.eager_peaks = {{gpu, *eager_peak}};
-  request.targets = cuda_target("sm_90a", 132);
+  request.targets = targets();
   request.host = &host;
   plan::Plan plan;
   request.make_provider = [&](const plan::Plan& made, const Targets&) {
@@ -74,6 +100,21 @@ TEST_CASE("a plan above eager's peak is made again", "[driver][memory]") {
   const plan::Plan plan = planned(graph);
   CHECK(plan.eager_peaks.at(gpu) == eager);
   CHECK(plan::profile_memory(plan).peak <= eager);
+}
+
+TEST_CASE("results of calls that are added up are not all kept for one kernel", "[driver][memory]") {
+  for (const bool uploads : {true, false})
+    for (const int calls : {2, 6, 7, 40}) {
+      const graph::Graph graph = graph::parse(sum_of_calls(calls, uploads));
+      const plan::Plan plan = planned(graph);
+      INFO(plan::print(plan));
+      for (const auto& [device, eager] : graph::eager_peaks(graph)) CHECK(plan::profile_memory(plan, device).peak <= eager);
+      const auto on_gpu = [&](const plan::Step& step) {
+        const auto* launch = std::get_if<plan::Launch>(&step);
+        return launch && plan.kernels[launch->kernel].device == gpu;
+      };
+      CHECK(std::ranges::count_if(plan.steps, on_gpu) < calls);  // the first two fuse
+    }
 }
 
 TEST_CASE("plans with products of unaligned rows hold no more than eager", "[driver][memory]") {
