@@ -48,6 +48,14 @@ graph::ValueId Context::unscattered(graph::ValueId id) const {
   return id;
 }
 
+graph::ValueId Context::version_of(graph::ValueId id) const {
+  while (const graph::Node* node = view_producer(graph, id)) {
+    if (is_inplace_scatter(*node)) break;
+    id = viewed(*node);
+  }
+  return id;
+}
+
 Location Context::locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const {
   while (const graph::Node* node = view_producer(graph, id)) {
     graph::ValueId operand = viewed(*node);

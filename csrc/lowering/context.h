@@ -35,6 +35,8 @@ class Context {
   graph::ValueId base_of(graph::ValueId id) const;
   // The value that id is the latest version of: below scatters in place alone.
   graph::ValueId unscattered(graph::ValueId id) const;
+  // The version of its storage that id shows: below views alone.
+  graph::ValueId version_of(graph::ValueId id) const;
   Location locate(graph::ValueId id, std::vector<sym::Expr> coords, const loops::Space& space) const;
   // The value as a window on its base's buffer; nothing where strides cannot express it.
   std::optional<loops::View> strided_view(graph::ValueId id) const;

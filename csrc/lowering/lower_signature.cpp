@@ -41,13 +41,23 @@ bool ends_in_place(const Context& context, graph::ValueId id, graph::ValueId inp
   return true;
 }
 
+// The value views what the input holds when the call ends.
+bool views_last_version(const Context& context, graph::ValueId id, graph::ValueId input) {
+  const auto& mutations = context.graph.mutations;
+  return std::any_of(mutations.begin(), mutations.end(), [&](const graph::Mutation& m) {
+    return context.graph.inputs[m.input].value == input && graph::is_last_version(context.graph, m) &&
+           context.version_of(m.value) == context.version_of(id) && ends_in_place(context, m.value, input);
+  });
+}
+
 loops::ProgramOutput tensor_output(Context& context, graph::ValueId id, bool flexible_strides,
                                    std::map<graph::ValueId, loops::BufferId>& copies) {
   loops::ProgramOutput output;
   id = unless_other_strides(context, id);
   const graph::ValueId base = context.base_of(id);
   // The old value of an input that will be overwritten must be copied; everything else may be returned as it is.
-  const bool overwritten = is_input(context, base) && is_mutated(context, base);
+  const bool overwritten =
+      is_input(context, base) && is_mutated(context, base) && !views_last_version(context, id, base);
   if (id == base && !overwritten) {
     output.buffer = context.buffers[id];
     loops::Buffer& buffer = context.program.buffers[output.buffer];

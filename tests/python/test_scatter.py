@@ -324,6 +324,34 @@ def test_inputs_that_alias(device):
         torch.testing.assert_close(ours, theirs)
 
 
+def test_copies_of_an_updated_input_are_copies(device):
+    def fn(x, i):
+        x.index_add_(0, i, x[i] * 2)
+        return x.clone(), x[1:].clone(), x.reshape(-1).clone()
+
+    x, i = torch.arange(20.0, device=device).view(5, 4), torch.tensor([2, 0], device=device)
+    ours, theirs = x.clone(), x.clone()
+    found, expected = torch.compile(fn, backend="cxxinductor")(ours, i), fn(theirs, i)
+    ours.zero_()
+    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_views_of_an_updated_input_are_views_of_it(dynamic, device):
+    def fn(x, i):
+        x.index_add_(0, i, x[i] * 2)
+        return x[None].expand(3, *x.shape), x[1:].t()
+
+    x, i = torch.arange(20.0, device=device).view(5, 4), torch.tensor([2, 0], device=device)
+    ours, theirs = x.clone(), x.clone()
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=dynamic)
+    for found, expected in zip(compiled(ours, i), fn(theirs, i)):
+        assert torch.equal(found, expected) and found.stride() == expected.stride()
+        assert found.data_ptr() - ours.data_ptr() == expected.data_ptr() - theirs.data_ptr()
+    torch.testing.assert_close(ours, theirs)
+    assert bytes_moved(fn, x, i) <= 6 * 2 * 4 * 4 + 3 * 16  # rows that it updates, twice: what they become, and their sums
+
+
 def test_constants_of_the_function(device):
     def fn(x):
         return x[torch.tensor([2, 0], device=x.device)] + torch.tensor([1.0, 2.0, 3.0], device=x.device)
