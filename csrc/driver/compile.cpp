@@ -69,6 +69,17 @@ void collect_texts(const plan::Plan& plan, const Targets& targets, Report& repor
   collect_sources(plan, targets, report);
 }
 
+void collect_externs(const plan::Plan& plan, const frontend::CallReasons& reasons, Report& report) {
+  for (const plan::Step& step : plan.steps) {
+    const auto* call = std::get_if<plan::CallExtern>(&step);
+    if (call == nullptr) continue;
+    report.externs.push_back(call->callee);
+    const auto found = reasons.find(call->callee);
+    const std::string known(found == reasons.end() ? frontend::reason_of_call(call->callee) : "");
+    report.extern_reasons.try_emplace(call->callee, found == reasons.end() ? std::set{known} : found->second);
+  }
+}
+
 }  // namespace
 
 std::vector<Device> devices_of(const graph::Graph& graph) {
@@ -198,9 +209,7 @@ Compilation compile(Request request) {
                                   [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
 
   plan::Plan plan = std::move(planned.plan);
-  for (const plan::Step& step : plan.steps) {
-    if (const auto* call = std::get_if<plan::CallExtern>(&step)) report.externs.push_back(call->callee);
-  }
+  collect_externs(plan, request.call_reasons, report);
   if (request.keep_texts) collect_texts(plan, request.targets, report);
 
   if (request.make_provider) {

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/call_reasons.h"
 #include "ir/graph/graph.h"
 #include "ir/loops/loops.h"
 #include "ir/plan/plan.h"
@@ -40,6 +41,7 @@ struct Report {
   std::vector<std::string> kernel_plans;  // for each of them: the plan of one launch (single_launch.h)
   std::string calls_text;                 // the model as calls, where the caller has it
   std::vector<std::string> externs;       // "aten::mm" once a call
+  frontend::CallReasons extern_reasons;   // of each of them
   std::string missed_fusion_text;               // one line a refusal
   bool eager_numerics = true;
 };
@@ -52,6 +54,7 @@ struct Request {
   graph::Graph graph;
   Targets targets;  // of all devices that the graph's values are on
   Options options;
+  frontend::CallReasons call_reasons;  // of externs that the import made; others have those of call_reasons.h
   ProviderFactory make_provider;  // empty: the graph is planned, and there is no executable
   // What the model's calls hold at most one by one (model/eager_memory.h); absent: the graph's nodes are measured.
   std::optional<std::map<Device, int64_t>> eager_peaks;

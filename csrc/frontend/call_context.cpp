@@ -119,6 +119,11 @@ const Target* CallContext::gpu() const {
 
 std::string CallContext::description() const { return describe(graph_, call_); }
 
+std::nullopt_t CallContext::decline(std::string_view reason) const {
+  declined_ = reason;
+  return std::nullopt;
+}
+
 void CallContext::reject(std::string_view reason) const { throw_unsupported("{}: {}", description(), reason); }
 
 const CallValueInfo& CallContext::result(size_t index) const {

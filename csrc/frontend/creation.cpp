@@ -56,7 +56,8 @@ std::optional<sym::Expr> whole(const CallContext& context, size_t position, std:
   if (!number) return std::nullopt;
   if (const auto* symbol = std::get_if<sym::Expr>(&*number)) return *symbol;
   const double value = *constant_real(*number);
-  if (std::trunc(value) != value || std::abs(value) > 0x1p53) return std::nullopt;
+  if (std::trunc(value) != value || std::abs(value) > 0x1p53)
+    return context.decline("floats that are not whole numbers, which ATen's kernel rounds in an order of its own");
   return sym::Expr(static_cast<int64_t>(value));
 }
 

@@ -62,6 +62,8 @@ class Import {
     return found;
   }
 
+  const CallReasons& reasons() const { return reasons_; }
+
  private:
   void import_input(size_t position) {
     const CallValue id = calls_.inputs[position];
@@ -193,16 +195,24 @@ class Import {
     if (is_scalar_read(call)) {
       const sym::Expr symbol = calls_.values[call.results[0]].symbol;
       import_scalar_read(context, std::string(symbol.name()));
+      record_reason(context);
       return know_symbols(symbol);
     }
     if (is_implied_assertion(call)) return keep_definitions(call.args[0]);
     const size_t nodes_before = graph_.nodes.size();
-    Results results = defines_symbols(context) ? std::nullopt : import_natively(context);
+    Results results = defines_symbols(context) ? context.decline("the sizes of its result depend on the elements of its arguments")
+                                               : import_natively(context);
     if (!results) {
       results = import_extern(context, calls_, schemas_);
+      record_reason(context);
       add_definitions(context, graph_.nodes[graph::NodeId(graph_.nodes.size() - 1)]);
     }
     record_results(context, *results, nodes_before);
+  }
+
+  void record_reason(const CallContext& context) {
+    const std::string& callee = context.call().callee;
+    reasons_[callee].insert(context.declined().empty() ? std::string(reason_of_call(callee)) : context.declined());
   }
 
   bool is_scalar_read(const Call& call) const {
@@ -263,10 +273,12 @@ class Import {
 
   Results import_natively(CallContext& context) {
     const auto row = aten_table().find(full_name(context.call()));
-    if (row == aten_table().end() || context.result_count() == 0) return std::nullopt;
+    if (row == aten_table().end()) return std::nullopt;
+    if (context.result_count() == 0) return context.decline("it has no result");
     for (size_t i = 0; i < context.result_count(); ++i) {
       const CallValueInfo& info = context.result(i);
-      if (info.kind != CallValueInfo::Kind::Tensor || !takes(row->second.accepts, info.dtype)) return std::nullopt;
+      if (info.kind != CallValueInfo::Kind::Tensor) return context.decline("a result of it is not a tensor");
+      if (!takes(row->second.accepts, info.dtype)) return context.decline(no_kernels_of(info.dtype));
     }
     for (const Arg& arg : context.call().args) {
       if (!fits(context, arg, row->second)) return std::nullopt;
@@ -276,9 +288,12 @@ class Import {
     }
     // Constants are exempt: who uses them on the GPU has them there.
     const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->second.accepts != Accepts::Any;
-    if (needs_cpu_kernel && !calls_.cpu_kernels && !makes_a_number(context)) return std::nullopt;
+    if (needs_cpu_kernel && !calls_.cpu_kernels && !makes_a_number(context))
+      return context.decline("it computes on the CPU, for which no compiler was found");
     return row->second.importer(context);
   }
+
+  static std::string no_kernels_of(DType dtype) { return fmt::format("kernels do not compute on {}", to_string(dtype)); }
 
   // A tensor of a dtype that the row takes, on the result's device; rank-0 CPU constants may stand in CUDA calls.
   bool fits(const CallContext& context, const Arg& arg, const ImportRow& row) const {
@@ -290,11 +305,20 @@ class Import {
     if (ref == nullptr) return true;
     const CallValueInfo& info = calls_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
-    if (info.kind != CallValueInfo::Kind::Tensor || !takes(accepts, info.dtype)) return false;
+    if (info.kind != CallValueInfo::Kind::Tensor) {
+      context.decline("an argument of it is neither a tensor nor an integer");
+      return false;
+    }
+    if (!takes(accepts, info.dtype)) {
+      context.decline(no_kernels_of(info.dtype));
+      return false;
+    }
     if (info.device == context.result().device || row.any_device) return true;
     if (accepts == Accepts::Arithmetic && row.host_scalars && is_host_scalar(context, *ref)) return true;
     if (row.host_constants && is_generated_on_host(context, *ref)) return true;
-    return accepts == Accepts::Arithmetic && is_host_constant(context, *ref);
+    if (accepts == Accepts::Arithmetic && is_host_constant(context, *ref)) return true;
+    context.decline("its arguments are on different devices");
+    return false;
   }
 
   // A tensor on the CPU in a graph that runs on a GPU, and no constant.
@@ -434,14 +458,15 @@ class Import {
   std::map<uint32_t, ValueId> mutated_;
   std::map<uint32_t, std::vector<ValueId>> earlier_;  // by input: versions before the last one
   std::set<std::string> known_;
+  CallReasons reasons_;
 };
 
 }  // namespace
 
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, std::vector<ImportedName>* names) {
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, ImportNotes* notes) {
   Import import(calls, schemas);
   graph::Graph graph = import.run();
-  if (names) *names = import.names(graph);
+  if (notes) *notes = {import.names(graph), import.reasons()};
   return graph;
 }
 

@@ -2,6 +2,7 @@
 // decompositions; everything else becomes an extern node. Throws Unsupported when a graph cannot be read at all.
 #pragma once
 
+#include "frontend/call_reasons.h"
 #include "ir/graph/graph.h"
 #include "model/call_graph.h"
 #include "model/schema.h"
@@ -15,9 +16,13 @@ struct ImportedName {
   model::CallValue value;
 };
 
-// names: receives every pair, for comparing a compiled graph with the calls; may be null.
-graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas,
-                          std::vector<ImportedName>* names = nullptr);
+struct ImportNotes {
+  std::vector<ImportedName> names;  // every pair, for comparing a compiled graph with the calls
+  CallReasons reasons;              // of calls that became externs
+};
+
+// notes: filled; may be null.
+graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas, ImportNotes* notes = nullptr);
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
 std::vector<std::string> overloads_imported_whole();

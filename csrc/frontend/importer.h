@@ -1,8 +1,8 @@
 // The context of an importer of one call: the call's arguments by position or name, the metadata of its results, and the
 // builder of the graph. Importers are in one file per family of ops; aten_table.h collects their rows.
 //
-// An importer returns std::nullopt, before it builds anything, if it does not cover the form of the call. The call then
-// becomes an extern node, which is always right. It trusts the reader for result sizes and dtypes (import.cpp
+// An importer returns std::nullopt, before it builds anything, if it does not cover the form of the call; `decline` is
+// that with a reason. The call then becomes an extern node, which is always right. An importer trusts the reader for result sizes and dtypes (import.cpp
 // checks them against what was built) and states ATen's meaning, rounding included, for everything else.
 #pragma once
 
@@ -94,6 +94,11 @@ class CallContext {
   std::vector<int> dims(size_t position, std::string_view name, int rank) const;
   int dim(size_t position, std::string_view name, int64_t otherwise, int rank) const;
 
+  // What an importer returns for a form of the call that it does not cover; explain() and docs/coverage.md give the reason.
+  std::nullopt_t decline(std::string_view reason) const;
+  const std::string& declined() const { return declined_; }  // the last reason; empty: none was given
+  // The reason of importers that work along dimensions.
+  std::nullopt_t decline_rank_0() const { return decline("its tensor has no dimensions"); }
   [[noreturn]] void reject(std::string_view reason) const;
   std::string description() const;  // "aten::add.Tensor (model.py:12)"
 
@@ -104,6 +109,7 @@ class CallContext {
   const CallGraph& graph_;
   const Call& call_;
   const ImportedValues& values_;
+  mutable std::string declined_;
 };
 
 // Which element types an importer takes; a call with others becomes an extern.

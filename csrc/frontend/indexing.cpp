@@ -28,7 +28,8 @@ Results import_embedding(CallContext& context) {
 
 Results import_index_select(CallContext& context) {
   const ValueId x = context.tensor(0, "self"), index = context.tensor(2, "index");
-  if (context.rank(x) == 0 || context.rank(index) != 1 || !is_index(context, index)) return std::nullopt;
+  if (context.rank(x) == 0 || context.rank(index) == 0) return context.decline_rank_0();
+  if (context.rank(index) != 1 || !is_index(context, index)) return std::nullopt;
   return std::vector{take_along(context, x, context.dim(1, "dim", 0, context.rank(x)), index)};
 }
 
@@ -36,7 +37,9 @@ Results import_index_select(CallContext& context) {
 Results import_gather(CallContext& context) {
   const ValueId x = context.tensor(0, "self"), index = context.tensor(2, "index");
   const int rank = context.rank(x);
-  if (rank == 0 || context.rank(index) != rank || !is_index(context, index)) return std::nullopt;
+  if (rank == 0 || context.rank(index) == 0) return context.decline_rank_0();
+  if (context.rank(index) != rank) return context.decline("its index is empty and has another rank");
+  if (!is_index(context, index)) return std::nullopt;
   const int dim = context.dim(1, "dim", 0, rank);
   graph::Gather gather;
   gather.wrap = false;
@@ -56,7 +59,7 @@ std::optional<std::vector<std::optional<ValueId>>> index_list(const CallContext&
   for (size_t d = 0; d < list->size(); ++d) {
     if ((*list)[d].is_none()) continue;
     const auto index = context.as_tensor((*list)[d]);
-    if (!index || !is_index(context, *index)) return std::nullopt;
+    if (!index || !is_index(context, *index)) return context.decline("an index of it is a mask");
     indices[d] = context.on_device_of_result(*index);
     if (!indices[d]) return std::nullopt;
   }

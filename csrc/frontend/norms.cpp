@@ -164,7 +164,8 @@ Results import_batch_norm(CallContext& context) {
 // native_batch_norm and cudnn_batch_norm with training=False at position 5, eps at 7.
 Results import_batch_norm_with_flag(CallContext& context) {
   const ValueId x = context.tensor(0, "input");
-  if (context.boolean(5, "training", true) || context.rank(x) < 2) return std::nullopt;
+  if (context.boolean(5, "training", true)) return context.decline("its training form was not decomposed");
+  if (context.rank(x) < 2) return std::nullopt;
   const auto mean = context.optional_tensor(3, "running_mean"), variance = context.optional_tensor(4, "running_var");
   if (!mean || !variance || !is_float(context.dtype(x)) || !statistics_are_known(context, *mean)) return std::nullopt;
   const BatchNormArguments arguments{x, *mean, *variance, context.optional_tensor(1, "weight"),

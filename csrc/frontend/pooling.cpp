@@ -42,7 +42,8 @@ std::optional<Window> window_of(const CallContext& context, size_t first, bool d
   const auto stride = pair_of(context, first + 1, "stride", *kernel);
   const auto padding = pair_of(context, first + 2, "padding", {0, 0});
   const auto dilation = dilated ? pair_of(context, first + 3, "dilation", {1, 1}) : std::pair<int64_t, int64_t>{1, 1};
-  if (!stride || !padding || !dilation || kernel->first * kernel->second > most_taps) return std::nullopt;
+  if (!stride || !padding || !dilation) return std::nullopt;
+  if (kernel->first * kernel->second > most_taps) return context.decline("its windows are large");
   const size_t rank = in.size();
   const auto d = static_cast<int>(rank);
   return Window{
@@ -269,8 +270,9 @@ Results import_max_pool_backward(CallContext& context) {
   const ValueId gradient = context.tensor(0, "grad_output"), x = context.tensor(1, "self");
   const ValueId indices = context.tensor(7, "indices");
   const auto window = window_of(context, 2, true, context.value(x).sizes, context.value(gradient).sizes);
-  if (!window || window->rows.dilation != 1 || window->columns.dilation != 1) return std::nullopt;
-  if (!is_float(context.dtype(gradient))) return std::nullopt;
+  if (!window) return std::nullopt;
+  if (window->rows.dilation != 1 || window->columns.dilation != 1) return context.decline("its windows are dilated");
+  if (!is_float(context.dtype(gradient))) return context.decline("it is not of floats");
   Pool pool(context, *window, context.rank(x));
   const DType compute = sum_type(context, gradient);
   const ValueId here = build.expand(pool.linear(pool.counted(window->rows, 0, 1, window->rows.in),

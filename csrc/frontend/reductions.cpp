@@ -99,7 +99,7 @@ Results import_extremum(CallContext& context, Reduction reduction, bool has_dims
 // max.dim and min.dim: values and the index of the first such value along one dimension.
 Results import_extremum_with_index(CallContext& context, Reduction values, Reduction indices) {
   const ValueId x = context.tensor(0, "self");
-  if (context.rank(x) == 0) return std::nullopt;
+  if (context.rank(x) == 0) return context.decline_rank_0();
   const std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   const bool keepdim = context.boolean(2, "keepdim", false);
   return std::vector{context.build.reduce(values, x, dims, keepdim).front(),
@@ -108,7 +108,7 @@ Results import_extremum_with_index(CallContext& context, Reduction values, Reduc
 
 Results import_arg_extremum(CallContext& context, Reduction reduction) {
   const ValueId x = context.tensor(0, "self");
-  if (context.rank(x) == 0) return std::nullopt;
+  if (context.rank(x) == 0) return context.decline_rank_0();
   std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   if (dims.empty()) dims = all_dims(context.rank(x));
   return std::vector{context.build.reduce(reduction, x, dims, context.boolean(2, "keepdim", false)).front()};
@@ -153,8 +153,10 @@ Results import_vector_norm(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
   const double order = context.real(1, "ord", 2.0);
-  if (!is_float(dtype) || context.rank(x) == 0) return std::nullopt;
-  if (!std::isinf(order) && order != 0 && order != 1 && order != 2) return std::nullopt;
+  if (context.rank(x) == 0) return context.decline_rank_0();
+  if (!is_float(dtype)) return context.decline("it is not of floats");
+  if (!std::isinf(order) && order != 0 && order != 1 && order != 2)
+    return context.decline("the importer covers norms of order 0, 1, 2 and infinity");
   graph::Builder& build = context.build;
   Axes axes{context.dims(2, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
   std::sort(axes.dims.begin(), axes.dims.end());

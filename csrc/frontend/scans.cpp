@@ -14,12 +14,13 @@ Results import_scan(CallContext& context, Reduction reduction, double neutral) {
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
   const int rank = context.rank(x);
-  if (rank == 0 || dtype == DType::Bool || is_opaque(dtype)) return std::nullopt;
+  if (rank == 0) return context.decline_rank_0();
+  if (dtype == DType::Bool || is_opaque(dtype)) return context.decline("it is not of numbers");
   const auto axis = static_cast<size_t>(context.dim(1, "dim", 0, rank));
   const Sizes sizes = context.value(x).sizes;
   const sym::Expr length = sizes[axis];
   const sym::Interval steps = sym::bounds(graph::element_count(sizes) * length, context.assumptions());
-  if (steps.high > most_steps) return std::nullopt;
+  if (steps.high > most_steps) return context.decline("the IRs have no scan, and its rows are long");
 
   // Dimension `axis` of the space is i, the one behind it j.
   Sizes source = sizes, space = sizes;

@@ -29,7 +29,9 @@ bool changes_with_order(Combine combine, DType dtype) {
 // Scatters whose result depends on the order of conflicting writes, where that order must be eager's.
 bool must_be_a_call(const CallContext& context, Combine combine, DType dtype, bool eager_is_reproducible) {
   if (!context.on_cuda() || !changes_with_order(combine, dtype)) return false;
-  return context.deterministic() || (eager_is_reproducible && !context.any_order());
+  const bool must = context.deterministic() || (eager_is_reproducible && !context.any_order());
+  if (must) context.decline("its writes conflict, in an order that must be eager's");
+  return must;
 }
 
 // Mean of rows for an expanded index: ATen's CPU kernel divides before it rounds.
@@ -111,7 +113,9 @@ struct ScatterCall {
 std::optional<ScatterCall> scatter_call(const CallContext& context) {
   ScatterCall call{context.tensor(0, "self"), context.tensor(2, "index"), 0};
   const int rank = context.rank(call.base);
-  if (rank == 0 || context.rank(call.index) != rank || !is_index(context, call.index)) return std::nullopt;
+  if (rank == 0 || context.rank(call.index) == 0) return context.decline_rank_0();
+  if (context.rank(call.index) != rank) return context.decline("its index is empty and has another rank");
+  if (!is_index(context, call.index)) return std::nullopt;
   call.dim = context.dim(1, "dim", 0, rank);
   return call;
 }
@@ -179,7 +183,8 @@ Results import_scatter_reduce(CallContext& context) {
   if (!call || !combine || context.rank(source) != context.rank(call->base) || context.dtype(source) != dtype)
     return std::nullopt;
   if (must_be_a_call(context, *combine, dtype, false) || !accepts(*combine, dtype)) return std::nullopt;
-  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype)) return std::nullopt;
+  if (reduce == "mean" && divides_in_compute_type(context, call->index, dtype))
+    return context.decline("ATen divides before it rounds");
   const bool include_self = context.boolean(5, "include_self", true), mean = reduce == "mean";
   const bool wide = !is_float(dtype) && byte_size(dtype) == 8 && (reduce == "amax" || reduce == "amin");
   if (!include_self && wide) return std::nullopt;  // the limits of i64 are not representable as doubles
@@ -263,7 +268,8 @@ struct SliceCall {
 std::optional<SliceCall> slice_call(CallContext& context) {
   SliceCall call{context.tensor(0, "self"), context.tensor(2, "index"), 0};
   const int rank = context.rank(call.base);
-  if (rank == 0 || context.rank(call.index) > 1 || !is_index(context, call.index)) return std::nullopt;
+  if (rank == 0) return context.decline_rank_0();
+  if (context.rank(call.index) > 1 || !is_index(context, call.index)) return std::nullopt;
   if (context.rank(call.index) == 0) call.index = context.build.reshape(call.index, {1});
   call.dim = context.dim(1, "dim", 0, rank);
   return call;
@@ -287,11 +293,12 @@ Results import_index_slices(CallContext& context, Combine combine) {
   const DType dtype = context.result().dtype;
   const ValueId source = context.tensor(3, "source");
   if (must_be_a_call(context, combine, dtype, false) || !accepts(combine, dtype)) return std::nullopt;
+  if (context.rank(context.tensor(0, "self")) == 0) return context.decline_rank_0();
   if (context.dtype(source) != dtype || context.rank(source) != context.rank(context.tensor(0, "self")))
     return std::nullopt;
   // ATen's alpha * source + self is one kernel that rounds once.
   const auto alpha = combine == Combine::Add ? context.scalar_arg(4, "alpha") : std::nullopt;
-  if (alpha && constant_real(*alpha) != 1.0) return std::nullopt;
+  if (alpha && constant_real(*alpha) != 1.0) return context.decline("ATen scales and adds in one kernel, which rounds once");
   const auto call = slice_call(context);
   if (!call || !has_slices(context, *call, source)) return std::nullopt;
   Scatter scatter = by_slices(context.rank(call->base), call->dim);

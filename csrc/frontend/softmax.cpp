@@ -10,7 +10,8 @@ Results import_softmax(CallContext& context, bool logarithm) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
-  if (!is_float(dtype) || context.rank(x) == 0) return std::nullopt;
+  if (context.rank(x) == 0) return context.decline_rank_0();
+  if (!is_float(dtype)) return context.decline("it is not of floats");
   const std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   const ValueId wide = build.cast(x, compute_type(dtype));
   const ValueId largest = build.reduce(Reduction::Max, wide, dims, true).front();
@@ -28,7 +29,8 @@ Results import_softmax_backward(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId gradient = context.tensor(0, "grad_output"), output = context.tensor(1, "output");
   const DType dtype = context.dtype(gradient);
-  if (context.dtype(output) != dtype || context.rank(output) == 0) return std::nullopt;
+  if (context.rank(output) == 0) return context.decline_rank_0();
+  if (context.dtype(output) != dtype) return context.decline("its arguments have different dtypes");
   const std::vector<int> dims = context.dims(2, "dim", context.rank(output));
   const DType compute = compute_type(dtype);
   const ValueId product = build.cast(build.elementwise(ScalarOp::Mul, {gradient, output}), compute);
@@ -42,7 +44,8 @@ Results import_log_softmax_backward(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId gradient = context.tensor(0, "grad_output"), output = context.tensor(1, "output");
   const DType dtype = context.dtype(gradient);
-  if (context.dtype(output) != dtype || context.rank(output) == 0) return std::nullopt;
+  if (context.rank(output) == 0) return context.decline_rank_0();
+  if (context.dtype(output) != dtype) return context.decline("its arguments have different dtypes");
   const std::vector<int> dims = context.dims(2, "dim", context.rank(output));
   const DType compute = compute_type(dtype);
   const ValueId wide = build.cast(gradient, compute);
@@ -58,9 +61,10 @@ Results import_logsumexp(CallContext& context) {
   graph::Builder& build = context.build;
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.dtype(x);
-  if (!is_float(dtype) || context.result().dtype != dtype || context.rank(x) == 0) return std::nullopt;
+  if (context.rank(x) == 0) return context.decline_rank_0();
+  if (!is_float(dtype) || context.result().dtype != dtype) return context.decline("it is of integers");
   std::vector<int> dims = context.dims(1, "dim", context.rank(x));
-  if (dims.empty()) return std::nullopt;
+  if (dims.empty()) return context.decline("it is over all dimensions");
   const DType compute = compute_type(dtype);
   const ValueId largest = build.reduce(Reduction::Max, x, dims, true).front();
   const ValueId magnitude = build.elementwise(ScalarOp::Abs, {largest});

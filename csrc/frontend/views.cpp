@@ -139,7 +139,8 @@ Results import_as_strided(CallContext& context) {
   const graph::Value& value = context.value(x);
   const CallValueInfo& result = context.result();
   const sym::Assumptions& assumptions = context.assumptions();
-  if (!value.producer.valid() || !sym::prove_equal(context.expr(3, "storage_offset", 0), 0, assumptions)) return std::nullopt;
+  if (!value.producer.valid() || !sym::prove_equal(context.expr(3, "storage_offset", 0), 0, assumptions))
+    return context.decline("a view of memory that has no form in the IRs");
   const auto restates = [&assumptions](const Sizes& sizes, const Sizes& a, const Sizes& b) {
     for (size_t d = 0; d < sizes.size(); ++d) {
       if (!sizes[d].is_constant(1) && !sym::prove_equal(a[d], b[d], assumptions)) return false;
@@ -149,12 +150,12 @@ Results import_as_strided(CallContext& context) {
   const Sizes& strides = value.layout.strides;
   if (graph::same_sizes(assumptions, value.sizes, result.sizes)) {
     if (restates(value.sizes, strides, result.strides)) return std::vector{x};
-    return std::nullopt;
+    return context.decline("a view of memory that has no form in the IRs");
   }
   const bool dense = restates(value.sizes, strides, graph::contiguous_strides(value.sizes)) &&
                      restates(result.sizes, result.strides, graph::contiguous_strides(result.sizes)) &&
                      sym::prove_equal(graph::element_count(value.sizes), graph::element_count(result.sizes), assumptions);
-  if (!dense) return std::nullopt;
+  if (!dense) return context.decline("a view of memory that has no form in the IRs");
   return std::vector{context.build.reshape(x, result.sizes)};
 }
 

@@ -71,8 +71,9 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
 
 // calls: for dumps; null where there are none.
 driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const Options& options,
-                                  const InterruptCheck& interrupted = {}) {
+                                  frontend::CallReasons reasons = {}, const InterruptCheck& interrupted = {}) {
   driver::Request request;
+  request.call_reasons = std::move(reasons);
   request.interrupted = interrupted;
   request.targets = targets_for(driver::devices_of(graph));
   if (calls) request.eager_peaks = model::eager_peaks(*calls);
@@ -177,7 +178,9 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   driver::Request request;
   request.eager_peaks = model::eager_peaks(calls);
   if (frontend::has_complex(calls)) calls = frontend::lower_complex(calls);
-  request.graph = frontend::import_graph(calls, DispatcherSchemas());
+  frontend::ImportNotes notes;
+  request.graph = frontend::import_graph(calls, DispatcherSchemas(), &notes);
+  request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
   request.options = options;
   request.host = &torch_host();
@@ -205,15 +208,16 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
   calls.any_order = !options.eager_numerics();
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
-    std::vector<frontend::ImportedName> names;
+    frontend::ImportNotes notes;
     find_gpus(calls, target_for);
     if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
     std::optional<model::CallGraph> lowered;
     if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
     const model::CallGraph& real = lowered ? *lowered : calls;
-    impl->compilation = compile_graph(frontend::import_graph(real, DispatcherSchemas(), &names), &calls, options, interrupted);
+    graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), &notes);
+    impl->compilation = compile_graph(std::move(graph), &calls, options, std::move(notes.reasons), interrupted);
     if (options.check == "eager")
-      impl->eager = std::make_unique<EagerReference>(real, names, impl->compilation.executable->plan(), options);
+      impl->eager = std::make_unique<EagerReference>(real, notes.names, impl->compilation.executable->plan(), options);
     impl->keep_const_graph();
   } catch (const Interrupted&) {
     throw;

@@ -40,11 +40,13 @@ def cxxinductor(
     """
     if mode not in (None, "default"):
         raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
-    resolved = config.resolve(options)
+    return compile_dynamo_graph(gm, example_inputs, functools.partial(compile_aot_graph, options=config.resolve(options)))
 
-    def compiler(kind: str) -> Callable[[torch.fx.GraphModule, Sequence[Any]], Callable[..., Any]]:
-        return functools.partial(compile_aot_graph, kind=kind, options=resolved)
 
+def compile_dynamo_graph(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Callable[[list[Any]], Any]]
+) -> Callable[..., Any]:
+    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs."""
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
@@ -52,9 +54,9 @@ def cxxinductor(
     settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
     with functorch_config.patch(settings):
         compiled = aot_autograd(
-            fw_compiler=compiler("forward"),
-            bw_compiler=compiler("backward"),
-            inference_compiler=compiler("inference"),
+            fw_compiler=functools.partial(compile_graph, kind="forward"),
+            bw_compiler=functools.partial(compile_graph, kind="backward"),
+            inference_compiler=functools.partial(compile_graph, kind="inference"),
             partition_fn=partition.partition,
             decompositions=decompositions.table(),
             keep_inference_input_mutations=True,
@@ -75,24 +77,17 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
     or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
     """
-    input_versions.write_back(gm)
-    if kind in ("inference", "subgraph"):  # a joint graph was corrected before it was cut
-        eager_strides.correct(gm.graph)
     try:
         with reports.stage("read graph") as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
-            graph = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
-            free = _flexible_outputs(gm, kind)
-            graph.builder.flexible_output_strides(free)
-            graph.builder.donate_inputs(_donated_inputs(gm, kind))
-            graph.builder.freeze_inputs(_frozen_inputs(kind))
+            graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph)
         with progress.shown(options, kind):
             compiled = _C.compile(graph.builder, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
         warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
         reports.record_eager(kind, str(error))
-        return _boxed(gm)
+        return boxed(gm)
     if reason := compiled.fallback_reason:
         warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
     _report_cache(options)
@@ -109,6 +104,25 @@ def compile_aot_graph(
         # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
         return _boxed_through(compiled)
     return checked
+
+
+def read_aot_graph(
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], kind: str, compile_subgraph: Callable[..., Any]
+) -> tuple[fx_reader.ReadGraph, set[int]]:
+    """One graph of AOTAutograd as calls; and the positions of its outputs whose strides the compiler chooses.
+
+    Raises:
+        Unsupported: the graph has what cannot be read; the message says what, and where.
+    """
+    input_versions.write_back(gm)
+    if kind in ("inference", "subgraph"):  # a joint graph was corrected before it was cut
+        eager_strides.correct(gm.graph)
+    graph = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
+    free = _flexible_outputs(gm, kind)
+    graph.builder.flexible_output_strides(free)
+    graph.builder.donate_inputs(_donated_inputs(gm, kind))
+    graph.builder.freeze_inputs(_frozen_inputs(kind))
+    return graph, free
 
 
 def _flexible_outputs(gm: torch.fx.GraphModule, kind: str) -> set[int]:
@@ -185,7 +199,7 @@ def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
 
 def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
     """Python integers have no bounds, those of kernels have 64 bits: a call with others does what the graph says in eager mode."""
-    run = _boxed(gm)
+    run = boxed(gm)
 
     def run_with_warning(inputs: list[Any]) -> Any:
         warnings.warn("cxxinductor: a call with an integer beyond 64 bits runs in eager mode", stacklevel=2)
@@ -195,7 +209,9 @@ def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
     return run_with_warning
 
 
-def _boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+def boxed(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
+    """The graph as it came, in eager mode."""
+
     def run(inputs: list[Any]) -> Any:
         arguments = list(inputs)
         inputs.clear()

@@ -4,8 +4,7 @@ The rule: an op that the C++ front-end imports whole is never decomposed (``_C.o
 csrc/frontend's tables), because ATen computes it in one kernel, or because the front-end states ATen's own roundings,
 and torch's decompositions round elsewhere: those of gelu, silu or softmax differ from eager in a fifth of the elements
 in bf16. The rest of torch's core table applies, which decomposes composites that the front-end does not know, with one exception:
-the ops in ``KEPT_AS_CALLS`` are one ATen kernel each, and run as that kernel (an extern call) until the front-end has
-them. The table states the reasons.
+ops that are one ATen kernel each and run as that kernel (``_C.arrives_whole``; csrc/frontend/call_reasons.cpp states the reasons).
 """
 
 from __future__ import annotations
@@ -21,72 +20,6 @@ from torch.fx.experimental.symbolic_shapes import guard_or_true
 from . import _C, eager_strides
 
 aten = torch.ops.aten
-
-# Names of operators, without overloads, by the reason why they stay calls.
-KEPT_AS_CALLS: dict[str, tuple[str, ...]] = {
-    "products accumulate inside the library; as mul and sum they would round each product": (
-        "_scaled_dot_product_flash_attention_for_cpu",
-        "addmv",
-        "addr",
-        "baddbmm",
-        "dot",
-        "mv",
-        "vdot",
-    ),
-    "the decomposition draws other random numbers than the kernel does": ("bernoulli", "rrelu_with_noise"),
-    "one pointwise kernel whose decomposition rounds elsewhere": (
-        "_prelu_kernel",
-        "_prelu_kernel_backward",
-        "elu_backward",
-        "glu",
-        "glu_backward",
-        "hardsigmoid",
-        "hardsigmoid_backward",
-        "hardswish",
-        "hardswish_backward",
-        "hardtanh_backward",
-        "huber_loss",
-        "huber_loss_backward",
-        "leaky_relu_backward",
-        "lerp",
-        "log_sigmoid_backward",
-        "log_sigmoid_forward",
-        "logaddexp",
-        "logaddexp2",
-        "logit",
-        "logit_backward",
-        "mish",
-        "mish_backward",
-        "sigmoid_backward",
-        "silu",
-        "silu_backward",
-        "sinc",
-        "softplus",
-        "softplus_backward",
-        "special_entr",
-        "special_log_ndtr",
-        "special_xlog1py",
-        "tanh_backward",
-        "xlogy",
-    ),
-    "resampling kernels weigh in their own order": (
-        "linspace",
-        "logspace",
-        "upsample_bicubic2d",
-        "upsample_bilinear2d",
-        "upsample_linear1d",
-        "upsample_nearest1d",
-        "upsample_nearest2d",
-        "upsample_nearest3d",
-        "upsample_trilinear3d",
-        "_upsample_bicubic2d_aa",
-        "_upsample_bilinear2d_aa",
-        "_upsample_nearest_exact1d",
-        "_upsample_nearest_exact2d",
-        "_upsample_nearest_exact3d",
-    ),
-    "library kernels": ("cudnn_batch_norm", "gru", "lstm", "rnn_relu", "rnn_tanh"),
-}
 
 # Beyond the core table: training forms of batch norm, so that only their reductions and pointwise parts arrive.
 _BATCH_NORMS = (
@@ -106,12 +39,10 @@ def _table() -> dict[Any, Callable[..., Any]]:
     decompositions = dict(core_aten_decompositions())
     decompositions.update(get_decompositions(_BATCH_NORMS))
     whole = set(_C.overloads_imported_whole())
-    kept = {name for names in KEPT_AS_CALLS.values() for name in names}
     for op in list(decompositions):
         schema = op._schema
         overload = f".{schema.overload_name}" if schema.overload_name else ""
-        namespace, _, name = schema.name.partition("::")
-        if schema.name + overload in whole or (namespace == "aten" and name in kept):
+        if schema.name + overload in whole or _C.arrives_whole(schema.name):
             del decompositions[op]
     decompositions[aten.nll_loss_backward.default] = nll_loss_backward
     decompositions[aten.take.default] = take

@@ -42,5 +42,5 @@ def plan_text(
         gm = make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
     builder = fx_reader.read_graph(gm, "plan").builder
     gpus = max((leaf.device.index or 0 for leaf in leaves if leaf.is_cuda), default=-1) + 1
-    return _C.plan_text(builder, gpu, multiprocessors, gpus, config.resolve(options))
+    return _C.plan(builder, gpu, multiprocessors, gpus, config.resolve(options))["text"]
 

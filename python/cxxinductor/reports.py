@@ -26,7 +26,7 @@ class GraphReport:
             last bits, order changed, fast), accuracy_details (lines), sizes: how many sets of sizes its launches give it as arguments
             (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.
-            externs: the callee of each extern call. missed_fusions: (producer, consumer, reason) of each fusion refused.
+            externs: the callee of each extern call. extern_reasons: of each callee the reasons why ATen computes it. missed_fusions: (producer, consumer, reason) of each fusion refused.
             memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
@@ -91,7 +91,7 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
 
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
-    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "missed_fusions": [], "times": []}, None))
+    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "missed_fusions": [], "times": []}, None))
 
 
 def _notify_listeners(report: GraphReport) -> None:
@@ -136,9 +136,18 @@ def describe(graph: GraphReport) -> list[str]:
         lines += _describe_kernel(kernel, f" on {kernel['device']}" if mixed else "")
     externs = Counter(d["externs"])
     lines.append("  extern calls: " + (", ".join(f"{n} x {op}" for op, n in sorted(externs.items())) or "none"))
+    lines += _describe_reasons(d["extern_reasons"])
     lines += _describe_missed_fusions(d["missed_fusions"])
     lines.append(f"  time: {_times(d['times'])}")
     return lines
+
+
+def _describe_reasons(reasons: dict[str, set[str]]) -> list[str]:
+    by_reason: dict[str, list[str]] = {}
+    for callee in sorted(reasons):
+        for reason in sorted(reasons[callee]):
+            by_reason.setdefault(reason, []).append(callee)
+    return [f"    {', '.join(callees)}: {reason}" for reason, callees in by_reason.items()]
 
 
 def _describe_kernel(kernel: dict[str, Any], where: str) -> list[str]:

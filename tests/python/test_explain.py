@@ -11,6 +11,7 @@ import cxxinductor
 from cxxinductor import config, progress
 
 F = torch.nn.functional
+PRODUCTS = "matrix products run in a library; as products and sums they would round each product"
 
 
 class Model(torch.nn.Module):
@@ -41,14 +42,41 @@ def test_everything_is_said(device):
     norm = next(kernel for kernel in kernels.values() if "aten.native_layer_norm.default" in [c[0] for c in kernel["calls"]])
     assert any(call[3] == "norm" for call in norm["calls"])
     assert graph.details["externs"] == ["aten::addmm"]
+    assert graph.details["extern_reasons"] == {"aten::addmm": {PRODUCTS}}
     assert ("f0", "f1", "the reductions run over different variables") in graph.details["missed_fusions"]
     stages = [stage for stage, _ in graph.details["times"]]
     assert stages[0] == "read graph" and {"graph passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
     assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "aten_fallback": 0, "eager_fallback": 0}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
-                 "not fused (1):", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
+                 f"aten::addmm: {PRODUCTS}", "not fused (1):", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
         assert said in text, text
+
+
+@pytest.mark.parametrize(
+    "fn, reason",
+    [
+        (lambda x: torch.sort(x), "kernels cannot sort, search or count"),  # of an op
+        (lambda x: x.sum().softmax(0), "its tensor has no dimensions"),  # of a form of an op, by its importer
+        (lambda x: torch.linalg.vector_norm(x, 3), "the importer covers norms of order 0, 1, 2 and infinity"),
+        (lambda x: x.to(torch.complex64).tan(), "kernels do not compute on c64"),  # of a dtype
+        (lambda x: torch.special.airy_ai(x), "no scalar op of the IRs computes it"),
+    ],
+)
+def test_calls_have_a_reason(fn, reason):
+    (graph,) = explained(fn, torch.randn(6, 8)).graphs
+    assert graph.details["externs"] and {reason} in graph.details["extern_reasons"].values(), graph.details["extern_reasons"]
+    assert set(graph.details["extern_reasons"]) == set(graph.details["externs"])
+
+
+def test_a_custom_op_is_said_to_be_one():
+    @torch.library.custom_op("cxxi_explain::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    twice.register_fake(torch.empty_like)
+    (graph,) = explained(lambda x: twice(x) + 1, torch.randn(3)).graphs
+    assert graph.details["extern_reasons"] == {"cxxi_explain::twice": {"a custom op"}}
 
 
 @pytest.mark.parametrize(

@@ -245,6 +245,7 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
   out["times"] = times;
   out["externs"] = found.externs;
+  out["extern_reasons"] = found.extern_reasons;
   out["missed_fusions"] = graph.plan() ? missed_fusions_of(*graph.plan()) : py::list();
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);

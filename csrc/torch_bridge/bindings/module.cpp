@@ -93,15 +93,23 @@ PYBIND11_MODULE(_C, module) {
       .def("__repr__", [](const Options& options) { return to_string(options); });
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
+  module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def(
-      "plan_text",
+      "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
         Targets targets = torch_bridge::target_for({});
         for (int index = 0; index < gpus; ++index)
           targets.add({DeviceType::Cuda, index}, cuda_target(gpu_arch, multiprocessors));
-        const py::gil_scoped_release release;
-        return torch_bridge::plan_calls(builder.graph(), targets, options).plan_text;
+        driver::Report report;
+        {
+          const py::gil_scoped_release release;
+          report = torch_bridge::plan_calls(builder.graph(), targets, options);
+        }
+        py::list kernels;
+        for (const driver::Report::KernelSource& source : report.kernel_sources) kernels.append(source.name);
+        return py::dict(py::arg("text") = report.plan_text, py::arg("kernels") = kernels, py::arg("externs") = report.externs,
+                        py::arg("extern_reasons") = report.extern_reasons);
       },
       py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));
   module.def(
