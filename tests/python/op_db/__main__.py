@@ -1,7 +1,7 @@
 """Sweeps over torch's operators: `python -m op_db --operators 'nn.functional.*' --dtypes float32,bfloat16`, from tests/python.
 
-Runs in processes of their own, so that one that dies costs one unit. Prints what fails and is not in known.py, and entries of known.py that
-fail no more; --table prints which operators run as calls into ATen.
+Runs in processes of their own, so that one that dies costs one unit. Prints what fails and is not in expected_failures.py, and entries of
+it that fail no more; --table prints which operators run as calls into ATen.
 """
 
 from __future__ import annotations
@@ -9,27 +9,24 @@ from __future__ import annotations
 import argparse
 import collections
 import fnmatch
+import functools
 import json
 import pathlib
 import queue
-import subprocess
 import sys
 import threading
 import time
-from typing import Any
+from typing import Any, Callable
 
 from . import worker
 from .calls import DTYPES, FORMS, dtypes, forms, operators
 from .expected_failures import EXPECTED_FAILURES
 
-SECONDS_A_UNIT = 180
-UNITS_A_PROCESS = 150
-
 
 def main() -> int:
     given = _arguments()
     if given.worker:
-        worker.main(given.device, given.samples, given.dynamic)
+        worker.serve(functools.partial(worker.results, device=given.device, samples=given.samples, dynamic=given.dynamic))
         return 0
     if given.table and not given.run:
         return _print_table(_read(given.results))
@@ -97,7 +94,9 @@ def _sweep(given: argparse.Namespace) -> list[dict[str, Any]]:
             if result.get("kind") and not result["expected"] and not result["kind"].startswith("torch"):
                 print(_line(result), flush=True)
 
-    threads = [threading.Thread(target=_drive, args=(given, waiting, end, tell)) for _ in range(given.jobs)]
+    command = [sys.executable, "-W", "ignore", "-m", "op_db", "--worker", "--device", given.device, "--samples", str(given.samples)]
+    arguments = (command + ["--dynamic"] * given.dynamic, waiting, tell, functools.partial(_died, tell=tell), end)
+    threads = [threading.Thread(target=worker.drive, args=arguments) for _ in range(given.jobs)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -106,51 +105,10 @@ def _sweep(given: argparse.Namespace) -> list[dict[str, Any]]:
     return [r for r in found if "kind" in r]
 
 
-def _drive(given: argparse.Namespace, waiting: "queue.SimpleQueue[worker.Unit]", end: float, tell: Any) -> None:
-    """Feeds one process after the other with units, one at a time."""
-    command = [sys.executable, "-W", "ignore", "-m", "op_db", "--worker", "--device", given.device, "--samples", str(given.samples)]
-    process: subprocess.Popen[str] | None = None
-    count = 0
-    while time.monotonic() < end:
-        try:
-            unit = waiting.get_nowait()
-        except queue.Empty:
-            break
-        if process is None:
-            process = subprocess.Popen(
-                command + ["--dynamic"] * given.dynamic, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
-        if not _run_unit(process, unit, tell) or (count := count + 1) % UNITS_A_PROCESS == 0:
-            process.kill()
-            process.wait()
-            process = None
-    if process is not None:
-        process.kill()
-        process.wait()
-
-
-def _run_unit(process: "subprocess.Popen[str]", unit: worker.Unit, tell: Any) -> bool:
-    """False where the process died or was ended."""
-    timer = threading.Timer(SECONDS_A_UNIT, process.kill)
-    timer.start()
-    try:
-        process.stdin.write(json.dumps(unit) + "\n")
-        process.stdin.flush()
-        for line in process.stdout:
-            result = json.loads(line)
-            tell(result)
-            if "done" in result:
-                return True
-    except BrokenPipeError:
-        pass
-    finally:
-        ended = timer.is_alive()
-        timer.cancel()
-    text = f"the process died with {process.wait()}" if ended else f"took more than {SECONDS_A_UNIT} s"
+def _died(unit: worker.Unit, text: str, tell: Callable[[dict[str, Any]], None]) -> None:
     name, dtype, form = unit
     tell({"operator": name, "dtype": dtype, "form": form, "calls": 1, "samples": [], "kind": "crash", "text": text, "expected": "", "externs": {}, "kernels": 0})
     tell({"done": list(unit), "seconds": 0})
-    return False
 
 
 def _line(result: dict[str, Any]) -> str:

@@ -91,7 +91,7 @@ def check(program: Program, backend: str = "cxxinductor", dynamic: bool = False)
     cxxinductor.reset_counters()
     function = program.function()
     said: list[warnings.WarningMessage] = []
-    with reports.collect() as graphs, _one_graph(), warnings.catch_warnings(record=True) as said:
+    with reports.collect() as graphs, one_graph(), warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         finding = _compared(program, function, backend, dynamic)
     counters = cxxinductor.counters()
@@ -105,7 +105,7 @@ def check(program: Program, backend: str = "cxxinductor", dynamic: bool = False)
 
 
 @contextlib.contextmanager
-def _one_graph() -> Iterator[None]:
+def one_graph() -> Iterator[None]:
     """Calls whose results' sizes depend on data are part of graphs."""
     with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True, capture_scalar_outputs=True):
         yield
