@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping
+import contextlib
+from typing import Any, Callable, Iterator, Mapping
 
 import torch
 from torch._subclasses import FakeTensor, FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental import proxy_tensor
 from torch.utils import _pytree as pytree
 
 from . import _C, config, decompositions, fx_reader
@@ -38,9 +39,20 @@ def plan_text(
         return [leaf for leaf in pytree.tree_leaves(fn(*arguments)) if isinstance(leaf, torch.Tensor)]
 
     functional = torch.func.functionalize(flat, remove="mutations")
-    with mode, torch.no_grad():
-        gm = make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
-    builder = fx_reader.read_graph(gm, "plan").builder
     gpus = max((leaf.device.index or 0 for leaf in leaves if leaf.is_cuda), default=-1) + 1
+    constants = _constants_left() if gpus > 0 and not torch.cuda.is_available() else contextlib.nullcontext()
+    with mode, torch.no_grad(), constants:
+        gm = proxy_tensor.make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
+    builder = fx_reader.read_graph(gm, "plan").builder
     return _C.plan(builder, gpu, multiprocessors, gpus, config.resolve(options))["text"]
 
+
+@contextlib.contextmanager
+def _constants_left() -> Iterator[None]:
+    """Tracing would compute small constants, also those on a GPU that is not there."""
+    limit = proxy_tensor.CONSTANT_NUMEL_LIMIT
+    proxy_tensor.CONSTANT_NUMEL_LIMIT = -1
+    try:
+        yield
+    finally:
+        proxy_tensor.CONSTANT_NUMEL_LIMIT = limit

@@ -159,6 +159,13 @@ def test_families_are_planned_whole(name):
     assert (kernels > 0, copies > 0) == left, text
 
 
+def test_constants_that_the_function_moves_to_the_gpu():
+    with FakeTensorMode():
+        x = fake(8, 2)
+    text = cxxinductor.plan_text(lambda x: x * torch.tensor([2.0, 3.0]).to(x.device) + torch.tensor(1.0, device=x.device), x)
+    assert steps(text)[0] == 0, text
+
+
 def test_what_depends_on_a_tensor_of_the_cpu_is_computed_there_and_moved_once():
     def fn(x, table):
         table = (table * 2 + 1).clamp(max=5).to(x.device)
