@@ -130,6 +130,20 @@ CXXI_FN void cxxi_store_part(T* p, const cxxi_group<T, W>& group, int count) {
   }
 }
 
+// A square of W groups: element e of group r changes places with element r of group e.
+template <class T, int W>
+CXXI_FN void cxxi_transpose(cxxi_group<T, W> (&square)[W]) {
+#pragma unroll
+  for (int r = 0; r < W; ++r) {
+#pragma unroll
+    for (int e = 0; e < r; ++e) {
+      const T low = square[r].get(e), high = square[e].get(r);
+      square[r].set(e, high);
+      square[e].set(r, low);
+    }
+  }
+}
+
 // Between sweeps: from here on the compiler does not know what these packed elements were computed from, so that it unpacks them
 // again rather than keep the unpacked ones, twice or four times as large, in registers.
 #ifdef CXXI_HOST_EMULATION

@@ -49,7 +49,7 @@ TEST_CASE("kernels that take sizes as arguments", "[cuda]") {
 
 TEST_CASE("variants: elements one by one, 64-bit indices", "[cuda]") {
   for (const char* text : {programs::gelu_bias, programs::softmax, programs::layer_norm, programs::column_sum,
-                           programs::transpose_add, programs::embedding})
+                           programs::transpose_add, programs::transpose_narrow, programs::embedding})
     compare(text, {{{"s0", 7}}}, {kScalar32, kVector64});
 }
 

@@ -6,7 +6,8 @@
 // kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
 // states in shared memory, b<statement> its blocks' total, d<statement> a
 // row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
-// z<statement> random words of four lanes. What a template declares itself starts with cxxi_.
+// t<statement> a tile in shared memory, m<statement> a thread's squares of it, z<statement> random words of four lanes. What a
+// template declares itself starts with cxxi_.
 //
 // A group of `width_` lanes runs as: statements with one value a group and wide loads; a loop over the lanes; then wide
 // stores and updates of reductions.
@@ -19,6 +20,7 @@
 
 #include "codegen/cuda/emit.h"
 #include "ir/plan/plan.h"
+#include "ir/plan/tile_layout.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -54,7 +56,8 @@ class CudaKernelEmitter {
     loops::VarSet running;     // variables that the segment runs over
   };
 
-  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_serial_rows.cpp, kernel_columns.cpp, kernel_matmul.cpp).
+  // Mappings (kernel_loops.cpp, kernel_rows.cpp, kernel_serial_rows.cpp, kernel_columns.cpp,
+  // kernel_tiles.cpp, kernel_matmul.cpp).
   std::vector<std::string> parameters() const;
   std::string launch_bounds() const;
   void emit_signature();
@@ -64,7 +67,17 @@ class CudaKernelEmitter {
   void emit_grouped_arguments();
   void emit_pointwise();
   void emit_tiles();
-  void emit_tile_loads(const std::vector<StmtId>& staged, int step);
+  std::vector<StmtId> declare_tiles(const plan::Segment& segment);  // loads that pass through them
+  std::vector<StmtId> loads_beside_tile(const plan::Segment& segment) const;
+  void emit_tile_origin();
+  void emit_tile(const std::vector<StmtId>& staged, const std::vector<StmtId>& early, bool edges);
+  void emit_tile_loads(const std::vector<StmtId>& staged, bool edges);
+  void emit_tile_stores(const std::vector<StmtId>& staged);
+  void open_tile_groups(bool edges);
+  plan::TileLayout tile_layout(StmtId id) const;
+  std::string tile_group(StmtId id) const;  // type of the tile's entries
+  std::string staged_element(StmtId id) const;
+  int tile_turns() const;  // groups of the tile that a thread computes
   void emit_rows();
   void emit_row_segments();
   void emit_serial_rows();

@@ -1,4 +1,4 @@
-// Signature, and the threads of Pointwise and Tiles kernels.
+// Signature, and the threads of Pointwise kernels.
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
@@ -240,60 +240,6 @@ void CudaKernelEmitter::emit_pointwise() {
   out_.line("#pragma unroll");
   open(loop);
   enter();
-  emit_body(segment.stmts, body);
-  close();
-  close();
-}
-
-// ---- Tiles ------------------------------------------------------------------------------------------------------
-
-void CudaKernelEmitter::emit_tiles() {
-  const plan::Mapping& mapping = kernel_.mapping;
-  const plan::Segment& segment = kernel_.segments.at(0);
-  const int tile = mapping.tile, step = std::max(mapping.block_threads / tile, 1);
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
-  std::vector<StmtId> staged;
-  int64_t bytes = 0;
-  for (StmtId id : segment.stmts) {
-    if (kernel_.access[id] != plan::AccessKind::Staged) continue;
-    const int64_t more = int64_t{tile} * (tile + 1) * byte_size(stmt(id).dtype);
-    if (bytes + more > kSharedBytes) continue;  // read where it is used
-    bytes += more;
-    staged.push_back(id);
-  }
-  for (StmtId id : staged)
-    out_.line("__shared__ {} t{}[{}][{}];", cuda_type(stmt(id).dtype), id.index(), tile, tile + 1);
-  const auto tiles = [&](VarId v) {
-    return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.assumptions), false);
-  };
-  out_.line("const int cxxi_x = threadIdx.x % {0}, cxxi_y = threadIdx.x / {0};", tile);
-  out_.line("const cxxi_uint cxxi_strip = {} / cxxi_uint({});", block_, tiles(across));
-  out_.line("const cxxi_index cxxi_across = cxxi_index({} % cxxi_uint({})) * {};", block_, tiles(across), tile);
-  out_.line("const cxxi_index cxxi_along = cxxi_index(cxxi_strip % cxxi_uint({})) * {};", tiles(along), tile);
-  std::vector<VarId> outer;
-  for (VarId v : mapping.space)
-    if (v != across && v != along) outer.push_back(v);
-  if (!outer.empty()) {
-    out_.line("const cxxi_uint cxxi_outer = cxxi_strip / cxxi_uint({});", tiles(along));
-    decode("cxxi_outer", outer, 1);
-  }
-  const auto enter = [&](VarId fast, VarId slow, std::string_view fast_start, std::string_view slow_start) {
-    out_.line("#pragma unroll");
-    open(fmt::format("for (int k = 0; k < {}; k += {}) {{", tile, step));
-    out_.line("const cxxi_index {} = {} + cxxi_x, {} = {} + cxxi_y + k;", variable(fast), fast_start, variable(slow),
-              slow_start);
-    open(fmt::format("if ({} < {} && {} < {}) {{", variable(fast), extent(fast), variable(slow), extent(slow)));
-  };
-  Body body;
-  for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
-  enter(along, across, "cxxi_along", "cxxi_across");
-  for (StmtId id : staged)
-    out_.line("t{}[cxxi_y + k][cxxi_x] = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), body, false));
-  close();
-  close();
-  out_.line("__syncthreads();");
-  for (StmtId id : staged) staged_.insert(id.index());
-  enter(across, along, "cxxi_across", "cxxi_along");
   emit_body(segment.stmts, body);
   close();
   close();

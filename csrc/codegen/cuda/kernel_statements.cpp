@@ -472,7 +472,7 @@ void CudaKernelEmitter::emit_load(StmtId id, const loops::Load& load, const Body
   const std::string get = lane ? ".get(e)" : "";
   const bool loaded = is_wide(id) || early_.count(id.index()) != 0;
   if (is_staged(id)) {
-    assign(id, fmt::format("t{}[cxxi_x][cxxi_y + k]", id.index()));
+    assign(id, staged_element(id));
   } else if (!loaded) {
     assign(id, scalar_load(id, load, body, lane));
     keep(id, body);

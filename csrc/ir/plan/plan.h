@@ -69,8 +69,11 @@ enum class MappingKind : uint8_t {
   Columns,
   // Pointwise over a transposing access, tile x tile points of tile_var (contiguous in the Staged loads) and the last variable
   // `c` of space (contiguous in the stores), cut at the edges; numbered by outer point, then tile. grid_x = tiles
-  //   GPU: block = tile (tile_var, c). With x = t % tile, y = t / tile + k * (block_threads / tile), Staged loads go to
-  //     shared memory with tile_var = x, c = y, then the body runs with c = x, tile_var = y; vector_width is 1.
+  //   GPU: block = tile (tile_var, c), threads (x, y) = (t % groups, t / groups) with groups = tile / vector_width. A thread
+  //     loads squares of vector_width x vector_width points, with groups along tile_var at x and along c at y + k *
+  //     (block_threads / groups), and puts them into shared memory as groups along c (tile_layout.h). The body then runs with
+  //     c = x * vector_width and tile_var = y + k * (block_threads / groups). Groups are whole: both extents are multiples of
+  //     vector_width.
   //   CPU: unit = tile (c, tile_var), so that a thread reads on where it stopped. Staged loads are transposed into an array
   //     on the stack; then the body runs for each value of tile_var, in vectors along c, of which tile is a multiple.
   Tiles,

@@ -6,6 +6,7 @@
 #include "ir/loops/verify_region.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/spelling.h"
+#include "ir/plan/tile_layout.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -184,8 +185,7 @@ class KernelVerifier {
     bool columns = mapping.kind == MappingKind::Columns;
     if (columns && mapping.columns_per_block % mapping.vector_width != 0)
       report("P4", "a strip of {} columns is cut into vectors of {}", mapping.columns_per_block, mapping.vector_width);
-    if (mapping.kind == MappingKind::Tiles && mapping.tile % mapping.vector_width != 0)
-      report("P4", "a tile of {} columns is cut into vectors of {}", mapping.tile, mapping.vector_width);
+    if (mapping.kind == MappingKind::Tiles) check_tiles();
     int64_t abreast = mapping.kind == MappingKind::Rows ? mapping.rows_per_block
                       : columns                         ? mapping.columns_per_block / mapping.vector_width
                                                         : 0;
@@ -193,6 +193,22 @@ class KernelVerifier {
         mapping.block_threads != mapping.threads_per_row * abreast)
       report("P4", "block_threads is {}, but {} threads for each of {} make a block", mapping.block_threads,
              mapping.threads_per_row, abreast);
+  }
+
+  void check_tiles() {
+    const Mapping& mapping = kernel_.mapping;
+    if (mapping.tile % mapping.vector_width != 0)
+      return report("P4", "a tile of {} columns is cut into vectors of {}", mapping.tile, mapping.vector_width);
+    if (kernel_.device.type != DeviceType::Cuda) return;
+    if (mapping.vector_tail) report("P4", "tiles have groups of {} that are cut at their edges", mapping.vector_width);
+    const int groups = mapping.tile / mapping.vector_width, abreast = mapping.block_threads / groups;
+    if (abreast < 1 || mapping.block_threads % groups != 0 || groups % abreast != 0)
+      report("P4", "{} threads do not share {} x {} squares of a tile evenly", mapping.block_threads, groups, groups);
+    int64_t bytes = 0;
+    for (size_t s = 0; s < region_.body.size() && s < kernel_.access.size(); ++s)
+      if (kernel_.access[StmtId(s)] == AccessKind::Staged)
+        bytes += TileLayout{mapping.tile, mapping.vector_width, byte_size(region_.body[StmtId(s)].dtype)}.bytes();
+    if (bytes > static_shared_bytes) report("P4", "tiles of {} bytes exceed shared memory of {}", bytes, static_shared_bytes);
   }
 
   void check_segments() {

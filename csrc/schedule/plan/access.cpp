@@ -78,6 +78,10 @@ bool is_staged(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var
   return along && along->coefficient.is_constant(1) && across;
 }
 
+bool is_tiled(const FlatRegion& flat, const Stmt& stmt, VarId c, VarId tile_var) {
+  return is_staged(flat, stmt, c, tile_var) && contiguous_variable(flat, stmt) == tile_var;
+}
+
 int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   if (!v.valid()) return 1;
   if (!is_gpu(target)) {

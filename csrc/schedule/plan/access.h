@@ -20,6 +20,8 @@ loops::VarId contiguous_variable(const FlatRegion& flat, const loops::Stmt& stmt
 
 // Whether a load can be read through a tile over c and tile_var; memory is read along tile_var.
 bool is_staged(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, loops::VarId tile_var);
+// Is it, and contiguous along tile_var rather than c?
+bool is_tiled(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, loops::VarId tile_var);
 
 // Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.
 int choose_vector_width(const FlatRegion& flat, loops::VarId v, const Target& target);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/kernel_name.h"
@@ -82,17 +83,23 @@ void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& tar
   const plan::Mapping& mapping = kernel.mapping;
   VarId v = vector_variable(mapping);
   bool throughput = is_gpu(target);
+  int64_t shared = 0;  // bytes of tiles; loads for which no more are left are made where they are used
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     AccessKind kind = classify_access(flat, stmt, v, mapping.vector_width, throughput);
-    if (mapping.kind == plan::MappingKind::Tiles && is_staged(flat, stmt, v, mapping.tile_var) &&
-        contiguous_variable(flat, stmt) == mapping.tile_var)
-      kind = AccessKind::Staged;
+    if (mapping.kind == plan::MappingKind::Tiles && is_tiled(flat, stmt, v, mapping.tile_var)) {
+      const int64_t bytes = plan::TileLayout{mapping.tile, mapping.vector_width, byte_size(stmt.dtype)}.bytes();
+      if (!throughput || shared + bytes <= plan::static_shared_bytes) {
+        kind = AccessKind::Staged;
+        shared += bytes;
+      }
+    }
     kernel.offsets[access.stmt] = offset_of(stmt);
     kernel.access[access.stmt] = kind;
-    if (kind == AccessKind::Vector && throughput && mapping.vector_width > 1)
+    const bool wide = kind == AccessKind::Vector || kind == AccessKind::Staged;
+    if (wide && throughput && mapping.vector_width > 1)
       kernel.params[access.buffer.index()].aligned = true;
   }
 }

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/plan/matmul.h"
+#include "ir/plan/tile_layout.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/serial_rows.h"
 #include "sym/integer.h"
@@ -65,26 +66,6 @@ bool lies_across(const FlatRegion& flat) {
   }
   // Few columns would leave most threads of a strip idle.
   return across > along && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 8;
-}
-
-// The variable along which transposed loads are contiguous, when there are enough of them to pay for tiles.
-VarId transposed_variable(const FlatRegion& flat) {
-  if (flat.space.size() < 2) return {};
-  VarId c = flat.space.back();
-  if (estimate(flat.extent(c), flat.assumptions) < 16) return {};
-  for (const Stmt& stmt : flat.region.body)
-    if (stmt.as<loops::Store>() && contiguous_variable(flat, stmt) != c) return {};
-  IdVector<VarId, int> bytes(flat.region.vars.size());
-  VarId best;
-  for (const Stmt& stmt : flat.region.body) {
-    if (!stmt.as<loops::Load>()) continue;
-    VarId v = contiguous_variable(flat, stmt);
-    if (!v.valid() || v == c || estimate(flat.extent(v), flat.assumptions) < 16) continue;
-    if (!is_staged(flat, stmt, c, v)) continue;
-    bytes[v] += byte_size(stmt.dtype);
-    if (!best.valid() || bytes[v] > bytes[best]) best = v;
-  }
-  return best;
 }
 
 // ---- GPUs -----------------------------------------------------------------------------------------
@@ -212,24 +193,46 @@ void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mappin
   while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
 }
 
-void map_tiles(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
+// Bytes that a thread moves at a time through a tile; elements of a group, whose square a thread holds; shared memory of a tile.
+constexpr int tile_access_bytes = 8, widest_tile_group = 4;
+constexpr int64_t most_tile_bytes = 34 * 1024;
+
+// Is every group of `width` along c and along tile_var whole and aligned?
+bool tiles_in_groups(const FlatRegion& flat, VarId tile_var, int width) {
+  const VarId c = flat.space.back();
+  if (!prove_divides(width, flat.extent(c), flat.assumptions) || !prove_divides(width, flat.extent(tile_var), flat.assumptions))
+    return false;
+  return std::all_of(flat.region.body.begin(), flat.region.body.end(), [&](const Stmt& stmt) {
+    return !is_tiled(flat, stmt, c, tile_var) ||
+           classify_access(flat, stmt, tile_var, width, true) == plan::AccessKind::Vector;
+  });
+}
+
+void map_tiles(const FlatRegion& flat, const Target& target, Mapping& mapping, VarId tile_var) {
   mapping.kind = MappingKind::Tiles;
   mapping.tile_var = tile_var;
-  mapping.vector_width = 1;
-  mapping.block_threads = 256;
-  int widest = 1;
-  for (const Stmt& stmt : flat.region.body)
-    if (stmt.as<loops::Load>() && is_staged(flat, stmt, flat.space.back(), tile_var))
-      widest = std::max(widest, byte_size(stmt.dtype));
-  bool large =
-      estimate(flat.extent(tile_var), flat.assumptions) >= 64 && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 64;
-  mapping.tile = widest <= 2 && large ? 64 : 32;
+  int widest = 1, bytes = 0;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!is_tiled(flat, stmt, flat.space.back(), tile_var)) continue;
+    widest = std::max(widest, byte_size(stmt.dtype));
+    bytes += byte_size(stmt.dtype);
+  }
+  mapping.vector_width = std::min({mapping.vector_width, std::max(1, tile_access_bytes / widest), widest_tile_group});
+  while (mapping.vector_width > 1 && !tiles_in_groups(flat, tile_var, mapping.vector_width)) mapping.vector_width /= 2;
+  // Large tiles keep more loads under way and cut fewer sectors of rows of odd length, but must not leave multiprocessors idle.
+  const plan::TileLayout large{64, mapping.vector_width, bytes};
+  const auto fits = [&](VarId v) { return estimate(flat.extent(v), flat.assumptions) >= large.tile; };
+  const int64_t tiles = estimate(points(flat, flat.space), flat.assumptions) / (large.tile * large.tile);
+  const bool pays = fits(tile_var) && fits(flat.space.back()) && tiles >= target.multiprocessors;
+  mapping.tile = pays && widest <= 4 && large.bytes() <= most_tile_bytes ? large.tile : 32;
+  const int groups = mapping.tile / mapping.vector_width;
+  mapping.block_threads = std::min(256, groups * groups);  // a thread takes a square of groups at least
 }
 
 MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping mapping) {
   if (mapping.kind == MappingKind::Pointwise) {
     if (VarId tile_var = transposed_variable(flat); tile_var.valid())
-      map_tiles(flat, mapping, tile_var);
+      map_tiles(flat, target, mapping, tile_var);
     else
       map_pointwise(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
@@ -315,6 +318,25 @@ MappedRegion map_for_cpu(const FlatRegion& flat, Mapping mapping) {
 }
 
 }  // namespace
+
+VarId transposed_variable(const FlatRegion& flat) {
+  if (flat.space.size() < 2) return {};
+  VarId c = flat.space.back();
+  if (estimate(flat.extent(c), flat.assumptions) < 16) return {};
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Store>() && contiguous_variable(flat, stmt) != c) return {};
+  IdVector<VarId, int> bytes(flat.region.vars.size());
+  VarId best;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!stmt.as<loops::Load>()) continue;
+    VarId v = contiguous_variable(flat, stmt);
+    if (!v.valid() || v == c || estimate(flat.extent(v), flat.assumptions) < 16) continue;
+    if (!is_staged(flat, stmt, c, v)) continue;
+    bytes[v] += byte_size(stmt.dtype);
+    if (!best.valid() || bytes[v] > bytes[best]) best = v;
+  }
+  return best;
+}
 
 Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
   if (vars.empty()) return 1;

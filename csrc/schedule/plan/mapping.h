@@ -16,6 +16,10 @@ struct MappedRegion {
 // flat: ordered, merged and named.
 MappedRegion map_region(const FlatRegion& flat, const Target& target);
 
+// The variable along which loads of a region without reductions are contiguous, where it is not the stores' (the last one of
+// space) and both are long enough to pay for tiles.
+loops::VarId transposed_variable(const FlatRegion& flat);
+
 // Groups in all runs over `vars`.
 sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& vars, int vector_width);
 

@@ -118,6 +118,11 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = VarId(1); });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.kind = MappingKind::Pointwise; });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.persistent = true; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.vector_tail = true; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.vector_width = 64; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 48; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 2048; });
+  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile = 128; });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::PerRow; });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(99)); });

@@ -178,7 +178,67 @@ TEST_CASE("a transposed load goes through tiles") {
     CHECK(count_access(kernel, AccessKind::Staged) == 1);
     CHECK(kernel.mapping.tile % kernel.mapping.vector_width == 0);
   }
+  const Kernel kernel = only_kernel(plan_for(transpose_add, gpu()));
+  CHECK(kernel.mapping.vector_width == 2);
+  CHECK(kernel.mapping.tile == 32);
+  CHECK(kernel.mapping.block_threads == 256);
   CHECK(first_launch(plan_for(transpose_add, gpu())).grid_x == sym::Expr(5 * 6));
+}
+
+TEST_CASE("tiles are large where every multiprocessor still has some") {
+  const Target small = cuda_target("sm_90a", 8);
+  CHECK(only_kernel(plan_for(transpose_add, small)).mapping.tile == 32);  // 7 of 64 x 64
+  const Kernel narrow = only_kernel(plan_for(transpose_narrow, small));
+  CHECK(narrow.mapping.tile == 64);
+  CHECK(narrow.mapping.block_threads == 256);
+  CHECK(first_launch(plan_for(transpose_narrow, small)).grid_x == sym::Expr(2 * 3 * 4));
+}
+
+TEST_CASE("groups of a shared tile are whole along both of its variables") {
+  const Kernel narrow = only_kernel(plan_for(transpose_narrow, gpu()));
+  CHECK(narrow.mapping.kind == MappingKind::Tiles);
+  CHECK(narrow.mapping.vector_width == 4);
+  CHECK(narrow.mapping.tile == 32);
+  CHECK(narrow.mapping.block_threads == 64);
+  CHECK(count_access(narrow, AccessKind::Staged) == 2);
+  for (const plan::Param& param : narrow.params) CHECK(param.aligned);
+  std::string odd = transpose_narrow;
+  for (size_t at = odd.find("136"); at != std::string::npos; at = odd.find("136")) odd.replace(at, 3, "135");
+  CHECK(only_kernel(plan_for(odd, gpu())).mapping.vector_width == 1);
+}
+
+TEST_CASE("transposed loads go through tiles in rows of odd length too") {
+  for (const char* dtype : {"bf16", "u8"}) {
+    const std::string text = fmt::format(R"(program @p on DEVICE (@x: {0}[1001, 2001]) {{
+      output @z: {0}[2001, 1001]
+      region @n over i < 2001, j < 1001 {{
+        %0 = load @x[j, i]
+        store @z[i, j] = %0
+      }}
+      return @z
+    }})",
+                                         dtype);
+    const Kernel kernel = only_kernel(plan_for(text, gpu()));
+    INFO(dtype);
+    CHECK(kernel.mapping.kind == MappingKind::Tiles);
+    CHECK(kernel.mapping.space.size() == 2);
+    CHECK(kernel.mapping.vector_width == 1);
+    CHECK(kernel.mapping.tile == 64);
+  }
+}
+
+TEST_CASE("tiles hold as many operands as shared memory does") {
+  std::string inputs, body = "%s0 = load @x0[j, i]\n";
+  for (int k = 0; k < 7; ++k) inputs += fmt::format("{}@x{}: f64[100, 200]", k ? ", " : "", k);
+  for (int k = 1; k < 7; ++k) body += fmt::format("%l{0} = load @x{0}[j, i]\n%s{0} = add(%s{1}, %l{0})\n", k, k - 1);
+  const std::string text = fmt::format(
+      "program @p on DEVICE ({}) {{\noutput @z: f64[200, 100]\nregion @n over i < 200, j < 100 {{\n{}store @z[i, j] = "
+      "%s6\n}}\nreturn @z\n}}",
+      inputs, body);
+  const Kernel kernel = only_kernel(plan_for(text, gpu()));
+  CHECK(kernel.mapping.kind == MappingKind::Tiles);
+  CHECK(count_access(kernel, AccessKind::Staged) == 5);  // of 32 x 33 x 8 bytes in 48 KB
+  CHECK(count_access(kernel, AccessKind::Strided) == 2);
 }
 
 TEST_CASE("arg-max keeps the order of its positions") {

@@ -302,6 +302,24 @@ program @transpose_add on DEVICE (@x: f32[192, 160], @y: f32[160, 192]) {
   return @z
 })";
 
+inline constexpr const char* transpose_narrow = R"(
+program @transpose_narrow on DEVICE (@x: bf16[2, 200, 136], @y: bf16[2, 136, 200], @w: bf16[2, 200, 136]) {
+  output @z: bf16[2, 136, 200]
+  region @n0 over b < 2, i < 136, j < 200 {
+    %0 = load @x[b, j, i]
+    %1 = cast<f32>(%0)
+    %2 = load @y[b, i, j]
+    %3 = cast<f32>(%2)
+    %4 = load @w[b, j, i]
+    %5 = cast<f32>(%4)
+    %6 = sub(%1, %3)
+    %7 = mul(%6, %5)
+    %8 = cast<bf16>(%7)
+    store @z[b, i, j] = %8
+  }
+  return @z
+})";
+
 inline constexpr const char* arg_max = R"(
 program @arg_max on DEVICE (@x: f32[6, 20, 7]) {
   output @y: i64[20]
@@ -362,6 +380,7 @@ program @two_blocks on DEVICE (@x: f32[32, 256], @w1: f32[256], @w2: f32[256]) {
 inline constexpr const char* all_programs[] = {gelu_bias,          flat_add,     softmax,         softmax_dynamic_row,
                                                layer_norm,         column_sum,   tall_column_sum, full_sum,
                                                channel_statistics, long_row_sum, padded_cat,      channels_last,
-                                               transpose_add,      arg_max,      embedding,       two_blocks};
+                                               transpose_add,      arg_max,      embedding,       two_blocks,
+                                               transpose_narrow};
 
 }  // namespace cxxinductor::schedule::test
