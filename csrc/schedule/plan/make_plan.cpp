@@ -1,11 +1,13 @@
 // Regions become kernels, equal ones once; buffers get their places; steps stand in the order for
 // memory that order.h chooses.
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "ir/live_ranges.h"
 #include "ir/loops/symbols.h"
@@ -32,6 +34,8 @@ namespace {
 using plan::Buffer;
 using plan::Plan;
 using sym::Expr;
+
+constexpr size_t shortest_table = 32;  // launches that the table of a group has room for
 
 // Kinds of inputs and outputs are the same list in both IRs.
 static_assert(static_cast<int>(plan::Input::Kind::Opaque) == static_cast<int>(loops::ProgramInput::Kind::Opaque));
@@ -363,10 +367,13 @@ class PlanBuilder {
       batch.launches.push_back(launch_of(mapped));
     }
     MappedKernel mapped = std::move(kernels.front());
-    // Tables of equal length, as few as hold all launches.
+    // As few tables as hold all launches. Several are of equal length; one alone has one of few lengths, so that groups that differ
+    // in their numbers of launches alone share a kernel.
     const size_t capacity = plan::grouped_capacity(mapped.kernel);
     const size_t tables = (kernels.size() + capacity - 1) / capacity;
-    mapped.kernel.max_grouped = static_cast<int>((kernels.size() + tables - 1) / tables);
+    const size_t length = tables > 1 ? (kernels.size() + tables - 1) / tables
+                                     : std::min(std::max(shortest_table, std::bit_ceil(kernels.size())), capacity);
+    mapped.kernel.max_grouped = static_cast<int>(length);
     mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
     mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
     const plan::KernelId kernel = intern_kernel(std::move(mapped.kernel), mapped.hint);
@@ -383,10 +390,14 @@ class PlanBuilder {
     return launch;
   }
 
+  // Kernels with sizes as arguments may differ in their hints alone; the first one's stay.
   plan::KernelId intern_kernel(plan::Kernel kernel, std::string_view hint) {
+    const int64_t read = std::exchange(kernel.bytes_read_hint, 0), written = std::exchange(kernel.bytes_written_hint, 0);
     kernel.name = kernel.region.name = "k";
     auto [found, is_new] = kernels_.try_emplace(plan::print(kernel), plan::KernelId(plan_.kernels.size()));
     if (is_new) {
+      kernel.bytes_read_hint = read;
+      kernel.bytes_written_hint = written;
       kernel.name = kernel.region.name = fmt::format("k{}_{}", plan_.kernels.size(), hint);
       plan_.kernels.push_back(std::move(kernel));
     }

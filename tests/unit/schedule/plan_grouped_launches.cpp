@@ -31,7 +31,7 @@ TEST_CASE("updates of many sizes are one batch after that of their scales", "[ba
     CHECK(plan.kernels.size() == 2);
     const plan::Kernel& update = plan.kernels[plan::KernelId(1)];
     CHECK(update.symbols == std::vector<std::string>{"elements"});
-    CHECK(update.max_grouped == 5);
+    CHECK(update.max_grouped == 32);
     CHECK(update.always_index32);
   }
 }
@@ -42,6 +42,27 @@ TEST_CASE("whole vectors have a batch of their own on GPUs", "[batch]") {
   CHECK(batch_sizes(plan) == std::vector<size_t>{8, 4, 4});
   CHECK(std::count_if(plan.kernels.begin(), plan.kernels.end(),
                       [](const plan::Kernel& kernel) { return kernel.mapping.vector_tail; }) == 1);
+}
+
+TEST_CASE("batches of other lengths and sizes share a kernel", "[batch]") {
+  std::string inputs, buffers, regions, outputs;
+  const auto add = [&](const std::string& from, const std::string& to, int size) {
+    buffers += fmt::format("  output @{}: f32[{}]\n", to, size);
+    regions += fmt::format(
+        "  region @n{1} over i < {2} {{\n    %0 = load @{0}[i]\n    %1 = exp(%0)\n    store @{1}[i] = %1\n  }}\n", from, to,
+        size);
+    outputs += fmt::format("{}@{}", outputs.empty() ? "" : ", ", to);
+  };
+  for (int i = 0; i < 16; ++i) {
+    inputs += fmt::format("{}@x{}: f32[{}]", i ? ", " : "", i, 8 * (i + 3));
+    add(fmt::format("x{}", i), fmt::format("y{}", i), 8 * (i + 3));
+  }
+  for (int i = 0; i < 6; ++i) add(fmt::format("y{}", i), fmt::format("z{}", i), 8 * (i + 3));
+  const plan::Plan plan =
+      plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs), gpu());
+  CHECK(plan::verify(plan).empty());
+  CHECK(batch_sizes(plan) == std::vector<size_t>{16, 6});
+  CHECK(plan.kernels.size() == 1);
 }
 
 TEST_CASE("hundreds of updates are divided into tables of equal length", "[batch]") {
