@@ -1,6 +1,7 @@
 #include "schedule/plan/generalize.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "schedule/fusion/score_fusion.h"
+#include "schedule/plan/kernel_constants.h"
 #include "schedule/plan/kernel_integers.h"
 #include "schedule/plan/mapping.h"
 #include "support/error.h"
@@ -26,6 +28,7 @@ using sym::Expr;
 constexpr size_t least_kernels = 16;       // of a plan; fewer compile within seconds
 constexpr size_t most_arguments = 90;      // as many as the runtime keeps on the stack
 constexpr int64_t largest_argument = (int64_t{1} << 31) - (int64_t{1} << 20);  // in 32-bit indices
+constexpr int64_t largest_constant = int64_t{1} << 53;  // as an argument; Index takes 64 bits
 constexpr int64_t largest_divisor = 128;   // of an extent; blocks and vectors need no larger one
 constexpr double noticeable = 0.03;        // of a launch's time
 constexpr double operations_of_division = 16;  // by an argument, beyond those of a division by a constant
@@ -54,27 +57,70 @@ bool may_be_merged(const Kernel& kernel) {
 // Kernels that become one: those with equal patterns and fixed integers.
 struct Family {
   std::vector<KernelId> members;
-  std::vector<std::vector<int64_t>> values;     // by member
-  std::vector<Expr> merged;                     // by position: the constant or the symbol that stands for it
-  std::vector<std::vector<int64_t>> arguments;  // by symbol, then by member
+  std::vector<std::vector<int64_t>> values;                       // by member
+  std::vector<std::vector<double>> constants;                     // by member
+  std::vector<Expr> merged;                                       // by position: the constant or the symbol that stands for it
+  std::vector<std::optional<ConstantArgument>> merged_constants;  // by position: none where all members have the same
+  std::vector<std::vector<int64_t>> arguments;                    // by symbol, then by member
+  size_t sizes = 0;                                               // arguments before those for constants
 
   std::string symbol(size_t number) const { return fmt::format("n{}", number); }
 };
 
+template <class T>
+std::vector<T> column_of(const std::vector<std::vector<T>>& rows, size_t position) {
+  std::vector<T> column;
+  for (const std::vector<T>& row : rows) column.push_back(row[position]);
+  return column;
+}
+
+template <class T>
+bool all_equal(const std::vector<T>& column) {
+  return std::all_of(column.begin(), column.end(), [&](const T& value) { return value == column.front(); });
+}
+
 // Positions with equal integers in all members share a symbol.
 void name_symbols(Family& family) {
   std::map<std::vector<int64_t>, size_t> known;
-  for (size_t p = 0; p < family.values.front().size(); ++p) {
-    std::vector<int64_t> column;
-    for (const std::vector<int64_t>& values : family.values) column.push_back(values[p]);
-    if (std::all_of(column.begin(), column.end(), [&](int64_t value) { return value == column.front(); })) {
-      family.merged.emplace_back(column.front());
-      continue;
-    }
-    const auto [found, is_new] = known.try_emplace(column, known.size());
+  const auto symbol_of = [&](std::vector<int64_t> column) {
+    const auto [found, is_new] = known.try_emplace(column, family.arguments.size());
     if (is_new) family.arguments.push_back(std::move(column));
-    family.merged.push_back(Expr::symbol(family.symbol(found->second)));
+    return Expr::symbol(family.symbol(found->second));
+  };
+  for (size_t p = 0; p < family.values.front().size(); ++p) {
+    std::vector<int64_t> column = column_of(family.values, p);
+    family.merged.push_back(all_equal(column) ? Expr(column.front()) : symbol_of(std::move(column)));
   }
+  family.sizes = family.arguments.size();
+  known.clear();
+  for (size_t p = 0; p < family.constants.front().size(); ++p) {
+    const std::vector<double> column = column_of(family.constants, p);
+    family.merged_constants.emplace_back();
+    if (all_equal(column)) continue;
+    ScaledIntegers scaled = *scaled_integers(column);
+    family.merged_constants.back() = ConstantArgument{symbol_of(std::move(scaled.integers)), scaled.exponent};
+  }
+}
+
+// Those whose constants are no integers of one scale have families of their own.
+std::vector<Family> split_by_constants(Family family) {
+  bool one_scale = true;
+  for (size_t p = 0; p < family.constants.front().size(); ++p)
+    one_scale = one_scale && scaled_integers(column_of(family.constants, p));
+  std::vector<Family> found;
+  if (one_scale) {
+    found.push_back(std::move(family));
+    return found;
+  }
+  std::map<std::vector<double>, Family> parts;
+  for (size_t m = 0; m < family.members.size(); ++m) {
+    Family& part = parts[family.constants[m]];
+    part.members.push_back(family.members[m]);
+    part.values.push_back(std::move(family.values[m]));
+    part.constants.push_back(std::move(family.constants[m]));
+  }
+  for (auto& [constants, part] : parts) found.push_back(std::move(part));
+  return found;
 }
 
 std::vector<Family> find_families(const Plan& plan) {
@@ -83,19 +129,22 @@ std::vector<Family> find_families(const Plan& plan) {
     const KernelId id(k);
     if (!may_be_merged(plan.kernels[id])) continue;
     Integers integers = integers_of(plan.kernels[id]);
-    std::string key = pattern_of(plan.kernels[id]);
+    std::string key = pattern_of(without_constants(plan.kernels[id]));
     for (size_t p = 0; p < integers.values.size(); ++p)
       if (integers.fixed[p]) key += fmt::format("{} ", integers.values[p]);
     Family& family = families[std::move(key)];
     family.members.push_back(id);
     family.values.push_back(std::move(integers.values));
+    family.constants.push_back(constants_of(plan.kernels[id]));
   }
   std::vector<Family> found;
-  for (auto& [key, family] : families) {
-    if (family.members.size() < 2) continue;
-    name_symbols(family);
-    if (plan.kernels[family.members.front()].params.size() + family.arguments.size() > most_arguments) continue;
-    found.push_back(std::move(family));
+  for (auto& [key, all] : families) {
+    for (Family& family : split_by_constants(std::move(all))) {
+      if (family.members.size() < 2) continue;
+      name_symbols(family);
+      if (plan.kernels[family.members.front()].params.size() + family.arguments.size() > most_arguments) continue;
+      found.push_back(std::move(family));
+    }
   }
   return found;
 }
@@ -104,14 +153,24 @@ std::vector<Family> find_families(const Plan& plan) {
 
 // Only what the text of the members depends on, so that kernels of other graphs that differ in sizes alone are equal.
 sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
-  std::set<std::string, std::less<>> extents;
+  std::set<std::string, std::less<>> extents, lengths;
   for (const loops::Var& var : kernel.region.vars)
     for (Expr symbol : var.extent.free_symbols()) extents.emplace(symbol.name());
+  for (plan::VarId id : kernel.mapping.row)
+    for (Expr symbol : kernel.region.vars[id].extent.free_symbols()) lengths.emplace(symbol.name());
   sym::Assumptions assumptions;
   for (size_t a = 0; a < family.arguments.size(); ++a) {
+    if (a >= family.sizes) {
+      assumptions.set_range(family.symbol(a), {-largest_constant, largest_constant});
+      continue;
+    }
     const std::vector<int64_t>& values = family.arguments[a];
     const int64_t least = *std::min_element(values.begin(), values.end());
-    assumptions.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, largest_argument});
+    // How a row is summed up depends on its longest length.
+    const int64_t most = *std::max_element(values.begin(), values.end());
+    const int64_t high = lengths.contains(family.symbol(a)) ? static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(most)))
+                                                            : largest_argument;
+    assumptions.set_range(family.symbol(a), {least >= 1 ? 1 : least >= 0 ? 0 : -largest_argument, high});
     if (!extents.contains(family.symbol(a))) continue;
     const int64_t divisor = std::accumulate(values.begin(), values.end(), largest_divisor, std::gcd<int64_t, int64_t>);
     if (divisor > 1) assumptions.set_divisor(family.symbol(a), divisor);
@@ -140,6 +199,7 @@ Kernel merge(const Plan& plan, const Family& family, const std::vector<int64_t>&
   Kernel kernel = plan.kernels[family.members.front()];
   size_t position = 0;
   rewrite_integers(kernel, [&](int64_t, bool) { return family.merged[position++]; });
+  replace_constants(kernel, family.merged_constants);
   for (size_t a = 0; a < family.arguments.size(); ++a) kernel.symbols.push_back(family.symbol(a));
   kernel.assumptions = summarize(kernel, family);
   int64_t read = 0, written = 0, count = 0;

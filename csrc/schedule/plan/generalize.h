@@ -7,11 +7,11 @@
 
 namespace cxxinductor::schedule {
 
-// Merges kernels of the plan that are equal up to integers in their extents, strides and offsets. The integers that
-// differ become symbols of the merged kernel, and each launch gives its own. Mapping, vector widths, lengths of rows and
-// divisors are equal in all kernels that are merged, so that a merged kernel loses nothing but constants. Where losing them
-// takes a noticeable part of a launch's time on a GPU, the launch's former kernel becomes its specialization, which is
-// compiled in the background. Plans of few kernels stay as they are.
+// Merges kernels of the plan that are equal up to integers in their extents, strides and offsets, and up to f32 constants. What
+// differs becomes symbols of the merged kernel, and each launch gives its own. Mapping, vector widths, divisors and lengths of
+// rows (other than short ones across memory) are equal in all kernels that are merged, so that a merged kernel loses nothing but
+// constants. Where losing them takes a noticeable part of a launch's time on a GPU, the launch's former kernel becomes its
+// specialization, which is compiled in the background. Plans of few kernels stay as they are.
 void generalize_kernels(plan::Plan& plan, const Targets& targets);
 
 }  // namespace cxxinductor::schedule

@@ -124,14 +124,27 @@ class Rewriter {
   const IntegerRewrite& rewrite_;
 };
 
+constexpr int64_t most_updates = 64;  // of a state by one thread
+
+// Loops over the one row variable of Columns test their bounds anyway, except where turns of a block take all. Longer
+// rows have sums of another kind.
+bool may_have_any_length(const Kernel& kernel) {
+  const plan::Mapping& mapping = kernel.mapping;
+  if (mapping.kind != plan::MappingKind::Columns || mapping.row.size() != 1) return false;
+  const Expr length = kernel.region.vars[mapping.row.front()].extent;
+  return length.is_constant() && length.constant() <= most_updates * mapping.threads_per_row &&
+         length.constant() % (int64_t{mapping.threads_per_row} * mapping.unroll) != 0;
+}
+
 }  // namespace
 
 void rewrite_integers(Kernel& kernel, const IntegerRewrite& rewrite) {
   const Rewriter rewritten(rewrite);
+  const bool any_length = may_have_any_length(kernel);
   for (size_t v = 0; v < kernel.region.vars.size(); ++v) {
     const plan::VarId id(v);
     const bool row = std::find(kernel.mapping.row.begin(), kernel.mapping.row.end(), id) != kernel.mapping.row.end();
-    kernel.region.vars[id].extent = rewritten(kernel.region.vars[id].extent, row);
+    kernel.region.vars[id].extent = rewritten(kernel.region.vars[id].extent, row && !any_length);
   }
   for (size_t s = 0; s < kernel.region.body.size(); ++s) {
     const StmtId id(s);
