@@ -97,6 +97,26 @@ bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
 
 }  // namespace
 
+namespace {
+
+// A copy that a call writes is not the value that it was made of any more: as a call itself it is nothing that passes look
+// through, unite with its like or leave out. The last pass makes a kernel of it, or none (passes/graph/reinplace_calls.cpp).
+void hide_copy(graph::Graph& graph, ValueId written) {
+  const ValueId copy = graph::storage_of(graph, written);
+  if (!graph.values[copy].producer.valid()) return;
+  graph::Node& node = graph.nodes[graph.values[copy].producer];
+  const auto* elementwise = node.as<graph::Elementwise>();
+  if (!elementwise || elementwise->op != ScalarOp::Identity) return;
+  graph::Extern clone;
+  clone.callee = "aten::clone";
+  clone.args = {Arg(OperandRef{0})};
+  clone.alias_of = {-1};
+  node.kind = std::move(clone);
+  graph.values[copy].layout.kind = graph::Layout::Kind::Fixed;
+}
+
+}  // namespace
+
 void import_scalar_read(CallContext& context, const std::string& symbol) {
   graph::Extern callee;
   callee.callee = context.call().callee;
@@ -131,6 +151,8 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
   callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
                        is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
   callee.exact_strides = !callee.planned_out;
+  for (uint32_t i : callee.mutated_operands)
+    if (const auto* written = std::get_if<ValueId>(&collector.operands()[i])) hide_copy(context.build.graph(), *written);
   return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));
 }
 

@@ -36,9 +36,11 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // After constants and no-ops: what is copied may have become an input.
       {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},
-      // Last: what reads which version of a storage is settled. No pass after it may move or unite nodes.
+      // What reads which version of a storage is settled. No pass after it may move or unite nodes.
       {"graph-reinplace", "let scatters write in place, after all readers of the old values, or into a copy",
        reinplace_scatters},
+      // After the scatters: an input's storage holds what they wrote.
+      {"graph-reinplace-calls", "let calls write the inputs that they mutate instead of copies", reinplace_calls},
   };
   return rows;
 }

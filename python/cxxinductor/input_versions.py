@@ -34,7 +34,8 @@ def mark(gm: GraphModule) -> None:
                 writes.setdefault(source, []).append((node, others))
         others += node.op in ("call_function", "call_method") and not written
     for number, (source, calls) in enumerate(writes.items()):
-        again = [node for (_, before), (node, after) in zip(calls, calls[1:]) if after > before]
+        pairs = zip(calls, calls[1:])
+        again = [node for (last, before), (node, after) in pairs if after > before or _is_opaque(last) or _is_opaque(node)]
         for node in [calls[0][0], *again] if again else []:
             with gm.graph.inserting_before(node):
                 gm.graph.call_function(_mark, (source, number))
@@ -74,9 +75,18 @@ def _readers(graph: Graph, source: Node, final: Node) -> Iterator[Node]:
             yield from (user for user in node.users if user is not final and user.op != "output")
 
 
+def _is_opaque(node: Node) -> bool:
+    """A custom op, which may raise after it has written."""
+    operator = isinstance(node.target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket))
+    return operator and not str(node.target).startswith(("aten.", "prims."))
+
+
 def _written(node: Node) -> list[Node]:
     """What a call of Dynamo's graph writes, as far as its name or its schema says."""
-    target, schema = node.target, getattr(node.target, "_schema", None)
+    target = node.target
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        target = getattr(target, target.overloads()[0])
+    schema = getattr(target, "_schema", None)
     if node.op not in ("call_function", "call_method"):
         return []
     if schema is not None:

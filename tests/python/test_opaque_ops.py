@@ -341,6 +341,126 @@ def test_a_version_is_not_written_while_an_older_one_is_needed(refuse, device):
     torch.testing.assert_close(mine, theirs)
 
 
+@pytest.fixture
+def add_one(define):
+    """Adds 1 in place, and raises if the sum is low then."""
+
+    def implementation(x):
+        x.add_(1)
+        if x.sum() < -100:
+            raise Refused("the sum is low")
+
+    return define("add_one(Tensor(a!) x) -> ()", implementation, lambda x: None)
+
+
+def once(add_one, st):
+    add_one(st)
+    return st * 2
+
+
+def of_rows(add_one, st):
+    before = st.sum()
+    add_one(st[2:])
+    return before + st.sum()
+
+
+def twice(add_one, st):
+    add_one(st)
+    y = st.exp()
+    add_one(st)
+    return y + st
+
+
+def after_a_write(add_one, st):
+    st.mul_(2)
+    add_one(st)
+    return st + 1
+
+
+def between_writes(add_one, st):
+    add_one(st)
+    st.mul_(-2)
+    add_one(st)
+    return st + 1
+
+
+def after_indices(add_one, st):
+    i = torch.tensor([0, 2], device=st.device)
+    st.index_add_(0, i, torch.ones(2, device=st.device))
+    add_one(st)
+    return st.cos()
+
+
+@pytest.mark.parametrize("program", [once, of_rows, twice, after_a_write, between_writes, after_indices])
+def test_what_an_op_wrote_before_it_raised(program, add_one, device):
+    def fn(st):
+        return program(add_one, st)
+
+    st = torch.arange(8.0, device=device)
+    theirs, mine = st.clone(), st.clone()
+    torch.testing.assert_close(compiled(fn)(mine), fn(theirs))
+    torch.testing.assert_close(mine, theirs)
+    raises_as_eager(fn, -50 - 10 * st, written=("args[0]",))
+    if program is between_writes:
+        raises_as_eager(fn, 10 * st, written=("args[0]",))  # in the second call
+
+
+def test_an_op_writes_into_the_input_itself(define, device):
+    written = []
+    fill = define("fill(Tensor(a!) x) -> ()", lambda x: (written.append(x.data_ptr()), x.fill_(3))[0], lambda x: None)
+    st = torch.zeros(8, device=device)
+
+    def fn(st):
+        fill(st)
+        return st + 1
+
+    torch.testing.assert_close(compiled(fn)(st), torch.full_like(st, 4))
+    assert written == [st.data_ptr()] and torch.equal(st, torch.full_like(st, 3))
+
+
+def old_value_later(add_one, st, x):
+    old = st.clone()
+    add_one(st)
+    return st * 2, old.sin()
+
+
+def copy_of_an_input(add_one, st, x):
+    t = x.clone()
+    add_one(t)
+    return t + x
+
+
+def copy_of_a_result(add_one, st, x):
+    y = x * 2
+    t = y.clone()
+    add_one(t)
+    return t + y
+
+
+def equal_copies(add_one, st, x):
+    s, t = x.clone(), x.clone()
+    add_one(s)
+    return s, t * 2, s + t + x.clone()
+
+
+def constants(add_one, st, x):
+    s, t, i = torch.zeros_like(x), torch.zeros_like(x), torch.arange(4, device=x.device)
+    add_one(s)
+    add_one(i)
+    return s + 1, t + 1, x[i], i < 4
+
+
+@pytest.mark.parametrize("program", [old_value_later, copy_of_an_input, copy_of_a_result, equal_copies, constants])
+def test_an_op_writes_a_copy_where_others_read_the_original(program, add_one, device):
+    def fn(st, x):
+        return program(add_one, st, x)
+
+    st, x = torch.arange(8.0, device=device), torch.arange(8.0, device=device)
+    (theirs, its), (mine, ours) = [(st.clone(), x.clone()) for _ in range(2)]
+    torch.testing.assert_close(compiled(fn)(mine, ours), fn(theirs, its))
+    torch.testing.assert_close((mine, ours), (theirs, its))
+
+
 def test_old_values_that_are_read_after_the_op(refuse, device):
     def fn(st, x):
         old = st.clone()

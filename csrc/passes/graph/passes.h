@@ -18,6 +18,7 @@ bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
 bool compose_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_scatters(graph::Graph& graph, const Options& options);
+bool reinplace_calls(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
 bool unblock_uploads(graph::Graph& graph, const Options& options);
 
