@@ -65,7 +65,8 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
 void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
   report.plan_text = plan::print(plan);
   for (const plan::MissedFusion& missed : plan.missed_fusions)
-    report.missed_fusion_text += fmt::format("{} -> {}: {}\n", missed.producer, missed.consumer, missed.reason);
+    report.missed_fusion_text +=
+        fmt::format("{} -> {}: {} ({} bytes)\n", missed.producer, missed.consumer, missed.reason, missed.bytes);
   collect_sources(plan, targets, report);
 }
 
@@ -109,9 +110,9 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   if (verify) loops::verify_or_throw(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
-  plan::Plan plan = watch.stage(
-      "plan", [&] { return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks); });
-  plan.missed_fusions.insert(plan.missed_fusions.begin(), missed_fusions.begin(), missed_fusions.end());
+  plan::Plan plan = watch.stage("plan", [&] {
+    return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks, std::move(missed_fusions));
+  });
   if (verify) plan::verify_or_throw(plan, "plan");
   return plan;
 }

@@ -42,7 +42,7 @@ struct Report {
   std::string calls_text;                 // the model as calls, where the caller has it
   std::vector<std::string> externs;       // "aten::mm" once a call
   frontend::CallReasons extern_reasons;   // of each of them
-  std::string missed_fusion_text;               // one line a refusal
+  std::string missed_fusion_text;         // one line per pair of kernels
   bool eager_numerics = true;
 };
 

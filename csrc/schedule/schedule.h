@@ -14,13 +14,14 @@ namespace cxxinductor::schedule {
 
 // Steps over which a fusion may extend the live ranges of more bytes than it saves; absent: any number.
 using LiveRangeLimit = std::optional<size_t>;
-// Merges regions; the result is a program with fewer, larger regions. missed_fusions: why neighbours were not merged.
+// Merges regions; the result is a program with fewer, larger regions. missed_fusions, where asked for: of each region of the
+// result that reads what another stores, why they are apart.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {});
 // Orders steps, maps each region to the target of its device, places buffers. eager_peaks: peak memory of the same calls run
 // one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
-// target.
+// target. missed_fusions: of fuse(), for Plan::missed_fusions.
 plan::Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
-                     std::map<Device, int64_t> eager_peaks = {});
+                     std::map<Device, int64_t> eager_peaks = {}, std::vector<plan::MissedFusion> missed_fusions = {});
 
 }  // namespace cxxinductor::schedule

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Iterator
 
 _MOST_CALLS = 8  # named of one kernel
-_MOST_PAIRS = 4  # named of one reason
+_MOST_PAIRS = 12  # of kernels that were not fused, named
 
 
 @dataclass
@@ -26,8 +26,10 @@ class GraphReport:
             last bits, order changed, fast), accuracy_details (lines), sizes: how many sets of sizes its launches give it as arguments
             (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.
-            externs: the callee of each extern call. extern_reasons: of each callee the reasons why ATen computes it. missed_fusions: (producer, consumer, reason) of each fusion refused.
-            memory: None for one that runs through ATen; else, at typical sizes where they are symbolic, peak: bytes that a
+            externs: the callee of each extern call. extern_reasons: of each callee the reasons why ATen computes it.
+            missed_fusions: (producer, consumer, reason, bytes) of each kernel that reads what another stores: which rule kept
+            the two apart, and the bytes between them.
+            memory: None for one that runs through ATen; else, at size hints where sizes are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
             const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
@@ -172,17 +174,20 @@ def _place(file: str, line: int, module: str) -> str:
     return f" ({', '.join(part for part in parts if part)})" if any(parts) else ""
 
 
-def _describe_missed_fusions(missed_fusions: list[tuple[str, str, str]]) -> list[str]:
+def _describe_missed_fusions(missed_fusions: list[tuple[str, str, str, int]]) -> list[str]:
+    """Pairs of kernels with the most bytes between them first. Launches of one kernel are one pair."""
     if not missed_fusions:
         return []
-    by_reason: dict[str, list[str]] = {}
-    for producer, consumer, reason in missed_fusions:
-        by_reason.setdefault(reason, []).append(f"{producer} -> {consumer}")
-    lines = [f"  not fused ({len(missed_fusions)}):"]
-    for reason, pairs in sorted(by_reason.items(), key=lambda item: -len(item[1])):
-        more = f", and {len(pairs) - _MOST_PAIRS} more" if len(pairs) > _MOST_PAIRS else ""
-        lines.append(f"    {reason}: {', '.join(pairs[:_MOST_PAIRS])}{more}")
-    return lines
+    between: Counter[tuple[str, str, str]] = Counter()
+    for *pair, count in missed_fusions:
+        between[tuple(pair)] += count
+    times = Counter(tuple(pair) for *pair, _ in missed_fusions)
+    lines = [f"  not fused: {len(missed_fusions)} pairs with {_megabytes(between.total())} between them"]
+    for (producer, consumer, reason), count in between.most_common(_MOST_PAIRS):
+        repeated = f" x {times[producer, consumer, reason]}" if times[producer, consumer, reason] > 1 else ""
+        lines.append(f"    {producer} -> {consumer}{repeated}, {_megabytes(count)}: {reason}")
+    rest = between.most_common()[_MOST_PAIRS:]
+    return lines + ([f"    and {len(rest)} more, {_megabytes(sum(count for _, count in rest))}"] if rest else [])
 
 
 def _megabytes(count: int) -> str:

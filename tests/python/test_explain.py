@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import cxxinductor
-from cxxinductor import config, progress
+from cxxinductor import config, progress, reports
 
 F = torch.nn.functional
 PRODUCTS = "matrix products run in a library; as products and sums they would round each product"
@@ -43,13 +43,17 @@ def test_everything_is_said(device):
     assert any(call[3] == "norm" for call in norm["calls"])
     assert graph.details["externs"] == ["aten::addmm"]
     assert graph.details["extern_reasons"] == {"aten::addmm": {PRODUCTS}}
-    assert ("f0", "f1", "the reductions run over different variables") in graph.details["missed_fusions"]
+    ((producer, consumer, reason, between),) = graph.details["missed_fusions"]
+    assert (kernels[producer], kernels[consumer]) == (norm, next(k for k in kernels.values() if k not in (norm, softmax)))
+    # The sum computes the norm's result again, from the mean and the deviation of each row.
+    assert (reason, between) == ("the reductions run over different variables", 2 * 4 * 4)
     stages = [stage for stage, _ in graph.details["times"]]
     assert stages[0] == "read graph" and {"graph passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
     assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "aten_fallback": 0, "eager_fallback": 0}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
-                 f"aten::addmm: {PRODUCTS}", "not fused (1):", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
+                 f"aten::addmm: {PRODUCTS}",
+                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
         assert said in text, text
 
 
@@ -114,6 +118,42 @@ def test_graphs_that_are_not_compiled_say_why(device):
         explanation = explained(lambda x: x + 1, x, tier="aten")
     assert explanation.counters["aten_fallback"] == 1
     assert "runs op by op through ATen: the option tier=aten asks for it" in str(explanation)
+
+
+def test_a_call_between_two_kernels_is_named(device):
+    def fn(x):
+        e = x.exp()
+        return (e @ e).tanh() + e
+
+    (graph,) = explained(fn, torch.randn(64, 64, device=device)).graphs
+    ((producer, consumer, reason, between),) = graph.details["missed_fusions"]
+    assert "exp" in producer and "tanh" in consumer and between == 64 * 64 * 4
+    assert reason == "the call aten::mm needs the producer and is needed by the consumer"
+
+
+def test_the_memory_budget_is_named(device):
+    def fn(x, w):
+        total = torch.zeros_like(x)
+        for i in range(6):
+            total = torch.tanh(total + x @ w[i])
+        return total
+
+    (graph,) = explained(fn, torch.randn(256, 256, device=device), torch.randn(6, 256, 256, device=device)).graphs
+    reasons = {reason for _, _, reason, _ in graph.details["missed_fusions"]}
+    assert reasons == {"the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager"}
+
+
+def test_pairs_that_share_most_bytes_come_first():
+    pairs = [("k0", "k1", "a rule", 40_000), ("k2", "k3", "another rule", 50_000), ("k0", "k1", "a rule", 40_000)]
+    lines = reports._describe_missed_fusions(pairs)
+    assert lines == [
+        "  not fused: 3 pairs with 0.13 MB between them",
+        "    k0 -> k1 x 2, 0.08 MB: a rule",
+        "    k2 -> k3, 0.05 MB: another rule",
+    ]
+    many = reports._describe_missed_fusions([(f"k{i}", "k", "a rule", i) for i in range(100)])
+    assert len(many) == 14 and many[1].startswith("    k99 -> k,") and many[-1] == "    and 88 more, 3828 bytes"
+    assert reports._describe_missed_fusions([]) == []
 
 
 @pytest.mark.parametrize("option, said", [("explain", "k0_"), ("time", "compile kernels")])

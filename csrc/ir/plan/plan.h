@@ -327,9 +327,11 @@ struct SymbolSource {
   int dim = -1;  // -1: the input itself is the int; d: sizes[d]; rank + d: strides[d]
 };
 
-// Why two regions were not fused, for explain() and dumps.
+// Why two regions were not fused, for explain() and dumps: the consumer reads what the producer stores. In a plan they are
+// named as the kernels that run them; a concatenation that stayed a copy may name a call or a buffer instead.
 struct MissedFusion {
   std::string producer, consumer, reason;
+  int64_t bytes = 0;  // of the buffers between them, at size hints
 };
 
 struct Plan {

@@ -316,9 +316,12 @@ Dependencies::Path Dependencies::path_between(StepId first, StepId second, std::
     return true;
   };
   if (!visit(second, true)) return Path::TooFar;
-  for (size_t next = 0; next < work.size() && !found; ++next)
+  for (size_t next = 0; next < work.size(); ++next) {
     if (!visit(work[next], false)) return Path::TooFar;
-  if (found) return Path::Exists;
+    if (!found) continue;
+    *between = {work[next]};
+    return Path::Exists;
+  }
   *between = std::move(work);
   std::sort(between->begin(), between->end(), [&](StepId a, StepId b) { return before(a, b); });
   return Path::None;

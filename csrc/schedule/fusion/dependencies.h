@@ -73,7 +73,8 @@ class Dependencies {
   bool overwritten_between(loops::BufferId buffer, StepId a, StepId b) const;
 
   enum class Path : uint8_t { None, Exists, TooFar };
-  // A path first -> x -> second through another step; `between` are the ancestors of second that stand after first.
+  // A path first -> x -> second through another step. `between`: of None the ancestors of second that stand after first, of
+  // Exists the step after first on such a path.
   Path path_between(StepId first, StepId second, std::vector<StepId>* between) const;
   // first and second, with no path between them, become one step with this region.
   StepId merge(StepId first, StepId second, const std::vector<StepId>& between, loops::Region fused);

@@ -39,7 +39,11 @@ struct Candidate {
 class Fuser {
  public:
   Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget)
-      : dependencies_(dependencies), costs_(costs), options_(options), live_range_budget_(live_range_budget) {}
+      : dependencies_(dependencies),
+        costs_(costs),
+        options_(options),
+        live_range_budget_(live_range_budget),
+        first_inserted_(dependencies.step_count()) {}
 
   bool merge_pairs() {
     bool any = false;
@@ -58,13 +62,29 @@ class Fuser {
     return any;
   }
 
-  // Reasons of missed fusions, in order, without pairs that merged later.
+  // Of all pairs of regions that buffers lie between.
   std::vector<plan::MissedFusion> missed_fusions(const std::map<StepId, std::string>& names) const {
-    std::vector<plan::MissedFusion> found;
+    // What became one step after merging keeps the reasons of its parts.
+    std::map<std::pair<StepId, StepId>, std::string> reasons;
     for (const auto& [pair, reason] : reasons_)
-      if (auto first = names.find(pair.first), second = names.find(pair.second);
-          first != names.end() && second != names.end() && !reason.empty())
-        found.push_back({first->second, second->second, reason});
+      reasons.try_emplace({dependencies_.find(pair.first), dependencies_.find(pair.second)}, reason);
+    for (const auto& [pair, reason] : reasons_)
+      if (reasons.contains(pair)) reasons[pair] = reason;
+    std::vector<plan::MissedFusion> found;
+    for (const auto& [consumer, name] : names) {
+      std::map<StepId, double> between;  // bytes, by producer
+      for (loops::BufferId buffer : dependencies_.summary(consumer).reads)
+        if (const auto producer = dependencies_.producer(buffer); producer && *producer != consumer)
+          between[*producer] += costs_.buffer_bytes(buffer);
+      for (const auto& [producer, bytes] : between) {
+        const auto known = reasons.find({producer, consumer});
+        found.push_back({names.at(producer), name,
+                         producer.index() >= first_inserted_ ? "a reduction over blocks takes two kernels: of pieces, and of their results"
+                         : known != reasons.end()            ? known->second
+                                                             : "a matrix product reads its factors from memory",
+                         static_cast<int64_t>(bytes)});
+      }
+    }
     return found;
   }
 
@@ -148,11 +168,16 @@ class Fuser {
     return false;
   }
 
+  std::string name_of_step(StepId id) const {
+    const loops::ExternCall* call = dependencies_.call(id);
+    return call ? fmt::format("the call {}", call->callee) : "another region";
+  }
+
   // Empty when merged. may_change: other merges could remove the reason.
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
-    if (!live_range_budget_.allow_merge(first, second)) return "what they work on would be kept too long";
+    if (!live_range_budget_.allow_merge(first, second)) return "the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager";
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fusion_size))
       return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
     if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes))
@@ -168,7 +193,7 @@ class Fuser {
       return "it belongs to the rows before it";
     switch (dependencies_.path_between(first, second, &between)) {
       case Dependencies::Path::Exists:
-        return "another step needs the producer and is needed by the consumer";
+        return fmt::format("{} needs the producer and is needed by the consumer", name_of_step(between.front()));
       case Dependencies::Path::TooFar:
         return "too many steps lie between them";
       case Dependencies::Path::None:
@@ -195,6 +220,7 @@ class Fuser {
   const FusionCosts& costs_;
   const Options& options_;
   const LiveRangeBudget& live_range_budget_;
+  const size_t first_inserted_;  // of the steps that are no steps of the program
   std::priority_queue<Candidate> queue_;
   std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: blocked for a reason that other merges may remove
   std::unordered_set<uint64_t> hopeless_;             // pairs of versions that are blocked for good

@@ -166,7 +166,8 @@ class Placer {
     };
     missed_fusions_.push_back(
         {name(*maker_of(range.operand, select.step)), name(select.step),
-         fmt::format("@{} is copied into @{}: {}", buffer(range.operand).name, buffer(select.result).name, reason)});
+         fmt::format("@{} is copied into @{}: {}", buffer(range.operand).name, buffer(select.result).name, reason),
+         static_cast<int64_t>(costs_.buffer_bytes(range.operand))});
     range.operand = {};
   }
   void drop_all(SelectRegion& select, const std::string& reason) {

@@ -14,6 +14,7 @@
 #include "ir/plan/grouped_launch.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
+#include "schedule/fusion/score_fusion.h"
 #include "schedule/plan/arena.h"
 #include "schedule/plan/buffer_slices.h"
 #include "schedule/plan/generalize.h"
@@ -73,6 +74,9 @@ class PlanBuilder {
     plan_.symbols = find_symbol_sources(plan_);
     return std::move(plan_);
   }
+
+  // By name of a region: the step of the plan that runs it.
+  const std::map<std::string, size_t>& region_steps() const { return region_steps_; }
 
  private:
   // Buffers on one piece of memory, each in place of the one before.
@@ -336,6 +340,8 @@ class PlanBuilder {
     for (size_t t = 0; t < groups_.size(); ++t) {
       for (plan::BufferId id : allocated[t]) plan_.steps.emplace_back(plan::Allocate{id});
       for (const plan::Reuse& reuse : reused[t]) plan_.steps.emplace_back(reuse);
+      for (size_t s : groups_[t])
+        if (const auto* region = std::get_if<loops::Region>(&program_.steps[s])) region_steps_[region->name] = plan_.steps.size();
       if (!grouped_launches_[t].empty())
         add_grouped_launch(std::move(grouped_launches_[t]));
       else if (mapped_[t])
@@ -479,6 +485,7 @@ class PlanBuilder {
   std::set<loops::BufferId> taken_, takes_;  // the memory of these goes to others; these get it from others
   std::vector<Block> blocks_;
   std::map<std::string, plan::KernelId> kernels_;  // by text without name
+  std::map<std::string, size_t> region_steps_;
   Plan plan_;
 };
 
@@ -490,30 +497,50 @@ bool needs_less(const Plan& a, const Plan& b) {
   return false;
 }
 
+// Names regions as their kernels.
+void name_kernels(std::vector<plan::MissedFusion>& missed_fusions, const Plan& plan,
+                  const std::map<std::string, size_t>& region_steps) {
+  for (plan::MissedFusion& missed : missed_fusions)
+    for (std::string* name : {&missed.producer, &missed.consumer})
+      if (const auto step = region_steps.find(*name); step != region_steps.end())
+        *name = plan.kernels[plan::launches_of(plan.steps[step->second]).front().kernel].name;
+}
+
 }  // namespace
 
 Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
-               std::map<Device, int64_t> eager_peaks) {
+               std::map<Device, int64_t> eager_peaks, std::vector<plan::MissedFusion> missed_fusions) {
   std::vector<loops::Step> steps;
   for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
 
   loops::Program placed = program;
-  std::vector<plan::MissedFusion> missed_fusions;
-  const BufferSlices slices = alias_concat_operands(placed, targets, missed_fusions);
-  Plan plan = PlanBuilder(placed, slices, targets, eager_peaks).build();
+  std::vector<plan::MissedFusion> copies;
+  const BufferSlices slices = alias_concat_operands(placed, targets, copies);
+  PlanBuilder builder(placed, slices, targets, eager_peaks);
+  Plan plan = builder.build();
+  std::map<std::string, size_t> region_steps = builder.region_steps();
   // What is written in place of something else counts only in finished plans.
   if (!slices.empty()) {
-    Plan apart = PlanBuilder(program, BufferSlices(), targets, eager_peaks).build();
+    PlanBuilder without(program, BufferSlices(), targets, eager_peaks);
+    Plan apart = without.build();
     if (needs_less(apart, plan)) {
       plan = std::move(apart);
+      region_steps = without.region_steps();
       for (const auto& [id, slice] : slices)
-        missed_fusions.push_back({placed.buffers[id].name, placed.buffers[slice.base].name,
-                            "as a part of that, more would be held at once than before"});
+        copies.push_back({placed.buffers[id].name, placed.buffers[slice.base].name,
+                          "as a part of that, more would be held at once than before",
+                          static_cast<int64_t>(FusionCosts(placed, targets).buffer_bytes(id))});
     }
   }
-  plan.missed_fusions = std::move(missed_fusions);
   if (options.generalize_kernels == "auto") generalize_kernels(plan, targets);
+  // A copy may be gone, with its kernel.
+  std::erase_if(missed_fusions, [&](const plan::MissedFusion& missed) {
+    return !region_steps.contains(missed.producer) || !region_steps.contains(missed.consumer);
+  });
+  missed_fusions.insert(missed_fusions.end(), copies.begin(), copies.end());
+  name_kernels(missed_fusions, plan, region_steps);
+  plan.missed_fusions = std::move(missed_fusions);
   return plan;
 }
 

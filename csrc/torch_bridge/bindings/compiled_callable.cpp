@@ -167,7 +167,7 @@ py::list calls_of(const plan::Plan& plan, const plan::Kernel& kernel) {
 py::list missed_fusions_of(const plan::Plan& plan) {
   py::list missed_fusions;
   for (const plan::MissedFusion& missed : plan.missed_fusions)
-    missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason));
+    missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason, missed.bytes));
   return missed_fusions;
 }
 
