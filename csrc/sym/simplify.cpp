@@ -218,10 +218,13 @@ bool prove_divides(int64_t divisor, Expr e, const Assumptions& assumptions) {
   return known_divisor(e, assumptions) % divisor == 0;
 }
 
+// Of a size that is not known when a graph is planned. Plans must be right for all sizes; this one decides between costs.
+constexpr int64_t default_size_hint = 64;
+
 int64_t estimate(Expr e, const Assumptions& assumptions) {
   return evaluate(e, [&](std::string_view name) {
     const Interval range = assumptions.range(name);
-    return std::clamp<int64_t>(64, range.low, std::max(range.low, range.high));
+    return std::clamp(default_size_hint, range.low, std::max(range.low, range.high));
   });
 }
 

@@ -8,7 +8,6 @@
 namespace cxxinductor::schedule {
 namespace {
 
-constexpr double default_size_hint = 256;
 // Work and memory traffic add up on a CPU core and overlap on a GPU, where thousands of threads wait for memory.
 constexpr double overlap_exponent = 4;
 constexpr double strided_load_factor = 2, strided_store_factor = 4;
@@ -27,8 +26,8 @@ const std::vector<sym::Expr>* coords_of(const loops::Stmt& stmt, loops::BufferId
 }
 
 // Of a size that is symbolic at least 1: what others leave of a sum may come out as nothing or less where each has its
-// own typical value.
-double typical_count(sym::Expr size, const sym::Assumptions& assumptions) {
+// own hint.
+double count_hint(sym::Expr size, const sym::Assumptions& assumptions) {
   return size.is_constant() ? static_cast<double>(size.constant()) : std::max(1.0, size_hint(size, assumptions));
 }
 
@@ -43,11 +42,7 @@ double joint_cost(double moved, double worked, const Target& target) {
 
 double size_hint(sym::Expr e, const sym::Assumptions& assumptions) {
   if (e.is_constant()) return static_cast<double>(e.constant());
-  if (e.is_symbol()) {
-    sym::Interval range = assumptions.range(e.name());
-    return std::clamp(default_size_hint, static_cast<double>(range.low),
-                      static_cast<double>(std::max(range.low, range.high)));
-  }
+  if (e.is_symbol()) return static_cast<double>(sym::estimate(e, assumptions));
   double value = size_hint(e.operands()[0], assumptions);
   for (size_t i = 1; i < e.operands().size(); ++i) {
     double next = size_hint(e.operands()[i], assumptions);
@@ -137,7 +132,7 @@ bool reductions_come_last(const loops::Region& region) {
 double FusionCosts::buffer_bytes(loops::BufferId buffer) const {
   const loops::Buffer& b = program_.buffers[buffer];
   double bytes = byte_size(b.dtype);
-  for (sym::Expr size : b.sizes) bytes *= typical_count(size, program_.assumptions);
+  for (sym::Expr size : b.sizes) bytes *= count_hint(size, program_.assumptions);
   return bytes;
 }
 
@@ -145,7 +140,7 @@ double FusionCosts::points(const loops::Region& region, loops::VarSet vars) cons
   double count = 1;
   for (size_t v = 0; v < region.vars.size(); ++v)
     if (vars.contains(loops::VarId(v)))
-      count *= typical_count(region.vars[loops::VarId(v)].extent, program_.assumptions);
+      count *= count_hint(region.vars[loops::VarId(v)].extent, program_.assumptions);
   return count;
 }
 

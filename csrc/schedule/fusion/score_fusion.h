@@ -9,6 +9,7 @@
 
 namespace cxxinductor::schedule {
 
+// As sym::estimate, in floating point: products of sizes may be beyond int64.
 double size_hint(sym::Expr e, const sym::Assumptions& assumptions);
 
 // The unit of costs is the bytes that memory moves in the same time.
