@@ -8,11 +8,12 @@
 #include "interp/kernel_interp.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/symbols.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::interp {
 namespace {
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+using sym::ceil_quotient;
 
 int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& vars, const Symbols& symbols) {
   int64_t points = 1;
@@ -30,23 +31,23 @@ int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
   const int64_t outer = last == 0 ? 0 : space / last;
   switch (mapping.kind) {
     case plan::MappingKind::Pointwise: {
-      if (cpu) return ceil_div(space, mapping.chunk);
-      const int64_t groups = outer * ceil_div(last, mapping.vector_width);
-      return ceil_div(groups, int64_t{mapping.block_threads} * mapping.unroll);
+      if (cpu) return ceil_quotient(space, mapping.chunk);
+      const int64_t groups = outer * ceil_quotient(last, mapping.vector_width);
+      return ceil_quotient(groups, int64_t{mapping.block_threads} * mapping.unroll);
     }
     case plan::MappingKind::Rows:
-      return cpu || mapping.serial.valid() ? space : ceil_div(space, mapping.rows_per_block);
+      return cpu || mapping.serial.valid() ? space : ceil_quotient(space, mapping.rows_per_block);
     case plan::MappingKind::Columns:
-      return outer * ceil_div(last, mapping.columns_per_block);
+      return outer * ceil_quotient(last, mapping.columns_per_block);
     case plan::MappingKind::Tiles: {
       const int64_t across = extent(mapping.tile_var);
       if (across == 0) return 0;
-      return outer / across * ceil_div(across, mapping.tile) * ceil_div(last, mapping.tile);
+      return outer / across * ceil_quotient(across, mapping.tile) * ceil_quotient(last, mapping.tile);
     }
     case plan::MappingKind::Matmul: {
       const int64_t rows = extent(mapping.space[mapping.space.size() - 2]);
       if (rows == 0) return 0;
-      return outer / rows * ceil_div(rows, mapping.tile_m) * ceil_div(last, mapping.tile_n);
+      return outer / rows * ceil_quotient(rows, mapping.tile_m) * ceil_quotient(last, mapping.tile_n);
     }
   }
   return 0;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "support/error.h"
+#include "sym/integer.h"
 
 namespace cxxinductor {
 namespace {
@@ -63,6 +64,6 @@ int64_t share_hint(DType dtype, std::span<const sym::Expr> sizes, std::span<cons
   return std::min(bytes_hint(dtype, sizes, strides, assumptions), bytes_hint(elements * byte_size(dtype), assumptions));
 }
 
-int64_t allocated(int64_t bytes) { return (bytes + granularity - 1) / granularity * granularity; }
+int64_t allocated(int64_t bytes) { return sym::ceil_quotient(bytes, granularity) * granularity; }
 
 }  // namespace cxxinductor

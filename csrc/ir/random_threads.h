@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "ir/target.h"
+#include "sym/integer.h"
 
 namespace cxxinductor {
 
@@ -13,7 +14,7 @@ namespace cxxinductor {
 inline int64_t random_threads(int64_t count, const Target& target) {
   constexpr int64_t block = 256;
   const int64_t resident = target.multiprocessors * (target.threads_per_multiprocessor / block);
-  return block * std::max<int64_t>(1, std::min(resident, (count + block - 1) / block));
+  return block * std::max<int64_t>(1, std::min(resident, sym::ceil_quotient(count, block)));
 }
 
 }  // namespace cxxinductor

@@ -13,14 +13,13 @@
 
 #include "ir/random_threads.h"
 #include "support/error.h"
+#include "sym/integer.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
 
 constexpr int64_t words_of_call = 4;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // i64[3] on the device: seed, number of the next call, threads.
 at::Tensor philox_state(int64_t count, int64_t numbers, at::Device device) {
@@ -34,7 +33,7 @@ at::Tensor philox_state(int64_t count, int64_t numbers, at::Device device) {
     const std::lock_guard<std::mutex> lock(generator.mutex());
     seed = static_cast<int64_t>(generator.current_seed());
     offset = static_cast<int64_t>(generator.get_offset());
-    if (count > 0) generator.set_offset(static_cast<uint64_t>(offset + ceil_div(count, threads * numbers) * words_of_call));
+    if (count > 0) generator.set_offset(static_cast<uint64_t>(offset + sym::ceil_quotient(count, threads * numbers) * words_of_call));
   }
   return at::tensor({seed, offset / words_of_call, threads}, at::kLong).to(device, /*non_blocking=*/true);
 }

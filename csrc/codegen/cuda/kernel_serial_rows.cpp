@@ -7,6 +7,7 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "ir/plan/serial_rows.h"
 #include "support/error.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::codegen {
 
@@ -16,7 +17,7 @@ void CudaKernelEmitter::emit_serial_rows() {
   const sym::Expr length = sym::simplify(kernel_.region.vars[mapping.serial].extent, kernel_.assumptions);
   CXXI_CHECK(length.is_constant() && mapping.block_threads == threads * rows, "{}: a walk of {} rows by {} threads",
              kernel_.name, sym::to_string(length), mapping.block_threads);
-  const int64_t steps = (length.constant() + rows - 1) / rows;
+  const int64_t steps = sym::ceil_quotient(length.constant(), rows);
   dead_rows_ = length.constant() % rows != 0;
   out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {0}, cxxi_slot = threadIdx.x / {0};", threads);
   out_.line("const cxxi_uint cxxi_part = cxxi_uint({});", block_);

@@ -1,6 +1,7 @@
 #include "ir/plan/serial_rows.h"
 
 #include "support/error.h"
+#include "sym/integer.h"
 
 namespace cxxinductor::plan {
 
@@ -10,7 +11,7 @@ DType state_dtype(const loops::Region& region, const loops::Reduce& reduce) {
 }
 
 int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) {
-  return (groups * vector_width * byte_size(state) + 15) / 16 * 16;
+  return sym::ceil_quotient(groups * vector_width * byte_size(state), 16) * 16;
 }
 
 int64_t groups_of_row(const Kernel& kernel) {

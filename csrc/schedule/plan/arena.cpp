@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "sym/integer.h"
+
 namespace cxxinductor::schedule {
 namespace {
 
@@ -16,7 +18,7 @@ struct Measured {
   int64_t count = 0;
 };
 
-int64_t align(int64_t bytes) { return (bytes + arena_alignment - 1) / arena_alignment * arena_alignment; }
+int64_t align(int64_t bytes) { return sym::ceil_quotient(bytes, arena_alignment) * arena_alignment; }
 
 Measured measure(Expr bytes) {
   if (bytes.is_constant()) return {1, align(std::max<int64_t>(bytes.constant(), 0))};

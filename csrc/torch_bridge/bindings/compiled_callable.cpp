@@ -14,6 +14,7 @@
 #include "ir/text_parts.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
+#include "sym/integer.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/folded_constants.h"
 
@@ -180,8 +181,7 @@ py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
     const auto run = plan::launches_of(step);
     if (run.empty()) continue;
     const uint32_t kernel = run[0].kernel.index();
-    const auto most = static_cast<size_t>(plan.kernels[run[0].kernel].max_grouped);
-    launches[kernel] += static_cast<int64_t>((run.size() + most - 1) / most);
+    launches[kernel] += sym::ceil_quotient(static_cast<int64_t>(run.size()), plan.kernels[run[0].kernel].max_grouped);
     for (const plan::Launch& launch : run) arguments[kernel].insert(print_expr_list(launch.symbol_args));
     for (const plan::Specialization& special : run[0].specializations)
       if (known.emplace(kernel, special.kernel.index()).second)
