@@ -42,10 +42,6 @@ StepAccesses accesses_of(const loops::ExternCall& call) {
   return found;
 }
 
-int64_t bytes_of(const loops::Program& program, const loops::Buffer& buffer) {
-  return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program.assumptions);
-}
-
 class Grouping {
  public:
   Grouping(const loops::Program& program, const std::vector<std::string>& keys, const BufferSlices& slices,
@@ -156,9 +152,7 @@ class Grouping {
   int64_t early_bytes(const StepAccesses& accesses) {
     int64_t bytes = 0;
     for (BufferId id : accesses.writes) {
-      const loops::Buffer& buffer = program_.buffers[id];
-      if (buffer.role == loops::Buffer::Role::Input || memory(id).written >= 0) continue;
-      bytes += bytes_of(program_, buffer);
+      if (program_.buffers[id].role != loops::Buffer::Role::Input && memory(id).written < 0) bytes += bytes_of(program_, id);
     }
     return bytes;
   }

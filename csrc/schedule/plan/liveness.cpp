@@ -91,18 +91,22 @@ IdVector<BufferId, BufferLiveness> infer_liveness(const loops::Program& program,
   return Analysis(program, times, slices).take();
 }
 
+int64_t bytes_of(const loops::Program& program, BufferId id) {
+  const loops::Buffer& buffer = program.buffers[id];
+  return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program.assumptions);
+}
+
 int64_t peak_bytes(const loops::Program& program, const IdVector<BufferId, BufferLiveness>& liveness, int end) {
   IdVector<BufferId, char> kept(program.buffers.size(), 0);
   for (const loops::ProgramInput& input : program.inputs)
     if (input.kind == loops::ProgramInput::Kind::Tensor && !input.donated) kept[input.buffer] = 1;
   std::vector<LiveRange> ranges;
   for (size_t b = 0; b < program.buffers.size(); ++b) {
-    const loops::Buffer& buffer = program.buffers[BufferId(b)];
     const BufferLiveness& life = liveness[BufferId(b)];
     if (life.last < 0 || life.is_alias || kept[BufferId(b)] != 0) continue;
     const bool stays = life.is_output || life.aliased_output;
-    ranges.push_back({bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program.assumptions),
-                      buffer.role == loops::Buffer::Role::Input ? 0 : life.first, stays ? end : life.last});
+    const bool input = program.buffers[BufferId(b)].role == loops::Buffer::Role::Input;
+    ranges.push_back({bytes_of(program, BufferId(b)), input ? 0 : life.first, stays ? end : life.last});
   }
   return find_peak(ranges).bytes;
 }

@@ -25,6 +25,8 @@ struct BufferLiveness {
 IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
                                                     const BufferSlices& slices);
 
+// Bytes of a buffer with its strides, at size hints.
+int64_t bytes_of(const loops::Program& program, loops::BufferId id);
 // Peak bytes of what a call allocates and of donated inputs; `end`: the time after the last.
 int64_t peak_bytes(const loops::Program& program, const IdVector<loops::BufferId, BufferLiveness>& liveness, int end);
 

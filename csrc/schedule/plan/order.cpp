@@ -8,6 +8,7 @@
 
 #include "ir/live_ranges.h"
 #include "schedule/fusion/dependencies.h"
+#include "schedule/plan/liveness.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -57,10 +58,9 @@ class Ordering {
   void find_blocks() {
     std::vector<size_t> block_of(program_.buffers.size());
     for (size_t b = 0; b < block_of.size(); ++b) {
-      const loops::Buffer& buffer = program_.buffers[BufferId(b)];
-      const bool input = buffer.role == loops::Buffer::Role::Input;
+      const bool input = program_.buffers[BufferId(b)].role == loops::Buffer::Role::Input;
       Block block;
-      block.bytes = input ? 0 : allocated(bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions));
+      block.bytes = input ? 0 : allocated(bytes_of(program_, BufferId(b)));
       block_of[b] = b;
       blocks_.push_back(std::move(block));
     }

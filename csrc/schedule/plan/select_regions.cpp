@@ -7,6 +7,7 @@
 #include "ir/loops/index_algebra.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/substitute.h"
+#include "schedule/plan/liveness.h"
 #include "schedule/plan/partition_region.h"
 
 namespace cxxinductor::schedule {
@@ -76,11 +77,8 @@ class Finder {
 
   int64_t bytes_of(const std::vector<SelectRange>& ranges) const {
     int64_t bytes = 0;
-    for (const SelectRange& range : ranges) {
-      if (!range.operand.valid()) continue;
-      const Buffer& buffer = program_.buffers[range.operand];
-      bytes += bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, assumptions());
-    }
+    for (const SelectRange& range : ranges)
+      if (range.operand.valid()) bytes += schedule::bytes_of(program_, range.operand);
     return bytes;
   }
 
