@@ -189,7 +189,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Redu
   for (size_t i = 0; i < states.size(); ++i) {
     const std::vector<Scalar> finished = finish(reduce.reduction, states[i]);
     for (size_t r = 0; r < results.size(); ++r)
-      results[r][i] = cast(finished[r], result_dtype(reduce.reduction, operand.dtype, static_cast<int>(r)));
+      results[r][i] = cast(finished[r], result_dtype(reduce.reduction, operand.dtype));
   }
   return results;
 }

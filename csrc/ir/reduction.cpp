@@ -73,7 +73,7 @@ std::optional<Reduction> find_reduction(std::string_view name) {
   return std::nullopt;
 }
 
-DType result_dtype(Reduction reduction, DType operand, int) {
+DType result_dtype(Reduction reduction, DType operand) {
   switch (reduction) {
     case Reduction::Any:
     case Reduction::All:

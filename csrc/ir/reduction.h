@@ -31,7 +31,7 @@ struct ReductionInfo {
 
 const ReductionInfo& info(Reduction reduction);
 std::optional<Reduction> find_reduction(std::string_view name);
-DType result_dtype(Reduction reduction, DType operand, int result);  // argmax: i64; any, all: bool
+DType result_dtype(Reduction reduction, DType operand);  // of each result; argmax: i64; any, all: bool
 // Reference meaning. update: one element at a linear position; merge: two partial states, `left` covering earlier positions.
 std::vector<Scalar> initial_state(Reduction reduction, DType operand);
 void update(Reduction reduction, std::vector<Scalar>& state, const Scalar& value, int64_t position);

@@ -94,7 +94,7 @@ struct Inference {
     }
     std::vector<Value> results;
     for (int i = 0; i < row.results; ++i)
-      results.push_back(typed(result_dtype(r.reduction, x.dtype, i), x.device, sizes));
+      results.push_back(typed(result_dtype(r.reduction, x.dtype), x.device, sizes));
     return results;
   }
 

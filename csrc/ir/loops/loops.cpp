@@ -156,7 +156,7 @@ StmtId RegionBuilder::cast(StmtId value, DType to) {
 
 StmtId RegionBuilder::reduce(Reduction reduction, StmtId operand, VarSet over) {
   const Stmt& source = statement(region_, operand);
-  DType dtype = result_dtype(reduction, source.dtype, 0);
+  DType dtype = result_dtype(reduction, source.dtype);
   return append({Reduce{reduction, operand, over}, dtype, source.vars - over, origin_});
 }
 
@@ -164,7 +164,7 @@ StmtId RegionBuilder::project(StmtId of, uint32_t result) {
   const Stmt& source = statement(region_, of);
   const auto* reduce = source.as<Reduce>();
   CXXI_CHECK(reduce, "statement {} of region {} is no reduction", of.index(), region_.name);
-  DType dtype = result_dtype(reduce->reduction, statement(region_, reduce->operand).dtype, static_cast<int>(result));
+  DType dtype = result_dtype(reduce->reduction, statement(region_, reduce->operand).dtype);
   return append({Project{of, result}, dtype, source.vars, origin_});
 }
 

@@ -168,7 +168,7 @@ class RegionVerifier {
       report("L4", where(id), "reduces {} with {}, which needs a compute type", to_string(operand.dtype), row.name);
     if (serial_.valid() && reduce.over.contains(serial_) && reduce.over.count() > 1)
       report("L12", where(id), "reduces over the serial variable and others");
-    expect_dtype(id, result_dtype(reduce.reduction, operand.dtype, 0));
+    expect_dtype(id, result_dtype(reduce.reduction, operand.dtype));
     expect_vars(id, operand.vars - reduce.over);
   }
   void check_kind(StmtId id, const Project& project) {
@@ -177,7 +177,7 @@ class RegionVerifier {
       report("L8", where(id), "reads result {} of %{}, which has no such result", project.result, project.of.index());
       return;
     }
-    expect_dtype(id, result_dtype(reduce->reduction, stmt(reduce->operand).dtype, static_cast<int>(project.result)));
+    expect_dtype(id, result_dtype(reduce->reduction, stmt(reduce->operand).dtype));
     expect_vars(id, stmt(project.of).vars);
   }
   void check_kind(StmtId id, const Store& store) {

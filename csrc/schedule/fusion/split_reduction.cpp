@@ -271,7 +271,7 @@ class ReductionSplitter {
     return builder.emit({loops::Load{partials_[p].buffer, partials_[p].coords, {}, {}}, stmt.dtype, {}, stmt.origin});
   }
   StmtId reduce_pieces(BodyBuilder& builder, Reduction reduction, StmtId operand) const {
-    const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype, 0);
+    const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype);
     VarSet over;
     for (size_t v = 0; v < region_.vars.size(); ++v)
       if (over_.contains(VarId(v)) && (serial_ || VarId(v) == pieces_.var))
