@@ -129,15 +129,9 @@ bool is_view(const CallContext& context, ValueId id) {
   return producer.valid() && graph::is_view(context.build.graph().nodes[producer].kind);
 }
 
-// A CPU scalar as an argument of a GPU kernel: in the op's dtype or in its own.
-ValueId host_scalar(CallContext& context, ValueId id, DType dtype, DType held) {
-  return context.dtype(id) != dtype && context.dtype(id) != held ? context.build.cast(id, held) : id;
-}
-
-// Whether that is computed on the CPU: converted, or taken out of a tensor.
-bool needs_cpu_kernel(const CallContext& context, ValueId id, DType dtype, DType held) {
-  return !context.is_scalar_constant(id) &&
-         (is_view(context, id) || (context.dtype(id) != dtype && context.dtype(id) != held));
+// Whether a CPU scalar becomes an argument of a GPU kernel in `held`, not in its own dtype, which is neither that nor the op's.
+bool is_converted(const CallContext& context, ValueId id, DType dtype, DType held) {
+  return context.dtype(id) != dtype && context.dtype(id) != held;
 }
 
 }  // namespace
@@ -165,8 +159,9 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
   const DType held = narrow && dimensioned ? compute_type(dtype) : dtype;
   for (const Term& term : terms) {
     const auto* id = std::get_if<ValueId>(&term);
-    if (id && on_host(context, *id) && !context.cpu_kernels() && needs_cpu_kernel(context, *id, dtype, held))
-      return std::nullopt;
+    if (!id || !on_host(context, *id) || context.cpu_kernels() || context.is_scalar_constant(*id)) continue;
+    // The CPU would have to convert it, or to take it out of a tensor.
+    if (is_view(context, *id) || is_converted(context, *id, dtype, held)) return std::nullopt;
   }
   for (size_t i = 0; i < terms.size(); ++i) {
     const auto* id = std::get_if<ValueId>(&terms[i]);
@@ -176,7 +171,7 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
     else if (const auto number = context.scalar_constant_on_result_device(*id))
       operands[i] = context.build.cast(*number, held);
     else
-      operands[i] = host_scalar(context, *id, dtype, held);
+      operands[i] = is_converted(context, *id, dtype, held) ? context.build.cast(*id, held) : *id;
   }
   return operands;
 }
