@@ -85,7 +85,7 @@ void run_passes(Form& form, const Options& options) {
 
 graph::Graph import_calls(const model::CallGraph& calls) {
   static const model::SchemaTable schemas(aten_schemas);
-  return frontend::import_graph(frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls, schemas);
+  return frontend::import_graph(frontend::lower_complex(calls), schemas);
 }
 
 void verify_form(const Form& form, const std::string& step) {

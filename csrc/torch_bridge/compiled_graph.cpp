@@ -177,9 +177,8 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   find_gpus(calls, [&](Device device) { return targets.of(device); });
   driver::Request request;
   request.eager_peaks = model::eager_peaks(calls);
-  if (frontend::has_complex(calls)) calls = frontend::lower_complex(calls);
   frontend::ImportNotes notes;
-  request.graph = frontend::import_graph(calls, DispatcherSchemas(), &notes);
+  request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls)), DispatcherSchemas(), &notes);
   request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
   request.options = options;
@@ -211,9 +210,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
     frontend::ImportNotes notes;
     find_gpus(calls, target_for);
     if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
-    std::optional<model::CallGraph> lowered;
-    if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls);
-    const model::CallGraph& real = lowered ? *lowered : calls;
+    const model::CallGraph real = frontend::lower_complex(calls);
     graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), &notes);
     impl->compilation = compile_graph(std::move(graph), &calls, options, std::move(notes.reasons), interrupted);
     if (options.check == "eager")

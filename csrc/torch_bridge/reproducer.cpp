@@ -51,7 +51,7 @@ struct Texts {
 Texts remake(const model::CallGraph& calls, const Options& options) {
   Texts texts;
   driver::Request request;
-  request.graph = frontend::import_graph(frontend::has_complex(calls) ? frontend::lower_complex(calls) : calls, DispatcherSchemas());
+  request.graph = frontend::import_graph(frontend::lower_complex(calls), DispatcherSchemas());
   texts.report.graph_text = graph::print(request.graph);
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));

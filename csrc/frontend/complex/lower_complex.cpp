@@ -36,7 +36,10 @@ DType component_type(DType complex) {
 
 bool has_complex(const CallGraph& calls) { return std::any_of(calls.values.begin(), calls.values.end(), is_paired); }
 
-CallGraph lower_complex(const CallGraph& calls) { return PairLowering(calls).run(); }
+CallGraph lower_complex(CallGraph calls) {
+  if (!has_complex(calls)) return calls;
+  return PairLowering(calls).run();
+}
 
 PairLowering::PairLowering(const CallGraph& calls) : calls_(calls), out_(calls) { out_.calls.clear(); }
 

@@ -20,7 +20,8 @@ bool is_complex_value(const model::CallValueInfo& info);
 // Whether a tensor of the graph has a complex dtype, or a conjugate or negative bit.
 bool has_complex(const model::CallGraph& calls);
 
-// The same graph without arithmetic on complex values. Values keep their numbers; new ones follow.
-model::CallGraph lower_complex(const model::CallGraph& calls);
+// The same graph without arithmetic on complex values; itself where has_complex finds none. Values keep their numbers; new
+// ones follow.
+model::CallGraph lower_complex(model::CallGraph calls);
 
 }  // namespace cxxinductor::frontend
