@@ -145,6 +145,12 @@ std::string fresh_variable_name(const IdVector<VarId, Var>& vars) {
   }
 }
 
+Renaming identity_renaming(const Region& region) {
+  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
+  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
+  return renaming;
+}
+
 BodyBuilder::BodyBuilder(Region& region, const sym::Assumptions& assumptions) : region_(region), space_(region, assumptions) {
   CXXI_CHECK(region.body.empty(), "the body of region {} is not empty", region.name);
   for (size_t v = 0; v < region.vars.size(); ++v) var_of_symbol_[region.symbol(VarId(v))] = VarId(v);
@@ -272,8 +278,7 @@ void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
   if (full) return;
   Region result{region.name, region.device, region.vars, {}};
   BodyBuilder builder(result, assumptions);
-  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
-  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
+  Renaming renaming = identity_renaming(region);
   for (size_t s = 0; s < region.body.size(); ++s) {
     Stmt stmt = builder.renamed(region.body[StmtId(s)], renaming);
     if (auto* reduce = stmt.as<Reduce>()) reduce->operand = builder.spread(reduce->operand, all, stmt.origin);
@@ -298,8 +303,7 @@ void remove_dead_statements(Region& region) {
   Region result{region.name, region.device, region.vars, {}};
   sym::Assumptions none;
   BodyBuilder builder(result, none);
-  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
-  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(VarSet::of(VarId(v)));
+  Renaming renaming = identity_renaming(region);
   for (size_t s = 0; s < region.body.size(); ++s)
     if (live[s]) builder.emit_renamed(region, StmtId(s), renaming);
   region = std::move(result);

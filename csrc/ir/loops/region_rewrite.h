@@ -17,6 +17,9 @@ struct Renaming {
   std::vector<VarSet> vars;        // old variable -> the new ones that run through it (for Reduce::over)
 };
 
+// Of a body whose statements move into a region with the same variables.
+Renaming identity_renaming(const Region& region);
+
 // Appends to a region whose variables are set. Equal statements are emitted once; `dtype` of a statement is kept, its
 // `vars` are computed.
 class BodyBuilder {

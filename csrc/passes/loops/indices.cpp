@@ -19,9 +19,7 @@ class IndexFolder {
       : region_(region),
         result_{region.name, region.device, region.vars, {}},
         builder_(result_, assumptions),
-        renaming_{std::vector<StmtId>(region.body.size()), {}, {}} {
-    for (size_t v = 0; v < region.vars.size(); ++v) renaming_.vars.push_back(loops::VarSet::of(loops::VarId(v)));
-  }
+        renaming_(loops::identity_renaming(region)) {}
 
   bool run() {
     for (size_t s = 0; s < region_.body.size(); ++s) emit(StmtId(s));

@@ -86,9 +86,7 @@ class Rewriter {
       : region_(region),
         result_{region.name, region.device, region.vars, {}},
         builder_(result_, assumptions),
-        renaming_{std::vector<StmtId>(region.body.size()), {}, {}} {
-    for (size_t v = 0; v < region.vars.size(); ++v) renaming_.vars.push_back(VarSet::of(VarId(v)));
-  }
+        renaming_(loops::identity_renaming(region)) {}
 
   bool run() {
     bool changed = false;

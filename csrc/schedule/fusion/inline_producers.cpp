@@ -20,8 +20,7 @@ using loops::Stmt;
 loops::Region without_store(const loops::Program& program, const loops::Region& region, loops::BufferId buffer) {
   loops::Region result{region.name, region.device, region.vars, {}};
   loops::BodyBuilder builder(result, program.assumptions);
-  loops::Renaming renaming{std::vector<loops::StmtId>(region.body.size()), {}, {}};
-  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(loops::VarId(v)));
+  loops::Renaming renaming = loops::identity_renaming(region);
   for (size_t s = 0; s < region.body.size(); ++s) {
     const auto* store = region.body[loops::StmtId(s)].as<loops::Store>();
     if (!store || store->buffer != buffer) builder.emit_renamed(region, loops::StmtId(s), renaming);

@@ -16,12 +16,6 @@ using loops::Stmt;
 using loops::StmtId;
 using loops::VarId;
 
-Renaming identity_renaming(const loops::Region& region) {
-  Renaming renaming{std::vector<StmtId>(region.body.size()), {}, {}};
-  for (size_t v = 0; v < region.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(VarId(v)));
-  return renaming;
-}
-
 Renaming producer_renaming(const loops::Region& producer, const loops::ExprMap& values, const BodyBuilder& builder) {
   Renaming renaming{std::vector<StmtId>(producer.body.size()), values, {}};
   for (size_t v = 0; v < producer.vars.size(); ++v) {

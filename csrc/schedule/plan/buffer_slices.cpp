@@ -429,8 +429,7 @@ Region Placer::reading(const SelectRegion& select) const {
     if (compute_type(from.body[wide].dtype) == from.body[rounding->operands[0]].dtype) wide = rounding->operands[0];
   Region result{from.name, from.device, from.vars, {}};
   loops::BodyBuilder builder(result, assumptions());
-  loops::Renaming renaming{std::vector<StmtId>(from.body.size()), {}, {}};
-  for (size_t v = 0; v < from.vars.size(); ++v) renaming.vars.push_back(loops::VarSet::of(VarId(v)));
+  loops::Renaming renaming = loops::identity_renaming(from);
   const DType dtype = buffer(select.result).dtype;
   for (size_t s = 0; s < from.body.size(); ++s) {
     const Stmt& stmt = from.body[StmtId(s)];
