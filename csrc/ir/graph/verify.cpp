@@ -28,6 +28,7 @@
 #include "ir/graph/symbols.h"
 #include "ir/graph/text.h"
 #include "ir/text_parts.h"
+#include "ir/verify_call.h"
 #include "support/error.h"
 
 namespace cxxinductor::graph {
@@ -170,33 +171,16 @@ class Verifier {
   }
 
   void check_extern(const Extern& callee, const Node& node) {
-    if (callee.callee.empty()) report("G7", where(node), "calls nothing");
     for (const Operand& operand : node.operands)
       if (std::holds_alternative<Scalar>(operand))
         report("G7", where(node), "has an immediate among an extern's operands");
-    for (const Arg& arg : callee.args) check_arg(arg, node);
-    for (const auto& [key, arg] : callee.kwargs) {
-      if (!is_symbol_name(key)) report("G4", where(node), "has the keyword '{}'", key);
-      check_arg(arg, node);
-    }
-    if (callee.alias_of.size() != node.results.size())
-      report("G7", where(node), "has {} results and {} alias annotations", node.results.size(), callee.alias_of.size());
-    for (int operand : callee.alias_of)
-      if (operand != -1 && (operand < 0 || !is_tensor(node, static_cast<size_t>(operand))))
-        report("G7", where(node), "has a result that aliases operand {}, which is no tensor", operand);
-    std::set<uint32_t> mutated;
-    for (uint32_t operand : callee.mutated_operands)
-      if (!is_tensor(node, operand) || !mutated.insert(operand).second)
-        report("G7", where(node), "mutates operand {}, which is no tensor or named twice", operand);
+    const auto tensor = [&](size_t operand) { return is_tensor(node, operand); };
+    const auto wrong = [&](const std::string& text) { report("G7", where(node), "{}", text); };
+    const auto wrong_name = [&](const std::string& text) { report("G4", where(node), "{}", text); };
+    verify_call(callee, node.operands.size(), node.results.size(), tensor, wrong, wrong_name);
   }
   static bool is_tensor(const Node& node, size_t operand) {
     return operand < node.operands.size() && std::holds_alternative<ValueId>(node.operands[operand]);
-  }
-  void check_arg(const Arg& arg, const Node& node) {
-    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= node.operands.size())
-      report("G7", where(node), "has the argument ${} and {} operands", ref->operand, node.operands.size());
-    if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) check_arg(item, node);
   }
 
   void check_mutations() {

@@ -30,6 +30,7 @@
 #include "ir/loops/text.h"
 #include "ir/loops/verify_region.h"
 #include "ir/text_parts.h"
+#include "ir/verify_call.h"
 #include "support/error.h"
 
 namespace cxxinductor::loops {
@@ -148,7 +149,6 @@ class Verifier {
 
   void check_extern(const ExternCall& call) {
     std::string place = fmt::format("extern {}", call.callee);
-    if (call.callee.empty()) report("L10", place, "calls nothing");
     for (const auto& operand : call.operands) {
       if (const auto* view = std::get_if<View>(&operand)) {
         check_view(*view, place);
@@ -159,29 +159,13 @@ class Verifier {
     }
     for (BufferId result : call.results)
       if (!program_.buffers.contains(result)) report("L1", place, "has a result that does not exist");
-    for (const Arg& arg : call.args) check_arg(arg, call, place);
-    for (const auto& [key, arg] : call.kwargs) {
-      if (!is_symbol_name(key)) report("L2", place, "has the keyword '{}'", key);
-      check_arg(arg, call, place);
-    }
-    if (call.alias_of.size() != call.results.size())
-      report("L10", place, "has {} results and {} alias annotations", call.results.size(), call.alias_of.size());
-    for (int operand : call.alias_of)
-      if (operand != -1 && (operand < 0 || !is_tensor(call, static_cast<size_t>(operand))))
-        report("L10", place, "has a result that aliases operand {}, which is no tensor", operand);
-    std::set<uint32_t> mutated;
-    for (uint32_t operand : call.mutated_operands)
-      if (!is_tensor(call, operand) || !mutated.insert(operand).second)
-        report("L10", place, "mutates operand {}, which is no tensor or named twice", operand);
+    const auto tensor = [&](size_t operand) { return is_tensor(call, operand); };
+    const auto wrong = [&](const std::string& text) { report("L10", place, "{}", text); };
+    const auto wrong_name = [&](const std::string& text) { report("L2", place, "{}", text); };
+    verify_call(call, call.operands.size(), call.results.size(), tensor, wrong, wrong_name);
   }
   static bool is_tensor(const ExternCall& call, size_t operand) {
     return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
-  }
-  void check_arg(const Arg& arg, const ExternCall& call, const std::string& place) {
-    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= call.operands.size())
-      report("L10", place, "has the argument ${} and {} operands", ref->operand, call.operands.size());
-    if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) check_arg(item, call, place);
   }
 
   void check_dataflow() {

@@ -53,6 +53,7 @@
 #include "ir/plan/verify_kernel.h"
 #include "ir/plan/verify_symbols.h"
 #include "ir/text_parts.h"
+#include "ir/verify_call.h"
 #include "support/error.h"
 
 namespace cxxinductor::plan {
@@ -344,7 +345,6 @@ class Verifier {
 
   void check_extern(const CallExtern& call) {
     std::string place = "extern " + call.callee;
-    if (call.callee.empty()) report("P13", place, "calls nothing");
     for (const auto& operand : call.operands) {
       const auto* view = std::get_if<View>(&operand);
       if (!view) {
@@ -363,29 +363,13 @@ class Verifier {
       if (call.planned_out ? !planned : kind != Buffer::Kind::ExternOwned)
         report("P13", place, "returns {}, which is of the wrong kind", where(id));
     }
-    for (const Arg& arg : call.args) check_arg(arg, call, place);
-    for (const auto& [key, arg] : call.kwargs) {
-      if (!is_symbol_name(key)) report("P1", place, "has the keyword '{}'", key);
-      check_arg(arg, call, place);
-    }
-    if (call.alias_of.size() != call.results.size())
-      report("P13", place, "has {} results and {} alias annotations", call.results.size(), call.alias_of.size());
-    for (int operand : call.alias_of)
-      if (operand != -1 && (operand < 0 || !is_tensor(call, static_cast<size_t>(operand))))
-        report("P13", place, "has a result that aliases operand {}, which is no tensor", operand);
-    std::set<uint32_t> mutated;
-    for (uint32_t operand : call.mutated_operands)
-      if (!is_tensor(call, operand) || !mutated.insert(operand).second)
-        report("P13", place, "mutates operand {}, which is no tensor or named twice", operand);
+    const auto tensor = [&](size_t operand) { return is_tensor(call, operand); };
+    const auto wrong = [&](const std::string& text) { report("P13", place, "{}", text); };
+    const auto wrong_name = [&](const std::string& text) { report("P1", place, "{}", text); };
+    verify_call(call, call.operands.size(), call.results.size(), tensor, wrong, wrong_name);
   }
   static bool is_tensor(const CallExtern& call, size_t operand) {
     return operand < call.operands.size() && std::holds_alternative<View>(call.operands[operand]);
-  }
-  void check_arg(const Arg& arg, const CallExtern& call, const std::string& place) {
-    if (const auto* ref = arg.as<OperandRef>(); ref && ref->operand >= call.operands.size())
-      report("P13", place, "has the argument ${} and {} operands", ref->operand, call.operands.size());
-    if (const auto* list = arg.as<ArgList>())
-      for (const Arg& item : *list) check_arg(item, call, place);
   }
 
   // ---- P10: one walk over the steps --------------------------------------------------------------------------------
