@@ -28,12 +28,6 @@ TensorRef numbers(PlainHost& host, const std::vector<double>& values, DType dtyp
   return made;
 }
 
-std::vector<Value> inputs_of(TensorRef tensor) {
-  std::vector<Value> inputs;
-  inputs.emplace_back(std::move(tensor));
-  return inputs;
-}
-
 }  // namespace
 
 TEST_CASE("a result's size is a symbol: memory, grids and arguments come after it", "[runtime]") {
@@ -57,11 +51,11 @@ TEST_CASE("a result's size is a symbol: memory, grids and arguments come after i
     std::vector<double> expected;
     for (double value : values)
       if (value > 0) expected.push_back(value + 2);
-    const std::vector<Value> outputs = executable.run(host, inputs_of(numbers(host, values)));
+    const std::vector<Value> outputs = executable.run(host, one_input(numbers(host, values)));
     CHECK(numbers_of(outputs[0].tensor) == expected);
     CHECK(outputs[1].integer == 2 * static_cast<int64_t>(expected.size()));
   }
-  CHECK_THROWS_WITH(executable.run(host, inputs_of(numbers(host, {1, 2, 3, 4, 5, -1}))),
+  CHECK_THROWS_WITH(executable.run(host, one_input(numbers(host, {1, 2, 3, 4, 5, -1}))),
                     "Runtime assertion failed for expression u0 <= 4: u0 is 5");
 }
 
@@ -74,7 +68,7 @@ TEST_CASE("a tensor's element is a symbol, and assertions raise with their messa
   PlainHost host;
   const Executable executable(b.plan, std::make_shared<FunctionProvider>(std::vector<KernelBody>{}), host);
   const auto run = [&](double value) {
-    return executable.run(host, inputs_of(numbers(host, {9, value, 9}, DType::I64)))[0].integer;
+    return executable.run(host, one_input(numbers(host, {9, value, 9}, DType::I64)))[0].integer;
   };
   CHECK(run(5) == 15);
   CHECK(run(-2) == -6);

@@ -29,12 +29,6 @@ PlanBuilder two_steps() {
   return b;
 }
 
-std::vector<Value> one_input(TensorRef tensor) {
-  std::vector<Value> inputs;
-  inputs.emplace_back(std::move(tensor));
-  return inputs;
-}
-
 }  // namespace
 
 TEST_CASE("a plan runs for every size of its range, the empty one included, and frees what it took") {

@@ -133,6 +133,12 @@ inline TensorRef make_tensor(PlainHost& host, std::vector<int64_t> sizes, std::v
   return tensor;
 }
 
+inline std::vector<Value> one_input(TensorRef tensor) {
+  std::vector<Value> inputs;
+  inputs.emplace_back(std::move(tensor));
+  return inputs;
+}
+
 inline std::vector<double> numbers_of(const TensorRef& tensor) {
   std::vector<double> numbers;
   for (const Scalar& s : read_elements(view_of(tensor))) numbers.push_back(s.as_real());
