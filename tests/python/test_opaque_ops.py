@@ -216,24 +216,23 @@ def raises_as_eager(fn, *inputs, written, error=None, **options):
         assert re.findall(r"args\[\d\]", text.partition("been written")[2]) == list(written), text
 
 
-def test_a_write_after_the_op_that_raises_is_not_done(refuse, device):
-    def fn(st, x):
-        y = refuse(x)
-        st.mul_(2)
-        return y
-
-    raises_as_eager(fn, torch.ones(8, device=device), -torch.ones(8, device=device), written=())
+def write_after(refuse, st, x):
+    y = refuse(x)
+    st.mul_(2)
+    return y
 
 
-def test_a_write_before_the_op_that_raises_is_done(refuse, device):
-    def fn(st, x):
-        st.add_(1)
-        return refuse(x)
-
-    raises_as_eager(fn, torch.zeros(8, device=device), -torch.ones(8, device=device), written=("args[0]",))
+def write_before(refuse, st, x):
+    st.add_(1)
+    return refuse(x)
 
 
-def test_writes_around_the_op_that_raises(refuse, device):
+@pytest.mark.parametrize("program, written", [(write_after, ()), (write_before, ("args[0]",))])
+def test_writes_around_the_op_that_raises(program, written, refuse, device):
+    raises_as_eager(lambda st, x: program(refuse, st, x), torch.ones(8, device=device), -torch.ones(8, device=device), written=written)
+
+
+def test_writes_of_two_inputs_around_the_op_that_raises(refuse, device):
     def fn(st, other, x):
         st.add_(1)
         y = refuse(x)
