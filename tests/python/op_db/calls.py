@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import math
+import os
 import random
 from typing import Any, Callable, Iterator
 
@@ -18,6 +19,7 @@ DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int
 DIFFERENTIATED = (torch.float32, torch.bfloat16, torch.float64)
 FORMS = ("plain", "inplace", "backward", "strided")
 MOST_ELEMENTS = 1 << 20
+SEED = int(os.environ.get("OP_DB_SEED", 0))  # of samples' elements
 WITHOUT_VALUES = ("empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided")  # memory as it was found
 
 
@@ -86,8 +88,8 @@ def _zeroed(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor
 
 
 def _samples(op: OpInfo, dtype: torch.dtype, device: str, form: str) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    random.seed(0)
-    torch.manual_seed(0)
+    random.seed(SEED)
+    torch.manual_seed(SEED)
     if isinstance(op, UnaryUfuncInfo) and not dtype.is_complex:
         yield "special", ((special_values(dtype, device),), {})
     if isinstance(op, BinaryUfuncInfo) and form != "backward":
