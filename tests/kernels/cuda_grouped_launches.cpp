@@ -42,7 +42,8 @@ TEST_CASE("scalars in the host's memory go into kernels by value, and into table
 
 TEST_CASE("a table takes launches in order while entries and blocks last", "[cuda][batch]") {
   const plan::Plan plan = programs::plan_for(programs::updates({7, 9, 11, 13}), programs::gpu());
-  const plan::Kernel& kernel = plan.kernels[plan::KernelId(1)];
+  plan::Kernel kernel = plan.kernels[plan::KernelId(1)];
+  kernel.max_grouped = 4;
   const plan::GroupedLaunchLayout layout(kernel);
   REQUIRE(layout.entries == 4);
   std::vector<void*> buffers(kernel.params.size(), nullptr);
