@@ -59,6 +59,26 @@ def test_complex_graphs_hold_no_more_than_eager(device):
     assert_within_eager(reports)
 
 
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda z, w: (z * w * (z * w).conj()).abs().sum(),
+        lambda z, w: (lambda a: torch.view_as_real(a * z.conj() / (1 + a.abs()) * a.conj()).square().sum())((z * w).exp()),
+    ],
+    ids=["squares", "quotient"],
+)
+def test_complex_training_graphs_hold_no_more_than_eager(fn, device):
+    """A conjugate that is saved is a view of what it conjugates."""
+    z, w = (torch.randn(64, 256, dtype=torch.complex64, device=device) for _ in range(2))
+    inputs = [x.clone().requires_grad_() for x in (z, w)]
+    with cxxinductor.reports.collect() as reports:
+        found = torch.autograd.grad(torch.compile(fn, backend="cxxinductor")(*inputs), inputs)
+    assert {g.kind for g in reports} >= {"forward", "backward"}
+    assert_within_eager(reports)
+    inputs = [x.clone().requires_grad_() for x in (z, w)]
+    torch.testing.assert_close(found, torch.autograd.grad(fn(*inputs), inputs))
+
+
 def test_results_that_are_added_up_are_not_all_kept(device):
     def fn(x, w):
         total = torch.zeros_like(x)

@@ -66,9 +66,19 @@ CallGraph PairLowering::run() {
   return std::move(out_);
 }
 
-// The elements are resolved. The caller's tensor has the bits, which views set and the elements undo.
+// The elements are resolved. The caller's tensor has the bits, which views set: of the operand, whose memory it shares in
+// eager, or else of elements that undo them.
 Arg PairLowering::with_bits(CallValue id) {
   const CallValueInfo declared = info(id);
+  if (const auto view = bit_views_.find(id); view != bit_views_.end() && !overwritten_.contains(view->second.operand)) {
+    const CallValue operand = view->second.operand;
+    const bool flagged_too = (info(operand).conjugate || info(operand).negative) && pairs_.contains(operand);
+    if (!flagged_too) pack(operand);
+    const Arg viewed = flagged_too ? with_bits(operand) : Arg(OperandRef{operand});
+    const CallValue flagged = new_value(declared);
+    define(flagged, view->second.callee, "", {viewed});
+    return OperandRef{flagged};
+  }
   CallValueInfo plain = declared;
   plain.conjugate = plain.negative = false;
   if (is_complex_value(declared) && !pairs_.contains(id)) return OperandRef{id};  // a call made it, bits and all
@@ -114,6 +124,10 @@ void PairLowering::lower(const Call& call) {
   const auto row = pair_rules().find(full_name(call));
   const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
   if (!has_row || !row->second(*this, call)) keep(call);
+  const bool sets_bit = call.callee == "aten::_conj" || call.callee == "aten::_neg_view";
+  const OperandRef* self = call.args.empty() ? nullptr : call.args[0].as<OperandRef>();
+  if (call.callee == "aten::copy_" && self) overwritten_.insert(self->operand);
+  if (sets_bit && is_complex(call.args[0])) bit_views_[call.results[0]] = {call.callee, self->operand};
 }
 
 // The call as it was recorded, on interleaved operands.

@@ -82,6 +82,12 @@ class PairLowering {
   OriginId origin_;
   std::map<CallValue, Pair> pairs_;
   std::map<CallValue, Pair> stacked_;
+  struct BitView {
+    std::string callee;
+    CallValue operand;
+  };
+  std::map<CallValue, BitView> bit_views_;  // complex results of _conj and _neg_view
+  std::set<CallValue> overwritten_;         // inputs that the graph writes: a view of one does not keep what it held
   std::set<CallValue> interleaved_;  // complex values that exist in their own form
 };
 
