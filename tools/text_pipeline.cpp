@@ -83,9 +83,12 @@ void run_passes(Form& form, const Options& options) {
     passes::run_loops_pipeline(expect_form<loops::Program>(form, "passes", "a graph or a program"), options);
 }
 
-graph::Graph import_calls(const model::CallGraph& calls) {
+graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets) {
   static const model::SchemaTable schemas(aten_schemas);
-  return frontend::import_graph(frontend::lower_complex(calls), schemas);
+  frontend::ImportEnvironment environment;
+  for (Device device : targets.devices())
+    if (device.type == DeviceType::Cuda) environment.gpus.emplace(device, targets.of(device));
+  return frontend::import_graph(frontend::lower_complex(calls), schemas, environment);
 }
 
 void verify_form(const Form& form, const std::string& step) {
@@ -97,7 +100,7 @@ void verify_form(const Form& form, const std::string& step) {
 // eager_peaks: of the graph that came, if one came.
 void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
   if (step == "import") {
-    form = import_calls(expect_form<model::CallGraph>(form, step, "calls"));
+    form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
   } else if (step == "passes") {
     run_passes(form, run.options);
   } else if (step == "lower") {

@@ -113,8 +113,8 @@ std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
 }
 
 const Target* CallContext::gpu() const {
-  const auto found = graph_.gpus.find(result().device);
-  return found == graph_.gpus.end() ? nullptr : &found->second;
+  const auto found = environment_.gpus.find(result().device);
+  return found == environment_.gpus.end() ? nullptr : &found->second;
 }
 
 std::string CallContext::description() const { return describe(graph_, call_); }

@@ -27,8 +27,8 @@ bool takes(Accepts accepts, DType dtype) {
 
 class Import {
  public:
-  Import(const CallGraph& calls, const SchemaSource& schemas)
-      : calls_(calls), schemas_(schemas), values_(calls.values.size()), build_(graph_) {
+  Import(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment)
+      : calls_(calls), schemas_(schemas), environment_(environment), values_(calls.values.size()), build_(graph_) {
     for (const CallValueInfo& info : calls.values)
       uses_cuda_ = uses_cuda_ || (info.kind == CallValueInfo::Kind::Tensor && info.device.type == DeviceType::Cuda);
   }
@@ -127,7 +127,7 @@ class Import {
 
   // aten::copy_(input, value): the value, as the input's dtype and sizes, is the input's last version.
   void import_copy_to_input(const Call& call) {
-    CallContext context(build_, calls_, call, values_);
+    CallContext context(build_, calls_, environment_, call, values_);
     const ValueId input = context.tensor(0, "self");
     const graph::Value target = graph_.values[input];
     // Eager converts where the source is, too.
@@ -191,7 +191,7 @@ class Import {
     }
     if (is_symbolic(call)) return;
     if (is_copy_to_input(call)) return import_copy_to_input(call);
-    CallContext context(build_, calls_, call, values_);
+    CallContext context(build_, calls_, environment_, call, values_);
     if (is_scalar_read(call)) {
       const sym::Expr symbol = calls_.values[call.results[0]].symbol;
       import_scalar_read(context, std::string(symbol.name()));
@@ -288,7 +288,7 @@ class Import {
     }
     // Constants are exempt: who uses them on the GPU has them there.
     const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->second.accepts != Accepts::Any;
-    if (needs_cpu_kernel && !calls_.cpu_kernels && !makes_a_number(context))
+    if (needs_cpu_kernel && !environment_.cpu_kernels && !makes_a_number(context))
       return context.decline("it computes on the CPU, for which no compiler was found");
     return row->second.importer(context);
   }
@@ -450,6 +450,7 @@ class Import {
 
   const CallGraph& calls_;
   const SchemaSource& schemas_;
+  const ImportEnvironment& environment_;
   ImportedValues values_;
   graph::Graph graph_;
   graph::Builder build_;
@@ -463,8 +464,9 @@ class Import {
 
 }  // namespace
 
-graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, ImportNotes* notes) {
-  Import import(calls, schemas);
+graph::Graph import_graph(const CallGraph& calls, const SchemaSource& schemas, const ImportEnvironment& environment,
+                          ImportNotes* notes) {
+  Import import(calls, schemas, environment);
   graph::Graph graph = import.run();
   if (notes) *notes = {import.names(graph), import.reasons()};
   return graph;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "frontend/call_reasons.h"
+#include "frontend/import_environment.h"
 #include "ir/graph/graph.h"
 #include "model/call_graph.h"
 #include "model/schema.h"
@@ -22,7 +23,8 @@ struct ImportNotes {
 };
 
 // notes: filled; may be null.
-graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas, ImportNotes* notes = nullptr);
+graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSource& schemas,
+                          const ImportEnvironment& environment, ImportNotes* notes = nullptr);
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
 std::vector<std::string> overloads_imported_whole();

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "frontend/import_environment.h"
 #include "ir/graph/graph.h"
 #include "model/call_graph.h"
 #include "model/schema.h"
@@ -42,8 +43,9 @@ using Results = std::optional<std::vector<ValueId>>;
 
 class CallContext {
  public:
-  CallContext(graph::Builder& builder, const CallGraph& graph, const Call& call, const ImportedValues& values)
-      : build(builder), graph_(graph), call_(call), values_(values) {}
+  CallContext(graph::Builder& builder, const CallGraph& graph, const ImportEnvironment& environment, const Call& call,
+              const ImportedValues& values)
+      : build(builder), graph_(graph), environment_(environment), call_(call), values_(values) {}
 
   graph::Builder& build;
 
@@ -53,9 +55,9 @@ class CallContext {
   const Target* gpu() const;
   const CallValueInfo& result(size_t index = 0) const;
   size_t result_count() const { return call_.results.size(); }
-  bool deterministic() const { return graph_.deterministic; }
-  bool any_order() const { return graph_.any_order; }
-  bool cpu_kernels() const { return graph_.cpu_kernels; }
+  bool deterministic() const { return environment_.deterministic; }
+  bool any_order() const { return environment_.any_order; }
+  bool cpu_kernels() const { return environment_.cpu_kernels; }
   bool on_cuda() const { return result().device.type == DeviceType::Cuda; }
   const graph::Value& value(ValueId id) const { return build.graph().value(id); }
   DType dtype(ValueId id) const { return value(id).dtype; }
@@ -107,6 +109,7 @@ class CallContext {
   std::vector<ValueId> parts_of_generated(ValueId id) const;
 
   const CallGraph& graph_;
+  const ImportEnvironment& environment_;
   const Call& call_;
   const ImportedValues& values_;
   mutable std::string declined_;

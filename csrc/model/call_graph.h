@@ -13,7 +13,6 @@
 #include "ir/call_args.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
-#include "ir/target.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::model {
@@ -66,14 +65,6 @@ struct CallGraph {
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::vector<std::shared_ptr<const void>> objects;  // the objects of the handles among the arguments
-  std::map<Device, Target> gpus;  // that run the graph, where the reader's host knows them
-  // Whether kernels can be compiled for the CPU. If not, a graph on a GPU calls ATen for what it computes on the CPU.
-  bool cpu_kernels = true;
-  // torch.use_deterministic_algorithms: two runs give the same bits. Scatters on CUDA that eager then makes reproducible,
-  // or refuses, stay calls.
-  bool deterministic = false;
-  // Sums may change from run to run also where eager's do not (numerics=fast).
-  bool any_order = false;
 };
 
 std::string describe(const CallGraph& graph, const Call& call);  // its full name, with the model's line: "aten::relu (model.py:12)"

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <set>
 
 #include "driver/dump.h"
@@ -58,9 +59,11 @@ std::set<Device> devices_of(const model::CallGraph& calls) {
 
 // target_of: the target of a GPU.
 template <class TargetOf>
-void find_gpus(model::CallGraph& calls, TargetOf target_of) {
+std::map<Device, Target> gpus_of(const model::CallGraph& calls, TargetOf target_of) {
+  std::map<Device, Target> gpus;
   for (Device device : devices_of(calls))
-    if (device.type == DeviceType::Cuda) calls.gpus.emplace(device, target_of(device));
+    if (device.type == DeviceType::Cuda) gpus.emplace(device, target_of(device));
+  return gpus;
 }
 
 void count(const runtime::Executable& executable, const driver::Report& report) {
@@ -99,10 +102,11 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   return compilation;
 }
 
-std::string with_reproducer(const model::CallGraph& calls, const Options& options, const std::string& error) {
+std::string with_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment,
+                            const Options& options, const std::string& error) {
   try {
     return fmt::format("{}\nThis is a bug of cxxinductor; {} shows it to its developers", error,
-                       write_reproducer(calls, options, error));
+                       write_reproducer(calls, environment, options, error));
   } catch (const std::exception& second) {
     return fmt::format("{}\nThis is a bug of cxxinductor (no folder was written that shows it: {})", error,
                        second.what());
@@ -174,11 +178,11 @@ struct CompiledGraph::Impl {
 };
 
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
-  find_gpus(calls, [&](Device device) { return targets.of(device); });
+  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return targets.of(device); })};
   driver::Request request;
   request.eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
-  request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls)), DispatcherSchemas(), &notes);
+  request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls)), DispatcherSchemas(), environment, &notes);
   request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
   request.options = options;
@@ -203,15 +207,15 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
   for (uint32_t i = 0; i < calls.inputs.size(); ++i)
     if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
       impl->complex_inputs.emplace_back(i, info.conjugate);
-  calls.deterministic = at::globalContext().deterministicAlgorithms();
-  calls.any_order = !options.eager_numerics();
+  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(),
+                                          .any_order = !options.eager_numerics()};
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     frontend::ImportNotes notes;
-    find_gpus(calls, target_for);
-    if (!calls.gpus.empty() && devices_of(calls).contains({})) calls.cpu_kernels = has_host_compiler(options);
+    environment.gpus = gpus_of(calls, target_for);
+    if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
     const model::CallGraph real = frontend::lower_complex(calls);
-    graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), &notes);
+    graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &notes);
     impl->compilation = compile_graph(std::move(graph), &calls, options, std::move(notes.reasons), interrupted);
     if (options.check == "eager")
       impl->eager = std::make_unique<EagerReference>(real, notes.names, impl->compilation.executable->plan(), options);
@@ -219,7 +223,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
   } catch (const Interrupted&) {
     throw;
   } catch (const InternalError& error) {
-    impl->fallback_reason = with_reproducer(calls, options, error.what());
+    impl->fallback_reason = with_reproducer(calls, environment, options, error.what());
   } catch (const std::exception& error) {
     impl->fallback_reason = error.what();
   }

@@ -48,10 +48,10 @@ struct Texts {
   Targets targets;
 };
 
-Texts remake(const model::CallGraph& calls, const Options& options) {
+Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options) {
   Texts texts;
   driver::Request request;
-  request.graph = frontend::import_graph(frontend::lower_complex(calls), DispatcherSchemas());
+  request.graph = frontend::import_graph(frontend::lower_complex(calls), DispatcherSchemas(), environment);
   texts.report.graph_text = graph::print(request.graph);
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
@@ -67,10 +67,11 @@ Texts remake(const model::CallGraph& calls, const Options& options) {
 
 }  // namespace
 
-std::string write_reproducer(const model::CallGraph& calls, const Options& options, const std::string& error) {
+std::string write_reproducer(const model::CallGraph& calls, const frontend::ImportEnvironment& environment,
+                             const Options& options, const std::string& error) {
   Texts texts;
   try {
-    texts = remake(calls, options);
+    texts = remake(calls, environment, options);
   } catch (const Error&) {
     // The bug lies in the import: the calls show it.
   }

@@ -53,7 +53,7 @@ std::vector<Case> cases() {
 // The ops, and of each an op that reads its result.
 graph::Graph imported(const std::vector<Case>& ops) {
   frontend::Calls calls;
-  calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   for (const Case& c : ops) {
     const TensorType type{c.dtype, {elements}, {}};
     const Arg drawn = calls.call(c.name, c.args, type);

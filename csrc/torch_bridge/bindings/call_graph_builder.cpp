@@ -202,7 +202,7 @@ void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& str
 }
 
 std::string CallGraphBuilder::graph_text() const {
-  return graph::print(frontend::import_graph(graph_, torch_bridge::DispatcherSchemas()));
+  return graph::print(frontend::import_graph(graph_, torch_bridge::DispatcherSchemas(), {}));
 }
 
 void bind_call_graph_builder(py::module_& module) {

@@ -120,7 +120,7 @@ Arg Calls::call_on(Device device, const std::string& name, std::vector<Arg> args
   return value;
 }
 
-graph::Graph Calls::import() const { return import_graph(graph, TableSchemas()); }
+graph::Graph Calls::import() const { return import_graph(graph, TableSchemas(), environment); }
 
 std::string Calls::text(const Arg& value) {
   output(value);

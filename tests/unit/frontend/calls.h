@@ -57,6 +57,7 @@ class Calls {
   std::string text(const Arg& value);
 
   CallGraph graph;
+  ImportEnvironment environment;
 
  private:
   CallValueInfo info(const std::string& name, const TensorType& type, Device device) const;

@@ -69,7 +69,7 @@ TEST_CASE("what computes with tensors on the CPU beside a GPU's is a node there,
   const Arg twice = calls.call_on(kCpu, "aten::add.Tensor", {rate, rate}, {D::F32, {}});
   calls.output(calls.call("aten::mul.Tensor", {x, twice}, {D::F32, {4}}));
   CHECK(body_of(graph::print(calls.import())) == Lines{"%0 = add(%rate, %rate)", "%1 = mul(%x, %0)"});
-  calls.graph.cpu_kernels = false;
+  calls.environment.cpu_kernels = false;
   const Lines lines = body_of(graph::print(calls.import()));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0].find("extern \"aten::add.Tensor\"") != std::string::npos);

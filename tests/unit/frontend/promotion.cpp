@@ -162,7 +162,7 @@ TEST_CASE("a scalar of the CPU is converted there, and a kernel of the GPU takes
   const Arg y = calls.input_on(kCpu, "y", {D::F64, {}});
   calls.output(calls.call("aten::mul.Tensor", {x, y}, {D::F32, {4}}));
   CHECK(body_of(graph::print(calls.import())) == std::vector<std::string>{"%0 = cast<f32>(%y)", "%1 = mul(%x, %0)"});
-  calls.graph.cpu_kernels = false;
+  calls.environment.cpu_kernels = false;
   CHECK(count_externs(calls.import()) == 1);
 }
 
@@ -174,7 +174,7 @@ TEST_CASE("an element of a tensor on the CPU is an operand of a kernel of the GP
   calls.output(calls.call("aten::mul.Tensor", {x, element}, {D::F32, {4}}));
   CHECK(body_of(graph::print(calls.import())).back().find("= mul(%x, ") != std::string::npos);
   CHECK(count_externs(calls.import()) == 0);
-  calls.graph.cpu_kernels = false;
+  calls.environment.cpu_kernels = false;
   CHECK(count_externs(calls.import()) == 1);
 }
 

@@ -62,7 +62,7 @@ struct Drawn {
 Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result,
            std::vector<std::pair<std::string, Arg>> kwargs = {}, interp::Symbols symbols = {}) {
   Drawn drawn;
-  drawn.calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  drawn.calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   drawn.calls.output(drawn.calls.call(name, std::move(args), std::move(result), std::move(kwargs)));
   const graph::Graph graph = drawn.calls.import();
   interp::Arguments arguments;
@@ -101,7 +101,7 @@ constexpr int64_t counts[] = {1, 255, 256, 257, 511, 512, 513, 1023, 1025, 2047,
 bool imported(const std::string& name, std::vector<Arg> args, TensorType result,
               std::vector<std::pair<std::string, Arg>> kwargs = {}, Device device = kCuda) {
   Calls calls(device);
-  calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   calls.input("sized", {DType::F32, {sym::Expr::symbol("s1")}});  // gives the symbol
   calls.output(calls.call(name, std::move(args), std::move(result), std::move(kwargs)));
   const std::string text = graph::print(calls.import());
@@ -147,7 +147,7 @@ TEST_CASE("uniform scales with one rounding, and what rounds to the upper end is
     });
     Calls calls;
     const Arg x = calls.input("x", {dtype, {5003}});
-    calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+    calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
     calls.output(calls.call("aten::uniform", {x, -1.3, 2.7}, {dtype, {5003}}));
     CHECK(draw("aten::uniform", {Arg(), -1.3, 2.7}, {dtype, {5003}}).values == expected);
     CHECK(count_externs(calls.import()) == 1);
@@ -177,7 +177,7 @@ TEST_CASE("normal numbers come in pairs, by sine and cosine") {
 
 TEST_CASE("numbers about a tensor of means are rounded before the mean is added") {
   Calls calls;
-  calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   const Arg mean = calls.input("mean", {D::BF16, {9}});
   const auto lines = body_of(calls.text(calls.call("aten::normal.Tensor_float", {mean, 2.0}, {D::BF16, {9}})));
   REQUIRE(lines.size() > 5);
@@ -252,7 +252,7 @@ TEST_CASE("elements are numbered in the order of memory") {
 TEST_CASE("a symbolic count takes its threads from the state") {
   const sym::Expr n = sym::Expr::symbol("s0");
   Calls calls;
-  calls.graph.gpus[{DeviceType::Cuda, 0}] = small_target();
+  calls.environment.gpus[{DeviceType::Cuda, 0}] = small_target();
   calls.graph.assumptions.set_range("s0", {1, 10000});
   calls.input("sized", {D::F32, {n}});
   calls.output(calls.call("aten::rand", {ArgList{Arg(n)}}, {D::F32, {n}}));

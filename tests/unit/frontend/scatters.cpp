@@ -15,8 +15,8 @@ struct How {
 // The lines of x: f32[8, 4] with rows of s: f32[3, 4] put where i: i64[3] says, by that call.
 Lines rows_by(const std::string& name, const How& how, DType dtype = D::F32, DType index = D::I64) {
   Calls calls(how.device);
-  calls.graph.deterministic = how.deterministic;
-  calls.graph.any_order = how.any_order;
+  calls.environment.deterministic = how.deterministic;
+  calls.environment.any_order = how.any_order;
   const Arg x = calls.input("x", {dtype, {8, 4}}), s = calls.input("s", {dtype, {3, 4}});
   const Arg i = calls.input("i", {index, {3}});
   const std::vector<Arg> args = name == "aten::index_put" ? std::vector<Arg>{x, ArgList{i}, s, true}
