@@ -409,7 +409,6 @@ def test_without_a_host_compiler(tmp_path):
 
 
 @pytest.mark.gpu
-@pytest.mark.xfail(strict=True, reason="one kernel reads all six uploads on the GPU, which eager makes one by one")
 def test_peaks_of_both_devices_are_within_eagers():
     with cxxinductor.reports.collect() as graphs:
         check(uploads_added_up, torch.randn(1 << 20, device="cuda"), torch.randn(1 << 20), calls=1)
