@@ -59,7 +59,7 @@ def _laid_out_as_in_eager(decomposition: Callable[..., Any]) -> Callable[..., An
     def laid_out(input: Tensor, *args: Any, **kwargs: Any) -> Any:
         output, *rest = decomposition(input, *args, **kwargs)
         if input.device.type == "cpu":
-            memory_format = eager_strides.contiguous_first(input)
+            memory_format = eager_strides.batch_norm_format(input)
             # With dimensions of size 1 it may be contiguous in both formats: only clone gives the strides of one.
             lay_out = torch.clone if eager_strides.has_unit_dimension(output) else Tensor.contiguous
             output = lay_out(output, memory_format=memory_format)

@@ -47,22 +47,25 @@ _NOT_POINTWISE = {
 }
 
 
-def contiguous_first(x: Tensor) -> torch.memory_format:
+def batch_norm_format(x: Tensor, weight: Tensor | None = None) -> torch.memory_format:
     """The memory format of a batch norm of x."""
-    return torch.contiguous_format if x.device.type == "cpu" and is_contiguous_or_false(x) else suggest_memory_format(x)
+    if x.device.type == "cpu":
+        return torch.contiguous_format if is_contiguous_or_false(x) else suggest_memory_format(x)
+    # cuDNN's norms take weights; ATen's own leave the strides as they are.
+    return torch.preserve_format if weight is None else suggest_memory_format(x)
 
 
 # Arguments of pointwise calls that are operands even where they are numbers. Others are constants of the function.
 _OPERANDS = ("self", "other", "n", "x")
 
-# The memory format of the (first) result.
-_FORMATS: dict[Any, Callable[[Tensor], torch.memory_format]] = {
-    aten.masked_fill.Scalar: lambda x: torch.contiguous_format,
-    aten.masked_fill.Tensor: lambda x: torch.contiguous_format,
-    aten.native_layer_norm.default: lambda x: torch.contiguous_format,
-    aten.native_batch_norm.default: contiguous_first,
-    aten._native_batch_norm_legit.default: contiguous_first,
-    aten._native_batch_norm_legit_no_training.default: contiguous_first,
+# The memory format of the (first) result, by the call's arguments.
+_FORMATS: dict[Any, Callable[..., torch.memory_format]] = {
+    aten.masked_fill.Scalar: lambda *args: torch.contiguous_format,
+    aten.masked_fill.Tensor: lambda *args: torch.contiguous_format,
+    aten.native_layer_norm.default: lambda *args: torch.contiguous_format,
+    aten.native_batch_norm.default: lambda x, weight, *args: batch_norm_format(x, weight),
+    aten._native_batch_norm_legit.default: lambda x, weight, *args: batch_norm_format(x, weight),
+    aten._native_batch_norm_legit_no_training.default: lambda x, weight, *args: batch_norm_format(x, weight),
 }
 
 
@@ -76,6 +79,7 @@ def correct(graph: Graph) -> None:
             corrected.add(node)
         if _correct_pointwise(node) or _correct_format(node):
             corrected.add(node)
+        _record_when_empty(node)
 
 
 def when_empty(node: Node, strides: Sequence[Any]) -> list[Any] | None:
@@ -116,9 +120,10 @@ def _correct_format(node: Node) -> bool:
     first, rest = (value, None) if isinstance(value, Tensor) else (value[0], value[1:])
     if not has_unit_dimension(first):
         return False
+    args = _values(node.args)
+    memory_format = _FORMATS[node.target](*args)
     with first.fake_mode:
-        memory_format = _FORMATS[node.target](node.args[0].meta["val"])
-        made = torch.empty(first.shape, dtype=first.dtype, device=first.device, memory_format=memory_format)
+        made = torch.empty_like(args[0] if memory_format == torch.preserve_format else first, memory_format=memory_format)
     node.meta["val"] = made if rest is None else (made, *rest)
     return _strides(made) != _strides(first)
 
@@ -131,19 +136,10 @@ def has_unit_dimension(x: Tensor) -> bool:
 
 
 def _correct_pointwise(node: Node) -> bool:
-    value, target = node.meta.get("val"), node.target
-    if not isinstance(value, Tensor) or not is_pointwise(target):
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or not is_pointwise(node.target) or not has_unit_dimension(value) or free_unbacked_symbols(value):
         return False
-    arguments = _arguments(node)
-    unbacked = free_unbacked_symbols(value)
-    if len(unbacked) == 1:
-        (symbol,) = unbacked
-        empty, *operands = [_with_size(x, symbol, 0) if isinstance(x, Tensor) else x for x in (value, *arguments.values())]
-        strides = None if empty is None else pointwise_strides(dict(zip(arguments, operands)), empty.shape)
-        if strides is not None and strides != empty.stride():
-            node.meta[WHEN_EMPTY] = symbol, strides
-        return False
-    strides = pointwise_strides(arguments, value.shape) if has_unit_dimension(value) else None
+    strides = pointwise_strides(_arguments(node, _values), value.shape)
     if strides is None or strides == value.stride():
         return False
     with value.fake_mode:
@@ -156,23 +152,14 @@ def is_pointwise(target: Any) -> bool:
     return (tagged and target not in _NOT_POINTWISE) or target in _POINTWISE
 
 
-def _arguments(node: Node) -> dict[str, Any]:
+def _arguments(node: Node, values: Callable[[Any], Any]) -> dict[str, Any]:
     """The arguments by name, as values."""
-    args, kwargs = _values((node.args, node.kwargs))
+    args, kwargs = values((node.args, node.kwargs))
     return dict(zip((argument.name for argument in node.target._schema.arguments), args)) | kwargs
 
 
 def _values(tree: Any) -> Any:
     return tree_map(lambda item: item.meta.get("val") if isinstance(item, Node) else item, tree)
-
-
-def _with_size(x: Tensor, symbol: sympy.Symbol, size: int) -> Tensor | None:
-    """A tensor like x for a value of the symbol; None where that leaves another symbol."""
-    given = [n.node.expr.xreplace({symbol: sympy.Integer(size)}) if isinstance(n, torch.SymInt) else n for n in (*x.shape, *x.stride())]
-    if not all(isinstance(n, (int, sympy.Integer)) for n in given):
-        return None
-    numbers = [int(n) for n in given]
-    return torch.empty_strided(numbers[: x.dim()], numbers[x.dim() :], device="meta")
 
 
 def pointwise_strides(arguments: dict[str, Any], shape: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -232,3 +219,60 @@ def _sorted_strides(shape: Sequence[int], operands: Sequence[Tensor]) -> tuple[i
         strides[dim] = step
         step *= shape[dim]
     return tuple(strides)
+
+
+# ---- Results without elements --------------------------------------------------------------------------------------
+
+
+class _Unknown(Exception):
+    """A size that depends on another symbol."""
+
+
+def _record_when_empty(node: Node) -> None:
+    """Records the strides that eager gives a tensor whose size is data and 0, where the recorded ones are others then."""
+    value = node.meta.get("val")
+    if not isinstance(value, Tensor) or all(isinstance(n, int) for n in value.shape):
+        return
+    unbacked = free_unbacked_symbols(value)
+    if len(unbacked) != 1 or not isinstance(node.target, torch._ops.OpOverload):
+        return
+    (symbol,) = unbacked
+    try:
+        strides = _strides_when_empty(node, symbol)
+        if strides is not None and tuple(strides) != _value_when_empty(node, symbol).stride():
+            node.meta[WHEN_EMPTY] = symbol, strides
+    except (_Unknown, IndexError, RuntimeError):  # also: of a program that reads an element, which a tensor of none has not
+        return
+
+
+def _strides_when_empty(node: Node, symbol: sympy.Symbol) -> Sequence[int] | None:
+    def values(tree: Any) -> Any:
+        return tree_map(lambda item: _value_when_empty(item, symbol) if isinstance(item, Node) else item, tree)
+
+    if node.target == aten.nonzero.default:
+        # On a GPU it is a matrix of n columns that is turned, and strides of dense tensors count empty dimensions as 1.
+        return (1, 1) if node.meta["val"].device.type == "cuda" else None
+    if node.target.is_view:
+        args, kwargs = values((node.args, node.kwargs))
+        return node.target(*args, **kwargs).stride()
+    if is_pointwise(node.target):
+        return pointwise_strides(_arguments(node, values), _value_when_empty(node, symbol).shape)
+    return None
+
+
+def _value_when_empty(node: Node, symbol: sympy.Symbol) -> Any:
+    """The node's value where the symbol is 0, a tensor on the meta device."""
+
+    def number(n: Any) -> Any:
+        found = n.node.expr.xreplace({symbol: sympy.Integer(0)}) if isinstance(n, torch.SymInt) else n
+        if not isinstance(found, (int, sympy.Integer)):
+            raise _Unknown
+        return int(found)
+
+    value = node.meta.get("val")
+    if isinstance(value, torch.SymInt):
+        return number(value)
+    if not isinstance(value, Tensor):
+        return value
+    _, strides = node.meta.get(WHEN_EMPTY, (None, value.stride()))
+    return torch.empty_strided([number(n) for n in value.shape], [number(n) for n in strides], dtype=value.dtype, device="meta")

@@ -55,7 +55,16 @@ def test_masks(dtype, device):
     check(lambda x: torch.where(x > 0)[0] + 1, *some)
 
 
-@pytest.mark.parametrize("fn", [lambda x: x.nonzero() * 2, lambda x: -x.nonzero(), lambda x: x[x[:, 0] > 0].t() * 2, lambda x: -x[x[:, 0] > 0].t()])
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: x.nonzero() * 2,
+        lambda x: -x.nonzero(),
+        lambda x: x[x[:, 0] > 0].t() * 2,
+        lambda x: -x[x[:, 0] > 0].t(),
+        lambda x: (x.nonzero().t() * 2)[1:] + 1,
+    ],
+)
 def test_strides_of_results_without_elements(fn, device):
     for x in (torch.zeros(3, 4, device=device), torch.ones(3, 4, device=device)):
         expected, found = fn(x), torch.compile(fn, backend="cxxinductor", fullgraph=True)(x)
