@@ -11,6 +11,10 @@ find_package(fmt REQUIRED)
 find_path(GINAC_INCLUDE_DIR ginac/ginac.h REQUIRED)
 find_library(GINAC_LIBRARY ginac REQUIRED)
 find_library(CLN_LIBRARY cln REQUIRED)
+find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
+find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h REQUIRED)
+find_library(MINIZIP_LIBRARY minizip REQUIRED)
+find_library(ZLIB_LIBRARY z REQUIRED)
 
 # -Wrestrict, -Wfree-nonheap-object: false positives of GCC 12 on std::string concatenation and on vectors. Warnings of
 # compilers that nobody here has tried are not errors: they come with every release.

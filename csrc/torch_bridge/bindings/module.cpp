@@ -5,11 +5,14 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
+#include "model/text.h"
+#include "readers/pt2/read_pt2.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/kernel_timing.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::bindings {
@@ -124,6 +127,14 @@ PYBIND11_MODULE(_C, module) {
       },
       py::arg("text"), py::arg("options"), py::arg("allow_ops") = std::vector<std::string>(),
       "Compiles the text of a graph (docs/ir.md), which may be anybody's. allow_ops: what it may call besides functional ops.");
+  module.def(
+      "read_pt2_text",
+      [](const std::string& bytes) {
+        const py::gil_scoped_release release;
+        const auto program = readers::read_pt2(std::as_bytes(std::span(bytes)), torch_bridge::DispatcherSchemas());
+        return model::print(program.calls);
+      },
+      py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
