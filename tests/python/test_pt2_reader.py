@@ -233,6 +233,25 @@ def attention(self, q, k, v):
     return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
 
 
+def none_results(self, x, g):
+    y, mean, rstd = torch.native_layer_norm(x, [4], None, None, 1e-5)
+    return torch.ops.aten.native_layer_norm_backward(g, x, [4], mean, rstd, None, None, [True, False, False])[0] + y
+
+
+@torch.library.custom_op("cxxinductor_pt2_test::twice", mutates_args=())
+def twice(x: torch.Tensor, factors: list[float], name: str = "twice") -> list[torch.Tensor]:
+    return [x * factor for factor in factors]
+
+
+@twice.register_fake
+def _(x, factors, name="twice"):
+    return [torch.empty_like(x) for _ in factors]
+
+
+def custom(self, x):
+    return torch.ops.cxxinductor_pt2_test.twice(x, [1.0, 2.0], name="both")[1] + 1
+
+
 batch, length = Dim("batch", min=2, max=64), Dim("length", min=2, max=128)
 heads = [torch.randn(1, 2, 8, 16) for _ in range(3)]
 MODELS = {
@@ -249,6 +268,8 @@ MODELS = {
     "layouts": (Function(layouts), (torch.randn(2, 3, 4, 5),), None),
     "data_sizes": (Function(data_sizes), (torch.ones(5),), None),
     "random": (Function(random), (torch.ones(5),), None),
+    "none_results": (Function(none_results), (torch.randn(3, 4), torch.randn(3, 4)), None),
+    "custom": (Function(custom), (torch.randn(3),), None),
     "attention": (Function(attention), tuple(heads), None),
 }
 
@@ -257,7 +278,7 @@ MODELS = {
 @pytest.mark.parametrize("name", MODELS)
 def test_calls_are_those_of_the_exported_graph(name, decomposed):
     module, args, dynamic_shapes = MODELS[name]
-    program = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=False)
+    program = torch.export.export(module, args, dynamic_shapes=dynamic_shapes, strict=name == "transformer")
     if decomposed:
         program = program.run_decompositions()
     text = read(program)

@@ -1,5 +1,5 @@
-// The directory of a zip archive in memory: where each entry's bytes lie. Entries have to be stored, as torch writes them, so
-// that they are mapped and nothing is ever inflated.
+// The directory of a zip archive in memory: where each entry's bytes lie. Entries have to be stored, as torch writes
+// them, so that they are mapped and nothing is ever inflated.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct ArchiveEntry {
 
 class Archive {
  public:
-  // `file` must outlive this. UserError: not a zip archive; an entry is compressed, encrypted, named twice, outside of the
-  // file, or overlaps another one; entries are not all in one folder.
+  // `file` must outlive this. UserError: not a zip archive; an entry is compressed, encrypted, named twice, outside of
+  // the file, or overlaps another one; entries are not all in one folder.
   explicit Archive(std::span<const std::byte> file);
 
   // Names are relative to the archive's one folder: "models/model.json".

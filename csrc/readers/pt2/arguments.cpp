@@ -20,7 +20,9 @@ Arg read_nested(const Field& field, int depth, const Read& read) {
   return list;
 }
 
-Arg complex_number(const Field& field) { return std::complex<double>(field.at("real").real(), field.at("imag").real()); }
+Arg complex_number(const Field& field) {
+  return std::complex<double>(field.at("real").real(), field.at("imag").real());
+}
 
 // Arguments that name nothing.
 struct ConstantRow {
@@ -107,8 +109,10 @@ Arg GraphReader::argument(const Field& argument) const {
                                      NamingRow{"as_sym_bool", 0, &GraphReader::symbolic},
                                      NamingRow{"as_sym_bools", 1, &GraphReader::symbolic}};
   for (const NamingRow& row : naming)
-    if (row.key == key) return read_nested(value, row.depth, [&](const Field& item) { return (this->*row.read)(item); });
-  if (key == "as_custom_obj") argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
+    if (row.key == key)
+      return read_nested(value, row.depth, [&](const Field& item) { return (this->*row.read)(item); });
+  if (key == "as_custom_obj")
+    argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
   argument.unsupported("arguments of kind {}", printable(key));
 }
 

@@ -18,6 +18,8 @@ using model::Schema;
 
 namespace {
 
+constexpr size_t max_arguments = 1024;  // of a call
+constexpr size_t max_prefix = 256;      // characters before the names of a subgraph's values
 constexpr std::string_view dispatcher_prefix = "torch.ops.";
 constexpr std::string_view higher_order_prefix = "torch.ops.higher_order.";
 
@@ -27,7 +29,8 @@ void read_target(const Field& field, Call& call) {
   if (target.starts_with(dispatcher_prefix)) {
     const std::string_view name = target.substr(dispatcher_prefix.size());
     const size_t first = name.find('.'), last = name.rfind('.');
-    field.require(first != name.npos && first > 0 && last > first + 1 && last + 1 < name.size(), "torch.ops.namespace.op.overload");
+    const bool has_parts = is_text_name(name) && first > 0 && last > first + 1 && last + 1 < name.size();
+    field.require(first != name.npos && has_parts, "torch.ops.namespace.op.overload");
     call.callee = fmt::format("{}::{}", name.substr(0, first), name.substr(first + 1, last - first - 1));
     call.overload = name.substr(last + 1) == "default" ? "" : name.substr(last + 1);
     return;
@@ -90,16 +93,17 @@ CallValue GraphReader::add_value(CallValueInfo info, std::string name) {
   return static_cast<CallValue>(reading_.calls.values.size() - 1);
 }
 
-CallValueInfo GraphReader::tensor_info(const Field& name) {
+CallValue GraphReader::define_tensor(const Field& name) {
+  std::string text = new_name(name);
   const auto meta = graph_.at("tensor_values").find(name.text());
   if (!meta) name.fail("the name of a tensor in tensor_values");
-  return read_tensor(*meta, reading_.symbols);
+  const CallValue id = add_value(read_tensor(*meta, reading_.symbols), std::move(text));
+  bind(name, OperandRef{id});
+  return id;
 }
 
 CallValue GraphReader::add_tensor_input(const Field& tensor, std::string source) {
-  const Field name = tensor.at("name");
-  const CallValue id = add_value(tensor_info(name), new_name(name));
-  bind(name, OperandRef{id});
+  const CallValue id = define_tensor(tensor.at("name"));
   reading_.calls.inputs.push_back(id);
   reading_.calls.input_sources.push_back(std::move(source));
   return id;
@@ -108,7 +112,8 @@ CallValue GraphReader::add_tensor_input(const Field& tensor, std::string source)
 CallValue GraphReader::add_input(const Field& argument, std::string source) {
   const auto [kind, value] = argument.alternative();
   if (kind == "as_tensor") return add_tensor_input(value, std::move(source));
-  if (kind == "as_custom_obj") argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
+  if (kind == "as_custom_obj")
+    argument.unsupported("custom objects of class {}", printable(value.at("class_fqn").text()));
   if (kind != "as_sym_int") argument.unsupported("inputs of kind {}", printable(kind));
   const Field name = value.at("as_name");
   const auto expression = graph_.at("sym_int_values").find(name.text());
@@ -155,7 +160,9 @@ OriginId GraphReader::read_origin(const Field& node) {
 }
 
 void GraphReader::read_arguments(const Field& node, const Schema* schema, Call& call) const {
-  node.at("inputs").for_each_item([&](const Field& input) { add_argument(input, schema, call); });
+  const Field inputs = node.at("inputs");
+  inputs.require(inputs.size() <= max_arguments, fmt::format("at most {} arguments", max_arguments));
+  inputs.for_each_item([&](const Field& input) { add_argument(input, schema, call); });
 }
 
 void GraphReader::add_argument(const Field& input, const Schema* schema, Call& call) const {
@@ -164,10 +171,12 @@ void GraphReader::add_argument(const Field& input, const Schema* schema, Call& c
   const int64_t kind = input.at("kind").integer(Positional, Keyword);
   if (schema != nullptr) {
     const auto& arguments = schema->arguments;
-    const auto found = std::find_if(arguments.begin(), arguments.end(), [&](const auto& a) { return a.name == name.text(); });
+    const auto found =
+        std::find_if(arguments.begin(), arguments.end(), [&](const auto& a) { return a.name == name.text(); });
     if (found == arguments.end()) name.fail(fmt::format("an argument of {}", model::full_name(call)));
     const auto position = static_cast<size_t>(found - arguments.begin());
-    const bool in_place = kind == Positional ? position == call.args.size() && !found->kwarg_only : position >= call.args.size();
+    const bool in_place =
+        kind == Positional ? position == call.args.size() && !found->kwarg_only : position >= call.args.size();
     name.require(in_place, "arguments in the order of the schema");
   }
   Arg value = argument(input.at("arg"));
@@ -176,8 +185,9 @@ void GraphReader::add_argument(const Field& input, const Schema* schema, Call& c
     call.args.push_back(std::move(value));
     return;
   }
-  for (const auto& [keyword, given] : call.kwargs) name.require(keyword != name.text(), "an argument that is not given twice");
-  name.require(is_text_name(name.text()), "the name of an argument");
+  for (const auto& [keyword, given] : call.kwargs)
+    name.require(keyword != name.text(), "an argument that is not given twice");
+  name.require(is_symbol_name(name.text()), "the name of an argument");
   call.kwargs.emplace_back(name.text(), std::move(value));
 }
 
@@ -195,9 +205,7 @@ void GraphReader::read_results(const Field& node, const Schema* schema, Call& ca
     if (!is_list(output)) return read_result(output, call);
     if (!call.result_is_list) output.unsupported("a list beside other results of {}", model::full_name(call));
     output.at("as_tensors").for_each_item([&](const Field& item) {
-      const Field name = item.at("name");
-      call.results.push_back(add_value(tensor_info(name), new_name(name)));
-      bind(name, OperandRef{call.results.back()});
+      call.results.push_back(define_tensor(item.at("name")));
     });
   });
 }
@@ -205,9 +213,7 @@ void GraphReader::read_results(const Field& node, const Schema* schema, Call& ca
 void GraphReader::read_result(const Field& output, Call& call) {
   const auto [kind, value] = output.alternative();
   if (kind == "as_tensor") {
-    const Field name = value.at("name");
-    call.results.push_back(add_value(tensor_info(name), new_name(name)));
-    bind(name, OperandRef{call.results.back()});
+    call.results.push_back(define_tensor(value.at("name")));
   } else if (kind == "as_none") {
     CallValueInfo none;
     none.kind = CallValueInfo::Kind::None;
@@ -220,8 +226,8 @@ void GraphReader::read_result(const Field& output, Call& call) {
   }
 }
 
-// A number that a call reads from a tensor or makes of floats. An integer, or a truth value that a symbol stands for, is
-// defined by the call; others name it.
+// A number that a call reads from a tensor or makes of floats. An integer, or a truth value that a symbol stands for,
+// is defined by the call; others name it.
 void GraphReader::read_symbolic_result(std::string_view kind, const Field& name, Call& call) {
   CallValueInfo info;
   info.kind = kind == "as_sym_float" ? CallValueInfo::Kind::SymFloat : CallValueInfo::Kind::SymBool;
@@ -245,7 +251,8 @@ void GraphReader::read_symbolic_result(std::string_view kind, const Field& name,
   bind(name, expression ? Arg(*expression) : Arg(OperandRef{call.results.back()}));
 }
 
-// The expression or number that a result is, false if it has none: a float that is made of sizes, or a comparison of one.
+// The expression or number that a result is, false if it has none: a float that is made of sizes, or a comparison of
+// one.
 std::pair<bool, Arg> GraphReader::expression_of(const Field& output) {
   const auto [kind, value] = output.alternative();
   const Field name = value.at("as_name");
@@ -287,7 +294,8 @@ void GraphReader::read_higher_order(const Field& node, std::string_view name) {
   if (name == "wrap_with_set_grad_enabled") return read_inside(node, subgraph_at(1), 2);
   if (name == "invoke_subgraph") return read_inside(node, subgraph_at(0), 2);
   if (name == "wrap_with_autocast")
-    node.unsupported("higher_order::wrap_with_autocast: call run_decompositions() on the exported program before it is saved");
+    node.unsupported(
+        "higher_order::wrap_with_autocast: call run_decompositions() on the exported program before it is saved");
   node.unsupported("higher_order::{}", printable(name));
 }
 
@@ -296,10 +304,12 @@ void GraphReader::read_inside(const Field& node, const Field& subgraph, size_t f
   name.require(is_text_name(name.text()), "the name of a subgraph");
   std::string prefix = fmt::format("{}{}.", prefix_, name.text());
   if (const int before = reading_.subgraphs[prefix]++; before > 0) prefix += fmt::format("{}.", before);
+  name.require(prefix.size() <= max_prefix, "shorter names of nested subgraphs");
   GraphReader inner(reading_, graph, std::move(prefix));
 
   const Field operands = node.at("inputs"), inputs = graph.at("inputs");
-  operands.require(operands.size() == first_operand + inputs.size(), fmt::format("{} operands for the subgraph", inputs.size()));
+  operands.require(operands.size() == first_operand + inputs.size(),
+                   fmt::format("{} operands for the subgraph", inputs.size()));
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Field operand = operands.item(first_operand + i).at("arg");
     inner.bind_outside(inputs.item(i), argument(operand), operand);
@@ -309,8 +319,10 @@ void GraphReader::read_inside(const Field& node, const Field& subgraph, size_t f
   const Field results = graph.at("outputs");
   std::vector<Field> outputs;  // of the node
   node.at("outputs").for_each_item([&](const Field& output) { outputs.push_back(output); });
-  node.at("outputs").require(outputs.size() == results.size(), fmt::format("the subgraph's {} results", results.size()));
-  for (size_t i = 0; i < outputs.size(); ++i) bind_outside(outputs[i], inner.argument(results.item(i)), results.item(i));
+  node.at("outputs").require(outputs.size() == results.size(),
+                             fmt::format("the subgraph's {} results", results.size()));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    bind_outside(outputs[i], inner.argument(results.item(i)), results.item(i));
 }
 
 // Binds what an input of a subgraph, or a result of its node, names to a value of the other graph.

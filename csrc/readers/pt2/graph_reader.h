@@ -50,7 +50,7 @@ class GraphReader {
   std::string new_name(const Field& name) const;
   void bind(const Field& name, Arg value);
   model::CallValue add_value(model::CallValueInfo info, std::string name);
-  model::CallValueInfo tensor_info(const Field& name);
+  model::CallValue define_tensor(const Field& name);  // with the metadata of tensor_values, and bound
 
   void read_node(const Field& node);
   void read_arguments(const Field& node, const model::Schema* schema, model::Call& call) const;

@@ -26,8 +26,8 @@ class Document {
   Json root_;
 };
 
-// A value of a document. Getters check the type; every error is "models/model.json: graph.nodes[3] (relu).target: expected ..,
-// found ..". Only valid while the document lives.
+// A value of a document. Getters check the type; every error is "models/model.json: graph.nodes[3] (relu).target:
+// expected .., found ..". Only valid while the document lives.
 class Field {
  public:
   explicit Field(const Document& document) : Field(document, document.root()) {}
@@ -35,15 +35,16 @@ class Field {
   Field at(std::string_view key) const;                   // of an object; UserError if it has no such key
   std::optional<Field> find(std::string_view key) const;  // nullopt if it is missing or null
   bool is_null() const { return json_->is_null(); }
-  size_t size() const;          // of a list
-  Field item(size_t i) const;   // of a list
+  size_t size() const;         // of a list
+  Field item(size_t i) const;  // of a list
   // The one key of a union and its value: {"as_int": 3}.
   std::pair<std::string_view, Field> alternative() const;
   // Calls visit(key, field) for each member of an object, in the order of the keys.
   template <class Visit>
   void for_each_member(const Visit& visit) const {
     require(json_->is_object(), "an object");
-    for (const auto& [key, value] : json_->get_ref<const Json::object_t&>()) visit(std::string_view(key), Field(*document_, value));
+    for (const auto& [key, value] : json_->get_ref<const Json::object_t&>())
+      visit(std::string_view(key), Field(*document_, value));
   }
   template <class Visit>
   void for_each_item(const Visit& visit) const {

@@ -7,7 +7,7 @@
 namespace cxxinductor::readers {
 
 inline std::string printable(std::string_view text) {
-  constexpr size_t max_shown = 80;
+  constexpr size_t max_shown = 160;
   std::string out(text.substr(0, max_shown));
   for (char& c : out)
     if (c < ' ' || c > '~') c = '?';

@@ -1,7 +1,5 @@
 #include "readers/pt2/read_pt2.h"
 
-#include <fmt/ranges.h>
-
 #include "ir/text_parts.h"
 #include "model/verify.h"
 #include "readers/pt2/archive.h"
@@ -41,7 +39,8 @@ std::string model_name(const Archive& archive) {
 void check_version(const Field& version) {
   const int64_t major = version.at("major").integer();
   if (major != schema_major)
-    version.unsupported("version {} of the archive's schema; expected {}, which PyTorch 2.11 writes", major, schema_major);
+    version.unsupported("version {} of the archive's schema; expected {}, which PyTorch 2.11 writes", major,
+                        schema_major);
 }
 
 // A name that a call graph may have.
@@ -81,7 +80,7 @@ Program read_pt2(std::span<const std::byte> file, const model::SchemaSource& sch
   if (const ArchiveEntry* entry = archive.find("data/sample_inputs/" + program.name + ".pt"))
     program.sample_inputs = ByteRange{entry->offset, entry->size};
   const std::vector<std::string> problems = model::verify(program.calls);
-  if (!problems.empty()) throw_user_error("{}: the graph is not valid: {}", model.entry(), fmt::join(problems, "; "));
+  if (!problems.empty()) throw_user_error("{}: the graph is not valid: {}", model.entry(), printable(problems.front()));
   return program;
 }
 

@@ -1,9 +1,10 @@
-// Reads the .pt2 archives that torch.export.save of PyTorch 2.11 writes: the exported graph as a CallGraph, its signature, and
-// where each weight lies in the file. No byte of a weight is copied or looked at.
+// Reads the .pt2 archives that torch.export.save of PyTorch 2.11 writes: the exported graph as a CallGraph, its
+// signature, and where each weight lies in the file. No byte of a weight is copied or looked at.
 //
-// Files are untrusted. What is wrong with one is a UserError that names entry, node and field, with what was expected and
-// found; what is right but not read (custom objects, control flow, other schema versions) is Unsupported and named as well.
-// Whether the ops of the graph may be called is decided by the caller, not here. docs/design/readers.md describes the mapping.
+// Files are untrusted. What is wrong with one is a UserError that names entry, node and field, with what was expected
+// and found; what is right but not read (custom objects, control flow, other schema versions) is Unsupported and named
+// as well. Whether the ops of the graph may be called is decided by the caller, not here. docs/design/readers.md
+// describes the mapping.
 #pragma once
 
 #include <cstddef>
@@ -55,9 +56,9 @@ struct InputSpec {
 struct OutputSpec {
   enum class Kind : uint8_t { User, Literal, Mutation, Loss, ParameterGradient, InputGradient };
   Kind kind = Kind::User;
-  uint32_t index = 0;  // in CallGraph::outputs; of a Mutation: in CallGraph::mutations
-  std::string target;  // the mutated parameter, buffer or user input, or whose gradient it is
-  Arg literal;         // no output of the CallGraph
+  uint32_t index = 0;     // in CallGraph::outputs; of a Mutation: in CallGraph::mutations
+  std::string target;     // the mutated parameter, buffer or user input, or whose gradient it is
+  Arg literal;            // no output of the CallGraph
   bool is_truth = false;  // User: an integer of the CallGraph that stands for False or True
 };
 

@@ -8,7 +8,7 @@
 namespace cxxinductor::readers {
 namespace {
 
-constexpr size_t max_text = 64 * 1024;  // characters of an expression
+constexpr size_t max_text = 16 * 1024;  // characters of an expression; normal forms take the square
 
 std::string_view expression_text(const Field& expression) {
   const Field text = expression.at("expr_str");
@@ -99,7 +99,7 @@ void read_ranges(const Field& constraints, sym::Assumptions& assumptions) {
     const sym::Interval interval{low ? low->integer() : std::numeric_limits<int64_t>::min(),
                                  high ? high->integer() : std::numeric_limits<int64_t>::max()};
     range.require(interval.low <= interval.high, "a range whose min_val is not above its max_val");
-    assumptions.set_range(symbol, interval);
+    if (interval != sym::Interval()) assumptions.set_range(symbol, interval);
   });
 }
 

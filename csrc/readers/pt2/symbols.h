@@ -15,16 +15,16 @@ class Symbols {
  public:
   // The integer of {"as_int": 3} or {"as_expr": {"expr_str": ..}}. Each distinct text is parsed once.
   sym::Expr integer(const Field& sym_int);
-  // A truth value as 1 or 0, of {"as_bool": true} or {"as_expr": ..}: comparisons of integers, and, or, not. Unsupported: of
-  // what else.
+  // A truth value as 1 or 0, of {"as_bool": true} or {"as_expr": ..}: comparisons of integers, and, or, not.
+  // Unsupported: of what else.
   sym::Expr truth(const Field& sym_bool);
 
  private:
   std::unordered_map<std::string, sym::Expr> parsed_;
 };
 
-// {"s0": {"min_val": 2, "max_val": null}}: null stands for unbounded. Ranges of compound expressions ("2*s0"), which follow
-// from those of their symbols, are left out.
+// {"s0": {"min_val": 2, "max_val": null}}: null stands for unbounded. Ranges of compound expressions ("2*s0"), which
+// follow from those of their symbols, are left out.
 void read_ranges(const Field& constraints, sym::Assumptions& assumptions);
 
 }  // namespace cxxinductor::readers

@@ -17,8 +17,8 @@ void put(std::string& out, uint64_t value, int bytes) {
   for (int i = 0; i < bytes; ++i) out.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-// What local headers and directory records share: version, flags, method, time, date, checksum, sizes, lengths of name and
-// extra field.
+// What local headers and directory records share: version, flags, method, time, date, checksum, sizes, lengths of name
+// and extra field.
 void put_common(std::string& out, const std::string& bytes, size_t name, size_t extra) {
   put(out, 20, 2);
   put(out, 0, 8);
