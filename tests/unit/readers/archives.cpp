@@ -60,7 +60,7 @@ std::string zip_of(const std::vector<ZipEntry>& entries) {
     directory += "PK\1\2";
     put(directory, 20, 2);
     put_common(directory, entry.bytes, name.size(), 0);
-    put(directory, 0, 10);
+    directory += std::string(10, '\0');  // comment, disk, attributes
     put(directory, offset, 4);
     directory += name;
   }

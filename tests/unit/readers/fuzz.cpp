@@ -216,7 +216,7 @@ class Mutator {
   }
 
   void change_text_or_number(Json& at) {
-    if (at.is_number_integer()) at = at.get<int64_t>() + static_cast<int64_t>(below(5)) - 2;
+    if (at.is_number_integer()) at = static_cast<int64_t>(at.get<uint64_t>() + below(5) - 2);
     if (!at.is_string()) return;
     std::string text = at.get<std::string>();
     if (text.empty()) return;
