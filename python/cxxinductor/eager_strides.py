@@ -87,6 +87,7 @@ def when_empty(node: Node, strides: Sequence[Any]) -> list[Any] | None:
     if WHEN_EMPTY not in node.meta:
         return None
     symbol, exact = node.meta[WHEN_EMPTY]
+    symbol = next((stride.node.shape_env.replace(symbol) for stride in strides if isinstance(stride, torch.SymInt)), symbol)
     exprs = [stride.node.expr if isinstance(stride, torch.SymInt) else sympy.Integer(stride) for stride in strides]
     return [e + (n - e.xreplace({symbol: sympy.Integer(0)})) * (1 - Min(1, symbol)) for e, n in zip(exprs, exact)]
 

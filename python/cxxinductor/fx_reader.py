@@ -486,7 +486,7 @@ class _Reader:
             device.type,
             _index(device),
             [self._size(s) for s in value.shape],
-            [_C.Sym(sympy.srepr(s)) for s in strides] if strides else [self._size(s) for s in value.stride()],
+            [_C.Sym(sympy.srepr(s.xreplace(self._solved))) for s in strides] if strides else [self._size(s) for s in value.stride()],
             self._size(value.storage_offset()),
             storage,
             value.is_conj(),

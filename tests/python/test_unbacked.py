@@ -5,6 +5,7 @@ import torch
 import torch.nn.functional as F
 
 import cxxinductor
+from cxxinductor import eager_strides
 from compare import strides_of
 
 
@@ -70,6 +71,23 @@ def test_strides_of_results_without_elements(fn, device):
         expected, found = fn(x), torch.compile(fn, backend="cxxinductor", fullgraph=True)(x)
         assert (found.shape, found.stride()) == (expected.shape, expected.stride())
         torch.testing.assert_close(found, expected)
+
+
+def test_strides_without_elements_of_equal_sizes(device, monkeypatch):
+    """nonzero as GPUs lay it out, whose strides without elements are others than its sizes say."""
+    on_this_device = eager_strides._strides_when_empty
+    monkeypatch.setattr(
+        eager_strides,
+        "_strides_when_empty",
+        lambda node, symbol: (1, 1) if node.target == torch.ops.aten.nonzero.default else on_this_device(node, symbol),
+    )
+
+    def fn(x, y):
+        a, b = x.nonzero(), y.nonzero()
+        torch._check(a.shape[0] == b.shape[0])
+        return a * 2 + b
+
+    check(fn, [torch.tensor([1, 0, 1], device=device), torch.tensor([0, 2, 2], device=device)])
 
 
 def test_rows_of_a_matrix(device):
