@@ -1,5 +1,6 @@
-"""DenseNet in training on a CUDA device: compile time with a cold cache and two compile threads, and time of a step, with kernels that
-differ in sizes alone merged (option generalize_kernels) or not. Prints one line of JSON; benchmarks/results/densenet.json holds such lines.
+"""DenseNet in training on a CUDA device, with kernels that differ in sizes alone merged (option generalize_kernels) or not: compile
+time with a cold cache and two compile threads, and time of a step, of several modes in turn. Prints a line of JSON for each mode;
+benchmarks/results/densenet.json holds such lines.
 """
 
 import argparse
@@ -12,6 +13,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import cxxinductor
+from timing import interleaved
+
+STEP_SLEEP_CYCLES = 80_000_000  # about 40 ms: longer than a step takes to queue
 
 
 class Layer(nn.Module):
@@ -53,59 +57,61 @@ class DenseNet(nn.Module):
         return self.head(F.relu(self.last(x)).mean((2, 3)))
 
 
+def compiled(model, x, mode, cache):
+    """The first step with kernels of the mode: the compiled model and what it took."""
+    options = {"cache_dir": cache, "compile_threads": 2, "generalize_kernels": mode}
+    run = torch.compile(model, backend="cxxinductor", options=options)
+    torch.cuda.reset_peak_memory_stats()
+    with cxxinductor.reports.collect() as graphs:
+        start = time.perf_counter()
+        step(run, model, x)
+        torch.cuda.synchronize()
+        first = time.perf_counter() - start
+    cxxinductor.wait_for_compiles()
+    stages = {}
+    for graph in graphs:
+        for stage, seconds in graph.details["times"]:
+            stages[stage] = stages.get(stage, 0) + seconds
+    return run, {
+        "generalize_kernels": mode,
+        "kernels": sum(len(g.details["kernels"]) for g in graphs),
+        "launches": sum(k["launches"] for g in graphs for k in g.details["kernels"]),
+        "in_background": sum(len(k["specializations"]) for g in graphs for k in g.details["kernels"]),
+        "first_step_s": round(first, 1),
+        "compile_kernels_s": round(stages.get("compile kernels", 0), 1),
+        "fuse_and_plan_s": round(sum(stages.get(s, 0) for s in ("lower", "fuse", "plan")), 1),
+        "peak_mb": round(torch.cuda.max_memory_allocated() / 1e6),
+    }
+
+
+def step(run, model, x):
+    model.zero_grad(set_to_none=True)
+    run(x).float().square().mean().backward()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", default="6,12,24,16", help="layers of each block: densenet121; 6,12,64,48 is densenet264")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float32"])
     parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--generalize-kernels", default="auto", choices=["auto", "off"])
+    parser.add_argument("--modes", default="auto", help="values of generalize_kernels, with commas: auto,off")
     arguments = parser.parse_args()
     blocks, dtype = [int(n) for n in arguments.blocks.split(",")], getattr(torch, arguments.dtype)
-    batch, mode = arguments.batch, arguments.generalize_kernels
     torch.manual_seed(0)
     model = DenseNet(blocks).to("cuda", dtype).train()
-    x = torch.randn(batch, 3, 224, 224, device="cuda", dtype=dtype)
-    with tempfile.TemporaryDirectory() as cache:
-        options = {"cache_dir": cache, "compile_threads": 2, "generalize_kernels": mode}
-        run = torch.compile(model, backend="cxxinductor", options=options)
-        with cxxinductor.reports.collect() as graphs:
-            start = time.perf_counter()
-            run(x).float().square().mean().backward()
-            torch.cuda.synchronize()
-            first = time.perf_counter() - start
-        cxxinductor.wait_for_compiles()
-        stages = {}
-        for graph in graphs:
-            for stage, seconds in graph.details["times"]:
-                stages[stage] = stages.get(stage, 0) + seconds
-        times = []
-        for _ in range(30):
-            model.zero_grad(set_to_none=True)
-            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-            begin.record()
-            run(x).float().square().mean().backward()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end))
-    times.sort()
-    print(
-        json.dumps(
-            {
-                "blocks": blocks,
-                "dtype": arguments.dtype,
-                "batch": batch,
-                "generalize_kernels": mode,
-                "kernels": sum(len(g.details["kernels"]) for g in graphs),
-                "launches": sum(k["launches"] for g in graphs for k in g.details["kernels"]),
-                "in_background": sum(len(k["specializations"]) for g in graphs for k in g.details["kernels"]),
-                "first_step_s": round(first, 1),
-                "compile_kernels_s": round(stages.get("compile kernels", 0), 1),
-                "fuse_and_plan_s": round(sum(stages.get(s, 0) for s in ("lower", "fuse", "plan")), 1),
-                "step_ms": round(times[len(times) // 2], 3),
-                "peak_mb": round(torch.cuda.max_memory_allocated() / 1e6),
-            }
-        )
-    )
+    x = torch.randn(arguments.batch, 3, 224, 224, device="cuda", dtype=dtype)
+    runs, lines = {}, []
+    for mode in arguments.modes.split(","):
+        with tempfile.TemporaryDirectory() as cache:
+            runs[mode], figures = compiled(model, x, mode, cache)
+        lines.append({"blocks": blocks, "dtype": arguments.dtype, "batch": arguments.batch, **figures})
+    # Hundreds of small launches keep the host busier than the device, whose time is what the kernels decide.
+    candidates = {mode: lambda run=run: step(run, model, x) for mode, run in runs.items()}
+    device = interleaved(candidates, device_only=True, sleep_cycles=STEP_SLEEP_CYCLES)
+    whole = interleaved(candidates)
+    for line in lines:
+        mode = line["generalize_kernels"]
+        print(json.dumps({**line, "device_ms": round(device[mode], 3), "step_ms": round(whole[mode], 3)}))
 
 
 if __name__ == "__main__":
