@@ -66,7 +66,7 @@ void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep) {
   for (graph::Mutation& mutation : graph.mutations) mutation.value = renumbered[mutation.value];
 }
 
-void sort_nodes(graph::Graph& graph) {
+void sort_nodes(graph::Graph& graph, const IdVector<ValueId, ValueId>* replacements) {
   std::vector<NodeId> order;
   std::vector<char> placed(graph.nodes.size(), 0);
   // Depth first along operands. A chain of appended nodes is as deep as what one pass appends for one node: short.
@@ -79,7 +79,14 @@ void sort_nodes(graph::Graph& graph) {
     graph::for_each_definer(graph, definers, id, [&](NodeId definer) { self(self, definer); });
     order.push_back(id);
   };
-  for (size_t n = 0; n < graph.nodes.size(); ++n) place(place, NodeId(n));
+  for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    place(place, NodeId(n));
+    if (!replacements) continue;
+    for (ValueId result : graph.nodes[NodeId(n)].results) {
+      if (result.index() >= replacements->size()) continue;  // of an appended node
+      if (const NodeId instead = graph.values[(*replacements)[result]].producer; instead.valid()) place(place, instead);
+    }
+  }
   decltype(graph.nodes) nodes;
   for (NodeId id : order) {
     const NodeId now = nodes.push_back(std::move(graph.nodes[id]));

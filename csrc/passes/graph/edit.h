@@ -14,8 +14,9 @@ void replace_values(graph::Graph& graph, const IdVector<graph::ValueId, graph::V
 IdVector<graph::ValueId, graph::ValueId> no_replacements(const graph::Graph& graph);
 // Drops nodes, their results and values of removed inputs, and renumbers the rest.
 void keep_nodes(graph::Graph& graph, const std::vector<bool>& keep);
-// Puts appended nodes before their first reader. Nodes that stood in order keep it.
-void sort_nodes(graph::Graph& graph);
+// Puts appended nodes before their first reader, those that make replacements at the latest where the replaced values are
+// made. Nodes that stood in order keep it.
+void sort_nodes(graph::Graph& graph, const IdVector<graph::ValueId, graph::ValueId>* replacements = nullptr);
 // Values that are outputs or mutations, and the values that those are views of; with or without the outputs that are
 // taken in any strides.
 IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides = true);

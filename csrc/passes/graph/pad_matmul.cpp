@@ -5,7 +5,8 @@
 // stride alone is padded do not help where the length is the reduced dimension. Zeros added along the reduced dimension
 // change no sum, columns and rows added elsewhere are cropped. Worth it when the time saved exceeds that of the copies, of the
 // padded operands and of a result that leaves the graph or goes to a call (other readers read the padded one in place), and
-// when what is there beside the product leaves room for them within eager's peak. Two products share a padded operand.
+// when what is there beside the product leaves room for them within eager's peak: for all rows of the left factor, or for some
+// after the other. Two products share a padded operand.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -73,8 +74,11 @@ class Padder {
     const int64_t multiple = matmul_row_bytes / element;
     const Expr deep = rounded_up(depth, multiple), wide = rounded_up(columns, multiple);
     const Expr high = along_rows ? rounded_up(rows, multiple) : rows;
-    if (!has_room(id, {a, high, deep}, {b, deep, wide}, high * wide)) return;
     build_.set_origin(graph_.nodes[id].origin);
+    if (!has_room(id, {a, high, deep}, {b, deep, wide}, high * wide)) {
+      if (!product->batched && !product->bias) multiply_in_parts(id, {a, rows, deep}, {b, deep, wide}, along_rows);
+      return;
+    }
     std::vector<graph::Operand> operands = graph_.nodes[id].operands;
     operands[product->first] = padded(a, high, deep);
     operands[product->first + 1] = padded(b, deep, wide);
@@ -131,6 +135,66 @@ class Padder {
         more += bytes(graph_.values[factor.x].sizes, factor.rows * factor.columns);
     const graph::MemoryUse& memory = memory_.at(result.device);
     return memory.at[id.index()] + more <= memory.peak;
+  }
+
+  // Products of so many rows of the left factor, one after the other, that the padded ones have room within eager's peak.
+  void multiply_in_parts(graph::NodeId id, const PaddedFactor& left, const PaddedFactor& right, bool along_rows) {
+    if (!left.rows.is_constant()) return;
+    const int64_t rows = left.rows.constant();
+    const std::optional<int64_t> count = rows_with_room(id, rows, left, right, along_rows);
+    if (!count) return;
+    const graph::Value result = graph_.values[result_of(id)];
+    const graph::Extern callee = *graph_.nodes[id].as<graph::Extern>();
+    const ValueId factor = padded(right.x, right.rows, right.columns);
+    std::vector<ValueId> parts;
+    for (int64_t start = 0; start < rows; start += *count) {
+      const int64_t some = std::min(*count, rows - start);
+      graph::Value padded_result;
+      padded_result.dtype = result.dtype;
+      padded_result.device = result.device;
+      padded_result.sizes = {along_rows ? rounded_up(some, aligned_elements(result)) : some, right.columns};
+      const ValueId x = copied_rows(left.x, start, some, {padded_result.sizes[0], left.columns});
+      ValueId part = build_.call_extern(callee, {x, factor}, {padded_result})[0];
+      if (!(padded_result.sizes[0] == some)) part = build_.slice(part, 0, 0, some, 1);
+      if (!(right.columns == result.sizes[1])) part = build_.slice(part, 1, 0, result.sizes[1], 1);
+      parts.push_back(part);
+    }
+    const ValueId product = build_.cat(parts, 0);
+    graph_.values[product].layout.strides = result.layout.strides;
+    replacements_[result_of(id)] = product;
+  }
+
+  std::optional<int64_t> rows_with_room(graph::NodeId id, int64_t rows, const PaddedFactor& left, const PaddedFactor& right,
+                                        bool along_rows) const {
+    constexpr int64_t most_parts = 16;
+    const graph::Value& result = graph_.values[result_of(id)];
+    const auto bytes = [&](Expr count) { return bytes_hint(count * byte_size(result.dtype), graph_.assumptions); };
+    const bool cropped = along_rows || !(right.columns == result.sizes[1]);
+    int64_t more = cropped ? bytes(left.rows * right.columns) : 0;  // parts are written where the result lies, or copied there
+    if (!has_sizes(right.x, right.rows, right.columns)) more += bytes(right.rows * right.columns);
+    const graph::MemoryUse& memory = memory_.at(result.device);
+    for (int64_t parts = 2; parts <= most_parts; parts *= 2) {
+      const int64_t unit = parts * aligned_elements(result), count = (rows + unit - 1) / unit * aligned_elements(result);
+      if (memory.at[id.index()] + more + bytes(count * left.columns) <= memory.peak) return count;
+    }
+    return std::nullopt;
+  }
+
+  static int64_t aligned_elements(const graph::Value& value) { return matmul_row_bytes / byte_size(value.dtype); }
+
+  // Some rows of a matrix with zeros behind, copied where theirs are unaligned; stored along the dimension that it is stored along.
+  ValueId copied_rows(ValueId x, int64_t start, int64_t count, std::vector<Expr> sizes) {
+    const bool turned = is_turned(x);
+    if (turned) {
+      x = swapped(x);
+      std::swap(sizes[0], sizes[1]);
+    }
+    const ValueId rows = build_.slice(x, turned ? 1 : 0, start, count, 1);
+    if (!turned && graph_.values[rows].sizes == sizes) return rows;
+    const ValueId copy = graph_.values[rows].sizes == sizes
+                             ? build_.elementwise(ScalarOp::Identity, {rows})
+                             : build_.pad(rows, {0, 0}, sizes, Scalar::from_real(graph_.values[x].dtype, 0));
+    return turned ? swapped(copy) : copy;
   }
 
   bool has_sizes(ValueId x, Expr rows, Expr columns) const {
@@ -219,7 +283,7 @@ bool pad_matmuls(graph::Graph& graph, const Options&) {
   for (size_t n = 0; n < end.index(); ++n) padder.visit(graph::NodeId(n));
   if (graph.nodes.size() == end.index()) return false;
   replace_values(graph, replacements, end);
-  sort_nodes(graph);
+  sort_nodes(graph, &replacements);  // gradients of weights have late readers; what they are computed from lives until then
   return true;
 }
 
