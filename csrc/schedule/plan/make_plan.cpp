@@ -522,7 +522,8 @@ Plan make_plan(loops::Program program, const Targets& targets, const Options& op
   std::map<std::string, size_t> region_steps = builder.region_steps();
   // What is written in place of something else counts only in finished plans.
   if (!slices.empty()) {
-    PlanBuilder without(program, BufferSlices(), targets, eager_peaks);
+    const BufferSlices none;  // builders refer to theirs
+    PlanBuilder without(program, none, targets, eager_peaks);
     Plan apart = without.build();
     if (needs_less(apart, plan)) {
       plan = std::move(apart);
