@@ -124,7 +124,7 @@ def densenet(results):
 
     def cells(r):
         return (f"{names[tuple(r['blocks'])]}, {r['dtype']}, batch {r['batch']}", r["generalize_kernels"], r["kernels"], r["launches"],
-                f"{r['fuse_and_plan_s']:.1f}", f"{r['compile_kernels_s']:.1f}", f"{r['first_step_s']:.1f}", f"{r['device_ms']:.2f}", f"{r['step_ms']:.2f}", r["peak_mb"])
+                f"{r['fuse_and_plan_s']:.1f}", f"{r['compile_kernels_s']:.1f}", f"{r['first_step_s']:.1f}", f"{r['device_ms']:.2f}" if "device_ms" in r else "", f"{r['step_ms']:.2f}", r["peak_mb"])
 
     yield from table("training | generalize_kernels | kernels | launches | fuse and plan (s) | compile kernels (s) | first step (s) | step on the device (ms) | step (ms) | peak memory (MB)", map(cells, results))
 
