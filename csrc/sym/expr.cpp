@@ -21,6 +21,7 @@ struct Node {
   std::vector<Expr> operands;
   std::vector<Expr> free_symbols;
   size_t hash = 0;
+  size_t tree_size = 1;  // nodes where each occurrence counts, which is what printing and walking cost
 };
 
 namespace {
@@ -32,6 +33,11 @@ bool is_symbol_name(std::string_view name) {
   if (name.empty() || !letter(name[0])) return false;
   return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
 }
+
+// Sizes and indices have some dozens of nodes. A hundred characters of hostile text, however, can request a power with
+// thousands of factors, or one node that occurs a million times.
+constexpr size_t max_degree = 64;
+constexpr size_t max_tree_size = size_t{1} << 16;
 
 size_t hash_of(Kind kind, int64_t constant, std::string_view name, const std::vector<Expr>& operands) {
   size_t hash = combine(static_cast<size_t>(kind), std::hash<int64_t>()(constant));
@@ -80,27 +86,40 @@ class Interner {
       if (node.kind == kind && node.constant == constant && node.name == name && node.operands == operands)
         return Expr(&node);
     }
+    const size_t tree_size = checked_tree_size(kind, operands);
     Node& node = nodes_.emplace_back();
     node.kind = kind;
     node.constant = constant;
     node.name = name;
     node.operands = std::move(operands);
     node.hash = hash;
+    node.tree_size = tree_size;
     const Expr result(&node);
     if (kind == Kind::Symbol) {
       node.free_symbols.push_back(result);
     } else {
-      for (Expr e : node.operands) {
-        for (Expr s : e.node_->free_symbols) {
-          if (std::find(node.free_symbols.begin(), node.free_symbols.end(), s) == node.free_symbols.end())
-            node.free_symbols.push_back(s);
-        }
-      }
-      std::sort(node.free_symbols.begin(), node.free_symbols.end(),
-                [](Expr a, Expr b) { return a.node_->name < b.node_->name; });
+      std::vector<Expr>& symbols = node.free_symbols;
+      for (Expr e : node.operands)
+        symbols.insert(symbols.end(), e.node_->free_symbols.begin(), e.node_->free_symbols.end());
+      std::sort(symbols.begin(), symbols.end(), [](Expr a, Expr b) { return a.node_->name < b.node_->name; });
+      symbols.erase(std::unique(symbols.begin(), symbols.end()), symbols.end());
     }
     table_.emplace(hash, &node);
     return result;
+  }
+
+  // Unsupported where a node with these operands would exceed the limits.
+  static size_t checked_tree_size(Kind kind, const std::vector<Expr>& operands) {
+    if (kind == Kind::Mul) {
+      const size_t degree = operands.size() - (operands[0].is_constant() ? 1 : 0);
+      if (degree > max_degree)
+        throw_unsupported("a size or index expression has a product of {} factors, expected at most {}", degree, max_degree);
+    }
+    size_t size = 1;
+    for (Expr e : operands) size += e.node_->tree_size;
+    if (size > max_tree_size)
+      throw_unsupported("a size or index expression has {} terms and factors, expected at most {}", size, max_tree_size);
+    return size;
   }
 
   static constexpr int64_t smallest = -64;

@@ -77,6 +77,32 @@ TEST_CASE("minimum and maximum") {
   REQUIRE(max(a, smallest) == a);
 }
 
+TEST_CASE("expressions are limited as they are made") {
+  const auto power = [](Expr base, int exponent) {
+    Expr value = 1;
+    for (int i = 0; i < exponent; ++i) value = value * base;
+    return value;
+  };
+  REQUIRE(power(a, 64) == power(power(a, 8), 8));
+  REQUIRE(2 * power(a, 64) - power(a, 64) == power(a, 64));  // a coefficient is not a factor
+  REQUIRE_THROWS_WITH(power(a, 65), mentions("a product of 65 factors, expected at most 64"));
+  REQUIRE_THROWS_AS(power(a, 33) * power(b, 32), Unsupported);
+  REQUIRE_THROWS_AS(power(a + b, 65), Unsupported);
+
+  // The same node twice at each level: few nodes, but 2^n paths.
+  const auto nested = [](int levels) {
+    Expr value = a;
+    for (int i = 0; i < levels; ++i) value = max(mod(value, b), floor_div(value, c));
+    return value;
+  };
+  REQUIRE(to_string(nested(10)).size() < 100'000);
+  REQUIRE_THROWS_WITH(nested(20), mentions("terms and factors, expected at most 65536"));
+}
+
+TEST_CASE("the symbols of an expression are sorted by name, each once") {
+  REQUIRE(floor_div(c * a, b + a).free_symbols() == std::vector<Expr>{a, b, c});
+}
+
 TEST_CASE("overflow is an error, not a wrapped size") {
   REQUIRE_THROWS_AS(Expr(largest) + 1, Unsupported);
   REQUIRE_THROWS_AS(Expr(largest) * 2, Unsupported);

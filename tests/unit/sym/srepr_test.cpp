@@ -49,6 +49,12 @@ TEST_CASE("untrusted text gives an error") {
                                  std::string("Symbol('a', positive=True"), std::string("Rational(1, 0)"), deep,
                                  std::string("Mod(Integer(99999999999999999999), Integer(3))")})
     REQUIRE_THROWS_AS(read(bad), UserError);
+  // What grows faster than the text.
+  std::string power = s, absolute = s;
+  for (int i = 0; i < 6; ++i) power = "Pow(" + power + ", Integer(16))";
+  for (int i = 0; i < 100; ++i) absolute = "Abs(" + absolute + ")";
+  REQUIRE_THROWS_WITH(read(power), mentions("factors"));
+  REQUIRE_THROWS_WITH(read(absolute), mentions("terms and factors"));
   // Every prefix of a good text.
   const std::string good = "Add(Mul(Integer(2), " + s + "), FloorDiv(" + t + ", Integer(-3)))";
   REQUIRE_NOTHROW(read(good));
