@@ -15,7 +15,7 @@ constexpr size_t max_values = 20'000'000;
 // Builds a Json from the parser's events.
 class TreeBuilder final : public nlohmann::json_sax<Json> {
  public:
-  TreeBuilder(const std::string& entry, Json& root) : entry_(entry), root_(root) {}
+  TreeBuilder(const Document& document, Json& root) : document_(document), root_(root) {}
 
   bool null() override { return add(nullptr); }
   bool boolean(bool value) override { return add(value); }
@@ -31,13 +31,13 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
 
   bool key(string_t& key) override {
     auto [member, fresh] = stack_.back()->get_ref<Json::object_t&>().try_emplace(std::move(key), nullptr);
-    if (!fresh) throw_user_error("{}: an object has the key \"{}\" twice", entry_, printable(member->first));
+    if (!fresh) throw_user_error("{}: an object has the key \"{}\" twice", document_.entry(), printable(member->first));
     member_ = &member->second;
     return true;
   }
 
   bool parse_error(size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    throw_user_error("{}: expected JSON text, found an error at byte {}", entry_, position);
+    throw_user_error("{}: expected JSON text, found an error at byte {}", document_.entry(), position);
   }
 
  private:
@@ -46,7 +46,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     return true;
   }
   bool open(Json value) {
-    if (stack_.size() >= max_depth) throw_user_error("{}: expected JSON of at most {} levels", entry_, max_depth);
+    if (stack_.size() >= max_depth) throw_user_error("{}: expected JSON of at most {} levels", document_.entry(), max_depth);
     stack_.push_back(&place(std::move(value)));
     return true;
   }
@@ -55,7 +55,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     return true;
   }
   Json& place(Json value) {
-    if (++count_ > max_values) throw_user_error("{}: expected at most {} JSON values", entry_, max_values);
+    if (++count_ > max_values) throw_user_error("{}: expected at most {} JSON values", document_.entry(), max_values);
     if (stack_.empty()) return root_ = std::move(value);
     if (stack_.back()->is_array()) {
       auto& items = stack_.back()->get_ref<Json::array_t&>();
@@ -65,7 +65,7 @@ class TreeBuilder final : public nlohmann::json_sax<Json> {
     return *member_ = std::move(value);
   }
 
-  const std::string& entry_;
+  const Document& document_;
   Json& root_;
   std::vector<Json*> stack_;  // the containers that are open; an item of a list stays where it is while it is open
   Json* member_ = nullptr;
@@ -113,10 +113,15 @@ std::string shown(const Json& json) {
 
 }  // namespace
 
-Document::Document(std::string entry, std::string_view text) : entry_(std::move(entry)) {
-  TreeBuilder builder(entry_, root_);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder)) throw_user_error("{}: expected JSON text", entry_);
+Document::Document(std::string entry, std::string_view text) : entry_(std::move(entry)) { parse(text); }
+Document::Document(const Field& text) : outer_(text.document_), text_(text.json_) { parse(text.text()); }
+
+void Document::parse(std::string_view text) {
+  TreeBuilder builder(*this, root_);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder)) throw_user_error("{}: expected JSON text", entry());
 }
+
+std::string Document::entry() const { return outer_ ? Field(*outer_, *text_).place() : entry_; }
 
 std::string Field::place() const {
   std::string path;

@@ -14,15 +14,23 @@ namespace cxxinductor::readers {
 
 using Json = nlohmann::json;
 
+class Field;
+
 // A parsed entry. Limits: depth 200, 20 million values; no object has a key twice. UserError with the entry's name.
 class Document {
  public:
   Document(std::string entry, std::string_view text);
-  const std::string& entry() const { return entry_; }
+  // JSON that is a text of another document, which must outlive this one; errors name that text's place as the entry.
+  explicit Document(const Field& text);
+  std::string entry() const;  // for errors: searches the outer document
   const Json& root() const { return root_; }
 
  private:
+  void parse(std::string_view text);
+
   std::string entry_;
+  const Document* outer_ = nullptr;
+  const Json* text_ = nullptr;  // in outer_
   Json root_;
 };
 
@@ -57,7 +65,7 @@ class Field {
   double real() const;  // also "Infinity", "-Infinity" and "NaN", as torch writes them
   bool boolean() const;
 
-  std::string place() const;
+  std::string place() const;  // for errors: searches the document
   [[noreturn]] void fail(std::string_view expected) const;  // UserError with what was found
   void require(bool holds, std::string_view expected) const {
     if (!holds) fail(expected);
@@ -79,6 +87,7 @@ class Field {
   }
 
  private:
+  friend class Document;
   Field(const Document& document, const Json& json) : document_(&document), json_(&json) {}
 
   const Document* document_;

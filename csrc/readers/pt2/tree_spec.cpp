@@ -9,7 +9,7 @@ constexpr int64_t known_protocol = 1;
 
 // Keys of a dict are JSON text in the context: ["a", "b"]. Others than texts stay in the context alone.
 std::vector<std::string> keys_of(const Field& spec, const TreeSpec& tree) {
-  const Document document(spec.place() + ".context", tree.context);
+  const Document document(spec.at("context"));
   std::vector<std::string> keys;
   if (!document.root().is_array()) return keys;
   for (const Json& key : document.root()) {
@@ -56,7 +56,7 @@ size_t leaf_count(const TreeSpec& spec) {
 }
 
 TreeSpec read_tree_spec(const Field& text, const std::optional<Field>& named_tuples) {
-  const Document document(text.place(), text.text());
+  const Document document(text);
   const Field root(document);
   root.require(root.size() == 2, "a list of a version and a specification");
   const int64_t protocol = root.item(0).integer();

@@ -1,4 +1,6 @@
 // Archives that are wrong in one way each: the error names the entry or field, what was expected and what was found.
+#include <ctime>
+
 #include "unit/catch.h"
 #include "unit/readers/archives.h"
 
@@ -246,6 +248,11 @@ TEST_CASE("bad tensors are errors") {
   std::string power = "Add(Symbol('a'), Symbol('b'), Symbol('c'), Symbol('d'), Symbol('e'), Symbol('f'))";
   for (int i = 0; i < 3; ++i) power = "PowByNatural(" + power + ", Integer(16))";
   CHECK_THAT(with_size(power), mentions("Unsupported: ") && mentions("terms"));
+  std::string tower = "Symbol('a')", absolute = "Symbol('a')";
+  for (int i = 0; i < 6; ++i) tower = "PowByNatural(" + tower + ", Integer(16))";
+  for (int i = 0; i < 100; ++i) absolute = "Abs(" + absolute + ")";
+  CHECK_THAT(with_size(tower), mentions("Unsupported: ") && mentions("sizes[0]") && mentions("factors"));
+  CHECK_THAT(with_size(absolute), mentions("Unsupported: ") && mentions("sizes[0]") && mentions("terms and factors"));
 }
 
 TEST_CASE("bad weights are errors") {
@@ -330,6 +337,23 @@ TEST_CASE("bad ranges and trees are errors") {
       with_tree(
           R"([1, {"type": "builtins.dict", "context": "[\"a\", \"b\"]", "children_spec": [{"type": null, "context": null, "children_spec": []}]}])"),
       mentions("as many keys as children"));
+  CHECK_THAT(
+      with_tree(
+          R"([1, {"type": "builtins.dict", "context": "[\"a\", \"b\"", "children_spec": [{"type": null, "context": null, "children_spec": []}]}])"),
+      mentions("signature.out_spec: [1].context: expected JSON text, found an error at byte"));
+}
+
+TEST_CASE("reading a specification takes time in proportion to its size") {
+  constexpr int dicts = 20'000;
+  Json children = Json::array();
+  const Json leaf = {{"type", nullptr}, {"context", nullptr}, {"children_spec", Json::array()}};
+  for (int i = 0; i < dicts; ++i)
+    children.push_back({{"type", "builtins.dict"}, {"context", "[\"a\"]"}, {"children_spec", {leaf}}});
+  const Json tree = {1, {{"type", "builtins.tuple"}, {"context", "null"}, {"children_spec", std::move(children)}}};
+  const std::clock_t start = std::clock();  // of this process alone: others may hold the cores
+  CHECK_THAT(edited_model([&](Json& m) { m["graph_module"]["module_call_graph"][0]["signature"]["out_spec"] = tree.dump(); }),
+             mentions("1 leaves, one per result"));
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 5);
 }
 
 }  // namespace cxxinductor::readers
