@@ -37,7 +37,7 @@ LIMITS = {".h": 400, ".cpp": 600, ".def": 600, ".cuh": 600, ".py": 600}
 OTHERS = ("python", "tests", "tools", "kernels_templates", "examples", "benchmarks", "docs")
 TEXTS = {*LIMITS, ".cxxi", ".graph", ".md", ".sh"}
 # Words that must not appear in a layer's own text: a back-end's name in schedule/ is a design error.
-FORBIDDEN_WORDS = {"schedule": re.compile(r"\b(cuda|nvrtc|CUDA)\b")}
+FORBIDDEN_WORDS = {"schedule": re.compile(r"\b(cuda|nvrtc|CUDA|DeviceType::Cuda)\b")}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')
 

@@ -19,6 +19,7 @@ def check(root):
         ("csrc/ir/a.h", '#include "schedule/schedule.h"\n', "csrc/ir/a.h:1: layer ir may not include schedule/schedule.h"),
         ("csrc/ir/a.cpp", "#include <ATen/ATen.h>\n", "csrc/ir/a.cpp:1: only torch_bridge may include ATen/ATen.h"),
         ("csrc/schedule/a.cpp", "int cuda = 1;\n", "layer schedule names the back-end 'cuda'"),
+        ("csrc/schedule/a.cpp", "bool b = d == DeviceType::Cuda;\n", "layer schedule names the back-end 'DeviceType::Cuda'"),
         ("csrc/ir/a.h", "\n" * 401, "csrc/ir/a.h: 401 lines, the limit is 400"),
         ("tests/python/a.py", "\n" * 601, "tests/python/a.py: 601 lines, the limit is 600"),
         ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_gpu'"),

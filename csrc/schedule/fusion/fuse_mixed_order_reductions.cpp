@@ -9,6 +9,7 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/serial_rows.h"
 
 namespace cxxinductor::schedule {
@@ -115,7 +116,7 @@ class MixedOrderFuser {
   // The region of a step on a GPU that reduces, always over the same variables, and checks nothing.
   const Region* reducing(StepId step) const {
     const Region* region = dependencies_.region(step);
-    if (!region || region->device.type != DeviceType::Cuda) return nullptr;
+    if (!region || !is_gpu(targets_.of(region->device))) return nullptr;
     const RegionSummary& summary = dependencies_.summary(step);
     const bool plain = !summary.reduced.empty() && summary.checks == 0 && reduces_over(*region, summary.reduced);
     return plain ? region : nullptr;

@@ -6,6 +6,7 @@
 #include "ir/matmul_rows.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/substitute.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/matmul.h"
 #include "support/error.h"
 
@@ -51,7 +52,7 @@ bool scales_nothing(const loops::ExternCall& call) {
   });
 }
 
-std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops::ExternCall& call) {
+std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops::ExternCall& call, const Targets& targets) {
   const bool adds = call.callee == "aten::addmm" || call.callee == "aten::baddbmm";
   if (!adds && call.callee != "aten::mm" && call.callee != "aten::bmm") return std::nullopt;
   const size_t first = adds ? 1 : 0;
@@ -62,7 +63,7 @@ std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops
                       adds ? view_of(call, call.args[0]) : nullptr, call.results[0]};
   if (!product.left || !product.right || (adds && !product.added)) return std::nullopt;
   const loops::Buffer& result = program.buffers[product.result];
-  if (result.device.type != DeviceType::Cuda || (result.dtype != DType::F16 && result.dtype != DType::BF16))
+  if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_gpu(targets.of(result.device)))
     return std::nullopt;
   for (const View* view : {product.left, product.right, product.added}) {
     if (!view) continue;
@@ -203,7 +204,7 @@ class MatmulLowering {
   void consider(StepId step) {
     const loops::ExternCall* call = dependencies_.call(step);
     if (!call) return;
-    const auto product = matmul_call(program(), *call);
+    const auto product = matmul_call(program(), *call, targets_);
     if (!product) return;
     auto region = MatmulWriter(program(), *product, call->origin).write();
     if (!region) return;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "schedule/fusion/dependencies.h"
+#include "schedule/is_gpu.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -33,10 +34,10 @@ double count_hint(sym::Expr size, const sym::Assumptions& assumptions) {
 
 }  // namespace
 
-double launch_cost(const Target& target) { return target.device == DeviceType::Cuda ? 8e6 : 2e4; }
+double launch_cost(const Target& target) { return is_gpu(target) ? 8e6 : 2e4; }
 
 double joint_cost(double moved, double worked, const Target& target) {
-  if (target.device != DeviceType::Cuda) return moved + worked;
+  if (!is_gpu(target)) return moved + worked;
   return std::pow(std::pow(moved, overlap_exponent) + std::pow(worked, overlap_exponent), 1 / overlap_exponent);
 }
 

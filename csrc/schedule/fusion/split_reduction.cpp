@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/loops/region_rewrite.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/matmul.h"
 #include "support/error.h"
 
@@ -45,13 +46,13 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
     if (rows >= machines) return 1;
     return std::max(1.0, std::floor(std::min(2 * machines / std::max(1.0, rows), length / min_row_piece)));
   }
-  const bool throughput = target.device == DeviceType::Cuda;
-  const double blocks = std::ceil(rows / columns_of_block), full = machines * (throughput ? blocks_of_multiprocessor : 2);
+  const bool gpu = is_gpu(target);
+  const double blocks = std::ceil(rows / columns_of_block), full = machines * (gpu ? blocks_of_multiprocessor : 2);
   if (2 * blocks >= full) return 1;
   // The busiest multiprocessor reads this much alone; with pieces all read alike.
   const double bytes = bytes_read(region, summary.reduced, costs);
   const double alone = bytes / blocks * std::ceil(blocks / machines), shared = bytes / machines;
-  if (throughput && (alone - shared) / bytes_per_microsecond < launch_microseconds) return 1;
+  if (gpu && (alone - shared) / bytes_per_microsecond < launch_microseconds) return 1;
   return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "schedule/is_gpu.h"
 #include "schedule/plan/mapping.h"
 
 namespace cxxinductor::schedule {

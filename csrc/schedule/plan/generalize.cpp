@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "schedule/fusion/score_fusion.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/kernel_constants.h"
 #include "schedule/plan/kernel_integers.h"
 #include "schedule/plan/mapping.h"

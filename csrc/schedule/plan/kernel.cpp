@@ -6,6 +6,7 @@
 
 #include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"

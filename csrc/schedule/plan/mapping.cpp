@@ -5,6 +5,7 @@
 
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
+#include "schedule/is_gpu.h"
 #include "schedule/plan/access.h"
 #include "schedule/plan/serial_rows.h"
 #include "sym/integer.h"

@@ -26,7 +26,4 @@ sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& v
 // Launch::grid_x, see plan::MappingKind.
 sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
-// Many threads that exchange registers and hide latency, rather than few threads with vectors and caches.
-inline bool is_gpu(const Target& target) { return target.warp > 1; }
-
 }  // namespace cxxinductor::schedule

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <string>
 
+#include "schedule/is_gpu.h"
 #include "schedule/plan/flat_region.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/region_edit.h"
@@ -189,7 +190,7 @@ constexpr int most_decoded_loads = 2;
 
 // Whether the last two variables may become one along which stores are whole vectors, while loads divide by the row's length.
 bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
-  if (target.device != DeviceType::Cuda || !flat.row.empty() || flat.space.size() < 2) return false;
+  if (!is_gpu(target) || !flat.row.empty() || flat.space.size() < 2) return false;
   if (transposed_variable(flat).valid()) return false;  // tiles read along the rows that flat stores would read across
   const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
   int loads = 0, stores = 0;
