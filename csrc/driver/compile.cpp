@@ -11,6 +11,7 @@
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
 #include "ir/loops/verify.h"
+#include "ir/plan/index_width.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
@@ -43,11 +44,6 @@ class Stopwatch {
   const InterruptCheck& interrupted_;
 };
 
-// As the runtime decides for the variant that it compiles first.
-bool needs_index64(const plan::Kernel& kernel) {
-  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= int64_t{1} << 31;
-}
-
 void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
@@ -57,7 +53,7 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
     report.kernel_sources.push_back(
         {kernel.name, kernel.device,
          target.device == DeviceType::Cuda
-             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = needs_index64(kernel)}, plan.origins)
+             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, plan.origins)
              : codegen::emit_cpu(one, target, plan.origins)});
   }
 }

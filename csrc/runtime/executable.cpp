@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "ir/plan/index_width.h"
 #include "runtime/call_memory.h"
 #include "runtime/executable_tables.h"
 #include "runtime/failed_check.h"
@@ -14,7 +15,6 @@ namespace cxxinductor::runtime {
 namespace {
 
 constexpr int kVariants = 4;
-constexpr int64_t kIndexLimit32 = int64_t{1} << 31;
 
 int variant_number(plan::Variant variant) { return (variant.vectorized ? 1 : 0) + (variant.index64 ? 2 : 0); }
 
@@ -364,7 +364,7 @@ class Call {
   plan::Variant variant_for(const LaunchRecord& table, std::span<void* const> args) const {
     plan::Variant variant;
     for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
-    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= kIndexLimit32;
+    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= plan::index32_limit;
     return variant;
   }
 

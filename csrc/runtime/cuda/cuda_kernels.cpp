@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/plan/index_width.h"
 #include "runtime/cuda/grouped_launch_table.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
@@ -11,7 +12,6 @@
 namespace cxxinductor::runtime {
 namespace {
 
-constexpr int64_t kIndexLimit32 = int64_t{1} << 31;
 constexpr size_t kRecordInts = 8;
 constexpr size_t kArgumentsOnStack = 96;
 
@@ -179,8 +179,8 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device != device_) continue;
-    const bool large = !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).low >= kIndexLimit32;
-    if (own[i]) units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = large}, {}, {}, false});
+    if (own[i])
+      units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}, false});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));

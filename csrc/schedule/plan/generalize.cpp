@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/plan/index_width.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/is_gpu.h"
 #include "schedule/plan/kernel_constants.h"
@@ -28,7 +29,7 @@ using sym::Expr;
 
 constexpr size_t least_kernels = 16;       // of a plan; fewer compile within seconds
 constexpr size_t most_arguments = 90;      // as many as the runtime keeps on the stack
-constexpr int64_t largest_argument = (int64_t{1} << 31) - (int64_t{1} << 20);  // in 32-bit indices
+constexpr int64_t largest_argument = plan::always_index32_limit;
 constexpr int64_t largest_constant = int64_t{1} << 53;  // as an argument; Index takes 64 bits
 constexpr int64_t largest_divisor = 128;   // of an extent; blocks and vectors need no larger one
 constexpr double noticeable = 0.03;        // of a launch's time

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/plan/index_width.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
 #include "schedule/is_gpu.h"
@@ -24,9 +25,6 @@ using loops::VarId;
 using plan::AccessKind;
 using plan::Kernel;
 using sym::Expr;
-
-// Above this a 32-bit index might overflow in a thread beyond the last point.
-constexpr int64_t index32_limit = (int64_t{1} << 31) - (int64_t{1} << 20);
 
 // Parameters in the order of their first access; the region's BufferIds become positions.
 void bind_parameters(Kernel& kernel, const loops::Program& program, std::vector<loops::BufferId>& args) {
@@ -83,16 +81,16 @@ sym::Assumptions assumptions_of(const FlatRegion& flat, const std::vector<std::s
 void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& target) {
   const plan::Mapping& mapping = kernel.mapping;
   VarId v = vector_variable(mapping);
-  bool throughput = is_gpu(target);
+  const bool gpu = is_gpu(target);
   int64_t shared = 0;  // bytes of tiles; loads for which no more are left are made where they are used
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
-    AccessKind kind = classify_access(flat, stmt, v, mapping.vector_width, throughput);
+    AccessKind kind = classify_access(flat, stmt, v, mapping.vector_width, gpu);
     if (mapping.kind == plan::MappingKind::Tiles && is_tiled(flat, stmt, v, mapping.tile_var)) {
       const int64_t bytes = plan::TileLayout{mapping.tile, mapping.vector_width, byte_size(stmt.dtype)}.bytes();
-      if (!throughput || shared + bytes <= plan::static_shared_bytes) {
+      if (!gpu || shared + bytes <= plan::static_shared_bytes) {
         kind = AccessKind::Staged;
         shared += bytes;
       }
@@ -100,7 +98,7 @@ void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& tar
     kernel.offsets[access.stmt] = offset_of(stmt);
     kernel.access[access.stmt] = kind;
     const bool wide = kind == AccessKind::Vector || kind == AccessKind::Staged;
-    if (wide && throughput && mapping.vector_width > 1)
+    if (wide && gpu && mapping.vector_width > 1)
       kernel.params[access.buffer.index()].aligned = true;
   }
 }
@@ -113,7 +111,7 @@ void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program&
     limit = max(limit, storage_extent(buffer.sizes, buffer.strides, flat.assumptions));
   }
   kernel.index_limit = simplify(limit, flat.assumptions);
-  kernel.always_index32 = bounds(kernel.index_limit, flat.assumptions).high < index32_limit;
+  kernel.always_index32 = bounds(kernel.index_limit, flat.assumptions).high < plan::always_index32_limit;
 }
 
 void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
@@ -219,7 +217,7 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
   if (flat.region.vars.size() != 1 || flat.space.size() != 1) return std::nullopt;
   const VarId v = flat.space.front();
   const Expr count = flat.extent(v), walk = flat.region.symbol(v);
-  if (!count.is_constant() || count.constant() < 1 || count.constant() >= index32_limit) return std::nullopt;
+  if (!count.is_constant() || count.constant() < 1 || count.constant() >= plan::always_index32_limit) return std::nullopt;
   for (Stmt stmt : flat.region.body) {
     bool named = false;
     rewrite_expressions(stmt, [&](Expr e) {
@@ -229,10 +227,10 @@ std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, co
     if (named) return std::nullopt;
     if (!stmt.as<loops::Load>() && !stmt.as<loops::Store>()) continue;
     const Expr offset = offset_of(stmt);
-    if (offset != walk && !(offset.is_constant() && offset.constant() < index32_limit)) return std::nullopt;
+    if (offset != walk && !(offset.is_constant() && offset.constant() < plan::always_index32_limit)) return std::nullopt;
   }
   FlatRegion sized = flat;
-  sized.program_assumptions.set_range(elements, {1, index32_limit - 1});
+  sized.program_assumptions.set_range(elements, {1, plan::always_index32_limit - 1});
   if (is_gpu(target) && count.constant() % whole_vectors == 0)
     sized.program_assumptions.set_divisor(elements, whole_vectors);
   IdVector<VarId, loops::Var> vars = flat.region.vars;
