@@ -24,11 +24,11 @@
 namespace cxxinductor::driver {
 namespace {
 
-// Also where a compile may be stopped.
+// Also where a compile may be stopped, and where IRs are verified at the boundaries of stages, which is a stage too.
 class Stopwatch {
  public:
-  Stopwatch(std::vector<StageTime>& times, const InterruptCheck& interrupted)
-      : times_(times), interrupted_(interrupted) {}
+  Stopwatch(std::vector<StageTime>& times, const Request& request)
+      : times_(times), interrupted_(request.interrupted), verify_(request.options.verify != "off") {}
   template <class F>
   auto stage(std::string name, F&& work) {
     stop_if(interrupted_);
@@ -38,10 +38,20 @@ class Stopwatch {
         {std::move(name), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
     return result;
   }
+  // Throws when the IR is invalid after the stage. Nothing with verify=off.
+  template <class IR>
+  void verify(const IR& ir, const char* after) {
+    if (!verify_) return;
+    stage(fmt::format("verify {}", after), [&] {
+      verify_or_throw(ir, after);  // the IR's own
+      return true;
+    });
+  }
 
  private:
   std::vector<StageTime>& times_;
   const InterruptCheck& interrupted_;
+  bool verify_;
 };
 
 void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
@@ -93,9 +103,8 @@ namespace {
 // From the graph to a plan, fusions with this reach.
 plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, Report& report, Stopwatch& watch) {
   const Options& options = request.options;
-  const bool verify = options.verify != "off";
   loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
-  if (verify) loops::verify_or_throw(program, "lower");
+  watch.verify(program, "lower");
   if (request.keep_texts) report.loops_text = loops::print(program);
 
   std::vector<plan::MissedFusion> missed_fusions;
@@ -103,13 +112,13 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
     program = watch.stage(
         "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
   watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
-  if (verify) loops::verify_or_throw(program, "fuse");
+  watch.verify(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
   plan::Plan plan = watch.stage("plan", [&] {
     return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks, std::move(missed_fusions));
   });
-  if (verify) plan::verify_or_throw(plan, "plan");
+  watch.verify(plan, "plan");
   return plan;
 }
 
@@ -149,10 +158,11 @@ Planned plan_request(Request& request, Stopwatch& watch) {
   for (const passes::PassTime& pass :
        watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
     if (pass.changed && pass.spends_memory) out.spenders.push_back(pass.name);
+  watch.verify(request.graph, "graph passes");
   // With check, each call is checked as a whole.
   if (options.freezing && options.check == "off")
     out.const_graph = watch.stage("const_graph", [&] { return passes::split_const_graph(request.graph); });
-  if (out.const_graph && options.verify != "off") graph::verify_or_throw(request.graph, "const_graph");
+  if (out.const_graph) watch.verify(request.graph, "const_graph");
   if (request.keep_texts) out.report.graph_text = graph::print(request.graph);
   out.plan = plan_graph(request, out.report, watch);
   return out;
@@ -191,13 +201,12 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
 }  // namespace
 
 Compilation compile(Request request) {
-  if (request.options.verify != "off") graph::verify_or_throw(request.graph, "import");
-  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
-
   Compilation out;
   Report& report = out.report;
   std::vector<StageTime> times;
-  Stopwatch watch(times, request.interrupted);
+  Stopwatch watch(times, request);
+  watch.verify(request.graph, "import");
+  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
   Planned planned = plan_within_eager(request, watch);
   report = std::move(planned.report);
   report.eager_numerics = request.options.eager_numerics();
