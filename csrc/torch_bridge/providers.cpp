@@ -68,15 +68,48 @@ std::string cpu_arch() {
 
 void stop_at_exit();
 
-// What all compiles of the process share. Never destroyed: kernels may outlive main's statics.
+// The GPUs as the driver describes them. Apart from the Services, whose threads the options of the first compile decide:
+// what compiles nothing asks for GPUs too. Never destroyed: kernels may outlive main's statics.
+struct Gpus {
+  std::unique_ptr<runtime::CudaDriver> driver;                      // guarded by ForkLock::Services
+  std::atomic<const runtime::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
+  std::map<int, Target> targets;                                    // guarded by ForkLock::Targets
+
+  runtime::CudaDriver& cuda() {
+    const ForkGuard guard(ForkLock::Services);
+    if (!driver) {
+      driver = std::make_unique<runtime::CudaDriver>();
+      opened_driver.store(driver.get(), std::memory_order_release);
+      stop_at_exit();
+    }
+    return *driver;
+  }
+  // Asking the driver costs microseconds, but compiles ask often: once a device.
+  const Target& target_of(int device) {
+    const ForkGuard guard(ForkLock::Targets);
+    auto found = targets.find(device);
+    if (found == targets.end()) {
+      const runtime::CudaDeviceProperties properties = cuda().properties(device);
+      Target target = cuda_target(properties.arch, properties.multiprocessors);
+      target.threads_per_multiprocessor = properties.threads_per_multiprocessor;
+      found = targets.emplace(device, std::move(target)).first;
+    }
+    return found->second;
+  }
+};
+
+constinit MadeOnce<Gpus, ForkLock::Services> made_gpus;
+
+Gpus& gpus() {
+  return made_gpus.get([] { return Gpus(); });
+}
+
+// What all compiles of the process share. Never destroyed, as Gpus.
 struct Services {
   runtime::CompilePool pool;
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
-  std::unique_ptr<runtime::CudaDriver> driver;                                           // the same
-  std::atomic<const runtime::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
   std::unique_ptr<runtime::Nvrtc> nvrtc;                                                 // the same
-  std::map<int, Target> gpus;                                                            // guarded by ForkLock::Targets
 
   explicit Services(int threads) : pool(threads) { stop_at_exit(); }
 
@@ -88,15 +121,6 @@ struct Services {
     auto& found = caches[{folder, limit}];
     if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id(), limit);
     return found.get();
-  }
-  runtime::CudaDriver& cuda() {
-    const ForkGuard guard(ForkLock::Services);
-    if (!driver) {
-      driver = std::make_unique<runtime::CudaDriver>();
-      opened_driver.store(driver.get(), std::memory_order_release);
-      stop_at_exit();
-    }
-    return *driver;
   }
   runtime::Nvrtc& compiler_for_gpu() {
     const ForkGuard guard(ForkLock::Services);
@@ -121,20 +145,6 @@ void stop_at_exit() {
   std::atexit([] {
     if (Services* services = made_services.find()) services->pool.stop();
   });
-}
-
-// Asking the driver costs microseconds, but compiles ask often: once a device.
-const Target& cuda_target_of(int device) {
-  Services& shared = services({});
-  const ForkGuard guard(ForkLock::Targets);
-  auto found = shared.gpus.find(device);
-  if (found == shared.gpus.end()) {
-    const runtime::CudaDeviceProperties properties = shared.cuda().properties(device);
-    Target target = cuda_target(properties.arch, properties.multiprocessors);
-    target.threads_per_multiprocessor = properties.threads_per_multiprocessor;
-    found = shared.gpus.emplace(device, std::move(target)).first;
-  }
-  return found->second;
 }
 
 }  // namespace
@@ -164,13 +174,13 @@ void wait_for_compiles() {
 }
 
 bool is_capturing(void* stream) {
-  const Services* services = made_services.find();
-  const runtime::CudaDriver* driver = services ? services->opened_driver.load(std::memory_order_acquire) : nullptr;
+  const Gpus* gpus = made_gpus.find();
+  const runtime::CudaDriver* driver = gpus ? gpus->opened_driver.load(std::memory_order_acquire) : nullptr;
   return driver && driver->is_capturing(stream);
 }
 
 Target target_for(Device device) {
-  if (device.type == DeviceType::Cuda) return cuda_target_of(device.index);
+  if (device.type == DeviceType::Cuda) return gpus().target_of(device.index);
   return cpu_target(cpu_arch(), at::get_num_threads());
 }
 
@@ -206,7 +216,7 @@ std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const
     return unit;
   };
   Services& shared = services(options);
-  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(), shared.cuda(),
+  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(), gpus().cuda(),
                                                        shared.pool, shared.cache(options));
 }
 

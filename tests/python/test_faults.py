@@ -117,13 +117,49 @@ def test_a_reproducer_that_cannot_be_written_changes_nothing_else(processes, tmp
     assert len(messages) == 1 and "no folder was written" in messages[0]
 
 
-def test_no_gpu_says_so_and_falls_back():
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
+def test_an_error_of_the_standard_library_is_a_bug_with_a_reproducer(tmp_path):
+    # Calls without results come from no reader: the pass that reads the first one throws std::out_of_range.
+    builder = _C.CallGraphBuilder("graph")
+    x, y = (builder.tensor_input(name, 9, "cpu", 0, [4], [1], 0, i, name) for i, name in enumerate("xy"))
+    builder.output(builder.call("aten::add", "Tensor", [x, y], {}, [], False, ("", 0, "", "")))
+    options = _C.Options()
+    options.set("dump_dir", str(tmp_path))
+    reason = _C.compile(builder, options).fallback_reason
+    [error] = tmp_path.glob("**/error.txt")
+    assert "This is a bug of cxxinductor" in reason and str(error.parent) in reason
+    assert "unexpected error" in error.read_text()
+    assert "aten::add" in (error.parent / "calls.txt").read_text()
+
+
+def relu_on_cuda():
     builder = _C.CallGraphBuilder("graph")
     x = builder.tensor_input("x", 6, "cuda", 0, [4], [1], 0, 1, "x")
     builder.output(builder.call("aten::relu", "", [x], {}, [("y", 6, "cuda", 0, [4], [1], 0, 2)], False, ("", 0, "", "")))
-    reason = _C.compile(builder, _C.Options()).fallback_reason
+    return builder
+
+
+def units_compiled_after_cuda(threads):
+    """How many units the C++ compiler is given, one per thread, for a graph on the CPU where a graph on a GPU came first."""
+    options = _C.Options()
+    options.set("compile_threads", str(threads))
+    options.set("cache", "off")
+    _C.compile(relu_on_cuda(), options)
+    given, _ = _C.compile_progress()
+    inputs = ", ".join(f"%x{i}: f32[{i + 8}]" for i in range(8))
+    lines = [f"  %{i}_{k} = exp(%{f'{i}_{k - 1}' if k else f'x{i}'})\n" for i in range(8) for k in range(60)]
+    results = ", ".join(f"%{i}_59" for i in range(8))
+    _C.compile_text(f"graph @f({inputs}) {{\n{''.join(lines)}  return {results}\n}}\n", options, [])
+    return _C.compile_progress()[0] - given
+
+
+def test_the_first_compile_decides_the_threads_on_a_gpu_too(processes):
+    assert processes((units_compiled_after_cuda, 3)) == [3]
+
+
+def test_no_gpu_says_so_and_falls_back():
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    reason = _C.compile(relu_on_cuda(), _C.Options()).fallback_reason
     assert "there is no CUDA driver" in reason and "graphs on the CPU are all the same" in reason or "cuInit failed" in reason
 
 
