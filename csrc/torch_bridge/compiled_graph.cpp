@@ -2,11 +2,12 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/conj_physical.h>
-#include <fmt/ranges.h>
+#include <c10/util/Exception.h>
 
 #include <algorithm>
 #include <atomic>
 #include <map>
+#include <new>
 #include <set>
 
 #include "driver/dump.h"
@@ -15,9 +16,7 @@
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/text.h"
-#include "ir/graph/verify.h"
 #include "ir/plan/text.h"
-#include "ir/plan/verify.h"
 #include "model/eager_memory.h"
 #include "model/text.h"
 #include "support/error.h"
@@ -111,11 +110,6 @@ std::string with_reproducer(const model::CallGraph& calls, const frontend::Impor
     return fmt::format("{}\nThis is a bug of cxxinductor (no folder was written that shows it: {})", error,
                        second.what());
   }
-}
-
-// messages: of the verifier of a text's IR.
-void require_valid(const std::vector<std::string>& messages) {
-  if (!messages.empty()) throw_user_error("the text is invalid:\n{}", fmt::join(messages, "\n"));
 }
 
 // The same numbers, with the bit or without it.
@@ -224,8 +218,14 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
     throw;
   } catch (const InternalError& error) {
     impl->fallback_reason = with_reproducer(calls, environment, options, error.what());
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     impl->fallback_reason = error.what();
+  } catch (const c10::Error& error) {
+    impl->fallback_reason = error.what();
+  } catch (const std::bad_alloc& error) {
+    impl->fallback_reason = error.what();
+  } catch (const std::exception& error) {  // of the language and its library: an invariant of ours that nothing checked
+    impl->fallback_reason = with_reproducer(calls, environment, options, fmt::format("unexpected error: {}", error.what()));
   }
   if (!impl->fallback_reason.empty()) {
     impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
@@ -242,7 +242,6 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
   impl->options = options;
   impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
   graph::Graph graph = graph::parse(text);
-  require_valid(graph::verify(graph));
   frontend::check_calls(graph, DispatcherSchemas(), allow_ops);
   for (graph::Node& node : graph.nodes) {  // that indices are in range is nothing that text may claim
     if (auto* gather = std::get_if<graph::Gather>(&node.kind)) gather->check = true;
@@ -256,7 +255,6 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
                                                         const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
-  require_valid(plan::verify(plan));
   frontend::check_calls(plan, DispatcherSchemas(), {});
   auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
   kernels->prepare(plan);

@@ -59,7 +59,7 @@ Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& e
     request.options = options;
     request.keep_texts = true;
     texts.report = driver::compile(std::move(request)).report;
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The bug lies before the kernels: the graph as it was imported is what shows it.
   }
   return texts;
@@ -72,7 +72,7 @@ std::string write_reproducer(const model::CallGraph& calls, const frontend::Impo
   Texts texts;
   try {
     texts = remake(calls, environment, options);
-  } catch (const Error&) {
+  } catch (const std::exception&) {
     // The bug lies in the import: the calls show it.
   }
   const std::string folder = driver::write_dump(texts.report, calls.name + ".failed", base_folder(options), "all");
