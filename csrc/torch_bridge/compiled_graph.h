@@ -29,7 +29,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // "mylib::op". There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options,
                                                   const std::vector<std::string>& allow_ops = {});
-  // From the text of a plan, which is untrusted too. source: as in make_provider.
+  // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements
+  // inside their buffers. The plan must come from someone the caller trusts. source: as in make_provider.
   static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source,
                                                   const Options& options);
   ~CompiledGraph();
