@@ -1,5 +1,5 @@
 // Every row of ops.def, on every dtype that it accepts, over edge values: a target's compiled kernels against the row's
-// evaluator. Shared by the row loops of all targets.
+// evaluator. Shared by the sweeps of all targets.
 #pragma once
 
 #include <fmt/format.h>
@@ -157,7 +157,7 @@ inline bool agrees(ScalarOp op, const std::vector<Scalar>& operands, const Scala
   return std::isfinite(largest) && std::fabs(e - f) <= 8 * epsilon * largest;
 }
 
-// Compiled kernels as the row loops call them: the kernel's number, its buffers, the count of elements.
+// Compiled kernels as the sweeps call them: the kernel's number, its buffers, the count of elements.
 using RunKernel = std::function<void(size_t kernel, const std::vector<void*>& buffers, int64_t count)>;
 
 // Every op that accepts the dtype. `compile` gets one kernel an op.

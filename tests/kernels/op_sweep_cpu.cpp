@@ -24,25 +24,25 @@ void sweep(DType dtype, const Target& target, const std::string& compiler = "") 
 
 }  // namespace
 
-TEST_CASE("op row loop on the CPU", "[row loop]") {
+TEST_CASE("op sweep on the CPU", "[sweep]") {
   for (DType dtype : compute_dtypes) sweep(dtype, machine_target());
 }
 
-TEST_CASE("op row loop on the CPU, 256-bit vectors", "[row loop]") {
+TEST_CASE("op sweep on the CPU, 256-bit vectors", "[sweep]") {
   if (machine_target().vector_bytes == 32) return;
   for (DType dtype : {DType::F32, DType::F64, DType::I64}) sweep(dtype, cpu_target("x86-64-v3", 1));
 }
 
-TEST_CASE("op row loop on the CPU, 128-bit vectors", "[row loop]") {
+TEST_CASE("op sweep on the CPU, 128-bit vectors", "[sweep]") {
   for (DType dtype : {DType::F32, DType::F64, DType::I64}) sweep(dtype, cpu_target("x86-64-v2", 1));
 }
 
-TEST_CASE("op row loop on the CPU with clang++", "[row loop]") {
+TEST_CASE("op sweep on the CPU with clang++", "[sweep]") {
   if (runtime::find_program("clang++").empty()) return;
   for (DType dtype : {DType::F32, DType::F64, DType::I8, DType::U64, DType::Bool})
     sweep(dtype, machine_target(), "clang++");
 }
 
-TEST_CASE("every cast between dtypes on the CPU", "[row loop]") {
+TEST_CASE("every cast between dtypes on the CPU", "[sweep]") {
   sweep_casts([](const std::vector<const plan::Kernel*>& kernels) { return compiled(kernels, machine_target(), ""); });
 }

@@ -1,4 +1,4 @@
-// The op and cast row loops on the CUDA target: its text under emulation, and on a GPU where there is one.
+// The op and cast sweeps on the CUDA target: its text under emulation, and on a GPU where there is one.
 #include "kernels/cuda_program.h"
 #include "kernels/op_sweep.h"
 
@@ -12,7 +12,7 @@ int64_t blocks(int64_t count, const plan::Mapping& mapping) {
   return (groups + mapping.block_threads - 1) / mapping.block_threads;
 }
 
-// The kernels that the row loops make, as a GPU wants them.
+// The kernels that the sweeps make, as a GPU wants them.
 std::vector<plan::Kernel> on_cuda(const std::vector<const plan::Kernel*>& kernels) {
   std::vector<plan::Kernel> changed;
   for (const plan::Kernel* kernel : kernels) {
@@ -33,7 +33,7 @@ RunKernel emulated(const std::vector<const plan::Kernel*>& given) {
     pointers.push_back(&kernel);
     mappings.push_back(kernel.mapping);
   }
-  const auto unit = std::make_shared<EmulatedUnit>(pointers, plan::Variant{false, false}, OriginTable(), "row loop");
+  const auto unit = std::make_shared<EmulatedUnit>(pointers, plan::Variant{false, false}, OriginTable(), "sweep");
   return [unit, mappings](size_t kernel, const std::vector<void*>& buffers, int64_t count) {
     unit->run(kernel, buffers, std::vector<int64_t>{count}, blocks(count, mappings[kernel]));
   };
@@ -41,8 +41,8 @@ RunKernel emulated(const std::vector<const plan::Kernel*>& given) {
 
 }  // namespace
 
-TEST_CASE("op row loop in CUDA text", "[cuda][row loop]") {
+TEST_CASE("op sweep in CUDA text", "[cuda][sweep]") {
   for (DType dtype : compute_dtypes) sweep_ops(dtype, 4, emulated);
 }
 
-TEST_CASE("every cast between dtypes in CUDA text", "[cuda][row loop]") { sweep_casts(emulated); }
+TEST_CASE("every cast between dtypes in CUDA text", "[cuda][sweep]") { sweep_casts(emulated); }
