@@ -1,5 +1,5 @@
 // A pass is a value: it takes an IR and the options, says whether it changed anything, reads no environment and prints
-// nothing. pipelines.cpp lists them; pass_manager alone runs, times, verifies and disables them.
+// nothing. pipelines.cpp lists them; pass_manager alone runs, times, verifies and skips them.
 #pragma once
 
 #include <string_view>

@@ -12,7 +12,7 @@
 namespace cxxinductor::passes {
 namespace {
 
-std::set<std::string, std::less<>> disabled_passes(const Options& options) {
+std::set<std::string, std::less<>> skipped_passes(const Options& options) {
   std::set<std::string, std::less<>> names;
   for (size_t begin = 0; begin < options.skip_passes.size();) {
     size_t end = std::min(options.skip_passes.find(',', begin), options.skip_passes.size());
@@ -36,10 +36,10 @@ void verify(const loops::Program& program, std::string_view after) { loops::veri
 
 template <class IR>
 std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options) {
-  const auto disabled = disabled_passes(options);
+  const auto skipped = skipped_passes(options);
   std::vector<PassTime> times;
   for (const Pass<IR>& pass : pipeline) {
-    if (disabled.contains(pass.name)) continue;
+    if (skipped.contains(pass.name)) continue;
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.function(ir, options);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;

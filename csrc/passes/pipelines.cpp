@@ -20,17 +20,17 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-no-ops", "remove conversions, views and arithmetic that change nothing", remove_no_ops},
       // After no-ops: equal nodes may have read a value and its copy.
       {"graph-cse", "compute equal nodes once", eliminate_common_subexpressions},
-      // After common: equal operands are one value.
+      // After graph-cse: equal operands are one value.
       {"graph-concat-prefixes", "let a concatenation begin with an earlier one, where that is an output, instead of its operands",
        share_concat_prefixes},
-      // After common: slices of one tensor are one value.
+      // After graph-cse: slices of one tensor are one value.
       {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
-      // After common: a weight that two products share is padded once, by the merge that the next run of common makes.
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
        split_convolution_bias},
       // After the bias: its sum is one of the values between convolutions.
       {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,
        /*spends_memory=*/true},
+      // After graph-cse: products of one value share its padded copy.
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},
       // After constants and no-ops: what is copied may have become an input.

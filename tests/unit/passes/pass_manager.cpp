@@ -7,7 +7,7 @@
 
 using namespace cxxinductor;
 
-TEST_CASE("passes are timed, named once and can be disabled", "[passes]") {
+TEST_CASE("passes are timed, named once and can be skipped", "[passes]") {
   graph::Graph g = graph::parse("graph @f(%x: f32[4]) {\n  %0 = exp(%x)\n  return %x\n}");
   Options options;
   options.skip_passes = "graph-dead-code, graph-dead-code-last";
@@ -20,7 +20,7 @@ TEST_CASE("passes are timed, named once and can be disabled", "[passes]") {
   CHECK(g.nodes.empty());
 }
 
-TEST_CASE("an unknown pass to disable is an error that lists the known ones", "[passes]") {
+TEST_CASE("an unknown pass to skip is an error that lists the known ones", "[passes]") {
   graph::Graph g;
   Options options;
   options.skip_passes = "graph-magic";
