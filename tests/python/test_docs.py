@@ -1,0 +1,40 @@
+"""Pages name files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+# Where a path may begin: pages on one part of the code leave the first folders out.
+BASES = [ROOT, ROOT / "csrc", ROOT / "python/cxxinductor"]
+SOURCES = {".h", ".cpp", ".def", ".cuh", ".py", ".md", ".sh", ".cxxi", ".graph"}
+FOLDERS = ["csrc", "python/cxxinductor", "tests", "tools", "benchmarks", "examples", "kernels_templates", "docs"]
+NAMES = {file.name for folder in FOLDERS for file in (ROOT / folder).rglob("*")} | {file.name for file in ROOT.iterdir()}
+EXAMPLE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def missing_files(text):
+    """Paths in backticks, outside of examples, that look like files or folders of this repository and are not there."""
+    missing = []
+    for name in re.findall(r"`([\w./-]+)`", EXAMPLE.sub("", text)):
+        source, first = Path(name).suffix in SOURCES, name.split("/")[0]
+        if "/" in name:
+            ours = first != "build" and (source or any((base / first).is_dir() for base in BASES if first))
+            found = any((base / name).exists() for base in BASES)
+        else:
+            ours, found = source, name in NAMES
+        if ours and not found:
+            missing.append(name)
+    return missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_files_that_a_page_names_exist(page):
+    assert missing_files(page.read_text()) == []
+
+
+@pytest.mark.parametrize("name", ["frontend/call_graph.h", "csrc/frontend/none", "docs/none.md", "other/file.cpp", "none.cpp"])
+def test_a_file_that_is_not_there_is_found(name):
+    assert missing_files(f"See `{name}`, `model/call_graph.h`, `calls.txt`, `build/none.h` and `a/b`.\n```\n`x.cpp`\n```\n") == [name]
