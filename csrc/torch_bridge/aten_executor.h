@@ -1,5 +1,5 @@
-// Runs a recorded call graph through torch's dispatcher, call by call: tier 0, and the graph fallback when a graph
-// cannot be compiled. Same values as eager below autograd, at eager's speed.
+// Runs a recorded call graph through torch's dispatcher, call by call: with option tier=aten, and where a graph cannot
+// be compiled. Same values as eager below autograd, at eager's speed.
 #pragma once
 
 #include <ATen/core/ivalue.h>

@@ -74,8 +74,8 @@ def compile_aot_graph(
 ) -> Callable[[list[Any]], Any]:
     """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
 
-    Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counted as graph fallback)
-    or, when it cannot even be read, as it came (counted as eager), with one warning that names the reason.
+    Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counter aten_fallback)
+    or, when it cannot even be read, as it came (counter eager_fallback), with one warning that names the reason.
     """
     try:
         with reports.stage("read graph") as read:

@@ -12,9 +12,13 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``.symint_input(name, srepr, source) -> ValueRef`` and ``.opaque_input(name, source) -> ValueRef``
 ``.call(callee, overload, args, kwargs, results, result_is_list, origin) -> list[ValueRef]``
     callee: "aten::add"; overload: "" for the default one. args, kwargs: trees of lists over ValueRef, Sym, int, float,
-    complex, bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format. results, flattened: for a tensor
+    complex, bool, str, None, torch.dtype, torch.device, torch.layout, torch.memory_format, Function. results, flattened: for a tensor
     ``(name, dtype, device_type, device_index, sizes, strides, storage_offset, storage, conjugate, negative)``, for an integer a Sym, for a
     missing one None. origin: (file, line, module path, call).
+``.function(callable) -> Function``: the argument of ``cxxinductor::call_function`` that names a Python function.
+``.order_last_call()``: the last call has side effects and keeps its order among those that do.
+``.restride_input(position, strides)``: the strides in which an input comes, where they are not those that the calls were recorded with.
+``.flexible_output_strides(positions)``: outputs that may come in any strides; the compiled graph says which.
 ``.donate_inputs(positions)``: those that the caller keeps no reference to while the graph runs.
 ``.freeze_inputs(positions)``: parameters and buffers, which option freezing takes to stay as they are.
 ``.output(outputs)``: a list of ValueRef, Sym, int or None.
