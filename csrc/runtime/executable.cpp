@@ -48,7 +48,7 @@ struct Executable::Impl {
         kernels(std::move(the_kernels)),
         tables(build_tables(plan, host)),
         loaded(new std::atomic<const LoadedKernel*>[plan.kernels.size() * kVariants]()) {
-    for (const BufferTable& buffer : tables.buffers) most_rank = std::max<size_t>(most_rank, buffer.geometry.rank);
+    for (const BufferRecord& buffer : tables.buffers) most_rank = std::max<size_t>(most_rank, buffer.geometry.rank);
     // A result that the plan does not allocate is compared with its declared sizes and strides.
     tables.most_dims += 2 * most_rank;
     scratch = CallMemory::bytes_for<int64_t>(tables.program.workspace_size()) +
@@ -176,7 +176,7 @@ class Call {
   std::vector<Value> outputs() {
     std::vector<Value> results(tables_.outputs.size());
     for (size_t i = 0; i < results.size(); ++i) {
-      const OutputTable& output = tables_.outputs[i];
+      const OutputRecord& output = tables_.outputs[i];
       switch (output.kind) {
         case plan::Output::Kind::Tensor:
           results[i] = Value(output.last_use ? std::move(tensors_[output.buffer]) : tensors_[output.buffer]);
@@ -198,9 +198,9 @@ class Call {
   }
 
  private:
-  void take_arenas(const StepTable& step) {
+  void take_arenas(const StepRecord& step) {
     for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i) {
-      const ArenaTable& arena = tables_.arenas[i];
+      const ArenaRecord& arena = tables_.arenas[i];
       void* base = nullptr;
       if (const int64_t bytes = values_[arena.bytes]; bytes > 0)
         tensors_[tables_.buffers.size() + i].owner = host_.allocate(arena.device, bytes, &base);
@@ -211,31 +211,31 @@ class Call {
     }
   }
 
-  void execute(const StepTable& step) {
+  void execute(const StepRecord& step) {
     switch (step.kind) {
-      case StepTable::Kind::Allocate:
+      case StepRecord::Kind::Allocate:
         allocate(step.index);
         break;
-      case StepTable::Kind::Free:
+      case StepRecord::Kind::Free:
         tensors_[step.index].owner.reset();
         break;
-      case StepTable::Kind::Reuse:
+      case StepRecord::Kind::Reuse:
         reuse(tables_.reuses[step.index]);
         break;
-      case StepTable::Kind::Launch:
+      case StepRecord::Kind::Launch:
         launch(tables_.launches[step.index]);
         break;
-      case StepTable::Kind::Batch:
+      case StepRecord::Kind::GroupedLaunch:
         launch_grouped(tables_.grouped_launches[step.index]);
         break;
-      case StepTable::Kind::Extern:
+      case StepRecord::Kind::Extern:
         call_extern(tables_.externs[step.index]);
         break;
-      case StepTable::Kind::Read:
+      case StepRecord::Kind::Read:
         read(tables_.reads[step.index]);
         break;
-      case StepTable::Kind::Assert:
-        if (const AssertTable& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0)
+      case StepRecord::Kind::Assert:
+        if (const AssertRecord& assertion = tables_.assertions[step.index]; values_[assertion.condition] == 0)
             [[unlikely]]
           throw FailedAssertion(assertion.message);
         break;
@@ -257,15 +257,15 @@ class Call {
     }
   }
 
-  void define(const DefinitionTable& definition, int64_t value) {
+  void define(const DefinitionRecord& definition, int64_t value) {
     if (value < definition.range.low || value > definition.range.high || value % definition.divisor != 0) [[unlikely]]
       reject_definition(tables_.program.symbols()[definition.slot], definition, value);
     values_[definition.slot] = value;
   }
 
-  void read(const ReadTable& table) {
-    define(tables_.moments[table.moment].definitions[0], host_.read_integer(operand_view(table.from, dims_)));
-    learn(table.moment);
+  void read(const ReadRecord& record) {
+    define(tables_.moments[record.moment].definitions[0], host_.read_integer(operand_view(record.from, dims_)));
+    learn(record.moment);
   }
 
   // Whether sizes or strides depend on symbols that steps define.
@@ -274,19 +274,19 @@ class Call {
     return std::ranges::any_of(slots, [this](Slot slot) { return tables_.program.time_of(slot) > 0; });
   }
 
-  void define_by_results(const ExternTable& table, std::span<const TensorRef> results) {
-    for (const DefinitionTable& definition : tables_.moments[table.moment].definitions) {
+  void define_by_results(const ExternRecord& record, std::span<const TensorRef> results) {
+    for (const DefinitionRecord& definition : tables_.moments[record.moment].definitions) {
       const TensorRef& result = results[static_cast<size_t>(definition.result)];
       const auto dim = static_cast<uint32_t>(definition.dim);
       if (!result.owner || dim >= 2 * result.rank)
-        throw_internal("{} returned result {} with {} dimensions, the plan reads {} off dimension {}", table.name,
+        throw_internal("{} returned result {} with {} dimensions, the plan reads {} off dimension {}", record.name,
                        definition.result, result.rank, tables_.program.symbols()[definition.slot], dim);
       define(definition, dim < result.rank ? result.sizes_data[dim] : result.strides_data[dim - result.rank]);
     }
-    learn(table.moment);
+    learn(record.moment);
   }
 
-  void release(const StepTable& step) {
+  void release(const StepRecord& step) {
     for (uint32_t i = 0; i < step.releases_count; ++i)
       tensors_[tables_.releases[step.releases_first + i]].owner.reset();
   }
@@ -305,84 +305,84 @@ class Call {
   }
 
   TensorView buffer_view(uint32_t buffer, std::span<int64_t> to) const {
-    const BufferTable& table = tables_.buffers[buffer];
-    TensorView view = window(table.geometry, to);
+    const BufferRecord& record = tables_.buffers[buffer];
+    TensorView view = window(record.geometry, to);
     view.data = addresses_[buffer];
-    view.dtype = table.dtype;
-    view.device = table.device;
+    view.dtype = record.dtype;
+    view.device = record.device;
     view.base = tensors_[buffer].owner ? &tensors_[buffer] : nullptr;
     view.whole = view.base != nullptr;
     return view;
   }
 
   void allocate(uint32_t buffer) {
-    const BufferTable& table = tables_.buffers[buffer];
-    const Slot* slots = tables_.dims.data() + table.geometry.first;
-    const uint32_t rank = table.geometry.rank;
+    const BufferRecord& record = tables_.buffers[buffer];
+    const Slot* slots = tables_.dims.data() + record.geometry.first;
+    const uint32_t rank = record.geometry.rank;
     for (uint32_t d = 0; d < rank; ++d) {
       sizes_[d] = values_[slots[d]];
       strides_[d] = values_[slots[rank + d]];
     }
-    tensors_[buffer] = host_.empty_strided(table.dtype, table.device, sizes_.first(rank), strides_.first(rank));
+    tensors_[buffer] = host_.empty_strided(record.dtype, record.device, sizes_.first(rank), strides_.first(rank));
     addresses_[buffer] = tensors_[buffer].data;
-    place_slices(table, addresses_[buffer]);
+    place_slices(record, addresses_[buffer]);
   }
 
-  void place_slices(const BufferTable& root, void* address) {
+  void place_slices(const BufferRecord& root, void* address) {
     for (uint32_t p = root.slices_first; p < root.slices_first + root.slices_count; ++p) {
       const SliceRecord& slice = tables_.slices[p];
       addresses_[slice.buffer] = static_cast<std::byte*>(address) + values_[slice.offset] * byte_size(root.dtype);
     }
   }
 
-  void reuse(const ReuseTable& table) {
-    const BufferTable& to = tables_.buffers[table.to];
+  void reuse(const ReuseRecord& record) {
+    const BufferRecord& to = tables_.buffers[record.to];
     if (to.kind == plan::Buffer::Kind::Arena) return;  // the same place
     const TensorView view = window(to.geometry, dims_);
-    TensorRef tensor = std::move(tensors_[table.from]);
+    TensorRef tensor = std::move(tensors_[record.from]);
     const bool alone = host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
     // Temporaries have no other owner; inputs and results of externs may have one.
-    if (!alone && tables_.buffers[table.from].kind != plan::Buffer::Kind::Standalone) {
+    if (!alone && tables_.buffers[record.from].kind != plan::Buffer::Kind::Standalone) {
       const TensorRef held = std::move(tensor);
       tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);
-      const int64_t count = values_[table.bytes] / byte_size(to.dtype), stride = 1;
+      const int64_t count = values_[record.bytes] / byte_size(to.dtype), stride = 1;
       TensorView source{held.data, to.dtype, to.device, {&count, 1}, {&stride, 1}, &held, false}, target = source;
       target.data = tensor.data;
       target.base = &tensor;
       host_.copy_strided(target, source);
     }
-    addresses_[table.to] = tensor.data;
-    tensors_[table.to] = std::move(tensor);
+    addresses_[record.to] = tensor.data;
+    tensors_[record.to] = std::move(tensor);
   }
 
   // Writes the launch's arguments to the front of args and symbols.
-  plan::Variant gather(const LaunchRecord& table, std::span<void*> args, std::span<int64_t> symbols) const {
-    for (size_t i = 0; i < table.args.size(); ++i) args[i] = addresses_[table.args[i]];
-    for (size_t i = 0; i < table.symbols.size(); ++i) symbols[i] = values_[table.symbols[i]];
-    return variant_for(table, args);
+  plan::Variant gather(const LaunchRecord& record, std::span<void*> args, std::span<int64_t> symbols) const {
+    for (size_t i = 0; i < record.args.size(); ++i) args[i] = addresses_[record.args[i]];
+    for (size_t i = 0; i < record.symbols.size(); ++i) symbols[i] = values_[record.symbols[i]];
+    return variant_for(record, args);
   }
-  plan::Variant variant_for(const LaunchRecord& table, std::span<void* const> args) const {
+  plan::Variant variant_for(const LaunchRecord& record, std::span<void* const> args) const {
     plan::Variant variant;
-    for (uint32_t i : table.aligned_args) variant.vectorized &= aligned16(args[i]);
-    variant.index64 = table.checks_index_limit && values_[table.index_limit] >= plan::index32_limit;
+    for (uint32_t i : record.aligned_args) variant.vectorized &= aligned16(args[i]);
+    variant.index64 = record.checks_index_limit && values_[record.index_limit] >= plan::index32_limit;
     return variant;
   }
 
   // The launches that need the same variant together.
-  void launch_grouped(const GroupedLaunchRecord& batch) {
+  void launch_grouped(const GroupedLaunchRecord& group) {
     std::span<void*> args = args_;
     std::span<int64_t> symbols = symbols_;
     size_t count = 0;
-    for (uint32_t i = batch.first; i < batch.first + batch.count; ++i) {
-      const LaunchRecord& table = tables_.launches[i];
-      const int64_t grid_x = values_[table.grid_x];
+    for (uint32_t i = group.first; i < group.first + group.count; ++i) {
+      const LaunchRecord& record = tables_.launches[i];
+      const int64_t grid_x = values_[record.grid_x];
       if (grid_x <= 0) continue;
-      variants_[count] = gather(table, args, symbols);
-      items_[count++] = {args.first(table.args.size()), symbols.first(table.symbols.size()), grid_x};
-      args = args.subspan(table.args.size());
-      symbols = symbols.subspan(table.symbols.size());
+      variants_[count] = gather(record, args, symbols);
+      items_[count++] = {args.first(record.args.size()), symbols.first(record.symbols.size()), grid_x};
+      args = args.subspan(record.args.size());
+      symbols = symbols.subspan(record.symbols.size());
     }
-    const LaunchRecord& any = tables_.launches[batch.first];
+    const LaunchRecord& any = tables_.launches[group.first];
     for (int number = 0; number < kVariants; ++number) {
       size_t alike = 0;
       for (size_t i = 0; i < count; ++i)
@@ -393,10 +393,10 @@ class Call {
     }
   }
 
-  void launch(const LaunchRecord& table) {
-    if (values_[table.grid_x] <= 0 || values_[table.grid_y] <= 0) return;
-    const plan::Variant variant = gather(table, args_, symbols_);
-    for (const SpecialLaunch& special : table.specializations) {
+  void launch(const LaunchRecord& record) {
+    if (values_[record.grid_x] <= 0 || values_[record.grid_y] <= 0) return;
+    const plan::Variant variant = gather(record, args_, symbols_);
+    for (const SpecialLaunch& special : record.specializations) {
       if (!holds_[special.condition]) continue;
       const LaunchRecord& launch = tables_.launches[special.launch];
       if (variant_for(launch, args_) != plan::Variant()) continue;
@@ -404,31 +404,31 @@ class Call {
       if (kernel) return start(*kernel, launch);
     }
     if (variant.vectorized || variant.index64) [[likely]]
-      return start(kernels_.get(table.kernel, variant), table);
-    launch_misaligned(table, variant);
+      return start(kernels_.get(record.kernel, variant), record);
+    launch_misaligned(record, variant);
   }
 
-  void start(const LoadedKernel& kernel, const LaunchRecord& table) {
-    kernel.launch(host_, args_.first(table.args.size()), symbols_.first(table.symbols.size()), values_[table.grid_x],
-                  values_[table.grid_y], stream_of(table));
+  void start(const LoadedKernel& kernel, const LaunchRecord& record) {
+    kernel.launch(host_, args_.first(record.args.size()), symbols_.first(record.symbols.size()), values_[record.grid_x],
+                  values_[record.grid_y], stream_of(record));
   }
 
-  void* stream_of(const LaunchRecord& table) const {
-    return table.stream < 0 ? nullptr : streams_[static_cast<size_t>(table.stream)];
+  void* stream_of(const LaunchRecord& record) const {
+    return record.stream < 0 ? nullptr : streams_[static_cast<size_t>(record.stream)];
   }
 
   // Until the kernel for misaligned addresses is compiled, the one for aligned ones reads copies.
-  void launch_misaligned(const LaunchRecord& table, plan::Variant variant) {
-    const LoadedKernel* kernel = kernels_.find(table.kernel, variant);
-    if (kernel) return start(*kernel, table);
+  void launch_misaligned(const LaunchRecord& record, plan::Variant variant) {
+    const LoadedKernel* kernel = kernels_.find(record.kernel, variant);
+    if (kernel) return start(*kernel, record);
     const auto misaligned = [&](uint32_t i) { return !aligned16(args_[i]); };
-    if (!std::all_of(table.aligned_args.begin(), table.aligned_args.end(),
-                     [&](uint32_t i) { return !misaligned(i) || !table.written[i]; }))
-      return start(kernels_.get(table.kernel, variant), table);
+    if (!std::all_of(record.aligned_args.begin(), record.aligned_args.end(),
+                     [&](uint32_t i) { return !misaligned(i) || !record.written[i]; }))
+      return start(kernels_.get(record.kernel, variant), record);
     std::vector<Owner> copies;
-    for (const uint32_t i : table.aligned_args) {
+    for (const uint32_t i : record.aligned_args) {
       if (!misaligned(i)) continue;
-      const BufferTable& buffer = tables_.buffers[table.args[i]];
+      const BufferRecord& buffer = tables_.buffers[record.args[i]];
       const int64_t bytes = values_[buffer.bytes], count = bytes / byte_size(buffer.dtype), stride = 1;
       const TensorView from{args_[i], buffer.dtype, buffer.device, {&count, 1}, {&stride, 1}, nullptr, false};
       TensorView to = from;
@@ -436,11 +436,11 @@ class Call {
       host_.copy_strided(to, from);
       args_[i] = to.data;
     }
-    start(kernels_.get(table.kernel, plan::Variant()), table);
+    start(kernels_.get(record.kernel, plan::Variant()), record);
   }
 
   // A window of the plan as the host sees it; `to` takes its geometry.
-  TensorView operand_view(const OperandTable& from, std::span<int64_t> to) const {
+  TensorView operand_view(const OperandRecord& from, std::span<int64_t> to) const {
     TensorView view = window(from.geometry, to);
     view.data = element_address(from.buffer, values_[from.offset]);
     view.dtype = from.dtype;
@@ -450,10 +450,10 @@ class Call {
     return view;
   }
 
-  void call_extern(const ExternTable& table) {
+  void call_extern(const ExternRecord& record) {
     size_t used = 0;
-    for (size_t i = 0; i < table.operands.size(); ++i) {
-      const OperandTable& from = table.operands[i];
+    for (size_t i = 0; i < record.operands.size(); ++i) {
+      const OperandRecord& from = record.operands[i];
       Operand& to = operands_[i];
       to = Operand();
       if (!from.is_tensor) {
@@ -464,29 +464,29 @@ class Call {
       to.tensor = operand_view(from, dims_.subspan(used));
       used += 2 * from.geometry.rank;
     }
-    const std::span<const Operand> operands = operands_.first(table.operands.size());
-    if (table.planned_out) {
-      for (size_t i = 0; i < table.results.size(); ++i) {
-        const auto buffer = static_cast<uint32_t>(table.results[i]);
+    const std::span<const Operand> operands = operands_.first(record.operands.size());
+    if (record.planned_out) {
+      for (size_t i = 0; i < record.results.size(); ++i) {
+        const auto buffer = static_cast<uint32_t>(record.results[i]);
         destinations_[i] = buffer_view(buffer, dims_.subspan(used));
         used += 2 * tables_.buffers[buffer].geometry.rank;
       }
-      table.callee->call(host_, operands, destinations_.first(table.results.size()), {});
+      record.callee->call(host_, operands, destinations_.first(record.results.size()), {});
       return;
     }
-    std::vector<TensorRef> results(table.results.size());
-    table.callee->call(host_, operands, {}, results);
-    if (table.moment > 0) define_by_results(table, results);
+    std::vector<TensorRef> results(record.results.size());
+    record.callee->call(host_, operands, {}, results);
+    if (record.moment > 0) define_by_results(record, results);
     for (size_t i = 0; i < results.size(); ++i) {
-      if (table.results[i] < 0) continue;
-      keep_result(table, i, static_cast<uint32_t>(table.results[i]), results[i], dims_.subspan(used));
+      if (record.results[i] < 0) continue;
+      keep_result(record, i, static_cast<uint32_t>(record.results[i]), results[i], dims_.subspan(used));
     }
   }
 
   // Stores what an extern returned, in the layout that the plan declares: kernels were compiled for that one.
-  void keep_result(const ExternTable& table, size_t index, uint32_t buffer, TensorRef& result,
+  void keep_result(const ExternRecord& record, size_t index, uint32_t buffer, TensorRef& result,
                    std::span<int64_t> dims) {
-    const BufferTable& declared = tables_.buffers[buffer];
+    const BufferRecord& declared = tables_.buffers[buffer];
     const TensorView view = window(declared.geometry, dims);
     const auto text = [](std::span<const int64_t> numbers) {
       std::string all;
@@ -494,14 +494,14 @@ class Call {
       return "[" + all + "]";
     };
     if (result.owner && !std::ranges::equal(result.sizes(), view.sizes) && is_data(declared.geometry))
-      throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", table.name,
+      throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name,
                                         text(result.sizes()), text(view.sizes)));
-    const bool elsewhere = result.device != declared.device && !table.result_on_any_device[index];
+    const bool elsewhere = result.device != declared.device && !record.result_on_any_device[index];
     // Of no elements, what the callee says of their type is right: no kernel reads any, and recordings may err.
     const bool none = std::ranges::find(view.sizes, 0) != view.sizes.end();
     if (!result.owner || (result.dtype != declared.dtype && !none) || elsewhere ||
         !std::ranges::equal(result.sizes(), view.sizes)) {
-      throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", table.name, index,
+      throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index,
                      result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()),
                      to_string(result.device), to_string(declared.dtype), text(view.sizes), to_string(declared.device));
     }
@@ -512,8 +512,8 @@ class Call {
       tensors_[buffer] = std::move(result);
       return;
     }
-    if (table.result_aliases[index]) {
-      throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", table.name, index,
+    if (record.result_aliases[index]) {
+      throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", record.name, index,
                      text(result.strides()), text(view.strides));
     }
     if (declared.kind == plan::Buffer::Kind::ExternOwned) {

@@ -82,10 +82,10 @@ class TableBuilder {
 
   void add_buffers() {
     for (const plan::Buffer& buffer : plan_.buffers) {
-      BufferTable table{buffer.kind, buffer.dtype, buffer.device, geometry(buffer.sizes, buffer.strides)};
-      table.bytes = slot(buffer.bytes);
-      if (buffer.kind == plan::Buffer::Kind::Arena) table.arena_offset = slot(buffer.arena_offset);
-      tables_.buffers.push_back(table);
+      BufferRecord record{buffer.kind, buffer.dtype, buffer.device, geometry(buffer.sizes, buffer.strides)};
+      record.bytes = slot(buffer.bytes);
+      if (buffer.kind == plan::Buffer::Kind::Arena) record.arena_offset = slot(buffer.arena_offset);
+      tables_.buffers.push_back(record);
     }
     add_slices();
   }
@@ -136,17 +136,17 @@ class TableBuilder {
   void use_buffer(plan::BufferId id) { last_use_[id.index()] = tables_.steps.size(); }
 
   void add_step(const plan::Allocate& step) {
-    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Standalone, "buffer {} is allocated but not Own",
-               plan_.buffers[step.buffer].name);
-    tables_.steps.push_back({StepTable::Kind::Allocate, step.buffer.index()});
+    CXXI_CHECK(plan_.buffers[step.buffer].kind == plan::Buffer::Kind::Standalone,
+               "buffer {} is allocated but not standalone", plan_.buffers[step.buffer].name);
+    tables_.steps.push_back({StepRecord::Kind::Allocate, step.buffer.index()});
   }
-  void add_step(const plan::Free& step) { tables_.steps.push_back({StepTable::Kind::Free, step.buffer.index()}); }
+  void add_step(const plan::Free& step) { tables_.steps.push_back({StepRecord::Kind::Free, step.buffer.index()}); }
 
   void add_step(const plan::Reuse& step) {
     const plan::Buffer& to = plan_.buffers[step.to];
     use_buffer(step.from);
     tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * to.sizes.size());
-    tables_.steps.push_back({StepTable::Kind::Reuse, static_cast<uint32_t>(tables_.reuses.size())});
+    tables_.steps.push_back({StepRecord::Kind::Reuse, static_cast<uint32_t>(tables_.reuses.size())});
     tables_.reuses.push_back({step.from.index(), step.to.index(), slot(to.bytes)});
   }
 
@@ -154,22 +154,23 @@ class TableBuilder {
     const uint32_t index = add_launch(step);
     tables_.most_args = std::max(tables_.most_args, tables_.launches[index].args.size());
     tables_.most_symbols = std::max(tables_.most_symbols, tables_.launches[index].symbols.size());
-    tables_.steps.push_back({StepTable::Kind::Launch, index});
+    tables_.steps.push_back({StepRecord::Kind::Launch, index});
   }
 
   void add_step(const plan::GroupedLaunch& step) {
-    const GroupedLaunchRecord batch{static_cast<uint32_t>(tables_.launches.size()), static_cast<uint32_t>(step.launches.size())};
+    const GroupedLaunchRecord group{static_cast<uint32_t>(tables_.launches.size()),
+                                    static_cast<uint32_t>(step.launches.size())};
     size_t args = 0, symbols = 0;
     for (const plan::Launch& launch : step.launches) {
-      const LaunchRecord& table = tables_.launches[add_launch(launch)];
-      args += table.args.size();
-      symbols += table.symbols.size();
+      const LaunchRecord& record = tables_.launches[add_launch(launch)];
+      args += record.args.size();
+      symbols += record.symbols.size();
     }
     tables_.most_args = std::max(tables_.most_args, args);
     tables_.most_symbols = std::max(tables_.most_symbols, symbols);
     tables_.most_launches = std::max(tables_.most_launches, step.launches.size());
-    tables_.steps.push_back({StepTable::Kind::Batch, static_cast<uint32_t>(tables_.grouped_launches.size())});
-    tables_.grouped_launches.push_back(batch);
+    tables_.steps.push_back({StepRecord::Kind::GroupedLaunch, static_cast<uint32_t>(tables_.grouped_launches.size())});
+    tables_.grouped_launches.push_back(group);
   }
 
   uint32_t add_condition(const sym::Assumptions& when) {
@@ -194,7 +195,7 @@ class TableBuilder {
 
   // Definitions of the next moment.
   uint32_t add_moment(std::span<const Definition> definitions) {
-    MomentTable& moment = tables_.moments.emplace_back();
+    MomentRecord& moment = tables_.moments.emplace_back();
     for (const Definition& definition : definitions)
       moment.definitions.push_back({slot(sym::Expr::symbol(definition.symbol)), definition.result, definition.dim,
                                     plan_.assumptions.range(definition.symbol),
@@ -208,29 +209,29 @@ class TableBuilder {
                kernel.params.size(), step.args.size());
     CXXI_CHECK(step.symbol_args.size() == kernel.symbols.size(), "kernel {} takes {} symbols, the launch has {}",
                kernel.name, kernel.symbols.size(), step.symbol_args.size());
-    LaunchRecord table;
-    table.kernel = step.kernel.index();
-    table.stream = stream_of(kernel.device);
-    const bool on_gpu = table.stream >= 0;
+    LaunchRecord record;
+    record.kernel = step.kernel.index();
+    record.stream = stream_of(kernel.device);
+    const bool on_gpu = record.stream >= 0;
     for (size_t i = 0; i < step.args.size(); ++i) {
-      table.args.push_back(step.args[i].index());
+      record.args.push_back(step.args[i].index());
       use_buffer(step.args[i]);
       // Element-aligned addresses are enough for the vector loads of the CPU.
-      table.written.push_back(kernel.params[i].written);
-      if (kernel.params[i].aligned && on_gpu) table.aligned_args.push_back(static_cast<uint32_t>(i));
+      record.written.push_back(kernel.params[i].written);
+      if (kernel.params[i].aligned && on_gpu) record.aligned_args.push_back(static_cast<uint32_t>(i));
     }
     sym::Substitution actual;
     for (size_t i = 0; i < step.symbol_args.size(); ++i) {
-      table.symbols.push_back(slot(step.symbol_args[i]));
+      record.symbols.push_back(slot(step.symbol_args[i]));
       actual.emplace(kernel.symbols[i], step.symbol_args[i]);
     }
-    table.grid_x = slot(step.grid_x);
-    table.grid_y = slot(step.grid_y);
-    table.checks_index_limit = on_gpu && !kernel.always_index32;
-    table.index_limit = slot(table.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
+    record.grid_x = slot(step.grid_x);
+    record.grid_y = slot(step.grid_y);
+    record.checks_index_limit = on_gpu && !kernel.always_index32;
+    record.index_limit = slot(record.checks_index_limit ? sym::substitute(kernel.index_limit, actual) : sym::Expr(0));
     for (const plan::Specialization& special : step.specializations)
-      table.specializations.push_back({add_condition(special.when), add_launch(plan::specialized(step, special))});
-    tables_.launches.push_back(std::move(table));
+      record.specializations.push_back({add_condition(special.when), add_launch(plan::specialized(step, special))});
+    tables_.launches.push_back(std::move(record));
     return static_cast<uint32_t>(tables_.launches.size() - 1);
   }
 
@@ -242,60 +243,60 @@ class TableBuilder {
     return static_cast<int>(position);
   }
 
-  OperandTable operand(const plan::View& view) {
+  OperandRecord operand(const plan::View& view) {
     const plan::Buffer& buffer = plan_.buffers[view.buffer];
-    OperandTable table{true};
-    table.buffer = view.buffer.index();
-    table.dtype = view.dtype;
-    table.geometry = geometry(view.sizes, view.strides);
-    table.offset = slot(view.offset);
-    table.whole = view.offset.is_constant(0) && view.dtype == buffer.dtype && view.sizes == buffer.sizes &&
+    OperandRecord record{true};
+    record.buffer = view.buffer.index();
+    record.dtype = view.dtype;
+    record.geometry = geometry(view.sizes, view.strides);
+    record.offset = slot(view.offset);
+    record.whole = view.offset.is_constant(0) && view.dtype == buffer.dtype && view.sizes == buffer.sizes &&
                   view.strides == buffer.strides;
     use_buffer(view.buffer);
-    return table;
+    return record;
   }
-  OperandTable operand(sym::Expr e) { return {false, slot(e)}; }
+  OperandRecord operand(sym::Expr e) { return {false, slot(e)}; }
 
   void add_step(const plan::CallExtern& step) {
-    ExternTable table;
-    table.name = step.callee + (step.overload.empty() ? "" : "." + step.overload);
-    table.planned_out = step.planned_out;
-    table.callee = host_.resolve_extern(step);
-    CXXI_CHECK(table.callee != nullptr, "the host gave no callee for {}", table.name);
+    ExternRecord record;
+    record.name = step.callee + (step.overload.empty() ? "" : "." + step.overload);
+    record.planned_out = step.planned_out;
+    record.callee = host_.resolve_extern(step);
+    CXXI_CHECK(record.callee != nullptr, "the host gave no callee for {}", record.name);
     size_t dims = 0;
     for (const auto& o : step.operands) {
-      table.operands.push_back(std::visit([this](const auto& v) { return operand(v); }, o));
-      dims += 2 * table.operands.back().geometry.rank;
+      record.operands.push_back(std::visit([this](const auto& v) { return operand(v); }, o));
+      dims += 2 * record.operands.back().geometry.rank;
     }
     for (size_t i = 0; i < step.results.size(); ++i) {
       const plan::BufferId id = step.results[i];
-      CXXI_CHECK(id.valid() || !step.planned_out, "{} has a planned result without a buffer", table.name);
+      CXXI_CHECK(id.valid() || !step.planned_out, "{} has a planned result without a buffer", record.name);
       // A result that nothing reads may be undefined (attention without its log-sum-exp): it is dropped unseen.
       const bool kept = id.valid() && (step.planned_out || read_.contains(id.index()));
-      table.results.push_back(kept ? static_cast<int64_t>(id.index()) : -1);
-      table.result_on_any_device.push_back(id.valid() && !step.planned_out && !launched_.contains(id.index()));
-      table.result_aliases.push_back(i < step.alias_of.size() && step.alias_of[i] >= 0);
+      record.results.push_back(kept ? static_cast<int64_t>(id.index()) : -1);
+      record.result_on_any_device.push_back(id.valid() && !step.planned_out && !launched_.contains(id.index()));
+      record.result_aliases.push_back(i < step.alias_of.size() && step.alias_of[i] >= 0);
       if (!kept) continue;
       use_buffer(id);
       dims += 2 * plan_.buffers[id].sizes.size();
     }
-    if (!step.defines.empty()) table.moment = add_moment(step.defines);
-    tables_.most_operands = std::max(tables_.most_operands, table.operands.size());
-    tables_.most_results = std::max(tables_.most_results, table.results.size());
+    if (!step.defines.empty()) record.moment = add_moment(step.defines);
+    tables_.most_operands = std::max(tables_.most_operands, record.operands.size());
+    tables_.most_results = std::max(tables_.most_results, record.results.size());
     tables_.most_dims = std::max(tables_.most_dims, dims);
-    tables_.steps.push_back({StepTable::Kind::Extern, static_cast<uint32_t>(tables_.externs.size())});
-    tables_.externs.push_back(std::move(table));
+    tables_.steps.push_back({StepRecord::Kind::Extern, static_cast<uint32_t>(tables_.externs.size())});
+    tables_.externs.push_back(std::move(record));
   }
 
   void add_step(const plan::ReadScalar& step) {
     const Definition definition{.symbol = step.symbol};
     tables_.reads.push_back({operand(step.from), add_moment({&definition, 1})});
-    tables_.steps.push_back({StepTable::Kind::Read, static_cast<uint32_t>(tables_.reads.size() - 1)});
+    tables_.steps.push_back({StepRecord::Kind::Read, static_cast<uint32_t>(tables_.reads.size() - 1)});
     tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * step.from.sizes.size());
   }
 
   void add_step(const plan::Assert& step) {
-    tables_.steps.push_back({StepTable::Kind::Assert, static_cast<uint32_t>(tables_.assertions.size())});
+    tables_.steps.push_back({StepRecord::Kind::Assert, static_cast<uint32_t>(tables_.assertions.size())});
     tables_.assertions.push_back({slot(step.condition), step.message});
   }
 
@@ -303,30 +304,30 @@ class TableBuilder {
     std::set<uint32_t> needed_later;
     for (size_t i = plan_.outputs.size(); i-- > 0;) {
       const plan::Output& output = plan_.outputs[i];
-      OutputTable table{output.kind};
+      OutputRecord record{output.kind};
       switch (output.kind) {
         case plan::Output::Kind::Tensor:
-          table.buffer = output.buffer.index();
+          record.buffer = output.buffer.index();
           break;
         case plan::Output::Kind::View:
-          table.buffer = output.view.buffer.index();
-          table.dtype = output.view.dtype;
-          table.geometry = geometry(output.view.sizes, output.view.strides);
-          table.offset = slot(output.view.offset);
-          tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * table.geometry.rank);
+          record.buffer = output.view.buffer.index();
+          record.dtype = output.view.dtype;
+          record.geometry = geometry(output.view.sizes, output.view.strides);
+          record.offset = slot(output.view.offset);
+          tables_.most_dims = std::max<size_t>(tables_.most_dims, 2 * record.geometry.rank);
           break;
         case plan::Output::Kind::Symbol:
-          table.symbol = slot(output.symbol);
+          record.symbol = slot(output.symbol);
           break;
         case plan::Output::Kind::None:
           break;
       }
       if (output.kind == plan::Output::Kind::Tensor || output.kind == plan::Output::Kind::View) {
-        const plan::Buffer& buffer = plan_.buffers[plan::BufferId(table.buffer)];
+        const plan::Buffer& buffer = plan_.buffers[plan::BufferId(record.buffer)];
         CXXI_CHECK(buffer.kind != plan::Buffer::Kind::Arena, "output {} lies in the arena ({})", i, buffer.name);
-        table.last_use = needed_later.insert(table.buffer).second;
+        record.last_use = needed_later.insert(record.buffer).second;
       }
-      tables_.outputs.push_back(table);
+      tables_.outputs.push_back(record);
     }
     std::reverse(tables_.outputs.begin(), tables_.outputs.end());
     live_out_ = std::move(needed_later);
@@ -358,7 +359,7 @@ class TableBuilder {
       tables_.steps[s].arenas_first = static_cast<uint32_t>(tables_.arenas.size());
       tables_.steps[s].arenas_count = static_cast<uint32_t>(by_step[s].size());
       for (uint32_t number : by_step[s]) {
-        ArenaTable arena{plan_.arenas[number].device, slot(plan_.arenas[number].bytes), {}};
+        ArenaRecord arena{plan_.arenas[number].device, slot(plan_.arenas[number].bytes), {}};
         for (size_t b = 0; b < plan_.buffers.size(); ++b) {
           const plan::Buffer& buffer = plan_.buffers[plan::BufferId(b)];
           if (buffer.kind == plan::Buffer::Kind::Arena && buffer.arena == number)
@@ -389,7 +390,9 @@ std::string step_name(const plan::Plan& plan, const plan::Step& step) {
     std::string operator()(const plan::Free& s) const { return "free " + plan.buffers[s.buffer].name; }
     std::string operator()(const plan::Reuse& s) const { return "reuse " + plan.buffers[s.from].name; }
     std::string operator()(const plan::Launch& s) const { return "launch " + plan.kernels[s.kernel].name; }
-    std::string operator()(const plan::GroupedLaunch& s) const { return "batch " + plan.kernels[s.launches[0].kernel].name; }
+    std::string operator()(const plan::GroupedLaunch& s) const {
+      return "grouped launch " + plan.kernels[s.launches[0].kernel].name;
+    }
     std::string operator()(const plan::CallExtern& s) const { return "extern " + s.callee; }
     std::string operator()(const plan::ReadScalar& s) const { return "read of " + s.symbol; }
     std::string operator()(const plan::Assert&) const { return "assert"; }
@@ -416,7 +419,7 @@ void add_written(const plan::Plan& plan, const plan::Step& step, std::set<uint32
 
 }  // namespace
 
-void reject_definition(const std::string& symbol, const DefinitionTable& definition, int64_t value) {
+void reject_definition(const std::string& symbol, const DefinitionRecord& definition, int64_t value) {
   std::string expected = fmt::format("Mod({}, {}) == 0", symbol, definition.divisor);
   if (value < definition.range.low) expected = fmt::format("{} >= {}", symbol, definition.range.low);
   if (value > definition.range.high) expected = fmt::format("{} <= {}", symbol, definition.range.high);

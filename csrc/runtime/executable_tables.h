@@ -17,7 +17,7 @@ namespace cxxinductor::runtime {
 using Slot = uint32_t;
 
 // A symbol that a step defines: by a size or stride of a result, or (result < 0) by a value, as in Definition.
-struct DefinitionTable {
+struct DefinitionRecord {
   Slot slot;
   int result, dim;
   sym::Interval range;
@@ -26,8 +26,8 @@ struct DefinitionTable {
 
 // What a step that defines symbols makes known. Moments are numbered as times of the program are; moment 0 is that of
 // the inputs, which SymbolBindings give.
-struct MomentTable {
-  std::vector<DefinitionTable> definitions;
+struct MomentRecord {
+  std::vector<DefinitionRecord> definitions;
   std::vector<uint32_t>
       conditions;  // in Tables::conditions: what is asked once these symbols are known, and not before
 };
@@ -47,17 +47,17 @@ struct Geometry {
   uint32_t rank = 0;
 };
 
-struct BufferTable {
+struct BufferRecord {
   plan::Buffer::Kind kind;
   DType dtype;
   Device device;
   Geometry geometry;
   Slot arena_offset = 0;  // of an Arena buffer
   Slot bytes = 0;
-  uint32_t slices_first = 0, slices_count = 0;  // of an Arena or Standalone buffer: what lies in it, in Tables::parts
+  uint32_t slices_first = 0, slices_count = 0;  // of an Arena or Standalone buffer: what lies in it, in Tables::slices
 };
 
-struct ArenaTable {
+struct ArenaRecord {
   Device device;
   Slot bytes;
   std::vector<uint32_t> buffers;
@@ -98,7 +98,7 @@ struct GroupedLaunchRecord {
   uint32_t first, count;
 };
 
-struct OperandTable {
+struct OperandRecord {
   bool is_tensor;
   Slot integer = 0;
   uint32_t buffer = 0;
@@ -108,10 +108,10 @@ struct OperandTable {
   bool whole = false;
 };
 
-struct ExternTable {
+struct ExternRecord {
   std::unique_ptr<ExternCallee> callee;
   std::string name;
-  std::vector<OperandTable> operands;
+  std::vector<OperandRecord> operands;
   std::vector<int64_t> results;  // buffers; -1: not wanted
   std::vector<bool> result_aliases;
   // No kernel touches the result: the op decides on which device it is (attention keeps its random state on the CPU,
@@ -121,30 +121,30 @@ struct ExternTable {
   uint32_t moment = 0;  // what its results define
 };
 
-struct ReadTable {
-  OperandTable from;
+struct ReadRecord {
+  OperandRecord from;
   uint32_t moment;
 };
 
-struct AssertTable {
+struct AssertRecord {
   Slot condition;
   std::string message;
 };
 
-struct ReuseTable {
+struct ReuseRecord {
   uint32_t from, to;  // buffers
   Slot bytes;
 };
 
-struct StepTable {
-  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, Batch, Extern, Read, Assert };
+struct StepRecord {
+  enum class Kind : uint8_t { Allocate, Free, Reuse, Launch, GroupedLaunch, Extern, Read, Assert };
   Kind kind;
   uint32_t index;                                   // Allocate, Free: the buffer; else into the list of its kind
   uint32_t releases_first = 0, releases_count = 0;  // inputs that nobody reads after this step, in Tables::releases
   uint32_t arenas_first = 0, arenas_count = 0;      // allocated before this step, in Tables::arenas
 };
 
-struct OutputTable {
+struct OutputRecord {
   plan::Output::Kind kind;
   uint32_t buffer = 0;
   bool last_use = false;  // Tensor: no later output needs the buffer: it is moved
@@ -158,22 +158,22 @@ struct Tables {
   sym::Program program;
   std::vector<SymbolBinding> bindings;
   std::vector<Slot> dims;
-  std::vector<BufferTable> buffers;
+  std::vector<BufferRecord> buffers;
   std::vector<SliceRecord> slices;
   std::vector<int64_t> input_buffers;   // for each plan input: buffer, or -1
   std::vector<uint32_t> unused_inputs;  // buffers released before the first step
   std::vector<uint32_t> releases;
-  std::vector<StepTable> steps;
-  std::vector<ReuseTable> reuses;
+  std::vector<StepRecord> steps;
+  std::vector<ReuseRecord> reuses;
   std::vector<LaunchRecord> launches;
   std::vector<std::vector<Property>> conditions;  // asked once a call
-  std::vector<MomentTable> moments;
+  std::vector<MomentRecord> moments;
   std::vector<GroupedLaunchRecord> grouped_launches;
-  std::vector<ExternTable> externs;
-  std::vector<ReadTable> reads;
-  std::vector<AssertTable> assertions;
-  std::vector<OutputTable> outputs;
-  std::vector<ArenaTable> arenas;      // in the order of their first uses
+  std::vector<ExternRecord> externs;
+  std::vector<ReadRecord> reads;
+  std::vector<AssertRecord> assertions;
+  std::vector<OutputRecord> outputs;
+  std::vector<ArenaRecord> arenas;      // in the order of their first uses
   std::vector<Device> stream_devices;  // GPUs that kernels run on
   // Largest needs of one step, for the call's scratch memory.
   size_t most_args = 0, most_symbols = 0, most_launches = 0, most_operands = 0, most_results = 0, most_dims = 0;
@@ -192,7 +192,7 @@ void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vec
                     std::span<const int64_t> values);
 
 // Why a value that a step found for a symbol cannot be: it is outside what the plan was made for.
-[[noreturn]] void reject_definition(const std::string& symbol, const DefinitionTable& definition, int64_t value);
+[[noreturn]] void reject_definition(const std::string& symbol, const DefinitionRecord& definition, int64_t value);
 
 // Names of the inputs that the steps up to this one write, the step itself included: "x, y".
 std::string written_inputs(const plan::Plan& plan, size_t step);

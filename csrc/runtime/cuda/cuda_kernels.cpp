@@ -65,7 +65,7 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
          const CudaUnitSource& source, void* record)
       : provider_(provider),
         name_(kernel.name),
-        batch_(kernel),
+        layout_(kernel),
         function_(function),
         block_x_(source.block_x),
         block_y_(source.block_y),
@@ -88,10 +88,10 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
   void launch_grouped(Host&, std::span<const GroupedLaunchItem> items, void* stream) const override {
     provider_.raise_failed_checks();
     alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
-    CXXI_CHECK(batch_.bytes() <= table.size(), "kernel {} takes a table of {} bytes", name_, batch_.bytes());
+    CXXI_CHECK(layout_.bytes() <= table.size(), "kernel {} takes a table of {} bytes", name_, layout_.bytes());
     std::array<void*, 2> arguments{table.data(), const_cast<void**>(&record_)};
     while (!items.empty()) {
-      const FilledTable filled = fill_grouped_table(batch_, items, table.data());
+      const FilledTable filled = fill_grouped_table(layout_, items, table.data());
       provider_.context_.launch(function_, filled.blocks, 1, block_x_, block_y_, shared_, stream, arguments.data(),
                                 name_);
       items = items.subspan(filled.taken);
@@ -104,7 +104,7 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
     // The driver reads through these addresses before the call returns.
     void** next = arguments;
     for (size_t i = 0; i < buffers.size(); ++i)
-      *next++ = batch_.value_bytes[i] > 0 ? buffers[i] : const_cast<void**>(&buffers[i]);
+      *next++ = layout_.value_bytes[i] > 0 ? buffers[i] : const_cast<void**>(&buffers[i]);
     for (const int64_t& symbol : symbols) *next++ = const_cast<int64_t*>(&symbol);
     if (record_) *next = const_cast<void**>(&record_);
     provider_.context_.launch(function_, grid_x, grid_y, block_x_, block_y_, shared_, stream, arguments, name_);
@@ -112,7 +112,7 @@ class CudaKernelProvider::Kernel : public LoadedKernel {
 
   const CudaKernelProvider& provider_;
   std::string name_;
-  plan::GroupedLaunchLayout batch_;
+  plan::GroupedLaunchLayout layout_;
   CudaFunction function_;
   int block_x_, block_y_;
   int64_t shared_;

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "runtime/executable_tables.h"
 #include "support/error.h"
 #include "unit/catch.h"
 #include "unit/runtime/test_plans.h"
@@ -313,4 +314,10 @@ TEST_CASE("a plan that hands out arena memory is refused") {
   b.input("x", {s0});
   b.output(b.buffer("y", Kind::Arena, {s0}));
   CHECK_THROWS_AS(Executable(b.plan, nullptr, host), InternalError);
+}
+
+TEST_CASE("a grouped launch that fails is named after its kernel") {
+  PlanBuilder b = two_steps();
+  b.plan.steps[0] = plan::GroupedLaunch{{std::get<plan::Launch>(b.plan.steps[0])}};
+  CHECK(describe_failed_step(b.plan, 0).find("grouped launch k_add_one") != std::string::npos);
 }
