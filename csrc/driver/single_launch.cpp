@@ -71,10 +71,10 @@ plan::Plan single_launch(const plan::Plan& plan, plan::KernelId kernel) {
     need(launch.grid_y);
   };
   if (auto* launch = std::get_if<plan::Launch>(&step)) take_launch(*launch);
-  if (auto* batch = std::get_if<plan::GroupedLaunch>(&step)) {
+  if (auto* group = std::get_if<plan::GroupedLaunch>(&step)) {
     const auto most = static_cast<size_t>(plan.kernels[kernel].max_grouped);  // one launch of the device's
-    if (batch->launches.size() > most) batch->launches.erase(batch->launches.begin() + most, batch->launches.end());
-    for (plan::Launch& each : batch->launches) take_launch(each);
+    if (group->launches.size() > most) group->launches.erase(group->launches.begin() + most, group->launches.end());
+    for (plan::Launch& each : group->launches) take_launch(each);
   }
   for (const std::string& symbol : symbols) {
     single.symbols.push_back({symbol, static_cast<uint32_t>(single.inputs.size()), -1});

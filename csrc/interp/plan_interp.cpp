@@ -213,8 +213,8 @@ class PlanRun {
     run_kernel(kernel, symbols, memory);
   }
 
-  void execute(const plan::GroupedLaunch& batch) {
-    for (const plan::Launch& launch : batch.launches) execute(launch);
+  void execute(const plan::GroupedLaunch& group) {
+    for (const plan::Launch& launch : group.launches) execute(launch);
   }
 
   const plan::Plan& plan_;

@@ -54,8 +54,8 @@ class Walk {
   void visit(const Launch& launch) {
     for (BufferId arg : launch.args) touch(arg);
   }
-  void visit(const GroupedLaunch& batch) {
-    for (const Launch& launch : batch.launches) visit(launch);
+  void visit(const GroupedLaunch& group) {
+    for (const Launch& launch : group.launches) visit(launch);
   }
   void visit(const ReadScalar& read) { touch(read.from.buffer); }
   void visit(const Assert&) {}

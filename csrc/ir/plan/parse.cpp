@@ -37,7 +37,8 @@ class KernelParser {
     kernel_.index_limit = parse_parenthesized_expr(cursor_);
     kernel_.always_index32 = cursor_.accept("always_index32");
     kernel_.order_changed = cursor_.accept("order_changed");
-    if (cursor_.accept("max_grouped")) kernel_.max_grouped = parse_int(cursor_, "the launches of a batch", 1, max_number);
+    if (cursor_.accept("max_grouped"))
+      kernel_.max_grouped = parse_int(cursor_, "the launches of a grouped launch", 1, max_number);
     cursor_.expect("bytes_read");
     kernel_.bytes_read_hint = cursor_.integer("a number of bytes");
     cursor_.expect("bytes_written");
@@ -333,14 +334,14 @@ class Parser {
   }
 
   void parse_grouped_launch() {
-    GroupedLaunch batch;
+    GroupedLaunch group;
     const KernelId kernel = parse_kernel_name();
     cursor_.expect("{");
     while (!cursor_.accept("}")) {
-      if (batch.launches.size() >= max_text_items) cursor_.fail("fewer launches");
-      batch.launches.push_back(parse_launch(kernel));
+      if (group.launches.size() >= max_text_items) cursor_.fail("fewer launches");
+      group.launches.push_back(parse_launch(kernel));
     }
-    plan_.steps.emplace_back(std::move(batch));
+    plan_.steps.emplace_back(std::move(group));
   }
 
   Launch parse_launch(KernelId kernel) {

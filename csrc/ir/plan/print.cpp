@@ -177,10 +177,10 @@ class Printer {
   void print_step(const Kind& step) {
     writer_.raw_line(step_text(step));
   }
-  void print_step(const GroupedLaunch& batch) {
-    writer_.line("grouped_launch @{} {{", batch.launches.empty() ? "?" : kernel_name(batch.launches[0].kernel));
+  void print_step(const GroupedLaunch& group) {
+    writer_.line("grouped_launch @{} {{", group.launches.empty() ? "?" : kernel_name(group.launches[0].kernel));
     writer_.indent();
-    for (const Launch& launch : batch.launches) writer_.raw_line(arguments_text(launch));
+    for (const Launch& launch : group.launches) writer_.raw_line(arguments_text(launch));
     writer_.dedent();
     writer_.line("}}");
   }

@@ -76,7 +76,7 @@ class Verifier {
     for (const Step& step : plan_.steps) {
       if (const auto* reuse = std::get_if<Reuse>(&step)) check_reuse(*reuse);
       for (const Launch& launch : launches_of(step)) check_launch(launch, std::holds_alternative<GroupedLaunch>(step));
-      if (const auto* batch = std::get_if<GroupedLaunch>(&step)) check_grouped_launch(*batch);
+      if (const auto* group = std::get_if<GroupedLaunch>(&step)) check_grouped_launch(*group);
       if (const auto* call = std::get_if<CallExtern>(&step)) check_extern(*call);
       if (const auto* read = std::get_if<ReadScalar>(&step)) check_view_exprs(read->from, "read of " + read->symbol);
       if (const auto* assertion = std::get_if<Assert>(&step)) check_exprs({assertion->condition}, "an assertion");
@@ -232,7 +232,7 @@ class Verifier {
     const Kernel& kernel = plan_.kernels[launch.kernel];
     std::string place = "launch of @" + kernel.name;
     if (grouped != (kernel.max_grouped > 1))
-      report("P16", place, "is {} batch, the kernel takes {}", grouped ? "in a" : "in no", kernel.max_grouped);
+      report("P16", place, "is {} grouped launch, the kernel is for {}", grouped ? "in a" : "in no", kernel.max_grouped);
     check_exprs(launch.symbol_args, place);
     check_exprs({launch.grid_x, launch.grid_y}, place);
     if (launch.symbol_args.size() != kernel.symbols.size())
@@ -253,7 +253,7 @@ class Verifier {
           report("P9", place, "gives {} twice and writes it", where(launch.args[i]));
     }
     if (!launch.specializations.empty() && (grouped || !launch.grid_y.is_constant(1)))
-      report("P18", place, "has specializations and is in a batch, or its grid has two directions");
+      report("P18", place, "has specializations and is in a grouped launch, or its grid has two directions");
     for (const Specialization& special : launch.specializations) check_specialization(launch, special, place);
   }
 
@@ -309,13 +309,13 @@ class Verifier {
     if (!sound) report("P15", place, "is between kinds or places that do not go together");
   }
 
-  void check_grouped_launch(const GroupedLaunch& batch) {
-    if (batch.launches.empty()) {
-      report("P16", "a batch", "has no launches");
+  void check_grouped_launch(const GroupedLaunch& group) {
+    if (group.launches.empty()) {
+      report("P16", "a grouped launch", "has no launches");
       return;
     }
-    const Kernel& kernel = plan_.kernels[batch.launches[0].kernel];
-    const std::string place = "batch of @" + kernel.name;
+    const Kernel& kernel = plan_.kernels[group.launches[0].kernel];
+    const std::string place = "grouped launch of @" + kernel.name;
     if (kernel.mapping.kind == MappingKind::Matmul) report("P16", place, "is of a template, which takes no table");
     if (static_cast<size_t>(kernel.max_grouped) > grouped_capacity(kernel))
       report("P16", place, "has a table for {} launches, {} fit", kernel.max_grouped, grouped_capacity(kernel));
@@ -325,9 +325,9 @@ class Verifier {
       if (found != users.end() && found->second.first != launch && (writes || found->second.second))
         report("P16", place, "has launches that share {}, which one writes", where(id));
     };
-    for (size_t i = 0; i < batch.launches.size(); ++i) {
-      const Launch& launch = batch.launches[i];
-      if (launch.kernel != batch.launches[0].kernel) report("P16", place, "launches another kernel, too");
+    for (size_t i = 0; i < group.launches.size(); ++i) {
+      const Launch& launch = group.launches[i];
+      if (launch.kernel != group.launches[0].kernel) report("P16", place, "launches another kernel, too");
       if (!launch.grid_y.is_constant(1))
         report("P16", place, "has a launch over {} rows of blocks", to_string(launch.grid_y));
       for (size_t a = 0; a < std::min(launch.args.size(), kernel.params.size()); ++a) {
@@ -432,8 +432,8 @@ class Verifier {
     for (size_t i = 0; i < std::min(launch.args.size(), kernel.params.size()); ++i)
       use(launch.args[i], step, kernel.params[i].read, kernel.params[i].written, place);
   }
-  void visit(const GroupedLaunch& batch, size_t step) {
-    for (const Launch& launch : batch.launches) visit(launch, step);
+  void visit(const GroupedLaunch& group, size_t step) {
+    for (const Launch& launch : group.launches) visit(launch, step);
   }
   void visit(const ReadScalar& read, size_t step) {
     use(read.from.buffer, step, true, false, "read of " + read.symbol);

@@ -46,7 +46,7 @@ class KernelVerifier {
 
   void check_signature() {
     if (!is_c_identifier(kernel_.name)) report("P1", "the name is no C identifier");
-    if (kernel_.max_grouped < 1) report("P4", "a batch of {} launches", kernel_.max_grouped);
+    if (kernel_.max_grouped < 1) report("P4", "a grouped launch of {} launches", kernel_.max_grouped);
     if (region_.device != kernel_.device)
       report("P2", "the region is on {}, the kernel on {}", to_string(region_.device), to_string(kernel_.device));
     std::unordered_set<std::string> names;

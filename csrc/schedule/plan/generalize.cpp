@@ -273,8 +273,8 @@ class Generalization {
     number_kernels();
     for (plan::Step& step : plan_.steps) {
       if (auto* launch = std::get_if<plan::Launch>(&step)) redirect(*launch);
-      if (auto* batch = std::get_if<plan::GroupedLaunch>(&step))
-        for (plan::Launch& launch : batch->launches) redirect(launch);
+      if (auto* group = std::get_if<plan::GroupedLaunch>(&step))
+        for (plan::Launch& launch : group->launches) redirect(launch);
     }
   }
 

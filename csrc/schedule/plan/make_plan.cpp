@@ -96,8 +96,8 @@ class PlanBuilder {
     }
   }
 
-  // Kernels first: which steps are batches decides how long buffers live. A batch takes no memory over: what one of its
-  // launches overwrites, another may read.
+  // Kernels first: which steps are grouped launches decides how long buffers live. A grouped launch reuses no memory:
+  // what one of its launches overwrites, another may read.
   void map_steps() {
     const size_t count = program_.steps.size();
     std::vector<StepKernel> kernels(count);
@@ -129,7 +129,7 @@ class PlanBuilder {
     }
   }
 
-  // Kernels with the same key run as one batch; empty: never in a batch.
+  // Kernels with the same key run as one grouped launch; empty: never in one.
   static std::string grouping_key(plan::Kernel kernel) {
     if (kernel.mapping.kind == plan::MappingKind::Matmul || plan::grouped_capacity(kernel) < 2) return "";
     kernel.name = kernel.region.name = "k";
@@ -365,12 +365,12 @@ class PlanBuilder {
   }
 
   void add_grouped_launch(std::vector<MappedKernel> kernels) {
-    plan::GroupedLaunch batch;
+    plan::GroupedLaunch group;
     int64_t bytes_read = 0, bytes_written = 0;
     for (const MappedKernel& mapped : kernels) {
       bytes_read += mapped.kernel.bytes_read_hint;
       bytes_written += mapped.kernel.bytes_written_hint;
-      batch.launches.push_back(launch_of(mapped));
+      group.launches.push_back(launch_of(mapped));
     }
     MappedKernel mapped = std::move(kernels.front());
     // As few tables as hold all launches. Several are of equal length; one alone has one of few lengths, so that groups that differ
@@ -383,8 +383,8 @@ class PlanBuilder {
     mapped.kernel.bytes_read_hint = bytes_read / static_cast<int64_t>(tables);
     mapped.kernel.bytes_written_hint = bytes_written / static_cast<int64_t>(tables);
     const plan::KernelId kernel = intern_kernel(std::move(mapped.kernel), mapped.hint);
-    for (plan::Launch& launch : batch.launches) launch.kernel = kernel;
-    plan_.steps.emplace_back(std::move(batch));
+    for (plan::Launch& launch : group.launches) launch.kernel = kernel;
+    plan_.steps.emplace_back(std::move(group));
   }
 
   plan::Launch launch_of(const MappedKernel& mapped) const {
@@ -468,18 +468,19 @@ class PlanBuilder {
   struct StepKernel {
     FlatRegion flat;
     std::optional<MappedKernel> exact;  // for the region's own extents
-    std::optional<MappedKernel> sized;  // for any number of elements, where the step is a candidate for a batch
+    std::optional<MappedKernel> sized;  // for any number of elements, where the step may be one of a grouped launch
     MappedKernel& for_grouping() { return sized ? *sized : *exact; }
   };
 
   const loops::Program& program_;
   const BufferSlices& slices_;
   const Targets& targets_;
-  // Steps of the program in the order in which they run. Times are positions in it: several steps at once are a batch.
+  // Steps of the program in the order in which they run. Times are positions in it; several steps at one position are a
+  // grouped launch.
   std::vector<std::vector<size_t>> groups_;
   IdVector<loops::BufferId, BufferLiveness> liveness_;
   IdVector<loops::BufferId, plan::BufferId> ids_;  // invalid: unused
-  std::vector<std::optional<MappedKernel>> mapped_;  // by time, nothing for externs and batches
+  std::vector<std::optional<MappedKernel>> mapped_;  // by time, nothing for externs and grouped launches
   std::vector<std::vector<MappedKernel>> grouped_launches_;   // by time, empty where there is none
   std::vector<BufferReuse> reuses_;
   std::set<loops::BufferId> taken_, takes_;  // the memory of these goes to others; these get it from others

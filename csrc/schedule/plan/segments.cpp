@@ -19,7 +19,7 @@ class Levels {
   int of(size_t s) const { return level_[s]; }
   // The row loop that first needs a row-varying statement.
   const std::vector<int>& first() const { return first_; }
-  int sweeps() const { return row_loops_; }
+  int row_loops() const { return row_loops_; }
   void delay(size_t s, int level) {
     at_least_[s] = level;
     update();
@@ -120,11 +120,11 @@ std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels,
   auto add = [&](Segment::Kind kind, std::vector<StmtId> stmts) {
     if (!stmts.empty()) segments.push_back({kind, std::move(stmts)});
   };
-  for (int k = 0; k < levels.sweeps(); ++k) {
+  for (int k = 0; k < levels.row_loops(); ++k) {
     add(Segment::Kind::PerRow, list_per_row(flat, levels, k));
     add(Segment::Kind::RowLoop, list_row_loop(flat, levels, persistent, k));
   }
-  add(Segment::Kind::PerRow, list_per_row(flat, levels, levels.sweeps()));
+  add(Segment::Kind::PerRow, list_per_row(flat, levels, levels.row_loops()));
   std::vector<StmtId> finishing;
   for (size_t s = 0; s < flat.region.body.size(); ++s)
     if (flat.is_finishing(StmtId(s))) finishing.push_back(StmtId(s));
@@ -136,7 +136,7 @@ std::vector<Segment> list_segments(const FlatRegion& flat, const Levels& levels,
 bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<bool>& persistent) {
   const loops::Region& region = flat.region;
   std::vector<int> last(region.body.size(), -1);
-  for (int k = 0; k < levels.sweeps(); ++k)
+  for (int k = 0; k < levels.row_loops(); ++k)
     for (StmtId id : list_row_loop(flat, levels, persistent, k)) last[id.index()] = k;
   for (size_t s = 0; s < region.body.size(); ++s) {
     const auto* store = region.body[StmtId(s)].as<loops::Store>();
@@ -155,11 +155,11 @@ bool delay_a_store(const FlatRegion& flat, Levels& levels, const std::vector<boo
 
 int persistent_bytes(const FlatRegion& flat, const Levels& levels, const std::vector<bool>& persistent) {
   std::vector<int> last(flat.region.body.size(), -1);
-  for (int k = 0; k < levels.sweeps(); ++k)
+  for (int k = 0; k < levels.row_loops(); ++k)
     for (StmtId id : list_row_loop(flat, levels, persistent, k))
       for (StmtId operand : operands(flat.region.body[id])) last[operand.index()] = k;
   int most = 0;
-  for (int k = 0; k + 1 < levels.sweeps(); ++k) {
+  for (int k = 0; k + 1 < levels.row_loops(); ++k) {
     int bytes = 0;
     for (size_t s = 0; s < persistent.size(); ++s)
       if (persistent[s] && levels.first()[s] <= k && last[s] > k) bytes += byte_size(flat.region.body[StmtId(s)].dtype);

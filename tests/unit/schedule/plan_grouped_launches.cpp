@@ -10,10 +10,10 @@
 namespace cxxinductor::schedule::test {
 namespace {
 
-std::vector<size_t> batch_sizes(const plan::Plan& plan) {
+std::vector<size_t> group_sizes(const plan::Plan& plan) {
   std::vector<size_t> sizes;
   for (const plan::Step& step : plan.steps)
-    if (const auto* batch = std::get_if<plan::GroupedLaunch>(&step)) sizes.push_back(batch->launches.size());
+    if (const auto* group = std::get_if<plan::GroupedLaunch>(&step)) sizes.push_back(group->launches.size());
   return sizes;
 }
 
@@ -22,11 +22,11 @@ size_t launch_steps(const plan::Plan& plan) {
                                            [](const plan::Step& step) { return !plan::launches_of(step).empty(); }));
 }
 
-TEST_CASE("updates of many sizes are one batch after that of their scales", "[batch]") {
+TEST_CASE("updates of many sizes are one grouped launch after that of their scales", "[grouped]") {
   for (const bool cuda : {false, true}) {
     const plan::Plan plan = plan_for(updates({7, 100, 33, 5, 9}), cuda ? gpu() : cpu());
     CHECK(plan::verify(plan).empty());
-    CHECK(batch_sizes(plan) == std::vector<size_t>{5, 5});
+    CHECK(group_sizes(plan) == std::vector<size_t>{5, 5});
     CHECK(launch_steps(plan) == 2);
     CHECK(plan.kernels.size() == 2);
     const plan::Kernel& update = plan.kernels[plan::KernelId(1)];
@@ -36,15 +36,15 @@ TEST_CASE("updates of many sizes are one batch after that of their scales", "[ba
   }
 }
 
-TEST_CASE("whole vectors have a batch of their own on GPUs", "[batch]") {
+TEST_CASE("whole vectors have a grouped launch of their own on GPUs", "[grouped]") {
   const plan::Plan plan =
       plan_for(updates({64, 7, 128, 9, 4096, 33, 8, 1001}), gpu());
-  CHECK(batch_sizes(plan) == std::vector<size_t>{8, 4, 4});
+  CHECK(group_sizes(plan) == std::vector<size_t>{8, 4, 4});
   CHECK(std::count_if(plan.kernels.begin(), plan.kernels.end(),
                       [](const plan::Kernel& kernel) { return kernel.mapping.vector_tail; }) == 1);
 }
 
-TEST_CASE("batches of other lengths and sizes share a kernel", "[batch]") {
+TEST_CASE("grouped launches of other lengths and sizes share a kernel", "[grouped]") {
   std::string inputs, buffers, regions, outputs;
   const auto add = [&](const std::string& from, const std::string& to, int size) {
     buffers += fmt::format("  output @{}: f32[{}]\n", to, size);
@@ -61,14 +61,14 @@ TEST_CASE("batches of other lengths and sizes share a kernel", "[batch]") {
   const plan::Plan plan =
       plan_for(fmt::format("program @f on DEVICE ({}) {{\n{}{}  return {}\n}}\n", inputs, buffers, regions, outputs), gpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(batch_sizes(plan) == std::vector<size_t>{16, 6});
+  CHECK(group_sizes(plan) == std::vector<size_t>{16, 6});
   CHECK(plan.kernels.size() == 1);
 }
 
-TEST_CASE("hundreds of updates are divided into tables of equal length", "[batch]") {
+TEST_CASE("hundreds of updates are divided into tables of equal length", "[grouped]") {
   const plan::Plan plan = plan_for(updates(std::vector<int64_t>(300, 24)), gpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(batch_sizes(plan) == std::vector<size_t>{300, 300});
+  CHECK(group_sizes(plan) == std::vector<size_t>{300, 300});
   for (const plan::Kernel& kernel : plan.kernels) {
     CHECK(static_cast<size_t>(kernel.max_grouped) <= plan::grouped_capacity(kernel));
     CHECK(plan::GroupedLaunchLayout(kernel).bytes() <= plan::max_grouped_bytes + 8);
@@ -76,13 +76,13 @@ TEST_CASE("hundreds of updates are divided into tables of equal length", "[batch
   }
 }
 
-TEST_CASE("few alike kernels stay launches of their own", "[batch]") {
+TEST_CASE("few alike kernels stay launches of their own", "[grouped]") {
   const plan::Plan plan = plan_for(updates({64, 32, 16}), gpu());
-  CHECK(batch_sizes(plan).empty());
+  CHECK(group_sizes(plan).empty());
   CHECK(launch_steps(plan) == 6);
 }
 
-TEST_CASE("a chain of alike kernels is no batch", "[batch]") {
+TEST_CASE("a chain of alike kernels is not a grouped launch", "[grouped]") {
   std::string text = "program @chain on DEVICE (@x: f32[64]) {\n";
   for (int i = 0; i < 6; ++i) text += fmt::format("  {} @t{}: f32[64]\n", i < 5 ? "temporary" : "output", i);
   for (int i = 0; i < 6; ++i)
@@ -90,11 +90,11 @@ TEST_CASE("a chain of alike kernels is no batch", "[batch]") {
         "  region @n{0} over i < 64 {{\n    %0 = load @{1}[i]\n    %1 = exp(%0)\n    store @t{0}[i] = %1\n  }}\n", i,
         i == 0 ? "x" : fmt::format("t{}", i - 1));
   const plan::Plan plan = plan_for(text + "  return @t5\n}\n", gpu());
-  CHECK(batch_sizes(plan).empty());
+  CHECK(group_sizes(plan).empty());
   CHECK(launch_steps(plan) == 6);
 }
 
-TEST_CASE("what makes much memory earlier stays where it is", "[batch]") {
+TEST_CASE("what makes much memory earlier stays where it is", "[grouped]") {
   std::string inputs, buffers, regions;
   for (int i = 0; i < 8; ++i) {
     inputs += fmt::format("{}@x{}: f32[200000]", i ? ", " : "", i);
@@ -117,11 +117,11 @@ TEST_CASE("what makes much memory earlier stays where it is", "[batch]") {
                            inputs, buffers, regions),
                gpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(batch_sizes(plan).empty());
+  CHECK(group_sizes(plan).empty());
   CHECK(sym::evaluate(plan.arenas.at(0).bytes, [](std::string_view) { return int64_t{0}; }) <= 800256);
 }
 
-TEST_CASE("results that all stay until the end may be made together, whatever their size", "[batch]") {
+TEST_CASE("results that all stay until the end may be made together, whatever their size", "[grouped]") {
   std::string buffers, regions, outputs;
   for (int i = 0; i < 8; ++i) {
     buffers += fmt::format("  output @y{}: bf16[4000000]\n", i);
@@ -134,7 +134,7 @@ TEST_CASE("results that all stay until the end may be made together, whatever th
       plan_for(fmt::format("program @f on DEVICE (@x: f32[4000000]) {{\n{}{}  return {}\n}}\n", buffers, regions, outputs),
                gpu());
   CHECK(plan::verify(plan).empty());
-  CHECK(batch_sizes(plan) == std::vector<size_t>{8});
+  CHECK(group_sizes(plan) == std::vector<size_t>{8});
 }
 
 }  // namespace
