@@ -27,8 +27,8 @@ namespace {
 // Also where a compile may be stopped, and where IRs are verified at the boundaries of stages, which is a stage too.
 class Stopwatch {
  public:
-  Stopwatch(std::vector<StageTime>& times, const Request& request)
-      : times_(times), interrupted_(request.interrupted), verify_(request.options.verify != "off") {}
+  explicit Stopwatch(const Request& request)
+      : interrupted_(request.interrupted), verify_(request.options.verify != "off") {}
   template <class F>
   auto stage(std::string name, F&& work) {
     stop_if(interrupted_);
@@ -47,9 +47,21 @@ class Stopwatch {
       return true;
     });
   }
+  // A stage that is a pipeline: each of its passes is timed, too.
+  template <class F>
+  std::vector<passes::PassTime> pipeline(std::string name, F&& work) {
+    std::vector<passes::PassTime> run = stage(std::move(name), work);
+    for (const passes::PassTime& pass : run) pass_times_[std::string(pass.name)] += pass.seconds;
+    return run;
+  }
+  void write_to(Report& report) {
+    report.times = std::move(times_);
+    report.pass_times = std::move(pass_times_);
+  }
 
  private:
-  std::vector<StageTime>& times_;
+  std::vector<StageTime> times_;
+  std::map<std::string, double> pass_times_;
   const InterruptCheck& interrupted_;
   bool verify_;
 };
@@ -111,7 +123,7 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   if (options.fusion)
     program = watch.stage(
         "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
-  watch.stage("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
+  watch.pipeline("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   watch.verify(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);
 
@@ -156,7 +168,7 @@ Planned plan_request(Request& request, Stopwatch& watch) {
   Planned out;
   const Options& options = request.options;
   for (const passes::PassTime& pass :
-       watch.stage("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
+       watch.pipeline("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
     if (pass.changed && pass.spends_memory) out.spenders.push_back(pass.name);
   watch.verify(request.graph, "graph passes");
   // With check, each call is checked as a whole.
@@ -203,8 +215,7 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
 Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
-  std::vector<StageTime> times;
-  Stopwatch watch(times, request);
+  Stopwatch watch(request);
   watch.verify(request.graph, "import");
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
   Planned planned = plan_within_eager(request, watch);
@@ -227,7 +238,7 @@ Compilation compile(Request request) {
     out.executable = watch.stage(
         "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
   }
-  report.times = std::move(times);
+  watch.write_to(report);
   return out;
 }
 

@@ -31,6 +31,7 @@ struct StageTime {
 // What happened, for explain(), dumps and tests. Texts are filled when `Request::keep_texts` asks for them.
 struct Report {
   std::vector<StageTime> times;
+  std::map<std::string, double> pass_times;  // seconds by pass, of all its runs
   std::string graph_text, loops_text, fused_text, plan_text;
   struct KernelSource {
     std::string name;

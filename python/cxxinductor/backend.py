@@ -78,7 +78,7 @@ def compile_aot_graph(
     or, when it cannot even be read, as it came (counter eager_fallback), with one warning that names the reason.
     """
     try:
-        with reports.stage("read graph") as read:
+        with reports.stopwatch() as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
             graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph)
         with progress.shown(options, kind):

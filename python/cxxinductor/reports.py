@@ -7,10 +7,11 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Iterator
+from typing import Any, Iterable, Iterator
 
 _MOST_CALLS = 8  # named of one kernel
 _MOST_PAIRS = 12  # of kernels that were not fused, named
+_MOST_PASSES = 3  # named beside the stages
 
 
 @dataclass
@@ -34,7 +35,7 @@ class GraphReport:
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
             const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
             kept, bytes: of them.
-            times: (stage, seconds). texts, sources: filled by option dump.
+            times: (stage, seconds). pass_times: seconds by pass, of all its runs. texts, sources: filled by option dump.
         compiled: the callable; None for a graph given back to eager.
     """
 
@@ -47,7 +48,7 @@ class GraphReport:
 
 
 @dataclass
-class _Stage:
+class _Measured:
     seconds: float = 0.0
 
 
@@ -67,8 +68,9 @@ def collect() -> Iterator[list[GraphReport]]:
 
 
 @contextlib.contextmanager
-def stage(_name: str) -> Iterator[_Stage]:
-    measured = _Stage()
+def stopwatch() -> Iterator[_Measured]:
+    """Yields an object whose ``seconds`` are those of the block, once it is left."""
+    measured = _Measured()
     start = time.perf_counter()
     try:
         yield measured
@@ -87,13 +89,13 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
     if explains:
         print(report, file=sys.stderr)
     elif times:
-        print(f"{kind} graph: {_times(details['times'])}", file=sys.stderr)
+        print(f"{kind} graph: {_times(details)}", file=sys.stderr)
     _notify_listeners(report)
 
 
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
-    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "missed_fusions": [], "times": []}, None))
+    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "missed_fusions": [], "times": [], "pass_times": {}}, None))
 
 
 def _notify_listeners(report: GraphReport) -> None:
@@ -140,7 +142,7 @@ def describe(graph: GraphReport) -> list[str]:
     lines.append("  extern calls: " + (", ".join(f"{n} x {op}" for op, n in sorted(externs.items())) or "none"))
     lines += _describe_reasons(d["extern_reasons"])
     lines += _describe_missed_fusions(d["missed_fusions"])
-    lines.append(f"  time: {_times(d['times'])}")
+    lines.append(f"  time: {_times(d)}")
     return lines
 
 
@@ -194,6 +196,12 @@ def _megabytes(count: int) -> str:
     return f"{count / 1e6:.2f} MB" if count >= 10_000 else f"{count} bytes"
 
 
-def _times(times: list[tuple[str, float]]) -> str:
-    total = sum(seconds for _, seconds in times)
-    return f"{total * 1e3:.1f} ms: " + ", ".join(f"{name} {seconds * 1e3:.1f}" for name, seconds in times)
+def _times(details: dict[str, Any]) -> str:
+    total = sum(seconds for _, seconds in details["times"])
+    text = f"{total * 1e3:.1f} ms: " + _milliseconds(details["times"])
+    slowest = Counter(details["pass_times"]).most_common(_MOST_PASSES)
+    return text + (f"; slowest passes {_milliseconds(slowest)}" if slowest else "")
+
+
+def _milliseconds(times: Iterable[tuple[str, float]]) -> str:
+    return ", ".join(f"{name} {seconds * 1e3:.1f}" for name, seconds in times)

@@ -49,11 +49,14 @@ def test_everything_is_said(device):
     assert (reason, between) == ("the reductions run over different variables", 2 * 4 * 4)
     stages = [stage for stage, _ in graph.details["times"]]
     assert stages[0] == "read graph" and {"graph passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
+    passes = graph.details["pass_times"]
+    assert {"graph-cse", "graph-reinplace", "loops-dead-code"} <= set(passes)
+    assert sum(passes.values()) <= sum(seconds for stage, seconds in graph.details["times"] if stage.endswith("passes"))
     assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "aten_fallback": 0, "eager_fallback": 0}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
                  f"aten::addmm: {PRODUCTS}",
-                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
+                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", f"; slowest passes {max(passes, key=passes.get)} ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
         assert said in text, text
 
 

@@ -244,6 +244,7 @@ PyObject* report(PyObject* self, PyObject*) {
   py::list times;
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
   out["times"] = times;
+  out["pass_times"] = found.pass_times;
   out["externs"] = found.externs;
   out["extern_reasons"] = found.extern_reasons;
   out["missed_fusions"] = graph.plan() ? missed_fusions_of(*graph.plan()) : py::list();
