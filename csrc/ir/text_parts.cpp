@@ -7,6 +7,7 @@
 
 #include "support/error.h"
 #include "support/text_error.h"
+#include "sym/names.h"
 
 namespace cxxinductor {
 namespace {
@@ -323,7 +324,7 @@ bool is_text_name(std::string_view name) {
 }
 
 bool is_symbol_name(std::string_view name) {
-  return is_text_name(name) && is_letter(name.front()) && !name.starts_with("stmt.");
+  return sym::may_name_symbol(name) && !name.starts_with("stmt.");
 }
 
 std::string parse_symbol_name(TextCursor& cursor, std::string_view what) {

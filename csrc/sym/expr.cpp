@@ -10,6 +10,7 @@
 
 #include "support/fork_locks.h"
 #include "sym/integer.h"
+#include "sym/names.h"
 #include "sym/normal_form.h"
 
 namespace cxxinductor::sym {
@@ -27,12 +28,6 @@ struct Node {
 namespace {
 
 size_t combine(size_t seed, size_t value) { return seed ^ (value + 0x9e3779b97f4a7c15ULL + (seed << 6) + (seed >> 2)); }
-
-bool is_symbol_name(std::string_view name) {
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-  if (name.empty() || !letter(name[0])) return false;
-  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
-}
 
 // Sizes and indices have some dozens of nodes. A hundred characters of hostile text, however, can request a power with
 // thousands of factors, or one node that occurs a million times.
@@ -237,10 +232,16 @@ std::optional<Expr> divide_monomial(Expr monomial, Expr divisor) {
   return monomial_of(std::move(left));
 }
 
+bool may_name_symbol(std::string_view name) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  if (name.empty() || !letter(name[0])) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '.'; });
+}
+
 Expr::Expr() : Expr(static_cast<int64_t>(0)) {}
 Expr::Expr(int64_t constant) : node_(Interner::instance().make_constant(constant).node_) {}
 Expr Expr::symbol(std::string_view name) {
-  CXXI_CHECK(is_symbol_name(name), "'{}' cannot name a symbol", name);
+  CXXI_CHECK(may_name_symbol(name), "'{}' cannot name a symbol", name);
   return Interner::instance().make(Kind::Symbol, 0, name, {});
 }
 
