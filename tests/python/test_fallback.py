@@ -55,9 +55,10 @@ class TestSemantics:
     def test_sizes_known_only_at_run_time(self):
         builder = _C.CallGraphBuilder("graph")
         found, where = _C.Sym("Symbol('u0', integer=True)"), ("", 0, "", "")
-        x = builder.tensor_input("x", 6, "cpu", 0, [5], [1], 0, 1, "x")
-        [indices] = builder.call("aten::nonzero", "", [x], {}, [("i", 4, "cpu", 0, [found, 1], [1, found], 0, 2)], False, where)
-        results = [("o", 6, "cpu", 0, [found], [1], 0, 3)]
+        x = builder.tensor_input("x", 6, "cpu", 0, [5], [1], 0, 1, "x", False, False)
+        results = [("i", 4, "cpu", 0, [found, 1], [1, found], 0, 2, False, False)]
+        [indices] = builder.call("aten::nonzero", "", [x], {}, results, False, where)
+        results = [("o", 6, "cpu", 0, [found], [1], 0, 3, False, False)]
         [ones] = builder.call("aten::ones", "", [[found]], {}, results, False, where)
         builder.output([indices, ones, found])
         options = _C.Options()

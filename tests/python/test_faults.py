@@ -120,7 +120,7 @@ def test_a_reproducer_that_cannot_be_written_changes_nothing_else(processes, tmp
 def test_an_error_of_the_standard_library_is_a_bug_with_a_reproducer(tmp_path):
     # Calls without results come from no reader: the pass that reads the first one throws std::out_of_range.
     builder = _C.CallGraphBuilder("graph")
-    x, y = (builder.tensor_input(name, 9, "cpu", 0, [4], [1], 0, i, name) for i, name in enumerate("xy"))
+    x, y = (builder.tensor_input(name, 9, "cpu", 0, [4], [1], 0, i, name, False, False) for i, name in enumerate("xy"))
     builder.output(builder.call("aten::add", "Tensor", [x, y], {}, [], False, ("", 0, "", "")))
     options = _C.Options()
     options.set("dump_dir", str(tmp_path))
@@ -133,8 +133,9 @@ def test_an_error_of_the_standard_library_is_a_bug_with_a_reproducer(tmp_path):
 
 def relu_on_cuda():
     builder = _C.CallGraphBuilder("graph")
-    x = builder.tensor_input("x", 6, "cuda", 0, [4], [1], 0, 1, "x")
-    builder.output(builder.call("aten::relu", "", [x], {}, [("y", 6, "cuda", 0, [4], [1], 0, 2)], False, ("", 0, "", "")))
+    x = builder.tensor_input("x", 6, "cuda", 0, [4], [1], 0, 1, "x", False, False)
+    result = ("y", 6, "cuda", 0, [4], [1], 0, 2, False, False)
+    builder.output(builder.call("aten::relu", "", [x], {}, [result], False, ("", 0, "", "")))
     return builder
 
 

@@ -45,10 +45,10 @@ def compile_graph(n, options, device="cpu"):
     builder = _C.CallGraphBuilder("graph")
 
     def info(name, storage):
-        return (name, F32, device, 0, [n], [1], 0, storage)
+        return (name, F32, device, 0, [n], [1], 0, storage, False, False)
 
     origin = ("", 0, "", "")
-    x = builder.tensor_input("x", F32, device, 0, [n], [1], 0, 1, "x")
+    x = builder.tensor_input("x", F32, device, 0, [n], [1], 0, 1, "x", False, False)
     [y] = builder.call("aten::relu", "", [x], {}, [info("y", 2)], False, origin)
     builder.output(builder.call("aten::mul", "Tensor", [y, x], {}, [info("z", 3)], False, origin))
     graph = _C.compile(builder, options)

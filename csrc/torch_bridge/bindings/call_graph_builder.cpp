@@ -152,10 +152,8 @@ std::vector<ValueRef> CallGraphBuilder::call(const std::string& callee, const st
       info.strides = expressions(fields[5].cast<py::sequence>());
       info.storage_offset = expression(fields[6]);
       info.storage = fields[7].cast<uint32_t>();
-      if (fields.size() > 8) {
-        info.conjugate = fields[8].cast<bool>();
-        info.negative = fields[9].cast<bool>();
-      }
+      info.conjugate = fields[8].cast<bool>();
+      info.negative = fields[9].cast<bool>();
     }
     call.results.push_back(add(std::move(info)));
     refs.push_back({call.results.back()});
@@ -214,7 +212,7 @@ void bind_call_graph_builder(py::module_& module) {
       .def("symbol", &CallGraphBuilder::symbol, py::arg("name"), py::arg("low"), py::arg("high"), py::arg("divisor"))
       .def("tensor_input", &CallGraphBuilder::tensor_input, py::arg("name"), py::arg("dtype"), py::arg("device_type"),
            py::arg("device_index"), py::arg("sizes"), py::arg("strides"), py::arg("storage_offset"), py::arg("storage"),
-           py::arg("source"), py::arg("conjugate") = false, py::arg("negative") = false)
+           py::arg("source"), py::arg("conjugate"), py::arg("negative"))
       .def("symint_input", &CallGraphBuilder::symint_input, py::arg("name"), py::arg("srepr"), py::arg("source"))
       .def("opaque_input", &CallGraphBuilder::opaque_input, py::arg("name"), py::arg("source"))
       .def("call", &CallGraphBuilder::call, py::arg("callee"), py::arg("overload"), py::arg("args"), py::arg("kwargs"),
