@@ -1,6 +1,6 @@
-"""Enforces the layers of ARCHITECTURE.md by scanning #include lines, the limits of file sizes, and the project's vocabulary.
+"""Enforces the layers of ARCHITECTURE.md by scanning #include lines, the limits of files and functions, and the project's vocabulary.
 
-Exit status 1 when a layer includes what it may not, a file has too many lines, or a text uses a retired name
+Exit status 1 when a layer includes what it may not, a file or function has too many lines, or a text uses a retired name
 (retired_names.py). Usage: check_layers.py [--root DIR]
 """
 
@@ -33,11 +33,16 @@ CONFINED = {
     r"^(pybind11/|Python\.h)": ["torch_bridge/bindings"],
 }
 LIMITS = {".h": 400, ".cpp": 600, ".def": 600, ".cuh": 600, ".py": 600}
+FUNCTION_LIMIT = 80  # from the line that opens the body to the one that closes it
 # Folders whose files have limits and are searched for retired names, besides csrc.
 OTHERS = ("python", "tests", "tools", "kernels_templates", "examples", "benchmarks", "docs")
 TEXTS = {*LIMITS, ".cxxi", ".graph", ".md", ".sh"}
 # Words that must not appear in a layer's own text: a back-end's name in schedule/ is a design error.
 FORBIDDEN_WORDS = {"schedule": re.compile(r"\b(cuda|nvrtc|CUDA|DeviceType::Cuda)\b")}
+
+# The last line of a function's head, as clang-format writes it. The heads of classes, namespaces and initializers do not end so.
+FUNCTION = re.compile(r"[)}](?: const| noexcept| override| final| mutable| &| &&| try| ->[^{]*| requires[^{]*)* \{$")
+RAW_STRING = re.compile(r'R"(\w*)\(.*?\)\1"', re.DOTALL)
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^">]+)[">]')
 
@@ -71,6 +76,30 @@ def size_problems(path: Path, root: Path) -> list[str]:
     return [f"{path.relative_to(root)}: {count} lines, the limit is {limit}"] if limit and count > limit else []
 
 
+def function_problems(path: Path, root: Path) -> list[str]:
+    if path.suffix not in {".h", ".cpp", ".cuh"}:
+        return []
+    # Other languages inside of raw strings have braces of their own.
+    lines = RAW_STRING.sub(lambda match: '""' + "\n" * match.group(0).count("\n"), path.read_text()).splitlines()
+    problems = []
+    at = 0
+    while at < len(lines):
+        if not FUNCTION.search(lines[at]):
+            at += 1
+            continue
+        begin = at
+        # A body is two columns to the right of the brace that closes it. What it holds, lambdas too, is not looked at again.
+        body = next((line for line in lines[begin + 1 :] if line.strip() and not line.startswith("#")), "")
+        closing = " " * (len(body) - len(body.lstrip()) - 2) + "}"
+        while at < len(lines) and not lines[at].startswith(closing):
+            at += 1
+        count = at - begin + 1
+        if count > FUNCTION_LIMIT:
+            problems.append(f"{path.relative_to(root)}:{begin + 1}: a function of {count} lines, the limit is {FUNCTION_LIMIT}")
+        at += 1
+    return problems
+
+
 def name_problems(path: Path, root: Path) -> list[str]:
     name = path.relative_to(root).as_posix()
     if path.suffix not in TEXTS or name in ALLOWED_IN:
@@ -87,6 +116,7 @@ def main() -> int:
     pages = [p for p in sorted(root.glob("*.md")) if p.name != "CHANGELOG.md"]
     problems = [problem for path in sources for problem in problems_of(path, root)]
     problems += [problem for path in sources + others for problem in size_problems(path, root)]
+    problems += [problem for path in sources + others for problem in function_problems(path, root)]
     problems += [problem for path in sources + others + pages for problem in name_problems(path, root)]
     print("\n".join(problems) or f"layers, sizes and names: {len(sources)} sources and {len(others)} other files pass")
     return 1 if problems else 0

@@ -115,34 +115,43 @@ struct Edit {
   std::set<uint32_t> inputs_dropped;     // positions of inputs that nothing reads
 };
 
-// The graph with the edit made and what nothing reads any more left out.
-RandomGraph edited(const RandomGraph& random, const Edit& edit) {
-  const graph::Graph& from = random.graph;
-  const auto source = [&](ValueId id) {
-    for (auto it = edit.replaced.find(id.index()); it != edit.replaced.end(); it = edit.replaced.find(id.index()))
-      id = it->second;
-    return id;
-  };
+ValueId replacement_of(const Edit& edit, ValueId id) {
+  for (auto it = edit.replaced.find(id.index()); it != edit.replaced.end(); it = edit.replaced.find(id.index()))
+    id = it->second;
+  return id;
+}
+
+// Some result of the node is live and is not to become an input.
+bool is_needed(const graph::Node& node, const Edit& edit, const std::vector<bool>& live) {
+  return std::any_of(node.results.begin(), node.results.end(),
+                     [&](ValueId id) { return live[id.index()] && !edit.to_inputs.contains(id.index()); });
+}
+
+// The values that the outputs and mutations left by the edit read, directly or not.
+std::vector<bool> find_live_values(const graph::Graph& from, const Edit& edit) {
   std::vector<bool> live(from.values.size(), false);
   for (size_t i = 0; i < from.outputs.size(); ++i)
     if (!edit.outputs_dropped.contains(static_cast<uint32_t>(i)) && from.outputs[i].kind == graph::Output::Kind::Tensor)
-      live[source(from.outputs[i].value).index()] = true;
+      live[replacement_of(edit, from.outputs[i].value).index()] = true;
   for (size_t i = 0; i < from.mutations.size(); ++i)
     if (!edit.mutations_dropped.contains(static_cast<uint32_t>(i))) {
-      live[source(from.mutations[i].value).index()] = true;
+      live[replacement_of(edit, from.mutations[i].value).index()] = true;
       live[from.inputs[from.mutations[i].input].value.index()] = true;
     }
   for (size_t n = from.nodes.size(); n-- > 0;) {
     const graph::Node& node = from.nodes[graph::NodeId(n)];
-    const bool needed = std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) {
-      return live[id.index()] && !edit.to_inputs.contains(id.index());
-    });
-    if (!needed) continue;
+    if (!is_needed(node, edit, live)) continue;
     for (ValueId id : node.results) live[id.index()] = true;
     for (const graph::Operand& operand : node.operands)
-      if (const auto* id = std::get_if<ValueId>(&operand)) live[source(*id).index()] = true;
+      if (const auto* id = std::get_if<ValueId>(&operand)) live[replacement_of(edit, *id).index()] = true;
   }
+  return live;
+}
 
+// The graph with the edit made and what nothing reads any more left out.
+RandomGraph edited(const RandomGraph& random, const Edit& edit) {
+  const graph::Graph& from = random.graph;
+  const std::vector<bool> live = find_live_values(from, edit);
   RandomGraph out;
   out.symbols = random.symbols;
   out.graph.name = from.name;
@@ -170,13 +179,10 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
   for (const uint32_t id : edit.to_inputs)
     if (live[id]) add_input(ValueId(id));
   for (const graph::Node& node : from.nodes) {
-    const bool needed = std::any_of(node.results.begin(), node.results.end(), [&](ValueId id) {
-      return live[id.index()] && !edit.to_inputs.contains(id.index());
-    });
-    if (!needed) continue;
+    if (!is_needed(node, edit, live)) continue;
     graph::Node copy = node;
     for (graph::Operand& operand : copy.operands)
-      if (auto* id = std::get_if<ValueId>(&operand)) *id = renamed.at(source(*id).index());
+      if (auto* id = std::get_if<ValueId>(&operand)) *id = renamed.at(replacement_of(edit, *id).index());
     for (ValueId& id : copy.results) {
       id = copy_value(id);
       out.graph.values[id].producer = graph::NodeId(out.graph.nodes.size());
@@ -186,12 +192,12 @@ RandomGraph edited(const RandomGraph& random, const Edit& edit) {
   for (size_t i = 0; i < from.outputs.size(); ++i) {
     if (edit.outputs_dropped.contains(static_cast<uint32_t>(i))) continue;
     graph::Output output = from.outputs[i];
-    if (output.kind == graph::Output::Kind::Tensor) output.value = renamed.at(source(output.value).index());
+    if (output.kind == graph::Output::Kind::Tensor) output.value = renamed.at(replacement_of(edit, output.value).index());
     out.graph.outputs.push_back(output);
   }
   for (size_t i = 0; i < from.mutations.size(); ++i) {
     if (edit.mutations_dropped.contains(static_cast<uint32_t>(i))) continue;
-    const ValueId value = renamed.at(source(from.mutations[i].value).index());
+    const ValueId value = renamed.at(replacement_of(edit, from.mutations[i].value).index());
     const uint32_t input = moved.at(from.mutations[i].input);
     if (value != out.graph.inputs[input].value) out.graph.mutations.push_back({input, value});
   }

@@ -1,4 +1,4 @@
-"""tools/check_layers.py finds what it is there for: wrong includes, files that are too long, retired names."""
+"""tools/check_layers.py finds what it is there for: wrong includes, files and functions that are too long, retired names."""
 
 import subprocess
 import sys
@@ -22,6 +22,9 @@ def check(root):
         ("csrc/schedule/a.cpp", "bool b = d == DeviceType::Cuda;\n", "layer schedule names the back-end 'DeviceType::Cuda'"),
         ("csrc/ir/a.h", "\n" * 401, "csrc/ir/a.h: 401 lines, the limit is 400"),
         ("tests/python/a.py", "\n" * 601, "tests/python/a.py: 601 lines, the limit is 600"),
+        ("csrc/ir/a.cpp", "\nint f() {\n" + "  a();\n" * 79 + "}\n", "csrc/ir/a.cpp:2: a function of 81 lines, the limit is 80"),
+        ("csrc/ir/a.h", "class A {\n  A()\n      : a_(0) {\n" + "    a();\n" * 79 + "  }\n};\n", "csrc/ir/a.h:3: a function of 81 lines"),
+        ("tests/a.cpp", 'TEST_CASE("a") {\n  R"(\n}\n)";\n' + "  a();\n" * 77 + "}\n", "tests/a.cpp:1: a function of 82 lines"),
         ("csrc/ir/a.cpp", "int a;\nbool is_throughput_device();\n", "csrc/ir/a.cpp:2: 'is_throughput_device' is retired: write 'is_gpu'"),
         ("docs/a.md", "`walk_rows`\n", "docs/a.md:1: 'walk_rows' is retired: write 'fuse_mixed_order_reductions'"),
         ("README.md", "counters: graph_fallback\n", "README.md:1: 'graph_fallback' is retired: write 'aten_fallback'"),
@@ -38,6 +41,8 @@ def test_each_kind_of_problem_is_an_error(path, text, message, tmp_path):
 def test_other_words_and_limits_reached_pass(tmp_path):
     (tmp_path / "csrc/ir").mkdir(parents=True)
     (tmp_path / "csrc/ir/a.h").write_text('#include "sym/expr.h"\nint my_walk_rows_like_name, home;\n' + "\n" * 398)
+    full = "  int f() const {\n" + "    g([] {\n      a();\n    });\n" * 26 + "  }\n"
+    (tmp_path / "csrc/ir/a.cpp").write_text("namespace n {\nstruct A {\n" + full * 3 + "};\n}\nint rows[] = {\n" + "    1,\n" * 90 + "};\n")
     result = check(tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
 

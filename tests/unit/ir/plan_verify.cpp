@@ -43,6 +43,12 @@ std::string report_after(Edit edit, const char* text = every_plan_kind) {
   return all;
 }
 
+template <class Edit>
+void breaks(const char* invariant, Edit edit) {
+  INFO(invariant);
+  check_contains(report_after(edit), std::string(invariant) + ":");
+}
+
 constexpr const char* serial_rows =
     R"(plan @f for cuda on cuda:0 (@x: f32[4, 8, 1000] bytes (128000)) {
   ; holds at most 16896 bytes, 16128 at least
@@ -90,12 +96,8 @@ TEST_CASE("walks have counterexamples too", "[ir][plan]") {
   });
 }
 
-TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
-  auto breaks = [](const char* invariant, auto edit) {
-    INFO(invariant);
-    check_contains(report_after(edit), std::string(invariant) + ":");
-  };
-  sym::Expr q = sym::Expr::symbol("q");
+TEST_CASE("each invariant of kernels in a plan has a counterexample", "[ir][plan]") {
+  const sym::Expr q = sym::Expr::symbol("q");
   breaks("P1", [](Plan& p) { kernel(p, 0).name = "a.b"; });
   breaks("P1", [](Plan& p) { kernel(p, 0).name = kernel(p, 1).name; });
   breaks("P1", [](Plan& p) { buffer(p, "t").name = "y"; });
@@ -123,6 +125,7 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 48; });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 2048; });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile = 128; });
+  breaks("P4", [](Plan& p) { kernel(p, 2).max_grouped = 0; });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::PerRow; });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(99)); });
@@ -139,17 +142,12 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P6", [](Plan& p) { kernel(p, 0).mapping.persistent = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[0].read = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[1].written = false; });
-  breaks("P8", [](Plan& p) { launch(p, 1).kernel = KernelId(9); });
-  breaks("P8", [](Plan& p) { launch(p, 1).args[0] = BufferId(99); });
-  breaks("P8", [](Plan& p) { p.outputs[0].buffer = BufferId(); });
-  breaks("P8", [](Plan& p) { p.inputs.pop_back(); });
-  breaks("P8", [](Plan& p) { buffer(p, "x").kind = Buffer::Kind::Standalone; });
-  breaks("P8", [](Plan& p) { buffer(p, "x").strides.clear(); });
-  breaks("P9", [](Plan& p) { launch(p, 1).args.pop_back(); });
-  breaks("P9", [](Plan& p) { launch(p, 1).symbol_args.clear(); });
-  breaks("P9", [](Plan& p) { buffer(p, "x").dtype = DType::F16; });
-  breaks("P9", [](Plan& p) { buffer(p, "x").device = {}; });
-  breaks("P9", [](Plan& p) { launch(p, 1).args[0] = launch(p, 1).args[1]; });
+  breaks("P7", [](Plan& p) { kernel(p, 1).params[1].by_value = true; });
+  breaks("P7", [](Plan& p) { kernel(p, 1).params[0].by_value = true; });
+}
+
+TEST_CASE("each invariant of a plan's memory has a counterexample", "[ir][plan]") {
+  const size_t reuse = 6;
   breaks("P10", [](Plan& p) { p.steps.erase(p.steps.begin()); });
   breaks("P10", [](Plan& p) { insert_step(p, 0, p.steps[0]); });
   breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "e")}); });
@@ -158,6 +156,10 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
   breaks("P10", [](Plan& p) { p.steps.push_back(Allocate{id_of(p, "t")}); });
   breaks("P10", [](Plan& p) { std::swap(p.steps[2], p.steps[3]); });
   breaks("P10", [](Plan& p) { insert_step(p, 3, p.steps[2]); });
+  breaks("P10", [&](Plan& p) { insert_step(p, reuse, p.steps[reuse]); });
+  breaks("P10", [&](Plan& p) { insert_step(p, reuse, Allocate{id_of(p, "h")}); });
+  breaks("P10", [&](Plan& p) { std::get<Launch>(p.steps[reuse + 1]).args[0] = id_of(p, "g"); });
+  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "v")}); });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = 97; });
   breaks("P11", [](Plan& p) { buffer(p, "t").arena_offset = -1; });
   breaks("P11", [](Plan& p) { p.arenas[0].device = {}; });
@@ -172,62 +174,70 @@ TEST_CASE("each invariant of the plan IR has a counterexample", "[ir][plan]") {
     p.outputs.clear();
     p.steps.erase(p.steps.begin());
   });
-  const size_t reuse = 6;
-  breaks("P10", [&](Plan& p) { insert_step(p, reuse, p.steps[reuse]); });
-  breaks("P10", [&](Plan& p) { insert_step(p, reuse, Allocate{id_of(p, "h")}); });
-  breaks("P10", [&](Plan& p) { std::get<Launch>(p.steps[reuse + 1]).args[0] = id_of(p, "g"); });
+  breaks("P11", [](Plan& p) { p.outputs[0].buffer = id_of(p, "v"); });
   breaks("P15", [](Plan& p) { p.inputs[4].donated = false; });
   breaks("P15", [](Plan& p) { buffer(p, "h").dtype = DType::I32; });
   breaks("P15", [](Plan& p) { buffer(p, "h").bytes = 8000; });
   breaks("P15", [](Plan& p) { buffer(p, "h").kind = Buffer::Kind::Arena; });
   breaks("P15", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = id_of(p, "t"); });
-  breaks("P8", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = BufferId(); });
-  breaks("P8", [](Plan& p) { p.inputs[1].donated = true; });
-  breaks("P12", [](Plan& p) { p.symbols.pop_back(); });
-  breaks("P12", [](Plan& p) { p.symbols.push_back(p.symbols[0]); });
-  breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });
-  breaks("P12", [](Plan& p) { p.symbols[1].dim = 4; });
-  breaks("P12", [&](Plan& p) { launch(p, 1).grid_x = q; });
-  breaks("P12", [&](Plan& p) { p.arenas[0].bytes = q; });
-  breaks("P13", [](Plan& p) { call(p, 2).callee.clear(); });
-  breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(OperandRef{7}); });
-  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {}; });
-  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {1}; });
-  breaks("P13", [](Plan& p) { call(p, 4).mutated_operands = {3}; });
-  breaks("P13", [](Plan& p) { call(p, 2).planned_out = true; });
-  breaks("P7", [](Plan& p) { kernel(p, 1).params[1].by_value = true; });
-  breaks("P7", [](Plan& p) { kernel(p, 1).params[0].by_value = true; });
-  breaks("P9", [](Plan& p) { kernel(p, 2).params[1].by_value = false; });
-  breaks("P4", [](Plan& p) { kernel(p, 2).max_grouped = 0; });
-  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 1; });
-  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 400; });
-  breaks("P16", [](Plan& p) { kernel(p, 1).max_grouped = 4; });
-  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches.clear(); });
-  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].kernel = KernelId(1); });
-  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].grid_y = 2; });
-  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(1); });
-  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].when.set_range("q", {1, 2}); });
-  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_divisor("s0", 32); });
-  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_range("s0", {1, 99}); });
-  breaks("P18", [](Plan& p) { grouped_launch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
-  breaks("P8", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(99); });
-  breaks("P12", [](Plan& p) { launch(p, 1).specializations[0].grid_x = sym::Expr::symbol("q"); });
-  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args = grouped_launch(p, 9).launches[0].args; });
-  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args[0] = id_of(p, "v"); });
-  breaks("P9", [](Plan& p) { launch(p, 3).args[0] = id_of(p, "t"); });
-  breaks("P11", [](Plan& p) { p.outputs[0].buffer = id_of(p, "v"); });
-  breaks("P19", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
-  breaks("P19", [](Plan& p) { kernel(p, 2).device = {DeviceType::Cuda, 1}; });
-  breaks("P19", [](Plan& p) { p.arenas[0].device = {DeviceType::Cuda, 1}; });
-  breaks("P19", [](Plan& p) { p.eager_peaks[{DeviceType::Cuda, 1}] = 0; });
-  breaks("P19", [](Plan& p) { p.devices.push_back(p.devices[0]); });
   breaks("P17", [](Plan& p) { buffer(p, "v").dtype = DType::I32; });
   breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = -1; });
   breaks("P17", [](Plan& p) { buffer(p, "v").base_offset = 1; });
   breaks("P17", [](Plan& p) { buffer(p, "v").sizes[0] = 9; });
   breaks("P17", [](Plan& p) { buffer(p, "v").base = id_of(p, "e"); });
   breaks("P17", [](Plan& p) { buffer(p, "v").base = id_of(p, "v"); });
-  breaks("P10", [](Plan& p) { p.steps.push_back(Free{id_of(p, "v")}); });
+}
+
+TEST_CASE("each invariant of a plan's steps and symbols has a counterexample", "[ir][plan]") {
+  const sym::Expr q = sym::Expr::symbol("q");
+  const size_t reuse = 6;
+  breaks("P8", [](Plan& p) { launch(p, 1).kernel = KernelId(9); });
+  breaks("P8", [](Plan& p) { launch(p, 1).args[0] = BufferId(99); });
+  breaks("P8", [](Plan& p) { p.outputs[0].buffer = BufferId(); });
+  breaks("P8", [](Plan& p) { p.inputs.pop_back(); });
+  breaks("P8", [](Plan& p) { buffer(p, "x").kind = Buffer::Kind::Standalone; });
+  breaks("P8", [](Plan& p) { buffer(p, "x").strides.clear(); });
+  breaks("P8", [&](Plan& p) { std::get<Reuse>(p.steps[reuse]).from = BufferId(); });
+  breaks("P8", [](Plan& p) { p.inputs[1].donated = true; });
+  breaks("P8", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(99); });
+  breaks("P9", [](Plan& p) { launch(p, 1).args.pop_back(); });
+  breaks("P9", [](Plan& p) { launch(p, 1).symbol_args.clear(); });
+  breaks("P9", [](Plan& p) { buffer(p, "x").dtype = DType::F16; });
+  breaks("P9", [](Plan& p) { buffer(p, "x").device = {}; });
+  breaks("P9", [](Plan& p) { launch(p, 1).args[0] = launch(p, 1).args[1]; });
+  breaks("P9", [](Plan& p) { kernel(p, 2).params[1].by_value = false; });
+  breaks("P9", [](Plan& p) { launch(p, 3).args[0] = id_of(p, "t"); });
+  breaks("P12", [](Plan& p) { p.symbols.pop_back(); });
+  breaks("P12", [](Plan& p) { p.symbols.push_back(p.symbols[0]); });
+  breaks("P12", [](Plan& p) { p.symbols[0].input = 0; });
+  breaks("P12", [](Plan& p) { p.symbols[1].dim = 4; });
+  breaks("P12", [&](Plan& p) { launch(p, 1).grid_x = q; });
+  breaks("P12", [&](Plan& p) { p.arenas[0].bytes = q; });
+  breaks("P12", [](Plan& p) { launch(p, 1).specializations[0].grid_x = sym::Expr::symbol("q"); });
+  breaks("P13", [](Plan& p) { call(p, 2).callee.clear(); });
+  breaks("P13", [](Plan& p) { call(p, 2).args[0] = Arg(OperandRef{7}); });
+  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {}; });
+  breaks("P13", [](Plan& p) { call(p, 2).alias_of = {1}; });
+  breaks("P13", [](Plan& p) { call(p, 4).mutated_operands = {3}; });
+  breaks("P13", [](Plan& p) { call(p, 2).planned_out = true; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 1; });
+  breaks("P16", [](Plan& p) { kernel(p, 2).max_grouped = 400; });
+  breaks("P16", [](Plan& p) { kernel(p, 1).max_grouped = 4; });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches.clear(); });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].kernel = KernelId(1); });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].grid_y = 2; });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args = grouped_launch(p, 9).launches[0].args; });
+  breaks("P16", [](Plan& p) { grouped_launch(p, 9).launches[1].args[0] = id_of(p, "v"); });
+  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].kernel = KernelId(1); });
+  breaks("P18", [](Plan& p) { launch(p, 1).specializations[0].when.set_range("q", {1, 2}); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_divisor("s0", 32); });
+  breaks("P18", [](Plan& p) { kernel(p, 0).assumptions.set_range("s0", {1, 99}); });
+  breaks("P18", [](Plan& p) { grouped_launch(p, 9).launches[0].specializations.push_back({KernelId(2), 1, {}}); });
+  breaks("P19", [](Plan& p) { buffer(p, "t").device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { kernel(p, 2).device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { p.arenas[0].device = {DeviceType::Cuda, 1}; });
+  breaks("P19", [](Plan& p) { p.eager_peaks[{DeviceType::Cuda, 1}] = 0; });
+  breaks("P19", [](Plan& p) { p.devices.push_back(p.devices[0]); });
 }
 
 TEST_CASE("updates need memory that is read, and turns that one thread takes", "[ir][plan]") {

@@ -92,13 +92,9 @@ class RandomGraph {
       case 8:
         add(builder_.reshape(x, reshaped(shape)));
         break;
-      case 9: {
-        if (!rank || !shape[dim].is_constant() || shape[dim].constant() < 2) break;
-        int64_t size = shape[dim].constant(), kept = 1 + static_cast<int64_t>(pick(static_cast<size_t>(size) - 1));
-        add(builder_.slice(x, static_cast<int>(dim), static_cast<int64_t>(pick(static_cast<size_t>(size - kept + 1))),
-                           kept, 1));
+      case 9:
+        slice(x, dim);
         break;
-      }
       case 10: {
         if (!rank) break;
         std::vector<sym::Expr> low(rank, 0), padded = shape;
@@ -148,6 +144,14 @@ class RandomGraph {
       result.push_back(size);
     }
     return result;
+  }
+
+  void slice(ValueId x, size_t dim) {
+    const std::vector<sym::Expr>& shape = sizes(x);
+    if (shape.empty() || !shape[dim].is_constant() || shape[dim].constant() < 2) return;
+    const int64_t size = shape[dim].constant(), kept = 1 + static_cast<int64_t>(pick(static_cast<size_t>(size) - 1));
+    const auto start = static_cast<int64_t>(pick(static_cast<size_t>(size - kept + 1)));
+    add(builder_.slice(x, static_cast<int>(dim), start, kept, 1));
   }
 
   // Rows of the operand by an index tensor, or by positions.
