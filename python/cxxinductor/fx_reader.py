@@ -513,8 +513,11 @@ class _Reader:
     def _new_size(self, value: torch.SymInt, expression: sympy.Expr) -> Any:
         if expression.is_Integer:
             return int(expression)
-        # Guards may say that two sizes are equal, which their expressions alone do not show.
-        for other in self._sizes if not free_unbacked_symbols(expression) else []:
+        # Guards may say what a size is, or that two are equal, which their expressions alone do not show.
+        backed = not free_unbacked_symbols(expression)
+        if backed and statically_known_true(value == value.node.hint):
+            return value.node.hint
+        for other in self._sizes if backed else []:
             if other.node.hint == value.node.hint and statically_known_true(other == value):
                 return self._symbolic[self._expression(other)]
         self._sizes.append(value)

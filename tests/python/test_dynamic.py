@@ -39,6 +39,20 @@ def test_halves_whose_equality_is_a_guard(device):
     check(lambda x: F.glu(x, -1), *shapes(device, (5, 6), (3, 10)), gradients=True)
 
 
+def test_an_expression_whose_value_is_a_guard(device):
+    """Half of a symbolic size, where the other input's size is a number."""
+    def fn(x, i):
+        return torch.take_along_dim(F.max_pool2d(x, 2), i % 3, -3) * 2
+
+    def inputs(rows, channels, height, width):
+        indices = torch.arange(rows * channels * height * width, device=device).view(rows, channels, height, width)
+        return [torch.randn(rows, channels, 2 * height, 2 * width, device=device), indices]
+
+    check(fn, inputs(5, 9, 3, 8))
+    torch._dynamo.reset()
+    check(fn, inputs(2, 17, 5, 32))
+
+
 def test_parts_that_need_a_multiple(device):
     check(lambda x: x.unflatten(-1, (4, -1)).softmax(-1).flatten(-2) + x, *shapes(device, (5, 8), (3, 12), (7, 20)))
     check(lambda x: x.unflatten(0, (-1, 3)).sum(1).repeat(3, 1) * x, *shapes(device, (6, 5), (9, 4), (12, 7)), gradients=True)
