@@ -146,10 +146,11 @@ def units_compiled_after_cuda(threads):
     options.set("cache", "off")
     _C.compile(relu_on_cuda(), options)
     given, _ = _C.compile_progress()
-    inputs = ", ".join(f"%x{i}: f32[{i + 8}]" for i in range(8))
-    lines = [f"  %{i}_{k} = exp(%{f'{i}_{k - 1}' if k else f'x{i}'})\n" for i in range(8) for k in range(60)]
-    results = ", ".join(f"%{i}_59" for i in range(8))
-    _C.compile_text(f"graph @f({inputs}) {{\n{''.join(lines)}  return {results}\n}}\n", options, [])
+    chains = ("exp", "sin", "cos", "tanh")  # a kernel each
+    inputs = ", ".join(f"%x_{op}: f32[{size}]" for size, op in enumerate(chains, 8))
+    lines = [f"  %{k}_{op} = {op}(%{k - 1 if k else 'x'}_{op})\n" for op in chains for k in range(60)]
+    results = ", ".join(f"%59_{op}" for op in chains)
+    _C.compile_text(f"graph @f({inputs}) {{\n{''.join(lines)}  return {results}\n}}\n", options)
     return _C.compile_progress()[0] - given
 
 
