@@ -10,6 +10,7 @@ ops that are one ATen kernel each and run as that kernel (``_C.arrives_whole``; 
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any, Callable
 
 import torch
@@ -47,6 +48,8 @@ def _table() -> dict[Any, Callable[..., Any]]:
     decompositions[aten.nll_loss_backward.default] = nll_loss_backward
     decompositions[aten.take.default] = take
     decompositions[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
+    decompositions[aten.linalg_vector_norm.default] = linalg_vector_norm
+    decompositions[aten.huber_loss.default] = huber_loss
     for op in _BATCH_NORMS:
         decompositions[op] = _laid_out_as_in_eager(decompositions[op])
     return decompositions
@@ -97,3 +100,24 @@ def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor,
     scale = 1.0 / self.numel() if reduction == 1 and guard_or_true(self.numel() != 0) else 1.0
     power = torch.exp(-target * self)
     return target * power * -scale / (power + 1) * grad_output
+
+
+def linalg_vector_norm(
+    self: Tensor, ord: float = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> Tensor:
+    """Orders that the front-end does not import. As a call, torch states wrong sizes for it where only dimensions of size 1 go."""
+    if ord in (0, 1, 2, math.inf, -math.inf) or self.is_complex():
+        return NotImplemented
+    x = self if dtype is None else self.to(dtype)
+    powers = x.abs().to(torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype) ** ord
+    total = powers.sum() if dim is None and not keepdim else powers.sum(dim, keepdim)
+    return (total ** (1 / ord)).to(x.dtype)
+
+
+def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:
+    """Of two dtypes: the loss has that of the input, but torch states the promoted one."""
+    if self.dtype == target.dtype:
+        return NotImplemented
+    dtype = torch.promote_types(self.dtype, target.dtype)
+    loss = aten.huber_loss(self.to(dtype), target.to(dtype), 0, delta).to(self.dtype)
+    return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()

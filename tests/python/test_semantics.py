@@ -300,13 +300,22 @@ def test_activations_train_without_calls(name, dtype, device):
     assert cxxinductor.counters()["extern"] == cxxinductor.counters()["aten_fallback"] == cxxinductor.counters()["eager_fallback"] == 0
 
 
-@pytest.mark.parametrize("order", [0, 1, 2, math.inf, -math.inf])
+@pytest.mark.parametrize("order", [0, 1, 2, 3, 0.5, -1, math.inf, -math.inf])
 def test_norms_without_calls(order, device):
     x = torch.randn(5, 7, device=device)
     x[0, 0] = 0
     check(lambda x: torch.linalg.vector_norm(x, order, dim=1), x)
+    check(lambda x: torch.linalg.vector_norm(x, order, dim=1), x[:, :1])
     check(lambda x: torch.linalg.vector_norm(x, order), x.bfloat16())
     assert cxxinductor.counters()["extern"] == 0
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+def test_a_loss_between_two_dtypes(reduction, device):
+    """It has the input's dtype; torch's recording says the promoted one."""
+    x, y = torch.randn(5, 7, device=device), torch.randn(5, 7, device=device)
+    for args in ((x.half(), y), (x, y.double())):
+        check(lambda x, y: torch.nn.functional.huber_loss(x, y, reduction=reduction), *args)
 
 
 @pytest.mark.parametrize("decimals", [-1, 0, 2])
