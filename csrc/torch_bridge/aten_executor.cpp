@@ -2,6 +2,7 @@
 
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/ops/empty_strided.h>
 
 #include <map>
 #include <set>
@@ -54,6 +55,18 @@ void bind_symbols(const CallValueInfo& declared, const c10::IValue& value, AtenE
     const at::Tensor& tensor = value.toTensor();
     state.symbols.emplace(symbol, dim < tensor.dim() ? tensor.size(dim) : tensor.storage_offset());
   });
+}
+
+// An activation that a compiled forward graph saved may have strides of its own; views among the calls ask for the recorded ones.
+void lay_out_as_recorded(const CallGraph& graph, uint32_t position, AtenExecutor::State& state) {
+  const CallValue id = graph.inputs[position];
+  if (!state.values[id].isTensor()) return;
+  const ArgResolver resolver = resolver_of(state);
+  std::vector<int64_t> strides;
+  for (sym::Expr stride : graph.values[id].strides) strides.push_back(resolver.symbol(stride));
+  const at::Tensor given = state.values[id].toTensor();
+  if (given.strides() != strides)
+    state.values[id] = at::empty_strided(given.sizes(), strides, given.options()).copy_(given);
 }
 
 }  // namespace
@@ -136,6 +149,7 @@ AtenExecutor::State AtenExecutor::bind(std::vector<c10::IValue> inputs) const {
     bind_symbols(graph.values[graph.inputs[i]], inputs[i], state);
     state.values[graph.inputs[i]] = std::move(inputs[i]);
   }
+  for (const auto& [position, strides] : graph.input_strides) lay_out_as_recorded(graph, position, state);
   return state;
 }
 

@@ -63,6 +63,32 @@ def test_training_steps_pass(mode, device):
     assert cxxinductor.counters()["aten_fallback"] == 0
 
 
+class ConvNet(torch.nn.Module):
+    """Convolutions before norms: what their biases get is all rounding. Activations saved channels last, and views of them."""
+
+    def __init__(self):
+        super().__init__()
+        convolution = torch.nn.Conv2d
+        self.layers = torch.nn.Sequential(
+            convolution(3, 16, 3, padding=1), torch.nn.BatchNorm2d(16), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
+            convolution(16, 32, 3, padding=1), torch.nn.BatchNorm2d(32), torch.nn.ReLU(), torch.nn.Flatten(),
+        )  # fmt: skip
+        self.head = torch.nn.Linear(32 * 64, 10)
+
+    def forward(self, images):
+        return self.head(self.layers(images))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_training_of_convolutions_passes(mode, device):
+    torch.manual_seed(0)
+    model = torch.compile(ConvNet().to(device), backend="cxxinductor", options={"check": mode})
+    for batch in (8, 16, 12):
+        images, classes = torch.randn(batch, 3, 16, 16, device=device), torch.randint(10, (batch,), device=device)
+        torch.nn.functional.cross_entropy(model(images), classes).backward()
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_mutation_random_ops_and_changing_sizes_pass(mode, device):
     def fn(x, y):
