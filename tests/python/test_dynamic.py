@@ -53,6 +53,12 @@ def test_an_expression_whose_value_is_a_guard(device):
     check(fn, inputs(2, 17, 5, 32))
 
 
+def test_a_product_of_sizes_that_a_layer_fixes(device):
+    """What a linear layer takes is a guard on the image's size, in the backward graph too."""
+    weight = torch.randn(10, 6 * 2 * 2, device=device)
+    check(lambda x: F.linear(F.relu(F.max_pool2d(x, 4).flatten(1)), weight), *shapes(device, (5, 6, 8, 8), (3, 6, 8, 8)), gradients=True)
+
+
 def test_parts_that_need_a_multiple(device):
     check(lambda x: x.unflatten(-1, (4, -1)).softmax(-1).flatten(-2) + x, *shapes(device, (5, 8), (3, 12), (7, 20)))
     check(lambda x: x.unflatten(0, (-1, 3)).sum(1).repeat(3, 1) * x, *shapes(device, (6, 5), (9, 4), (12, 7)), gradients=True)
