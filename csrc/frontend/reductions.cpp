@@ -51,19 +51,20 @@ ValueId reciprocal_deviation(CallContext& context, ValueId m2, sym::Expr count, 
 
 namespace {
 
-// The dims argument of a reduction at position 1: absent, None and [] mean all.
+// Dimensions to reduce: absent, None and [] mean all.
 struct Axes {
   std::vector<int> dims;
   bool keepdim;
 };
 
-Axes axes_of(const CallContext& context, ValueId x, bool has_dims) {
-  if (!has_dims) return {{}, false};
-  Axes axes{context.dims(1, "dim", context.rank(x)), context.boolean(2, "keepdim", false)};
+// As the arguments dim and keepdim at these positions say. A tensor without dimensions has none to reduce.
+Axes axes_of(const CallContext& context, ValueId x, size_t dims_position, size_t keepdim_position) {
+  Axes axes{context.dims(dims_position, "dim", context.rank(x)), context.boolean(keepdim_position, "keepdim", false)};
   std::sort(axes.dims.begin(), axes.dims.end());
   if (context.rank(x) == 0) axes.dims.clear();
   return axes;
 }
+Axes axes_of(const CallContext& context, ValueId x, bool has_dims) { return has_dims ? axes_of(context, x, 1, 2) : Axes{{}, false}; }
 
 // Sum of x in the accumulate type of `dtype`.
 ValueId accumulate(CallContext& context, Reduction reduction, ValueId x, DType dtype, const Axes& axes) {
@@ -128,7 +129,7 @@ Results import_variance(CallContext& context, bool deviation, bool with_mean) {
   const DType dtype = context.result().dtype;
   if (!is_float(dtype)) return std::nullopt;
   graph::Builder& build = context.build;
-  Axes axes{context.dims(1, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
+  const Axes axes = axes_of(context, x, 1, 3);
   if (const Arg* given = context.find(2, "correction"); given != nullptr && !to_scalar_arg(*given)) return std::nullopt;
   const double correction = context.real(2, "correction", 1.0);
   const sym::Expr count = count_of(context.value(x).sizes, axes.dims);
@@ -153,13 +154,11 @@ Results import_vector_norm(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
   const DType dtype = context.result().dtype;
   const double order = context.real(1, "ord", 2.0);
-  if (context.rank(x) == 0) return context.decline_rank_0();
   if (!is_float(dtype)) return context.decline("it is not of floats");
   if (!std::isinf(order) && order != 0 && order != 1 && order != 2)
     return context.decline("the importer covers norms of order 0, 1, 2 and infinity");
   graph::Builder& build = context.build;
-  Axes axes{context.dims(2, "dim", context.rank(x)), context.boolean(3, "keepdim", false)};
-  std::sort(axes.dims.begin(), axes.dims.end());
+  const Axes axes = axes_of(context, x, 2, 3);
   const ValueId wide = build.cast(build.cast(x, dtype), compute_type(dtype));
   const auto reduced = [&](Reduction reduction, ValueId terms) {
     return build.reduce(reduction, terms, axes.dims, axes.keepdim).front();

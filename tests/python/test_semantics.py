@@ -337,3 +337,14 @@ def test_signbit(dtype, device):
     for values in (x, x.reshape(2, -1).t()):
         check(torch.signbit, values)
     assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions_of_a_tensor_without_dimensions(keepdim, device):
+    def fn(x):
+        spread = [f(x, dim, correction=0, keepdim=keepdim) for f in (torch.var, torch.std) for dim in (0, -1, None)]
+        moments = torch.var_mean(x, 0, correction=0, keepdim=keepdim)
+        return (*spread, *moments, torch.linalg.vector_norm(x, dim=0, keepdim=keepdim), x.sum(0, keepdim), x.amax(0, keepdim))
+
+    check(fn, torch.tensor(2.5, device=device))
+    assert cxxinductor.counters()["extern"] == cxxinductor.counters()["aten_fallback"] == 0
