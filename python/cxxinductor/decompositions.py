@@ -16,7 +16,7 @@ from typing import Any, Callable
 import torch
 from torch import Tensor
 from torch._decomp import core_aten_decompositions, get_decompositions
-from torch.fx.experimental.symbolic_shapes import guard_or_true
+from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true
 
 from . import _C, eager_strides
 
@@ -105,10 +105,12 @@ def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor,
 def linalg_vector_norm(
     self: Tensor, ord: float = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Orders that the front-end does not import. As a call, torch states wrong sizes for it where only dimensions of size 1 go."""
+    """Orders that the front-end does not import; along one dimension of size 1, where torch states wrong sizes, eager takes |x|."""
+    x = self if dtype is None else self.to(dtype)
+    if dim is not None and len(dim) == 1 and self.dim() > 0 and ord != 0 and guard_or_false(self.shape[dim[0]] == 1):
+        return x.abs() if keepdim else x.abs().squeeze(dim[0])
     if ord in (0, 1, 2, math.inf, -math.inf) or self.is_complex():
         return NotImplemented
-    x = self if dtype is None else self.to(dtype)
     powers = x.abs().to(torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype) ** ord
     total = powers.sum() if dim is None and not keepdim else powers.sum(dim, keepdim)
     return (total ** (1 / ord)).to(x.dtype)

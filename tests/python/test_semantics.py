@@ -305,7 +305,8 @@ def test_norms_without_calls(order, device):
     x = torch.randn(5, 7, device=device)
     x[0, 0] = 0
     check(lambda x: torch.linalg.vector_norm(x, order, dim=1), x)
-    check(lambda x: torch.linalg.vector_norm(x, order, dim=1), x[:, :1])
+    for keepdim in (False, True):
+        check(lambda x: torch.linalg.vector_norm(x, order, dim=1, keepdim=keepdim), x[:, :1])
     check(lambda x: torch.linalg.vector_norm(x, order), x.bfloat16())
     assert cxxinductor.counters()["extern"] == 0
 
