@@ -10,6 +10,7 @@
 #include "ir/dtype.h"
 #include "ir/reduction.h"
 #include "ir/scalar_op.h"
+#include "passes/pass_manager.h"
 #include "support/error.h"
 #include "support/options.h"
 #include "support/text_writer.h"
@@ -175,17 +176,25 @@ std::string options_page() {
   page.line(
       "`torch.compile(model, backend=\"cxxinductor\", options={{\"name\": value}})` wins over the environment "
       "variable. Unknown");
-  page.line("names and values are errors that list the known ones.");
+  page.line("names and values are errors that list the known ones. `print(cxxinductor.option_table())` prints this table.");
   page.line("");
   page.line("| option | variable | default | values | meaning |");
   page.line("|---|---|---|---|---|");
   for (const OptionInfo& option : option_table()) {
     std::string values;
     for (std::string_view word : option_values(option.name)) values += (values.empty() ? "" : ", ") + code(word);
+    if (option.name == "skip_passes") values = "names of passes, below";
     if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : "text";
-    page.line("| `{}` | `{}` | {} | {} | {} |", option.name, option.environment, code(option.default_text), values,
+    page.line("| `{}` | `{}` | {} | {} | {} |", option.name, option.environment, code(get_option(Options(), option.name)), values,
               cell(option.doc));
   }
+  page.line("");
+  page.line("## Passes");
+  page.line("In the order that they run, from `csrc/passes/pipelines.cpp`: what `skip_passes` may name.");
+  page.line("");
+  page.line("| pass | what it does |");
+  page.line("|---|---|");
+  for (const passes::PassInfo& pass : passes::pass_table()) page.line("| `{}` | {} |", pass.name, cell(pass.doc));
   return std::move(page).take();
 }
 

@@ -22,12 +22,6 @@ std::set<std::string, std::less<>> skipped_passes(const Options& options) {
     if (!name.empty()) names.insert(std::move(name));
     begin = end + 1;
   }
-  std::vector<std::string_view> known;
-  for (const auto& pass : graph_pipeline()) known.push_back(pass.name);
-  for (const auto& pass : loops_pipeline()) known.push_back(pass.name);
-  for (const std::string& name : names)
-    if (std::find(known.begin(), known.end(), name) == known.end())
-      throw_user_error("option skip_passes names the unknown pass '{}'; known are {}", name, fmt::join(known, ", "));
   return names;
 }
 
@@ -36,6 +30,7 @@ void verify(const loops::Program& program, std::string_view after) { loops::veri
 
 template <class IR>
 std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options) {
+  check_skip_passes(options);
   const auto skipped = skipped_passes(options);
   std::vector<PassTime> times;
   for (const Pass<IR>& pass : pipeline) {
@@ -50,6 +45,23 @@ std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Opti
 }
 
 }  // namespace
+
+std::vector<PassInfo> pass_table() {
+  std::vector<PassInfo> table;
+  for (const auto& pass : graph_pipeline()) table.push_back({pass.name, pass.doc});
+  for (const auto& pass : loops_pipeline()) table.push_back({pass.name, pass.doc});
+  return table;
+}
+
+void check_skip_passes(const Options& options) {
+  const std::vector<PassInfo> known = pass_table();
+  for (const std::string& name : skipped_passes(options)) {
+    if (std::ranges::find(known, name, &PassInfo::name) != known.end()) continue;
+    std::vector<std::string_view> names;
+    for (const PassInfo& pass : known) names.push_back(pass.name);
+    throw_user_error("option 'skip_passes': expected names of passes, found '{}'; known are {}", name, fmt::join(names, ", "));
+  }
+}
 
 std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options) {
   return run(graph_pipeline(), graph, options);

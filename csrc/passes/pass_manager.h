@@ -1,5 +1,5 @@
 // Runs pipelines of passes: times them, verifies after each (options.verify = "each"), skips those that options.skip_passes
-// names. UserError lists the known passes when it names an unknown one.
+// names.
 #pragma once
 
 #include <span>
@@ -21,6 +21,14 @@ struct PassTime {
 
 std::span<const Pass<graph::Graph>> graph_pipeline();
 std::span<const Pass<loops::Program>> loops_pipeline();
+
+struct PassInfo {
+  std::string_view name, doc;
+};
+std::vector<PassInfo> pass_table();  // of both pipelines, in their order
+// UserError lists the known passes when options.skip_passes names an unknown one. Pipelines check it too; a caller that takes
+// options from a user does so before it compiles.
+void check_skip_passes(const Options& options);
 
 std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options);
 std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options);

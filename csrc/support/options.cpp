@@ -10,7 +10,7 @@ namespace cxxinductor {
 namespace {
 
 constexpr std::array option_rows{
-#define OPTION(name, type, default_value, environment, doc) OptionInfo{#name, #type, #default_value, environment, doc},
+#define OPTION(name, type, default_value, environment, doc) OptionInfo{#name, #type, environment, doc},
 #include "support/options.def"
 #undef OPTION
 };

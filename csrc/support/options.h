@@ -19,13 +19,13 @@ struct Options {
 };
 
 struct OptionInfo {
-  std::string_view name, type, default_text, environment, doc;
+  std::string_view name, type, environment, doc;
 };
 std::span<const OptionInfo> option_table();
-std::span<const std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: any text
+std::span<const std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: see its type
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);
-std::string get_option(const Options& options, std::string_view name);  // as set_option reads it
+std::string get_option(const Options& options, std::string_view name);  // as set_option reads it; of Options(): the default
 // Reads CXXINDUCTOR_* through `get_environment` (name -> value) and rejects unknown CXXINDUCTOR_ names among `names`.
 Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment);
 std::string to_string(const Options& options);  // canonical, for cache keys

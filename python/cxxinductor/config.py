@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, Mapping
 
 from . import _C
 from .errors import UserError
 
 
-def option_table() -> list[dict[str, str]]:
-    """All options: name, type, default, environment variable and doc, one dict each."""
-    return _C.option_table()
+_WIDTH = 132  # of a line of the printed table
+
+
+class OptionTable(list):
+    """One dict per option: name, type (bool, int or str), default, values (the words that it accepts; empty: every value of its type),
+    environment (variable) and doc. ``str()`` of it is a table for people."""
+
+    def __str__(self) -> str:
+        return "\n".join(line for row in self for line in _describe_option(row))
+
+    __repr__ = __str__
+
+
+def _describe_option(row: dict[str, Any]) -> list[str]:
+    words = {"bool": "true, false", "int": "a number", "str": "text"}
+    values = ", ".join(row["values"]) or words[row["type"]]
+    head = f"{row['name']} = {row['default'] or '(empty)'}    [{row['environment']}]"
+    indented = {"width": _WIDTH, "initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}
+    return [head, *textwrap.wrap(row["doc"], **indented), *textwrap.wrap(f"values: {values}", **indented)]
+
+
+def option_table() -> OptionTable:
+    """All options, as docs/options.md lists them; print it, or read its rows."""
+    return OptionTable(_C.option_table())
 
 
 def resolve(options: Mapping[str, Any] | None) -> "_C.Options":

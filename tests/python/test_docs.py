@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import cxxinductor
+
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 # Where a path may begin: pages on one part of the code leave the first folders out.
@@ -33,6 +35,22 @@ def missing_files(text):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_that_a_page_names_exist(page):
     assert missing_files(page.read_text()) == []
+
+
+def test_the_option_table_reads_like_its_page():
+    table, page = cxxinductor.option_table(), (ROOT / "docs/options.md").read_text()
+    text = str(table)
+    assert repr(table) == text and max(map(len, text.splitlines())) <= 132
+    words = " ".join(text.split())
+    for row in table:
+        assert row["type"] in ("bool", "int", "str")
+        default = f"`{row['default']}`" if row["default"] else ""
+        assert f"| `{row['name']}` | `{row['environment']}` | {default} |" in page
+        assert f"{row['name']} = {row['default'] or '(empty)'}" in text and row["environment"] in text
+        assert " ".join(row["doc"].split()) in words
+        assert all(f"`{value}`" in page and value in text for value in row["values"])
+    values = {row["name"]: row["values"] for row in table}
+    assert values["check"] == ["off", "eager", "interp"] and "graph-cse" in values["skip_passes"] and values["cache_dir"] == []
 
 
 @pytest.mark.parametrize("name", ["frontend/call_graph.h", "csrc/frontend/none", "docs/none.md", "other/file.cpp", "none.cpp"])

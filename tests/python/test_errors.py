@@ -93,6 +93,21 @@ def test_numbers_for_calls_are_made_of_sizes(device):
         torch.testing.assert_close(run(x), fn(x))
 
 
+@pytest.mark.parametrize("by", ["option", "variable"])
+def test_an_unknown_pass_raises_and_lists_the_known(by, monkeypatch, device):
+    x = torch.ones(3, device=device)
+    if by == "variable":
+        monkeypatch.setenv("CXXINDUCTOR_SKIP_PASSES", "graph-cse, foo")
+    run = torch.compile(lambda x: x + 1, backend="cxxinductor", options={"skip_passes": "foo"} if by == "option" else {})
+    with pytest.raises(Exception, match="found 'foo'; known are graph-dead-code, .*, loops-dead-code"):
+        run(x)
+    assert cxxinductor.counters()["aten_fallback"] == 0
+    torch._dynamo.reset()
+    monkeypatch.setenv("CXXINDUCTOR_SKIP_PASSES", "")
+    known = {"skip_passes": "graph-cse, loops-one-hot,"}
+    assert torch.compile(lambda x: x + 1, backend="cxxinductor", options=known)(x).tolist() == [2, 2, 2]
+
+
 def test_listeners_hear_the_graphs_of_their_block():
     from cxxinductor import reports
 

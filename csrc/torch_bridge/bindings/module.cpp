@@ -6,6 +6,7 @@
 #include "support/options.h"
 #include "frontend/import.h"
 #include "model/text.h"
+#include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
@@ -39,14 +40,34 @@ void translate_errors() {
   });
 }
 
+const char* python_type(const OptionInfo& option) {
+  return option.type == "bool" ? "bool" : option.type == "int64_t" ? "int" : "str";
+}
+
+// values: the words that the option accepts; empty: every value of its type.
 py::list option_rows() {
   py::list rows;
   for (const OptionInfo& option : option_table()) {
-    rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = option.type,
-                         py::arg("default") = option.default_text, py::arg("environment") = option.environment,
-                         py::arg("doc") = option.doc));
+    py::list values;
+    for (std::string_view word : option_values(option.name)) values.append(word);
+    if (option.name == "skip_passes")
+      for (const passes::PassInfo& pass : passes::pass_table()) values.append(pass.name);
+    rows.append(py::dict(py::arg("name") = option.name, py::arg("type") = python_type(option),
+                         py::arg("default") = get_option(Options(), option.name), py::arg("values") = values,
+                         py::arg("environment") = option.environment, py::arg("doc") = option.doc));
   }
   return rows;
+}
+
+void set_checked_option(Options& options, const std::string& name, const std::string& value) {
+  set_option(options, name, value);
+  passes::check_skip_passes(options);
+}
+
+Options checked_options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
+  Options options = options_from_environment(environment);
+  passes::check_skip_passes(options);
+  return options;
 }
 
 py::dict counter_dict() {
@@ -90,8 +111,8 @@ PYBIND11_MODULE(_C, module) {
   bind_kernel_timing(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())
-      .def_static("from_environment", &options_from_environment, py::arg("environment"))
-      .def("set", [](Options& options, const std::string& name, const std::string& value) { set_option(options, name, value); })
+      .def_static("from_environment", &checked_options_from_environment, py::arg("environment"))
+      .def("set", set_checked_option)
       .def("get", [](const Options& options, const std::string& name) { return get_option(options, name); })
       .def("__repr__", [](const Options& options) { return to_string(options); });
   module.def("option_table", option_rows);
