@@ -180,6 +180,7 @@ void InterpCheck::check_launch(const runtime::CallView& call, size_t step, const
           fmt::format("check=interp: kernel {} changes element {} of @{}: {}{}, which it should not write", kernel.name,
                       *element, call.plan.buffers[launch.args[i]].name, to_string(actual.dtype), sizes));
   }
+  ++checked_;
 }
 
 }  // namespace cxxinductor::driver

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "driver/kernel_check.h"
 #include "interp/kernel_interp.h"
-#include "runtime/observer.h"
 #include "support/options.h"
 
 namespace cxxinductor::driver {
@@ -22,7 +22,7 @@ struct InterpLimits {
 };
 
 // For one call.
-class InterpCheck final : public runtime::StepObserver {
+class InterpCheck final : public KernelCheck {
  public:
   // note: takes a line about each launch that was not checked.
   InterpCheck(const Options& options, std::function<void(std::string)> note, InterpLimits limits = {});

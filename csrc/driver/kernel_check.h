@@ -5,9 +5,19 @@
 
 #include "interp/difference.h"
 #include "ir/plan/plan.h"
+#include "runtime/observer.h"
 #include "support/options.h"
 
 namespace cxxinductor::driver {
+
+// Either mode, for one call.
+class KernelCheck : public runtime::StepObserver {
+ public:
+  int64_t checked() const { return checked_; }  // launches of kernels so far that agreed with their reference
+
+ protected:
+  int64_t checked_ = 0;
+};
 
 // Magnitudes of a launch: interp::magnitude of the expected output and of its largest input, and the number of elements that one
 // sum adds up (1: no sums). The error of a sum in another order is relative to its terms, which may be far larger than the

@@ -34,7 +34,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 struct AtomicCounters {
-  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, aten_fallbacks{0}, eager_fallbacks{0};
+  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, aten_fallbacks{0}, eager_fallbacks{0}, checked_launches{0};
 };
 // Process-wide by nature: a user asks "what happened so far", whoever compiled it.
 AtomicCounters& counters() {
@@ -161,7 +161,7 @@ struct CompiledGraph::Impl {
   }
 
   // What the check option asks for at each call; null: nothing.
-  std::unique_ptr<runtime::StepObserver> make_check(const std::vector<c10::IValue>& inputs) const {
+  std::unique_ptr<driver::KernelCheck> make_check(const std::vector<c10::IValue>& inputs) const {
     if (eager) return eager->check(inputs);
     if (options.check != "interp") return nullptr;
     return std::make_unique<driver::InterpCheck>(options, [this](std::string note) {
@@ -281,7 +281,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
   if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
   stay_if_captured();
-  const std::unique_ptr<runtime::StepObserver> check = impl_->make_check(inputs);
+  const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> values;
   values.reserve(inputs.size());
@@ -305,6 +305,7 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
+  if (check) counters().checked_launches += check->checked();
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
@@ -312,12 +313,12 @@ const plan::Plan* CompiledGraph::plan() const {
 
 Counters read_counters() {
   const AtomicCounters& c = counters();
-  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks};
+  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches};
 }
 
 void reset_counters() {
   AtomicCounters& c = counters();
-  c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = 0;
+  c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = c.checked_launches = 0;
 }
 
 void count_eager() { counters().eager_fallbacks += 1; }

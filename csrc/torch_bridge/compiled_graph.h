@@ -63,7 +63,7 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {
-  int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0;
+  int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0, checked_launches = 0;
 };
 Counters read_counters();
 void reset_counters();

@@ -165,7 +165,7 @@ void EagerReference::CheckPlan::find_writers(const plan::Plan& plan) {
   }
 }
 
-class EagerReference::Check final : public runtime::StepObserver {
+class EagerReference::Check final : public driver::KernelCheck {
  public:
   Check(const CheckPlan& check_plan, std::vector<c10::IValue> inputs)
       : check_plan_(check_plan), state_(check_plan.executor.bind(std::move(inputs))) {
@@ -195,7 +195,11 @@ class EagerReference::Check final : public runtime::StepObserver {
     if (check_plan_.complete[step].empty()) return;
     find_symbols(call);
     const at::AutoDispatchBelowADInplaceOrView guard;
-    for (plan::BufferId buffer : check_plan_.complete[step]) check(call, step, buffer);
+    std::set<const plan::Launch*> agreed;
+    for (plan::BufferId buffer : check_plan_.complete[step])
+      if (check(call, step, buffer)) agreed.insert(launch_that_uses(call.plan, call.plan.steps[step], buffer));
+    agreed.erase(nullptr);
+    checked_ += static_cast<int64_t>(agreed.size());
   }
 
  private:
@@ -277,9 +281,10 @@ class EagerReference::Check final : public runtime::StepObserver {
         at::empty_strided(target.sizes(), target.strides(), target.options()).copy_(from.toTensor());
   }
 
-  void check(const runtime::CallView& call, size_t step, plan::BufferId buffer) {
+  // Whether there was a value to compare with.
+  bool check(const runtime::CallView& call, size_t step, plan::BufferId buffer) {
     // A result that nothing reads is dropped unseen.
-    if (is_opaque(call.plan.buffers[buffer].dtype) || call.addresses[buffer.index()] == nullptr) return;
+    if (is_opaque(call.plan.buffers[buffer].dtype) || call.addresses[buffer.index()] == nullptr) return false;
     const at::Tensor actual = tensor_of(call, buffer);
     bool compared = false;
     for (CallValue value : check_plan_.values_of[buffer.index()]) {
@@ -298,6 +303,7 @@ class EagerReference::Check final : public runtime::StepObserver {
       replace(value, actual);
     }
     if (!compared) unchecked_.insert(buffer.index());
+    return compared;
   }
 
   void replace(CallValue value, const at::Tensor& actual) {
@@ -386,7 +392,7 @@ EagerReference::EagerReference(model::CallGraph calls, const std::vector<fronten
 }
 EagerReference::~EagerReference() = default;
 
-std::unique_ptr<runtime::StepObserver> EagerReference::check(std::vector<c10::IValue> inputs) const {
+std::unique_ptr<driver::KernelCheck> EagerReference::check(std::vector<c10::IValue> inputs) const {
   return std::make_unique<Check>(*check_plan_, std::move(inputs));
 }
 

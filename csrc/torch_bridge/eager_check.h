@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include "driver/kernel_check.h"
 #include "frontend/import.h"
-#include "runtime/observer.h"
 #include "support/options.h"
 #include "torch_bridge/aten_executor.h"
 
@@ -25,7 +25,7 @@ class EagerReference {
                  const Options& options);
   ~EagerReference();
   // For one call with these inputs, of which those that the call will write to are copied. Must not outlive this.
-  std::unique_ptr<runtime::StepObserver> check(std::vector<c10::IValue> inputs) const;
+  std::unique_ptr<driver::KernelCheck> check(std::vector<c10::IValue> inputs) const;
 
  private:
   struct CheckPlan;

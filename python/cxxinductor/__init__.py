@@ -48,7 +48,8 @@ def __getattr__(name: str) -> NoReturn:
 
 def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
-    compiled graphs), aten_fallback (graphs that run through ATen whole) and eager_fallback (graphs given back to eager)."""
+    compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager) and
+    checked_launches (launches of kernels that option check compared and found right)."""
     return _C.counters()
 
 

@@ -42,7 +42,11 @@ _CACHE_BYTES = 256 << 20  # written between two timed launches on a GPU, so that
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds of one launch, and of a copy that reads and writes as many bytes in all."""
+    """Median seconds of one launch, and of a copy that reads and writes as many bytes in all.
+
+    Attributes:
+        check: "" where no check was asked for; else what the comparison with the interpreter found or left out.
+    """
 
     kernel: str
     device: str
@@ -52,8 +56,10 @@ class Timing:
     bytes_written: int
 
     def __str__(self) -> str:
+    check: str = ""
         total = self.bytes_read + self.bytes_written
-        return (
+        checked = f"{self.check}\n" if self.check else ""
+        return checked + (
             f"{self.kernel} on {self.device}: {self.seconds * 1e6:.2f} us, reads {self.bytes_read} and writes "
             f"{self.bytes_written} bytes: {total / self.seconds / 1e9:.2f} GB/s\n"
             f"a copy of as many bytes: {self.copy_seconds * 1e6:.2f} us, {total / self.copy_seconds / 1e9:.2f} GB/s "
@@ -81,9 +87,7 @@ def time_kernel(
     tensors = [_tensor(row) for row in arguments["tensors"]]
     options = config.resolve({"dump": ""})
     run = _C.load_plan(plan, source, options)
-    if check:
-        options.set("check", "interp")
-        _C.load_plan(plan, source, options)([*tensors, *values.values()])
+    checked = _checked(kernel, plan, source, [*tensors, *values.values()], options) if check else ""
     device = next((t.device for t in tensors if t.is_cuda), torch.device("cpu"))
     read, written = _bytes(arguments, tensors, bool(values))
     half = max(1, (read + written) // 2)
@@ -92,7 +96,15 @@ def time_kernel(
     with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
         seconds = timer(lambda: run([*tensors, *values.values()]), repeat)
         copy_seconds = timer(lambda: target.copy_(start), repeat)
-    return Timing(kernel, str(device), seconds, copy_seconds, read, written)
+    return Timing(kernel, str(device), seconds, copy_seconds, read, written, checked)
+
+
+def _checked(kernel: str, plan: str, source: str, inputs: list[Any], options: "_C.Options") -> str:
+    options.set("check", "interp")
+    run, before = _C.load_plan(plan, source, options), _C.counters()["checked_launches"]
+    run(inputs)
+    agreed = _C.counters()["checked_launches"] - before
+    return "\n".join([*([f"check=interp: {kernel} agrees with the interpreter"] if agreed else []), *run.take_check_notes()])
 
 
 def _read(folder: Path, kernel: str) -> tuple[str, str]:

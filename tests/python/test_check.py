@@ -51,6 +51,7 @@ def test_a_right_model_passes(mode, dtype, device):
         reference.load_state_dict(model.state_dict())
         wanted = reference(tokens)
     assert cxxinductor.counters()["aten_fallback"] == 0
+    assert cxxinductor.counters()["checked_launches"] >= 5
     assert_as_good_as_eager(actual[:2], expected[:2], wanted[:2])
 
 
@@ -109,6 +110,16 @@ def test_mutation_random_ops_and_changing_sizes_pass(mode, device):
 def test_check_is_an_option_and_a_variable(device):
     with pytest.raises(Exception, match="'off', 'eager', 'interp'"):
         torch.compile(lambda x: x + 1, backend="cxxinductor", options={"check": "on"})(torch.ones(2, device=device))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_launches_that_agree_are_counted(mode, device):
+    compiled = torch.compile(lambda x: torch.sort(x * 2 + 1)[0].exp(), backend="cxxinductor", options={"check": mode})
+    for calls in (1, 2):
+        compiled(torch.randn(7, device=device))
+        assert cxxinductor.counters()["checked_launches"] == 2 * calls
+    torch.compile(lambda x: x + 3, backend="cxxinductor")(torch.ones(3, device=device))
+    assert cxxinductor.counters()["checked_launches"] == 4
 
 
 WRONG_MODEL = """

@@ -73,7 +73,8 @@ Options checked_options_from_environment(const std::vector<std::pair<std::string
 py::dict counter_dict() {
   const torch_bridge::Counters c = torch_bridge::read_counters();
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
-                  py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks);
+                  py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
+                  py::arg("checked_launches") = c.checked_launches);
 }
 
 // Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
