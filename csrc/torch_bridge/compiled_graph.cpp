@@ -71,6 +71,22 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
   counters().externs += static_cast<int64_t>(report.externs.size());
 }
 
+std::string dump(const driver::Report& report, const std::string& name, const Options& options, const std::string& what) {
+  return driver::write_dump(report, name, options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir, what);
+}
+
+// Of a graph that was not compiled there are its calls. Their place, or what keeps them from being written, is added to the reason.
+void dump_fallback(const model::CallGraph& calls, const Options& options, std::string& reason) {
+  if (options.dump.empty()) return;
+  try {
+    driver::Report report;
+    report.calls_text = model::print(calls);
+    reason += fmt::format("; its calls are in {}/calls.txt", dump(report, calls.name + ".aten", options, "calls"));
+  } catch (const Error& error) {
+    if (reason.find(error.what()) == std::string::npos) reason += fmt::format("; {}", error.what());
+  }
+}
+
 // calls: for dumps; null where there are none.
 driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const Options& options,
                                   frontend::CallReasons reasons = {}, const InterruptCheck& interrupted = {}) {
@@ -89,11 +105,9 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   const std::string name = request.graph.name;
   driver::Compilation compilation = driver::compile(std::move(request));
   if (!options.dump.empty()) {
-    const std::string folder = options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir;
     if (calls) compilation.report.calls_text = model::print(*calls);
-    driver::write_dump(compilation.report, name, folder, options.dump);
-    if (const auto& const_graph = compilation.const_graph)
-      driver::write_dump(const_graph->report, name + "_const", folder, options.dump);
+    dump(compilation.report, name, options, options.dump);
+    if (const auto& const_graph = compilation.const_graph) dump(const_graph->report, name + "_const", options, options.dump);
   }
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
@@ -228,6 +242,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
     impl->fallback_reason = with_reproducer(calls, environment, options, fmt::format("unexpected error: {}", error.what()));
   }
   if (!impl->fallback_reason.empty()) {
+    dump_fallback(calls, options, impl->fallback_reason);
     impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
     counters().aten_fallbacks += 1;
   }
@@ -290,6 +305,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
       torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
+  if (check) counters().checked_launches += check->checked();
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());
   for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
@@ -305,7 +321,6 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
-  if (check) counters().checked_launches += check->checked();
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;

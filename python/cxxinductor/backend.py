@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
+import sys
 import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
-from torch._guards import TracingContext
+from torch._guards import CompileContext, TracingContext
 
 from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
@@ -85,11 +87,11 @@ def compile_aot_graph(
             compiled = _C.compile(graph.builder, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
-        warnings.warn(f"cxxinductor: this graph runs in eager mode: {error}", stacklevel=2)
+        _warn(f"the {_describe(gm, kind)} runs in eager mode: {error}")
         reports.record_eager(kind, str(error))
         return boxed(gm)
     if reason := compiled.fallback_reason:
-        warnings.warn(f"cxxinductor: this graph runs op by op through ATen: {reason}", stacklevel=2)
+        _warn(f"the {_describe(gm, kind)} runs op by op through ATen: {reason}")
     _report_cache(options)
     compiled.set_constants(graph.constants)
     if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
@@ -163,6 +165,25 @@ def _report_output_strides(compiled: Any, free: set[int]) -> None:
     TracingContext.get().output_strides.extend(s if i in free else None for i, s in enumerate(strides))
 
 
+def _describe(gm: torch.fx.GraphModule, kind: str) -> str:
+    """'inference graph [0/1] (3 calls, the first is aten.add.Tensor (model.py:12))'; [0/1] is what torch's logs call it."""
+    calls = [node for node in gm.graph.nodes if node.op == "call_function"]
+    first = f", the first is {fx_reader.where(calls[0])}" if calls else ""
+    number = CompileContext.current_compile_id()
+    return f"{kind} graph{f' [{number}]' if number else ''} ({len(calls)} calls{first})"
+
+
+_LIBRARIES = tuple(os.path.dirname(os.path.abspath(path)) + os.sep for path in (torch.__file__, __file__))
+
+
+def _warn(message: str) -> None:
+    """A warning at the line of the user's program that called what is being compiled or run."""
+    frame = sys._getframe(1)
+    while frame.f_back and (frame.f_code.co_filename.startswith(_LIBRARIES) or frame.f_code.co_filename.startswith("<")):
+        frame = frame.f_back
+    warnings.warn_explicit(f"cxxinductor: {message}", UserWarning, frame.f_code.co_filename, frame.f_lineno)
+
+
 _cache_problems: set[str] = set()
 
 
@@ -171,7 +192,7 @@ def _report_cache(options: "_C.Options") -> None:
     problem = _C.cache_status(options)
     if problem and problem not in _cache_problems:
         _cache_problems.add(problem)
-        warnings.warn(f"cxxinductor: compiled kernels are not kept for the next process: {problem}", stacklevel=3)
+        _warn(f"compiled kernels are not kept for the next process: {problem}")
 
 
 def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph) -> Callable[[list[Any]], Any]:
@@ -202,7 +223,7 @@ def _for_wide_integers(gm: torch.fx.GraphModule) -> Callable[[list[Any]], Any]:
     run = boxed(gm)
 
     def run_with_warning(inputs: list[Any]) -> Any:
-        warnings.warn("cxxinductor: a call with an integer beyond 64 bits runs in eager mode", stacklevel=2)
+        _warn("a call with an integer beyond 64 bits runs in eager mode")
         _C.count_eager()
         return run(inputs)
 

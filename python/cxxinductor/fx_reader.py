@@ -185,7 +185,7 @@ class _Reader:
             self._values[node] = self._call(node)
             self._assert_what_is_known(node)
         else:
-            raise Unsupported(f"{_where(node)}: nodes of kind {node.op} are not read")
+            raise Unsupported(f"{where(node)}: nodes of kind {node.op} are not read")
 
     # ---- inputs --------------------------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class _Reader:
         with _disable_current_modes():  # the tracer's fake mode has no numbers to give
             number = value.item()
         if value.dtype not in _SCALAR_TYPES:
-            raise Unsupported(f"{_where(node)}: a constant of dtype {value.dtype}")
+            raise Unsupported(f"{where(node)}: a constant of dtype {value.dtype}")
         results = [self._tensor(node, node.name, value)]
         options = {"dtype": value.dtype, "device": value.device}
         return self._builder.call("aten::full", "", [[], number], options, results, False, _origin(node))[0]
@@ -266,7 +266,7 @@ class _Reader:
         returns = target._schema.returns
         is_list = len(returns) == 1 and isinstance(returns[0].type, torch.ListType)
         if value is None and returns:
-            raise Unsupported(f"{_where(node)}: has no metadata")
+            raise Unsupported(f"{where(node)}: has no metadata")
         items = [] if not returns else list(value) if isinstance(value, (list, tuple)) else [value]
         results = [self._result(node, number, item, len(items)) for number, item in enumerate(items)]
         if target in _POSITIONS:
@@ -280,7 +280,7 @@ class _Reader:
         name, dtype, *rest = fields
         reads = (user for user in node.users if user.target is operator.getitem and user.args[1] == number)
         if dtype != _SCALAR_TYPES[torch.int64] and any(user.op != "output" for read in reads for user in read.users):
-            raise Unsupported(f"{_where(node)}: result {number} of {target} is recorded with the dtype of the values")
+            raise Unsupported(f"{where(node)}: result {number} of {target} is recorded with the dtype of the values")
         return name, _SCALAR_TYPES[torch.int64], *rest
 
     # ---- higher-order operators (higher_order.py) ------------------------------------------------------------------
@@ -291,12 +291,12 @@ class _Reader:
         if found := higher_order.inlined(node, self._gm) or higher_order.expanded(node):
             return self._read_inside(node, *found)
         if self._compile_graph is None:
-            raise Unsupported(f"{_where(node)}: is not a dispatcher op")
+            raise Unsupported(f"{where(node)}: is not a dispatcher op")
         step = higher_order.Step(node, self._gm, self._compile_graph)
         leaves, spec = tree_flatten(node.meta.get("val"))
         results = [self._result(node, number, item, len(leaves)) for number, item in enumerate(leaves)]
         if not all(item is None or isinstance(item, torch.Tensor) for item in leaves):
-            raise Unsupported(f"{_where(node)}: returns numbers")
+            raise Unsupported(f"{where(node)}: returns numbers")
         tensors, integers = ([self._argument(node, item) for item in items] for items in (step.tensors, step.integers))
         arguments = [self._builder.function(step.call), tensors, integers]
         refs = self._builder.call("cxxinductor::call_function", "", arguments, {}, results, True, _origin(node))
@@ -306,7 +306,7 @@ class _Reader:
     def _with_effects(self, node: Node) -> Any:
         _, target, *args = node.args
         if not isinstance(target, torch._ops.OpOverload):
-            raise Unsupported(f"{_where(node)}: has the effects of {target}")
+            raise Unsupported(f"{where(node)}: has the effects of {target}")
         _, *results = node.meta["val"]
         returns = target._schema.returns
         value = tuple(results) if len(returns) > 1 else results[0] if returns else None
@@ -344,7 +344,7 @@ class _Reader:
         if isinstance(value, (torch.SymBool, torch.SymInt)):
             symbol = unbacked.symbol_of(value)
             if symbol is None:
-                raise Unsupported(f"{_where(node)}: reads {value.node.expr} off a tensor")
+                raise Unsupported(f"{where(node)}: reads {value.node.expr} off a tensor")
             self._range(symbol, value.node.shape_env)
             self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, _origin(node))
             if symbol in self._solved:  # nothing else names the symbol
@@ -379,7 +379,7 @@ class _Reader:
             return self._size(value)
         if isinstance(value, (bool, float, torch.SymBool, torch.SymFloat)):
             return _Unreadable(f"{node.target} of type {type(value).__name__}")
-        raise Unsupported(f"{_where(node)}: is not a dispatcher op")
+        raise Unsupported(f"{where(node)}: is not a dispatcher op")
 
     def _result(self, node: Node, number: int, value: Any, count: int) -> Any:
         if value is None:
@@ -389,7 +389,7 @@ class _Reader:
         if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
             self._size(value)
             return _C.Sym(_srepr(value))
-        raise Unsupported(f"{_where(node)}: returns a {type(value).__name__}")
+        raise Unsupported(f"{where(node)}: returns a {type(value).__name__}")
 
     def _argument(self, node: Node, value: Any) -> Any:
         if isinstance(value, Node):
@@ -400,7 +400,7 @@ class _Reader:
                 condition = value.meta.get("val")
                 if isinstance(condition, torch.SymBool):
                     return self._condition_argument(node, condition)
-                raise Unsupported(f"{_where(node)}: takes {found.what}")
+                raise Unsupported(f"{where(node)}: takes {found.what}")
             return found
         if isinstance(value, (list, tuple)):
             return [self._argument(node, item) for item in value]
@@ -409,7 +409,7 @@ class _Reader:
         plain = (int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
         if value is None or isinstance(value, plain):
             return value
-        raise Unsupported(f"{_where(node)}: takes an argument of type {type(value).__name__}")
+        raise Unsupported(f"{where(node)}: takes an argument of type {type(value).__name__}")
 
     # A bool of Python's promotes as a tensor of one bool does.
     def _condition_argument(self, node: Node, condition: torch.SymBool) -> Any:
@@ -425,7 +425,7 @@ class _Reader:
     def _truth(self, node: Node, condition: sympy.Basic, shape_env: Any) -> Any:
         truth = unbacked.truth_of(condition.xreplace(self._solved))
         if truth is None:
-            raise Unsupported(f"{_where(node)}: takes the condition {condition}")
+            raise Unsupported(f"{where(node)}: takes the condition {condition}")
         for symbol in sorted(truth.free_symbols, key=str):
             self._range(symbol, shape_env)
         return int(truth) if truth.is_Integer else _C.Sym(sympy.srepr(truth))
@@ -446,7 +446,7 @@ class _Reader:
         result = node.meta.get("val")
         narrow = isinstance(result, torch.Tensor) and result.dim() == 0 and result.dtype not in (torch.float32, torch.float64)
         if narrow or not isinstance(result, torch.Tensor) or not result.is_floating_point():
-            raise Unsupported(f"{_where(node)}: takes {value.target} of type SymFloat")
+            raise Unsupported(f"{where(node)}: takes {value.target} of type SymFloat")
         exact = self._real(node, value, result.device)
         if result.dtype == torch.float64:
             return exact
@@ -463,7 +463,7 @@ class _Reader:
             here = self._real_devices[value] == device
             return number if here else self._one_element(node, "aten::_to_copy", "", [number], torch.float64, device, options)
         if isinstance(number, _Unreadable):
-            raise Unsupported(f"{_where(node)}: takes {number.what}")
+            raise Unsupported(f"{where(node)}: takes {number.what}")
         return self._one_element(node, "aten::full", "", [[], number], torch.float64, device, options)
 
     def _one_element(
@@ -476,11 +476,11 @@ class _Reader:
 
     def _tensor(self, node: Node, name: str, value: torch.Tensor) -> tuple:
         if value.layout is not torch.strided or value.is_quantized:
-            raise Unsupported(f"{_where(node)}: a tensor that is sparse or quantised")
+            raise Unsupported(f"{where(node)}: a tensor that is sparse or quantised")
         if value.is_neg() and node.op in ("placeholder", "get_attr"):
-            raise Unsupported(f"{_where(node)}: an input with the negative bit set")
+            raise Unsupported(f"{where(node)}: an input with the negative bit set")
         if value.dtype not in _SCALAR_TYPES:
-            raise Unsupported(f"{_where(node)}: a tensor of dtype {value.dtype}")
+            raise Unsupported(f"{where(node)}: a tensor of dtype {value.dtype}")
         storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages) + 1)
         device = value.device
         strides = eager_strides.when_empty(node, value.stride())
@@ -590,7 +590,8 @@ def _origin(node: Node) -> tuple[str, int, str, str]:
     return file.replace("\\", "/").rsplit("/", 1)[-1], int(line), _MODULE_ROOT.sub("", str(path)), str(node.target)
 
 
-def _where(node: Node) -> str:
+def where(node: Node) -> str:
+    """An op with its line in the model: 'aten.add.Tensor (model.py:12)'."""
     file, line, _, call = _origin(node)
     place = f" ({file}:{line})" if file else ""
     return f"{call}{place}"

@@ -26,6 +26,21 @@ def test_models(make, device):
     assert counters["aten_fallback"] > 0 and counters["graphs"] == 0 and counters["eager_fallback"] == 0
 
 
+def test_the_warning_names_the_graph_and_the_line_that_calls_it(device):
+    def fn(x):
+        return (x + 1).exp()
+
+    run = compiled_by_aten(fn)
+    with pytest.warns(UserWarning) as caught:
+        run(torch.ones(3, device=device))
+    (warning,) = caught
+    line = fn.__code__.co_firstlineno
+    assert (warning.filename, warning.lineno) == (__file__, line + 5)
+    text = str(warning.message)
+    assert text.startswith("cxxinductor: the inference graph [0/0] (2 calls, the first is aten.add.Tensor (test_fallback.py:")
+    assert f"test_fallback.py:{line + 1}))" in text
+
+
 def check(fn, *inputs, dynamic=None):
     """fn through the ATen executor and eager, on clones: results and what the inputs became."""
     ours, theirs = [[x.clone() if isinstance(x, torch.Tensor) else x for x in inputs] for _ in range(2)]
