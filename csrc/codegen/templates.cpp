@@ -13,24 +13,58 @@ struct EmbeddedTemplate {
 extern const EmbeddedTemplate embedded_templates[];
 extern const unsigned long embedded_template_count;
 
-std::string template_text(std::string_view name) {
-  for (unsigned long i = 0; i < embedded_template_count; ++i) {
-    if (embedded_templates[i].name != name) continue;
-    std::string out;
-    std::string_view rest = embedded_templates[i].text;
-    while (!rest.empty()) {
-      const size_t newline = rest.find('\n');
-      const std::string_view line = rest.substr(0, newline);
-      rest.remove_prefix(newline == std::string_view::npos ? rest.size() : newline + 1);
-      constexpr std::string_view include = "#include \"";
-      if (line.starts_with(include))
-        out += template_text(line.substr(include.size(), line.rfind('"') - include.size()));
-      else
-        out.append(line).append("\n");
-    }
-    return out;
-  }
+namespace {
+
+std::string_view embedded_text(std::string_view name) {
+  for (unsigned long i = 0; i < embedded_template_count; ++i)
+    if (embedded_templates[i].name == name) return embedded_templates[i].text;
   throw_internal("no kernel template is named {}", name);
+}
+
+// visit(line, name): of each line; name: the template that it includes, or "".
+template <class Visit>
+void for_each_line(std::string_view text, Visit visit) {
+  constexpr std::string_view include = "#include \"";
+  while (!text.empty()) {
+    const size_t newline = text.find('\n');
+    const std::string_view line = text.substr(0, newline);
+    text.remove_prefix(newline == std::string_view::npos ? text.size() : newline + 1);
+    visit(line, line.starts_with(include) ? line.substr(include.size(), line.rfind('"') - include.size()) : std::string_view());
+  }
+}
+
+void collect_included(std::string_view text, std::map<std::string, std::string>& found) {
+  for_each_line(text, [&](std::string_view, std::string_view name) {
+    if (name.empty()) return;
+    const std::string_view included = embedded_text(name);
+    if (found.try_emplace(std::string(name), included).second) collect_included(included, found);
+  });
+}
+
+}  // namespace
+
+std::string template_text(std::string_view name) {
+  std::string out;
+  for_each_line(embedded_text(name), [&](std::string_view line, std::string_view included) {
+    if (included.empty())
+      out.append(line).append("\n");
+    else
+      out += template_text(included);
+  });
+  return out;
+}
+
+void add_template(TextWriter& out, std::string_view name, Templates templates) {
+  if (templates == Templates::Inlined)
+    out.raw_line(template_text(name));
+  else
+    out.line("#include \"{}\"", name);
+}
+
+std::map<std::string, std::string> included_templates(std::string_view text) {
+  std::map<std::string, std::string> found;
+  collect_included(text, found);
+  return found;
 }
 
 namespace {

@@ -75,8 +75,9 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
     report.kernel_sources.push_back(
         {kernel.name, kernel.device,
          target.device == DeviceType::Cuda
-             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, plan.origins)
-             : codegen::emit_cpu(one, target, plan.origins)});
+             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, plan.origins,
+                                  codegen::Templates::Included)
+             : codegen::emit_cpu(one, target, plan.origins, codegen::Templates::Included)});
   }
 }
 

@@ -36,7 +36,7 @@ struct Report {
   struct KernelSource {
     std::string name;
     Device device;
-    std::string text;  // of the variant compiled first
+    std::string text;  // of the variant compiled first; the templates that it calls are #include lines (codegen/templates.h)
   };
   std::vector<KernelSource> kernel_sources;
   std::vector<std::string> kernel_plans;  // for each of them: the plan of one launch (single_launch.h)

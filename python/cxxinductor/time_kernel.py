@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import re
 import statistics
 import sys
 import time
@@ -37,6 +38,7 @@ _DTYPES = {
     "u64": torch.uint64,
     "bool": torch.bool,
 }
+_INCLUDE = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 _CACHE_BYTES = 256 << 20  # written between two timed launches on a GPU, so that the kernel finds nothing in its L2 cache
 
 
@@ -54,9 +56,9 @@ class Timing:
     copy_seconds: float
     bytes_read: int
     bytes_written: int
+    check: str = ""
 
     def __str__(self) -> str:
-    check: str = ""
         total = self.bytes_read + self.bytes_written
         checked = f"{self.check}\n" if self.check else ""
         return checked + (
@@ -114,7 +116,12 @@ def _read(folder: Path, kernel: str) -> tuple[str, str]:
     if not plan.exists() or not sources:
         known = ", ".join(sorted(path.stem for path in kernels.glob("*.plan"))) or "none; dump=source writes them"
         raise UserError(f"no kernel {kernel!r} in {folder}; known: {known}")
-    return plan.read_text(), sources[0].read_text()
+    return plan.read_text(), _with_includes(sources[0].read_text(), kernels)
+
+
+def _with_includes(text: str, folder: Path) -> str:
+    """The text with the templates that it includes, as they lie in the dump, edits included."""
+    return _INCLUDE.sub(lambda line: _with_includes((folder / line[1]).read_text(), folder), text)
 
 
 def _symbol_values(plan: str, given: dict[str, int]) -> dict[str, int]:

@@ -48,6 +48,10 @@ def test_all_forms_are_written(dumped, device):
     assert all(name in texts["plan.txt"] for name in sources)
     text = (folder / "kernels" / (sources[0] + extension)).read_text()
     assert "aten." in text and "#line" in text
+    assert len(text.splitlines()) < 100, "the kernel, not what it calls"
+    included = set(re.findall(r'^#include "(.+)"$', text, re.M))
+    assert included and all((folder / "kernels" / name).stat().st_size > 0 for name in included)
+    assert (folder / "kernels" / "shared" / "scalar_math.h").exists(), "what templates include themselves"
 
 
 def test_only_what_is_asked_for_is_written(dumped):
@@ -63,6 +67,7 @@ def test_each_command_times_its_kernel(dumped):
     printed = subprocess.run(run, capture_output=True, text=True, check=True).stdout
     assert re.search(rf"^{kernel} on \w+(:0)?: [\d.]+ us, reads \d+ and writes \d+ bytes: [\d.]+ GB/s$", printed, re.M)
     assert re.search(r"^a copy of as many bytes: [\d.]+ us", printed, re.M)
+    assert printed.startswith(f"check=interp: {kernel} agrees with the interpreter\n")
 
 
 def test_every_kernel_can_be_timed_and_checked(dumped):
@@ -92,6 +97,38 @@ def test_an_edited_source_is_what_runs(dumped):
     source.write_text(edited)
     with pytest.raises(cxxinductor.KernelMismatch, match=kernel):
         time_kernel.time_kernel(folder, kernel, repeat=1, check=True)
+
+
+def test_an_edited_template_is_what_runs(dumped):
+    folder = dumped()
+    kernel = next(k for k in kernels_of(folder) if "softmax" in k)
+    prelude = next((folder / "kernels").glob("c*/prelude.*"))
+    prelude.write_text(prelude.read_text() + "\n#error edited\n")
+    with pytest.raises(RuntimeError, match="edited"):
+        time_kernel.time_kernel(folder, kernel, repeat=1)
+
+
+def test_what_is_not_checked_is_said(tmp_path, device):
+    def fn(total, places, x):
+        return total.index_add(0, places, x)
+
+    options = {"dump": "source", "dump_dir": str(tmp_path)}
+    places = torch.randint(0, 8, (300_000,), device=device)
+    torch.compile(fn, backend="cxxinductor", options=options)(torch.zeros(8, device=device), places, torch.randn(300_000, device=device))
+    (folder,) = tmp_path.iterdir()
+    printed = [str(time_kernel.time_kernel(folder, kernel, repeat=1, check=True)) for kernel in kernels_of(folder)]
+    assert any(" was not checked: a scatter of 300000 points is too long" in text.split("\n")[0] for text in printed), printed
+
+
+def test_calls_of_a_graph_that_falls_back_are_written(tmp_path, device):
+    options = {"dump": "source", "dump_dir": str(tmp_path), "tier": "aten"}
+    with pytest.warns(UserWarning) as caught:
+        torch.compile(model, backend="cxxinductor", options=options)(torch.randn(6, 8, device=device), torch.randn(8, 8, device=device))
+    (folder,) = tmp_path.iterdir()
+    assert [path.name for path in folder.iterdir()] == ["calls.txt"]
+    assert "aten::mm" in (folder / "calls.txt").read_text()
+    (warning,) = (w for w in caught if "cxxinductor" in str(w.message))
+    assert f"its calls are in {folder}/calls.txt" in str(warning.message)
 
 
 def test_a_kernel_that_is_not_there_lists_those_that_are(dumped):

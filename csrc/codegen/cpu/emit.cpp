@@ -51,9 +51,9 @@ std::vector<std::string> cpu_math_symbols(const std::vector<const plan::Kernel*>
 }
 
 std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Target& target,
-                     const OriginTable& origins) {
+                     const OriginTable& origins, Templates templates) {
   TextWriter out;
-  out.raw_line(template_text("cpu/prelude.h"));
+  add_template(out, "cpu/prelude.h", templates);
   const std::vector<MathFunction> functions = math_functions(kernels);
   out.line("#define CXXI_VECTOR_BYTES {}", target.vector_bytes);
   out.raw_line(
@@ -67,7 +67,7 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
   for (const char* name : {"cpu/vector.h", "cpu/vector_memory.h", "cpu/vector_casts.h", "cpu/vector_checks.h",
                            "cpu/vector_transpose.h", "cpu/reduce.h", "cpu/reduction_states.h", "cpu/vector_math.h",
                            "cpu/vector_ops.h", "cpu/vector_activations.h"})
-    out.raw_line(template_text(name));
+    add_template(out, name, templates);
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}\"", kernel->name);

@@ -11,10 +11,10 @@
 namespace cxxinductor::codegen {
 
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
-                      const OriginTable& origins) {
+                      const OriginTable& origins, Templates templates) {
   TextWriter out;
-  out.raw_line(template_text("cuda/prelude.cuh"));
-  out.raw_line(template_text("cuda/group.cuh"));
+  add_template(out, "cuda/prelude.cuh", templates);
+  add_template(out, "cuda/group.cuh", templates);
   const auto any = [&](auto&& wanted) {
     return std::any_of(kernels.begin(), kernels.end(), [&](const plan::Kernel* kernel) {
       return std::any_of(kernel->region.body.begin(), kernel->region.body.end(), wanted);
@@ -23,15 +23,15 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.kind == plan::MappingKind::Matmul; };
   if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }) &&
       !std::all_of(kernels.begin(), kernels.end(), is_matmul))
-    out.raw_line(template_text("cuda/reduce.cuh"));
+    add_template(out, "cuda/reduce.cuh", templates);
   const auto combines = [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
     return store && store->combine != Combine::Overwrite;
   };
-  if (any(combines)) out.raw_line(template_text("cuda/combine.cuh"));
+  if (any(combines)) add_template(out, "cuda/combine.cuh", templates);
   if (std::any_of(kernels.begin(), kernels.end(), is_matmul)) {
-    out.raw_line(template_text("cuda/tensor_core.cuh"));
-    out.raw_line(template_text("cuda/matmul.cuh"));
+    add_template(out, "cuda/tensor_core.cuh", templates);
+    add_template(out, "cuda/matmul.cuh", templates);
   }
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");

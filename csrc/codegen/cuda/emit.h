@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/templates.h"
 #include "ir/origin.h"
 #include "ir/plan/plan.h"
 
@@ -15,7 +16,7 @@ namespace cxxinductor::codegen {
 // eight zeroed ints, when the kernel holds Check statements: the first failing check leaves [1] its statement, [2..3]
 // the index, [4..5] the bound (low half first) and then sets [6]. Accesses that a failed check guards are not made.
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
-                      const OriginTable& origins);
+                      const OriginTable& origins, Templates templates = Templates::Inlined);
 struct CudaLaunchShape {
   int block_x = 1, block_y = 1;
   int64_t dynamic_shared_bytes = 0;

@@ -51,6 +51,32 @@ TEST_CASE("templates are embedded with what they include") {
   CHECK_THROWS_AS(codegen::template_text("cuda/nothing.cuh"), InternalError);
 }
 
+TEST_CASE("a unit that includes its templates is the same unit") {
+  const plan::Plan plan = plan::parse(every_plan_kind);
+  for (const plan::Kernel& kernel : plan.kernels) {
+    const std::string inlined = codegen::emit_cuda({&kernel}, {}, plan.origins);
+    std::string text = codegen::emit_cuda({&kernel}, {}, plan.origins, codegen::Templates::Included);
+    const auto templates = codegen::included_templates(text);
+    CHECK(templates.contains("cuda/prelude.cuh"));
+    CHECK(templates.contains("shared/philox.h"));  // which templates include
+    for (bool found = true; found;) {
+      found = false;
+      for (const auto& [name, body] : templates) {
+        const std::string line = "#include \"" + name + "\"\n";
+        const size_t at = text.find(line);
+        if (at == std::string::npos) continue;
+        text.replace(at, line.size(), body);
+        found = true;
+      }
+    }
+    const auto without_blanks = [](std::string value) {
+      std::erase(value, '\n');
+      return value;
+    };
+    CHECK(without_blanks(text) == without_blanks(inlined));
+  }
+}
+
 TEST_CASE("a kernel's text: signature, variants, origins") {
   const plan::Plan plan = plan::parse(every_plan_kind);
   const plan::Kernel& softmax = plan.kernels[plan::KernelId(0)];
