@@ -16,13 +16,14 @@ if not torch.__version__.startswith("2.11."):
 from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
 from .config import option_table  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
-from .explain import Explanation, explain  # noqa: E402
+from .explain import Explanation, GraphBreak, explain  # noqa: E402
 from .planning import plan_text  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
     "DeviceIndexOutOfRange",
     "Explanation",
+    "GraphBreak",
     "IndexOutOfRange",
     "InternalError",
     "KernelMismatch",

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Callable
 
 import torch
+from torch._dynamo import eval_frame, output_graph
 
 from . import _C, reports
+from .errors import UserError
+
+
+@dataclass(frozen=True)
+class GraphBreak:
+    """Where Dynamo cut the function in two, and why (the first line of its message)."""
+
+    reason: str
+    file: str
+    line: int
+    function: str
+
+    def __str__(self) -> str:
+        return f"graph break at {self.file}:{self.line}, in {self.function}: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -16,31 +31,70 @@ class Explanation:
 
     Attributes:
         graphs: one report a graph (see reports.GraphReport).
-        counters: extern, aten_fallback and eager_fallback counts of this compile.
+        counters: what cxxinductor.counters() counted during the call.
+        breaks: of the function, in the order that Dynamo found them.
     """
 
     graphs: list[reports.GraphReport]
     counters: dict[str, int]
+    breaks: list[GraphBreak] = field(default_factory=list)
 
     def __str__(self) -> str:
         c = self.counters
         last = (
-            f"{len(self.graphs)} graphs; {c['kernels']} kernels; {c['extern']} extern calls; "
-            f"{c['aten_fallback']} graph fallbacks; {c['eager_fallback']} graphs left to eager"
+            f"{len(self.graphs)} graphs; {len(self.breaks)} graph breaks; {c['kernels']} kernels; {c['extern']} extern calls; "
+            f"aten_fallback {c['aten_fallback']} (graphs through ATen), eager_fallback {c['eager_fallback']} (graphs given back to eager)"
         )
-        return "\n".join([*map(str, self.graphs), last])
+        return "\n".join([*map(str, self.graphs), *map(str, self.breaks), last])
 
 
 def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Explanation:
     """Compiles ``fn`` afresh, runs it once on ``inputs``, and says what happened.
 
+    A backward graph is compiled when it first runs: to see that of a training step, ``fn`` calls ``backward()`` itself,
+    as in ``explain(lambda: model(x).sum().backward())``. What was compiled before stays compiled. Sizes are constants, unless
+    they are marked as dynamic or ``fn`` is the result of ``torch.compile(dynamic=True)``.
+
     Args:
-        fn: a function or module. inputs, kwargs: its arguments; it is called once with them.
-        options: as torch.compile(options=...).
+        fn: a function or module, or what torch.compile made of one: its options and ``dynamic`` then hold here too.
+        inputs, kwargs: its arguments; it is called once with them.
+        options: as torch.compile(options=...); they win over those that fn was compiled with.
     """
-    torch._dynamo.reset()
-    before = _C.counters()
-    with reports.collect() as graphs:
-        torch.compile(fn, backend="cxxinductor", options=options or {})(*inputs, **kwargs)
+    from .backend import cxxinductor
+
+    original, compiled_with, dynamic = _compiled_with(fn)
+    merged = {**compiled_with, **(options or {})}
+
+    # Dynamo's cache knows graphs by their backend: this one is new, and finds nothing compiled.
+    def backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
+        return cxxinductor(gm, example_inputs, options=merged)
+
+    before, breaks_before = _C.counters(), len(output_graph.graph_break_reasons)
+    no_limit = {"recompile_limit": 1 << 20, "accumulated_recompile_limit": 1 << 20, "automatic_dynamic_shapes": False}
+    with reports.collect() as graphs, torch._dynamo.config.patch(no_limit):
+        torch.compile(original, backend=backend, dynamic=dynamic)(*inputs, **kwargs)
     after = _C.counters()
-    return Explanation(graphs, {name: after[name] - before[name] for name in after})
+    breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]
+    return Explanation(graphs, {name: after[name] - before[name] for name in after}, breaks)
+
+
+def _compiled_with(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any], bool | None]:
+    """What torch.compile(fn) was given: the function or module, options, dynamic. Of others: itself and nothing."""
+    fn = getattr(fn, "_compiled_call_impl", None) or fn  # Module.compile()
+    if isinstance(fn, eval_frame.OptimizedModule):
+        original, context = fn._orig_mod, fn.dynamo_ctx
+    elif hasattr(fn, "_torchdynamo_orig_callable"):
+        original = fn._torchdynamo_orig_callable
+        context = fn.__closure__[fn.__code__.co_freevars.index("self")].cell_contents
+    else:
+        return fn, {}, None
+    wrapper = eval_frame.innermost_backend(context.callback)
+    if getattr(wrapper, "compiler_name", None) != "cxxinductor":
+        raise UserError("explain: expected a function that is not compiled, or compiled with backend='cxxinductor'")
+    return original, wrapper.kwargs.get("options", {}), context._dynamic
+
+
+def _graph_break(found: Any) -> GraphBreak:
+    frame = found.user_stack[-1] if found.user_stack else None
+    reason = found.reason.strip().splitlines()[0]
+    return GraphBreak(reason, frame.filename if frame else "", (frame.lineno or 0) if frame else 0, frame.name if frame else "")

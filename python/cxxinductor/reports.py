@@ -110,7 +110,7 @@ def describe(graph: GraphReport) -> list[str]:
     """The report as lines of text."""
     d = graph.details
     if d["eager_reason"]:
-        return [f"{graph.kind} graph: left to eager: {d['eager_reason']}"]
+        return [f"{graph.kind} graph: given back to eager: {d['eager_reason']}"]
     if d["fallback_reason"]:
         return [f"{graph.kind} graph: runs op by op through ATen: {d['fallback_reason']}"]
     kernels = d["kernels"]
@@ -123,11 +123,11 @@ def describe(graph: GraphReport) -> list[str]:
     if d["memory"]:
         devices = d["memory"]["devices"]
         for device, memory in devices.items():
-            eager = "" if memory["eager_peak"] is None else f"; call by call {_megabytes(memory['eager_peak'])}"
+            eager = "" if memory["eager_peak"] is None else f" (eager {_megabytes(memory['eager_peak'])})"
             where = f" on {device}" if len(devices) > 1 else ""
             lines.append(
-                f"  memory{where}: holds at most {_megabytes(memory['peak'])}, values alive at once "
-                f"{_megabytes(memory['lower_bound'])}{eager}"
+                f"  peak memory{where} of what a call allocates: {_megabytes(memory['peak'])}{eager}, at least "
+                f"{_megabytes(memory['lower_bound'])} (values alive at once)"
             )
     if d["const_graph"]:
         once = d["const_graph"]

@@ -56,7 +56,7 @@ def test_everything_is_said(device):
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
                  f"aten::addmm: {PRODUCTS}",
-                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", f"; slowest passes {max(passes, key=passes.get)} ", "0 graph fallbacks; 0 graphs left to eager"):  # fmt: skip
+                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", f"; slowest passes {max(passes, key=passes.get)} ", "0 graph breaks", "aten_fallback 0 (graphs through ATen), eager_fallback 0 (graphs given back to eager)"):  # fmt: skip
         assert said in text, text
 
 
@@ -157,6 +157,88 @@ def test_pairs_that_share_most_bytes_come_first():
     many = reports._describe_missed_fusions([(f"k{i}", "k", "a rule", i) for i in range(100)])
     assert len(many) == 14 and many[1].startswith("    k99 -> k,") and many[-1] == "    and 88 more, 3828 bytes"
     assert reports._describe_missed_fusions([]) == []
+
+
+def test_options_of_a_compiled_function_hold(device):
+    model = Model().eval().to(device, torch.bfloat16).requires_grad_(False)
+    x = torch.randn(4, 16, device=device)
+    run = lambda x: model.linear(model.norm(x.bfloat16()).float().bfloat16())  # noqa: E731
+    for compiled in (torch.compile(run, backend="cxxinductor", options={"numerics": "fast"}), torch.compile(model, backend="cxxinductor", options={"numerics": "fast"})):  # fmt: skip
+        argument = x if compiled.__class__.__name__ == "function" else x.bfloat16()
+        (graph,) = cxxinductor.explain(compiled, argument).graphs
+        assert "fast" in [kernel["accuracy"] for kernel in graph.details["kernels"]]
+        (graph,) = cxxinductor.explain(compiled, argument, options={"numerics": "eager"}).graphs
+        assert "fast" not in [kernel["accuracy"] for kernel in graph.details["kernels"]]
+    model.compile(backend="cxxinductor", options={"tier": "aten"})
+    with pytest.warns(UserWarning):
+        assert cxxinductor.explain(model, x.bfloat16()).counters["aten_fallback"] == 1
+
+
+def test_dynamic_of_a_compiled_function_holds(device):
+    compiled = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor", dynamic=True)
+    (graph,) = explained(compiled, torch.randn(5, 7, device=device)).graphs
+    assert graph.compiled.output_strides() == [None], "strides of symbols"
+    (graph,) = explained(lambda x: x.sin() + 1, torch.randn(5, 7, device=device)).graphs
+    assert graph.compiled.output_strides() == [(7, 1)]
+
+
+def test_other_backends_cannot_be_explained():
+    with pytest.raises(cxxinductor.UserError, match="compiled with backend='cxxinductor'"):
+        cxxinductor.explain(torch.compile(lambda x: x + 1, backend="eager"), torch.ones(3))
+
+
+def test_what_is_compiled_stays_compiled(device):
+    def fn(x):
+        return torch.softmax(x * 3, -1)
+
+    compiled, x = torch.compile(fn, backend="cxxinductor"), torch.randn(6, 8, device=device)
+    compiled(x)
+    for _ in range(10):  # more than Dynamo's limit of recompiles
+        assert explained(compiled, x).counters["graphs"] == 1
+    before = cxxinductor.counters()
+    compiled(x)
+    assert cxxinductor.counters() == before
+
+
+def test_sizes_are_constants_after_others_were_seen(device):
+    def fn(x):
+        return x * 3
+
+    for rows in (4, 6, 8):
+        (graph,) = explained(fn, torch.randn(rows, 8, device=device)).graphs
+        assert graph.details["kernels"][0]["bytes_read"] == rows * 8 * 4
+
+
+def test_graph_breaks_have_reason_and_place(device):
+    def fn(x):
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2
+
+    explanation = explained(fn, torch.randn(3, device=device))
+    (found,) = explanation.breaks
+    assert len(explanation.graphs) == 2
+    assert (found.file, found.line, found.function) == (__file__, fn.__code__.co_firstlineno + 2, "fn")
+    assert f"graph break at {__file__}:{found.line}, in fn: Call to `torch._dynamo.graph_break()`" in str(explanation)
+    assert "2 graphs; 1 graph breaks" in str(explanation)
+
+
+def test_a_training_step_shows_the_backward_graph(device):
+    model = Model().to(device)
+    x = torch.randn(4, 16, device=device)
+    assert [graph.kind for graph in cxxinductor.explain(model, x).graphs] == ["forward"]
+
+    def step():
+        softmax, total = model(x)
+        (softmax.square().sum() + total).backward()
+
+    assert [graph.kind for graph in cxxinductor.explain(step).graphs] == ["forward", "backward"]
+
+
+def test_memory_is_told_against_eagers(device):
+    (graph,) = explained(lambda x: torch.softmax(x @ x, -1), torch.randn(64, 64, device=device)).graphs
+    memory = graph.details["memory"]
+    assert f"peak memory of what a call allocates: 0.02 MB (eager {memory['eager_peak'] / 1e6:.2f} MB), at least" in str(graph)
 
 
 @pytest.mark.parametrize("option, said", [("explain", "k0_"), ("time", "compile kernels")])
