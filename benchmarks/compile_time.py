@@ -4,13 +4,14 @@ first_call: seconds of the first call of the compiled model, everything included
 AOTAutograd hands over to the loaded kernels.
 """
 
-import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from timing import argument_parser, parse_for_cuda, save
 
 CHILD = """
 import json, sys, time, torch, transformers as tf
@@ -49,11 +50,8 @@ def first_call(backend, cache):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default=str(Path(__file__).resolve().parent / "results"))
-    args = parser.parse_args()
-    from timing import save
-
+    parser = argument_parser(__doc__)
+    args = parse_for_cuda(parser)
     rows = []
     with tempfile.TemporaryDirectory() as cache:
         for state in ("cold", "warm"):

@@ -3,7 +3,6 @@
 Calls of the three are interleaved, so that other work on the machine affects all alike; medians and minima are kept. Results are compared with eager's before anything is timed.
 """
 
-import argparse
 import gc
 import platform
 import statistics
@@ -12,7 +11,7 @@ from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
-from timing import save
+from timing import argument_parser, save
 
 BACKENDS = ("eager", "inductor", "cxxinductor")
 SECONDS_PER_CASE = 2.0
@@ -204,8 +203,7 @@ def measure(name, kind, function, inputs, backends, clock):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="run cases whose name contains one of these, separated by |")
     parser.add_argument("--kind", choices=("kernel", "model"), help="kernels or models only")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="1: the thread's own time is measured, in which other processes have little part")

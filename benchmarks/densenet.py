@@ -1,9 +1,8 @@
 """DenseNet in training on a CUDA device, with kernels that differ in sizes alone merged (option generalize_kernels) or not: compile
-time with a cold cache and two compile threads, and time of a step, of several modes in turn. Prints a line of JSON for each mode;
-benchmarks/results/densenet.json holds such lines.
+time with a cold cache and two compile threads, and time of a step, of several modes in turn. Prints a line of JSON for each mode, and
+writes them to densenet.json.
 """
 
-import argparse
 import json
 import tempfile
 import time
@@ -13,7 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import cxxinductor
-from timing import interleaved
+from timing import argument_parser, interleaved, parse_for_cuda, write_json
 
 STEP_SLEEP_CYCLES = 80_000_000  # about 40 ms: longer than a step takes to queue
 
@@ -90,12 +89,12 @@ def step(run, model, x):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argument_parser(__doc__)
     parser.add_argument("--blocks", default="6,12,24,16", help="layers of each block: densenet121; 6,12,64,48 is densenet264")
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float32"])
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--modes", default="auto", help="values of generalize_kernels, with commas: auto,off")
-    arguments = parser.parse_args()
+    arguments = parse_for_cuda(parser)
     blocks, dtype = [int(n) for n in arguments.blocks.split(",")], getattr(torch, arguments.dtype)
     torch.manual_seed(0)
     model = DenseNet(blocks).to("cuda", dtype).train()
@@ -111,7 +110,9 @@ def main():
     whole = interleaved(candidates)
     for line in lines:
         mode = line["generalize_kernels"]
-        print(json.dumps({**line, "device_ms": round(device[mode], 3), "step_ms": round(whole[mode], 3)}))
+        line |= {"device_ms": round(device[mode], 3), "step_ms": round(whole[mode], 3)}
+        print(json.dumps(line))
+    write_json("densenet", lines, arguments.out)
 
 
 if __name__ == "__main__":

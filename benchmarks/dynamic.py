@@ -5,13 +5,12 @@ compiled for it alone (Inductor's for every --every-th size, as its static compi
 the host does counts (Dynamo's work for symbolic sizes among it), and the time on the device alone.
 """
 
-import argparse
 import math
 import random
 
 import torch
 import transformers as tf
-from timing import BACKWARD_SLEEP_CYCLES, interleaved, save
+from timing import BACKWARD_SLEEP_CYCLES, argument_parser, interleaved, parse_for_cuda, save
 from torch._dynamo.utils import counters
 
 import cxxinductor
@@ -28,10 +27,9 @@ def stream():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--every", type=int, default=1, help="static compiles of Inductor for each so many sizes")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     torch._dynamo.config.recompile_limit = torch._dynamo.config.accumulated_recompile_limit = 1000  # for the static compiles
     torch.manual_seed(0)
     config = tf.GPT2Config(n_layer=6)

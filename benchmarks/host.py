@@ -3,13 +3,12 @@
 The bound: 6 us + (cuLaunchKernel's own time in this run + 0.7 us) a kernel + 1.5 us an allocated tensor.
 """
 
-import argparse
 import ctypes
 import statistics
 import time
 
 import torch
-from timing import save
+from timing import argument_parser, parse_for_cuda, save
 
 import cxxinductor
 
@@ -65,9 +64,8 @@ def chain(count):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
-    args = parser.parse_args()
+    parser = argument_parser(__doc__)
+    args = parse_for_cuda(parser)
     x = torch.randn(64, 64, device="cuda")
     rows = []
     with torch.no_grad():

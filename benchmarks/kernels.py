@@ -1,10 +1,9 @@
 """Memory-bound kernels against the copy bandwidth of the same run: eager, Inductor, cxxinductor. Usage: kernels.py [--out DIR]"""
 
-import argparse
 
 import torch
 import torch.nn.functional as F
-from timing import copy_bandwidth, interleaved, save
+from timing import argument_parser, copy_bandwidth, interleaved, parse_for_cuda, save
 
 ELEMENTS = 64 * 2**20
 
@@ -30,11 +29,10 @@ def cases():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="run cases whose name contains this")
     parser.add_argument("--no-inductor", action="store_true")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     ceiling = copy_bandwidth()
     print(f"copy {ceiling / 1e12:.2f} TB/s")
     rows = []

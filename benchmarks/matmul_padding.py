@@ -1,10 +1,10 @@
-"""What unaligned rows cost cuBLAS: DistilGPT2's head, forward and backward, by the row stride of the logits. Usage: matmul_padding.py
+"""What unaligned rows cost cuBLAS: DistilGPT2's head, forward and backward, by the row stride of the logits. Usage: matmul_padding.py [--out DIR]
 
 The figures behind csrc/passes/graph/pad_matmul.cpp.
 """
 
 import torch
-from timing import interleaved
+from timing import argument_parser, interleaved, parse_for_cuda, save
 
 TOKENS, WIDTH, VOCABULARY = 8192, 768, 50257
 
@@ -24,10 +24,14 @@ def products(vocabulary, stride):
 
 
 def main():
+    args = parse_for_cuda(argument_parser(__doc__))
+    rows = []
     padded = (VOCABULARY + 7) // 8 * 8
     for vocabulary, stride in ((VOCABULARY, VOCABULARY), (VOCABULARY, padded), (padded, padded)):
         times = interleaved(products(vocabulary, stride), repeats=20, device_only=True)
+        rows.append({"columns": vocabulary, "row_stride": stride, "milliseconds": times})
         print(f"{vocabulary} columns, row stride {stride}: " + ", ".join(f"{k} {t:.2f} ms" for k, t in times.items()), flush=True)
+    save("matmul_padding", {"rows": rows}, args.out)
 
 
 if __name__ == "__main__":

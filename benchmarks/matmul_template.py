@@ -3,12 +3,11 @@
 Usage: matmul_template.py [--out DIR] [--sizes 512,1024]. Device times of calls that are queued one behind another.
 """
 
-import argparse
 
 import torch
 import torch.nn.functional as F
 from cxxinductor import reports
-from timing import interleaved, save
+from timing import argument_parser, interleaved, parse_for_cuda, save
 
 SIZES = (512, 768, 1024, 1536, 2048, 3072, 4096)
 CASES = {
@@ -45,10 +44,9 @@ def compiled(fn, how, inputs):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     rows = []
     print(f"{'us a call':<14}{'size':>6}{'library':>10}{'+ kernel':>10}{'template':>10}{'chosen':>10}  {'choice':<10}{'behind the better':>18}")
     for size in map(int, args.sizes.split(",")):

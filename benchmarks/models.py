@@ -1,6 +1,5 @@
 """Inference of whole models: eager, Inductor, cxxinductor in one process, interleaved. Usage: models.py [--out DIR] [--only NAME]"""
 
-import argparse
 import math
 import time
 from collections import Counter
@@ -8,7 +7,7 @@ from collections import Counter
 import timm
 import torch
 import transformers as tf
-from timing import interleaved, save
+from timing import argument_parser, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -109,10 +108,9 @@ def measure(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:

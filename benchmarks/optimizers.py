@@ -4,11 +4,10 @@ Milliseconds of a step, on an idle device and with the device kept busy while th
 must move (each of its tensors once) as a part of what a copy moves in that time; launches a step of ours.
 """
 
-import argparse
 import time
 
 import torch
-from timing import copy_bandwidth, interleaved, save
+from timing import argument_parser, copy_bandwidth, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -88,10 +87,9 @@ def measure(name, cls, options, tensors, workload, sizes, bandwidth, quick):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--quick", action="store_true", help="AdamW and SGD on 100 x 1M, without Inductor")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     bandwidth = copy_bandwidth()
     rows = []
     for workload, sizes in workloads(args.quick):

@@ -193,7 +193,7 @@ def plot(results, title):
 def page(results):
     device = results["models"]["environment"]
     yield "# Benchmarks\n"
-    yield "Made by `benchmarks/report.py` from `benchmarks/results/*.json`; do not edit. `make bench` measures again on a CUDA device.\n"
+    yield "Made by `benchmarks/report.py` from `benchmarks/results/*.json`; do not edit. `make bench` measures again, into `build/benchmarks`.\n"
     yield f"Hardware of the CUDA tables: one {device['gpu']}, torch {device['torch']}.\n"
     for name in PLOTS:
         yield f"![{name}](benchmarks-{name}.svg)\n"

@@ -1,18 +1,27 @@
-"""Runs every benchmark, one process each, and writes JSON to benchmarks/results. Usage: run.py [--out DIR]"""
+"""Runs every benchmark, one process each, and writes JSON to build/benchmarks. Without a CUDA device: those of the CPU.
 
-import argparse
+Usage: run.py [--out DIR]. What is to be published goes to benchmarks/results, which report.py reads: run.py --out benchmarks/results
+"""
+
 import subprocess
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+import torch
+from timing import argument_parser
+
+CPU = ("cpu",)
+CUDA = ("kernels", "models", "training", "training_kernels", "dynamic", "optimizers", "host", "compile_time", "matmul_template",
+        "matmul_padding", "densenet")  # fmt: skip
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default=str(HERE / "results"))
-    args = parser.parse_args()
-    failed = [s for s in ("kernels", "models", "training", "training_kernels", "dynamic", "optimizers", "host", "compile_time", "matmul_template") if subprocess.call([sys.executable, str(HERE / f"{s}.py"), "--out", args.out])]
+    args = argument_parser(__doc__).parse_args()
+    names = CPU + (CUDA if torch.cuda.is_available() else ())
+    if names == CPU:
+        print(f"no CUDA device: left out are {', '.join(CUDA)}", flush=True)
+    here = Path(__file__).resolve().parent
+    failed = [name for name in names if subprocess.call([sys.executable, str(here / f"{name}.py"), "--out", args.out])]
     sys.exit(f"failed: {', '.join(failed)}" if failed else 0)
 
 

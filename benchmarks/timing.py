@@ -1,14 +1,30 @@
-"""Timing shared by the benchmarks: interleaved candidates, rotated inputs, medians of CUDA events."""
+"""Shared by the benchmarks: interleaved candidates, rotated inputs, medians of CUDA events; arguments and the JSON that they write."""
 
+import argparse
 import json
 import statistics
 from pathlib import Path
 
 import torch
 
+MEASURED = Path(__file__).resolve().parent.parent / "build" / "benchmarks"  # not under version control
 
 SLEEP_CYCLES = 400_000  # about 0.2 ms: longer than any of the forward callables takes to queue its work
 BACKWARD_SLEEP_CYCLES = 4_000_000  # the same for what goes through autograd
+
+
+def argument_parser(description):
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", default=str(MEASURED), help="folder for the JSON; default build/benchmarks (report.py reads benchmarks/results)")
+    return parser
+
+
+def parse_for_cuda(parser):
+    """The arguments; a line and exit status 3 where there is no CUDA device."""
+    arguments = parser.parse_args()
+    if not torch.cuda.is_available():
+        parser.exit(3, f"{parser.prog}: expected a CUDA device, found none\n")
+    return arguments
 
 
 def interleaved(candidates, repeats=30, warmup=5, device_only=False, sleep_cycles=SLEEP_CYCLES):
@@ -51,8 +67,12 @@ def environment():
 
 
 def save(name, results, folder, machine=None):
+    write_json(name, {"environment": machine or environment(), **results}, folder)
+
+
+def write_json(name, value, folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name}.json"
-    path.write_text(json.dumps({"environment": machine or environment(), **results}, indent=1) + "\n")
+    path.write_text(json.dumps(value, indent=1) + "\n")
     print(f"wrote {path}", flush=True)

@@ -3,7 +3,6 @@
 A step is forward, loss and backward under bf16 autocast with f32 parameters; the optimiser is not part of it.
 """
 
-import argparse
 import math
 import time
 
@@ -12,7 +11,7 @@ import torch
 import torch.nn.functional as F
 import transformers as tf
 from models import own_kernels
-from timing import interleaved, save
+from timing import argument_parser, interleaved, parse_for_cuda, save
 
 import cxxinductor
 
@@ -89,10 +88,9 @@ def measure(name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="comma-separated model names")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     rows = []
     for name in args.only.split(",") if args.only else MODELS:
         try:

@@ -4,11 +4,10 @@ What counts as moved is what a perfect kernel would move: for a backward its two
 gradient the logits twice and the gradient once, for dropout input and result (and a mask of one byte an element where it is kept).
 """
 
-import argparse
 
 import torch
 import torch.nn.functional as F
-from timing import BACKWARD_SLEEP_CYCLES, copy_bandwidth, interleaved, save
+from timing import BACKWARD_SLEEP_CYCLES, argument_parser, copy_bandwidth, interleaved, parse_for_cuda, save
 
 ELEMENTS = 64 * 2**20
 BACKENDS = ("eager", "inductor", "cxxinductor")
@@ -55,10 +54,9 @@ def cases():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", default="benchmarks/results")
+    parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="run cases whose name contains this")
-    args = parser.parse_args()
+    args = parse_for_cuda(parser)
     ceiling = copy_bandwidth()
     x, y = randn(ELEMENTS), randn(ELEMENTS)
     copy = interleaved({"copy": lambda: y.copy_(x)}, device_only=True)["copy"]

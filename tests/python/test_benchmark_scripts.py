@@ -1,0 +1,40 @@
+"""Benchmarks without a CUDA device say so in a line; none of them writes into the committed results unless told to."""
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in ("timing", "report", "run"))
+
+
+def run(name, *arguments):
+    command = [sys.executable, str(FOLDER / f"{name}.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
+
+
+@pytest.mark.parametrize("name", ["host", "optimizers", "matmul_padding", "densenet", "compile_time"])
+def test_a_missing_gpu_is_a_line(name):
+    done = run(name)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "", f"{name}.py: expected a CUDA device, found none\n")
+
+
+def test_results_are_not_written_over():
+    import importlib.util
+
+    spec = importlib.util.spec_from_file_location("timing", FOLDER / "timing.py")
+    timing = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(timing)
+    folder = timing.argument_parser("").parse_args([]).out
+    assert subprocess.run(["git", "check-ignore", "-q", folder + "/x.json"], cwd=FOLDER).returncode == 0
+
+
+def test_run_names_every_benchmark():
+    lists = [node.value for node in ast.parse((FOLDER / "run.py").read_text()).body if isinstance(node, ast.Assign)]
+    assert sorted(name for found in lists for name in ast.literal_eval(found)) == SCRIPTS
+    for name in SCRIPTS:
+        assert "argument_parser(__doc__)" in (FOLDER / f"{name}.py").read_text(), f"{name} takes --out"
