@@ -16,33 +16,33 @@ import transformers
 import cxxinductor
 
 
-def median_milliseconds(fn, device, repeats):
-    times = []
+def interleaved_milliseconds(functions, device, repeats):
+    """The median of each, called in turn, so that clocks and other work on the machine affect all alike."""
+    finish = torch.cuda.synchronize if device == "cuda" else lambda: None
+    times = [[] for _ in functions]
     for _ in range(repeats):
-        if device == "cuda":
-            torch.cuda.synchronize()
-        start = time.perf_counter()
-        fn()
-        if device == "cuda":
-            torch.cuda.synchronize()
-        times.append((time.perf_counter() - start) * 1e3)
-    return statistics.median(times)
+        for fn, found in zip(functions, times):
+            finish()
+            start = time.perf_counter()
+            fn()
+            finish()
+            found.append((time.perf_counter() - start) * 1e3)
+    return [statistics.median(found) for found in times]
 
 
-def training_steps(model, tokens, steps, run):
-    """(loss, milliseconds) of each step of the same training from the same weights; the first compiles."""
+def training_steps(model, tokens, run):
+    """Yields (loss, milliseconds) of each step of a training without end; the first compiles."""
     model.train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4)
-    device, history = tokens.device.type, []
-    for _ in range(steps):
+    device = tokens.device.type
+    while True:
         start = time.perf_counter()
         with torch.autocast(device, torch.bfloat16, enabled=device == "cuda"):
             loss = run(model, tokens)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        history.append((loss.item(), (time.perf_counter() - start) * 1e3))
-    return history
+        yield loss.item(), (time.perf_counter() - start) * 1e3
 
 
 def show_training(config, device, batch, length, steps=12):
@@ -54,7 +54,9 @@ def show_training(config, device, batch, length, steps=12):
     loss_of = lambda m, ids: m(ids, labels=ids, use_cache=False).loss  # noqa: E731
     print(f"\ntraining {steps} steps, batch {batch} x {length} ...", flush=True)
     runs = {"eager": loss_of, "cxxinductor": torch.compile(loss_of, backend="cxxinductor")}
-    found = {name: training_steps(copy.deepcopy(model), tokens, steps, run) for name, run in runs.items()}
+    # From the same weights, a step of each in turn.
+    trainings = [training_steps(copy.deepcopy(model), tokens, run) for run in runs.values()]
+    found = dict(zip(runs, zip(*([next(training) for training in trainings] for _ in range(steps)))))
     print("step   " + "".join(f"{name:>24}" for name in found))
     for step in range(steps):
         print(f"{step:4}   " + "".join(f"{f'{h[step][0]:.4f} in {h[step][1]:.0f} ms':>24}" for h in found.values()))
@@ -115,7 +117,7 @@ def main():
 
         compiled(model)
         repeats = 30 if gpu else 10
-        eager_ms, our_ms = (median_milliseconds(lambda f=f: f(model), device, repeats) for f in (run, compiled))
+        eager_ms, our_ms = interleaved_milliseconds([lambda: run(model), lambda: compiled(model)], device, repeats)
         print(f"eager {eager_ms:.2f} ms, cxxinductor {our_ms:.2f} ms: {eager_ms / our_ms:.2f}x")
     del model, ours, eager, reference, compiled
     show_training(config, device, *((batch, length) if gpu else (1, 64)))
