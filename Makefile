@@ -6,13 +6,13 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
 
-.PHONY: setup build demo test test-unit test-python test-tidy gpu-test bench asan clean help
+.PHONY: setup build demo test gpu-test bench asan clean help
 
 help:
 	@echo "make demo      install what is missing, build, compile a transformer, show speed, error and kernels"
 	@echo "make test      every suite that this machine can run"
 	@echo "make gpu-test  the suites that need a CUDA device"
-	@echo "make bench     benchmarks against eager and Inductor (CUDA)"
+	@echo "make bench     benchmarks against eager and Inductor, into build/benchmarks"
 
 setup:
 	@tools/setup.sh
