@@ -55,6 +55,36 @@ def test_arithmetic(name, dtype, device):
     assert counts["kernels"] > 0
 
 
+CASTS = {"bool": torch.bool, "int": torch.int32, "float": torch.float32, "half": torch.float16, "double": torch.complex128}
+
+
+@pytest.mark.parametrize("dtype", CASTS.values(), ids=CASTS.keys())
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+def test_casts(dtype, device):
+    nan = float("nan")
+    z = torch.tensor([0j, 2j, 1 + 0j, -0.5j, complex(nan, 0), complex(0, nan), -0.0 - 0.0j], device=device)
+    z = z if dtype in (torch.bool, torch.complex128) else z.nan_to_num()
+    check(lambda t: (t.to(dtype), torch.where(t.bool(), t, 3)), z)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
+
+
+REALS = [torch.bool, torch.uint8, torch.int64, torch.bfloat16, torch.float32, torch.float64]
+
+
+@pytest.mark.parametrize("dtype", REALS, ids=lambda dtype: str(dtype).split(".")[1])
+def test_arithmetic_with_real_types(dtype, device):
+    z, real = complex_tensor(4, device=device), torch.tensor([1, 0, 1, 1], device=device).to(dtype)
+
+    def arithmetic(z, real):
+        pairs = [(z, real), (real, z), (real, 2j), (2j, real), (z[0], real), (z, real[0])]
+        return [f(a, b) for a, b in pairs for f in (lambda a, b: a + b, lambda a, b: 1 * a - 1 * b, lambda a, b: a * b)] + [z / (real + 1), real / z, z == real]
+
+    check(arithmetic, z, real)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0
+
+
 def test_arithmetic_is_one_kernel(device):
     z, w = complex_tensor(16, 16, device=device), complex_tensor(16, 16, device=device, seed=1)
     check(lambda a, b: (a * b + 1).abs().sum(-1), z, w)

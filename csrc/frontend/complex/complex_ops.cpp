@@ -240,6 +240,8 @@ bool cast(PairLowering& p, const Call& call) {
   };
   if (gives_complex(p, call))
     p.set_pair(call.results[0], {of(z.re), z.im.as<OperandRef>() ? of(z.im) : z.im});
+  else if (dtype == DType::Bool && z.im.as<OperandRef>())  // true unless both parts are zero
+    p.define(call.results[0], "aten::logical_or", "", {of(z.re), of(z.im)});
   else
     p.define_as(call.results[0], of(z.re));
   return true;

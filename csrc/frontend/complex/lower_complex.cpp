@@ -191,29 +191,36 @@ const double* scalar_arg_of(const Arg& arg) { return arg.as<double>(); }
 
 }  // namespace
 
+// As in eager, operands take the type of the result before the op. One of them has its sizes.
+Arg PairLowering::binary(std::string_view callee, const Arg& a, const Arg& b, const CallValueInfo& like) {
+  const OperandRef* other = b.as<OperandRef>();
+  const bool sized = other != nullptr && info(other->operand).sizes == like.sizes;
+  return call(callee, "Tensor", {sized ? cast(a, like) : tensor(a, like), cast(b, like)}, like);
+}
+
 Arg PairLowering::add(const Arg& a, const Arg& b, const CallValueInfo& like) {
   if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) + *scalar_arg_of(b);
-  return scalar_arg_of(a) ? call("aten::add", "Tensor", {b, a}, like) : call("aten::add", "Tensor", {a, b}, like);
+  return scalar_arg_of(a) ? binary("aten::add", b, a, like) : binary("aten::add", a, b, like);
 }
 
 Arg PairLowering::sub(const Arg& a, const Arg& b, const CallValueInfo& like) {
   if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) - *scalar_arg_of(b);
-  if (scalar_arg_of(a)) return call("aten::rsub", "Scalar", {b, a}, like);
-  return call("aten::sub", "Tensor", {a, b}, like);
+  if (scalar_arg_of(a)) return call("aten::rsub", "Scalar", {tensor(b, like), a}, like);
+  return binary("aten::sub", a, b, like);
 }
 
 Arg PairLowering::mul(const Arg& a, const Arg& b, const CallValueInfo& like) {
   if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) * *scalar_arg_of(b);
-  return scalar_arg_of(a) ? call("aten::mul", "Tensor", {b, a}, like) : call("aten::mul", "Tensor", {a, b}, like);
+  return scalar_arg_of(a) ? binary("aten::mul", b, a, like) : binary("aten::mul", a, b, like);
 }
 
 Arg PairLowering::div(const Arg& a, const Arg& b, const CallValueInfo& like) {
   if (scalar_arg_of(a) && scalar_arg_of(b)) return *scalar_arg_of(a) / *scalar_arg_of(b);
-  return call("aten::div", "Tensor", {scalar_arg_of(a) ? tensor(a, like) : a, b}, like);
+  return binary("aten::div", scalar_arg_of(a) ? tensor(a, like) : a, b, like);
 }
 
 Arg PairLowering::neg(const Arg& a, const CallValueInfo& like) {
-  return scalar_arg_of(a) ? Arg(-*scalar_arg_of(a)) : call("aten::neg", "", {a}, like);
+  return scalar_arg_of(a) ? Arg(-*scalar_arg_of(a)) : call("aten::neg", "", {tensor(a, like)}, like);
 }
 
 Arg PairLowering::select(const Arg& condition, const Arg& yes, const Arg& no, const CallValueInfo& like) {
@@ -233,15 +240,19 @@ Arg PairLowering::full(const Arg& number, const CallValueInfo& like) {
 Arg PairLowering::fit(const Arg& part, const CallValueInfo& target) {
   const OperandRef* ref = part.as<OperandRef>();
   if (ref == nullptr) return full(part, target);
-  Arg fitted = part;
-  if (info(ref->operand).dtype != target.dtype) {
-    CallValueInfo cast = info(ref->operand);
-    cast.dtype = target.dtype;
-    fitted = call("aten::_to_copy", "", {part}, cast, {{"dtype", Arg(target.dtype)}});
-  }
-  if (info(ref->operand).sizes != target.sizes)
-    fitted = call("aten::expand", "", {fitted, Arg(ArgList(target.sizes.begin(), target.sizes.end()))}, target);
-  return fitted;
+  const Arg converted = cast(part, target);
+  if (info(ref->operand).sizes == target.sizes) return converted;
+  return call("aten::expand", "", {converted, Arg(ArgList(target.sizes.begin(), target.sizes.end()))}, target);
+}
+
+// The part in the component type of `like`, in its own sizes. Numbers have no type.
+Arg PairLowering::cast(const Arg& part, const CallValueInfo& like) {
+  const OperandRef* ref = part.as<OperandRef>();
+  const DType dtype = component_type(like.dtype);
+  if (ref == nullptr || info(ref->operand).dtype == dtype) return part;
+  CallValueInfo own = info(ref->operand);
+  own.dtype = dtype;
+  return call("aten::_to_copy", "", {part}, own, {{"dtype", Arg(dtype)}});
 }
 
 void PairLowering::set_pair(CallValue result, Pair pair) {

@@ -75,6 +75,8 @@ class PairLowering {
   Arg with_bits(CallValue id);
   Arg part_of(const Arg& arg, const Call& call, bool imaginary);
   Arg fit(const Arg& part, const CallValueInfo& target);
+  Arg cast(const Arg& part, const CallValueInfo& like);
+  Arg binary(std::string_view callee, const Arg& a, const Arg& b, const CallValueInfo& like);
   Arg full(const Arg& number, const CallValueInfo& like);
 
   const CallGraph& calls_;
