@@ -88,7 +88,7 @@ graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets)
   frontend::ImportEnvironment environment;
   for (Device device : targets.devices())
     if (device.type == DeviceType::Cuda) environment.gpus.emplace(device, targets.of(device));
-  return frontend::import_graph(frontend::lower_complex(calls), schemas, environment);
+  return frontend::import_graph(frontend::lower_complex(calls, schemas), schemas, environment);
 }
 
 void verify_form(const Form& form, const std::string& step) {

@@ -190,7 +190,7 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   driver::Request request;
   request.eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
-  request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls)), DispatcherSchemas(), environment, &notes);
+  request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &notes);
   request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
   request.options = options;
@@ -222,7 +222,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
     frontend::ImportNotes notes;
     environment.gpus = gpus_of(calls, target_for);
     if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
-    const model::CallGraph real = frontend::lower_complex(calls);
+    const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
     graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &notes);
     impl->compilation = compile_graph(std::move(graph), &calls, options, std::move(notes.reasons), interrupted);
     if (options.check == "eager")

@@ -31,9 +31,11 @@ std::optional<Arg> default_arg(const c10::Argument& argument) {
   return std::nullopt;
 }
 
+// Of a list: that of its items.
 std::string alias_name(const c10::AliasInfo* alias) {
-  if (alias == nullptr || alias->beforeSets().empty()) return {};
-  return alias->beforeSets().begin()->toUnqualString();
+  if (alias == nullptr) return {};
+  if (!alias->beforeSets().empty()) return alias->beforeSets().begin()->toUnqualString();
+  return alias->containedTypes().empty() ? std::string() : alias_name(&alias->containedTypes().front());
 }
 
 }  // namespace

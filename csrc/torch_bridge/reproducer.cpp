@@ -51,7 +51,7 @@ struct Texts {
 Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& environment, const Options& options) {
   Texts texts;
   driver::Request request;
-  request.graph = frontend::import_graph(frontend::lower_complex(calls), DispatcherSchemas(), environment);
+  request.graph = frontend::import_graph(frontend::lower_complex(calls, DispatcherSchemas()), DispatcherSchemas(), environment);
   texts.report.graph_text = graph::print(request.graph);
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));

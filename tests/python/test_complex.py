@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils._pytree import tree_leaves
 
 import cxxinductor
 
@@ -163,6 +164,55 @@ def test_results_with_the_negative_bit(function, device):
     assert counts["aten_fallback"] == counts["eager_fallback"] == 0
 
 
+VIEWS = {
+    "moves": lambda z: (lambda v: (v, v.t(), v[1:], v.view(-1)))(z * 2),
+    "slice": lambda z: (z * 2)[1:, 2:],
+    "parts": lambda z: (lambda v: (v.real, v, v.imag[1:], torch.view_as_real(v)))(z * 2),
+    "bits": lambda z: (lambda v: (v.conj(), v, v.conj().t(), v.conj().imag, v.mH.mH))(z * 2),
+    "bits_of_input": lambda z: (z.conj().t(), torch.fft.fft(z.conj()), z.real[1:]),
+    "flagged_twice": lambda z: (lambda v: (torch.fft.fft(v), v, v.conj()))((z * 2).conj()),
+    "expanded": lambda z: (z[0] * 2).expand(3, 4),
+    "expanded_slice": lambda z: (z[0] * 2).expand(3, 4)[1:, 1:2],
+    "expanded_argument": lambda z: torch.fft.fft((z[0] * 2).expand(3, 4)),
+    "meshgrid": lambda z: torch.meshgrid(z[0, :3] + 1, z[:, 0] - 1, indexing="ij"),
+    "diagonal": lambda z: ((-z).diagonal(1), z.diagonal().sin(), (-z).unfold(-1, 2, 1)),
+    "swapped": lambda z: z.renorm(2, 0, 1.0).swapaxes(0, -1)[1:],
+    "pieces": lambda z: (z + 1).split(2, 1),
+    "of_call": lambda z: (lambda v: (v.t(), v, v[1:].real))(torch.fft.fft(z)),
+    "of_parts": lambda z: (lambda v: (v, torch.view_as_complex(v).t()))(torch.view_as_real(z * 2) + 1),
+    "negated": lambda z: (lambda v: (v, torch._neg_view(v)))(z.real * 2),
+}
+
+
+def offsets(tensors):
+    """Where each lies in the memory of the first that it shares memory with."""
+    bases = [next(other for other in tensors if other.untyped_storage().data_ptr() == t.untyped_storage().data_ptr()) for t in tensors]
+    return [(next(i for i, t in enumerate(tensors) if t is base), t.storage_offset(), t.stride()) for t, base in zip(tensors, bases)]
+
+
+@pytest.mark.parametrize("function", VIEWS.values(), ids=VIEWS.keys())
+def test_views_share_memory(function, device):
+    z = complex_tensor(3, 4, device=device)
+    expected, found = (tree_leaves((z, f(z))) for f in (function, torch.compile(function, backend="cxxinductor", fullgraph=True)))
+    torch.testing.assert_close(found, expected)
+    assert offsets(found) == offsets(expected)
+    assert [(t.is_conj(), t.is_neg()) for t in found] == [(t.is_conj(), t.is_neg()) for t in expected]
+    assert cxxinductor.counters()["aten_fallback"] == 0
+
+
+def test_views_of_written_inputs(device):
+    def step(z):
+        before = z.t() * 1
+        v = z.t()
+        z.mul_(2j)
+        return v, before.t(), v.conj()
+
+    inputs = complex_tensor(3, 4, device=device), complex_tensor(3, 4, device=device)
+    expected, found = [inputs[0], *step(inputs[0])], [inputs[1], *torch.compile(step, backend="cxxinductor", fullgraph=True)(inputs[1])]
+    torch.testing.assert_close(found, expected)
+    assert offsets(found) == offsets(expected)
+
+
 def test_strided_inputs_and_results(device):
     z = complex_tensor(6, 8, device=device).t()[::2]
     check(lambda t: (t * 2, t.conj_physical() + 1, (t * t).t()), z)
@@ -204,6 +254,13 @@ def test_changing_sizes(device):
 def test_edge_values(z, device):
     tensor = torch.tensor([z, 1 + 1j], device=device)
     check(lambda t: (t * 2.0, t.abs(), t + 1, 1.0 / (t + 3), torch.isnan(t), torch.isinf(t)), tensor)
+
+
+def test_nan_to_num(device):
+    nan, inf = float("nan"), float("inf")
+    z = torch.tensor([[complex(nan, 1), complex(-inf, nan)], [complex(2, inf), 1 - 1j]], device=device)
+    check(lambda t: (t.nan_to_num(), t.t().nan_to_num(1.0, 2.0, 3.0), t.conj().nan_to_num(posinf=5.0)), z)
+    assert cxxinductor.counters()["aten_fallback"] == 0
 
 
 def test_equal_results_are_tensors_of_their_own(device):

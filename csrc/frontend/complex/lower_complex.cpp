@@ -5,6 +5,7 @@
 
 #include "frontend/complex/pairs.h"
 #include "frontend/importer.h"
+#include "model/effects.h"
 #include "support/error.h"
 
 namespace cxxinductor::frontend {
@@ -12,8 +13,10 @@ namespace {
 
 bool is_complex_type(DType dtype) { return dtype == DType::C64 || dtype == DType::C128; }
 
+bool is_flagged(const CallValueInfo& info) { return info.conjugate || info.negative; }
+
 // Calls that make it may have a form on pairs.
-bool is_paired(const CallValueInfo& info) { return is_complex_value(info) || info.conjugate || info.negative; }
+bool is_paired(const CallValueInfo& info) { return is_complex_value(info) || is_flagged(info); }
 
 // Strides of the (real, imaginary) view of a tensor with these strides.
 Sizes interleaved_strides(const Sizes& strides) {
@@ -36,12 +39,15 @@ DType component_type(DType complex) {
 
 bool has_complex(const CallGraph& calls) { return std::any_of(calls.values.begin(), calls.values.end(), is_paired); }
 
-CallGraph lower_complex(CallGraph calls) {
+CallGraph lower_complex(CallGraph calls, const model::SchemaSource& schemas) {
   if (!has_complex(calls)) return calls;
-  return PairLowering(calls).run();
+  return PairLowering(calls, schemas).run();
 }
 
-PairLowering::PairLowering(const CallGraph& calls) : calls_(calls), out_(calls) { out_.calls.clear(); }
+PairLowering::PairLowering(const CallGraph& calls, const model::SchemaSource& schemas)
+    : calls_(calls), schemas_(schemas), out_(calls) {
+  out_.calls.clear();
+}
 
 CallGraph PairLowering::run() {
   for (CallValue input : out_.inputs) {
@@ -53,36 +59,99 @@ CallGraph PairLowering::run() {
   }
   origin_ = OriginId();
   for (const auto& [input, value] : calls_.mutations) pack_all(Arg(OperandRef{value}));
-  for (Arg& output : out_.outputs) {
-    const OperandRef* ref = output.as<OperandRef>();
+  for (uint32_t position = 0; position < out_.outputs.size(); ++position) {
+    const OperandRef* ref = out_.outputs[position].as<OperandRef>();
     if (ref == nullptr) continue;
-    const CallValueInfo& declared = info(ref->operand);
-    if (std::find(out_.inputs.begin(), out_.inputs.end(), ref->operand) != out_.inputs.end()) continue;
-    if (declared.conjugate || declared.negative)
-      output = with_bits(ref->operand);
-    else
-      pack_all(output);
+    // What is saved for a backward graph needs no memory but its own.
+    if (is_paired(calls_.values.at(ref->operand)) || !out_.flexible_outputs.contains(position))
+      out_.outputs[position] = OperandRef{materialize(ref->operand)};
   }
   return std::move(out_);
 }
 
-// The elements are resolved. The caller's tensor has the bits, which views set: of the operand, whose memory it shares in
-// eager, or else of elements that undo them.
-Arg PairLowering::with_bits(CallValue id) {
-  const CallValueInfo declared = info(id);
-  if (const auto view = bit_views_.find(id); view != bit_views_.end() && !overwritten_.contains(view->second.operand)) {
-    const CallValue operand = view->second.operand;
-    const bool flagged_too = (info(operand).conjugate || info(operand).negative) && pairs_.contains(operand);
-    if (!flagged_too) pack(operand);
-    const Arg viewed = flagged_too ? with_bits(operand) : Arg(OperandRef{operand});
-    const CallValue flagged = new_value(declared);
-    define(flagged, view->second.callee, "", {viewed});
-    return OperandRef{flagged};
+// ---- Memory as in eager -------------------------------------------------------------------------------------------
+
+void PairLowering::remember_views(const Call& call) {
+  const auto schema = schemas_.find(call.callee, call.overload);
+  if (!schema) return;
+  const model::CallEffects effects = model::effects_of_call(call.args, call.kwargs, *schema, call.results.size());
+  for (CallValue written : effects.mutated_operands) {
+    overwritten_.insert(written);
+    for (auto view = views_.find(written); view != views_.end(); view = views_.find(view->second.operand))
+      overwritten_.insert(view->second.operand);
   }
-  CallValueInfo plain = declared;
+  for (size_t r = 0; r < call.results.size() && effects.mutated_operands.empty(); ++r)
+    if (effects.alias_of[r] >= 0) views_[call.results[r]] = {&call, static_cast<CallValue>(effects.alias_of[r])};
+}
+
+bool PairLowering::is_live_view(CallValue id) const {
+  auto view = views_.find(id);
+  if (view == views_.end()) return false;
+  for (; view != views_.end(); view = views_.find(view->second.operand))
+    if (overwritten_.contains(view->second.operand)) return false;
+  return true;
+}
+
+CallValue PairLowering::materialize(CallValue id) {
+  if (is_interleaved_as_declared(id)) return id;
+  const auto [found, fresh] = materialized_.try_emplace(id);
+  if (fresh) found->second = with_bits(memory_of(id), calls_.values.at(id));
+  return found->second;
+}
+
+bool PairLowering::is_interleaved_as_declared(CallValue id) const {
+  const CallValueInfo& declared = calls_.values.at(id);
+  return interleaved_.contains(id) && info(id).conjugate == declared.conjugate && info(id).negative == declared.negative;
+}
+
+CallValue PairLowering::memory_of(CallValue id) {
+  if (const auto known = memory_.find(id); known != memory_.end()) return known->second;
+  if (is_live_view(id)) {
+    view_memory(views_.at(id), id);
+  } else if (is_flagged(calls_.values.at(id))) {
+    memory_[id] = without_bits(id);
+  } else {
+    if (is_complex_value(info(id))) pack(id);
+    memory_[id] = id;
+  }
+  return memory_.at(id);
+}
+
+// Bits do not change what a view has in memory. Below a pair that was packed is the tensor that view_as_real gives.
+void PairLowering::view_memory(const View& view, CallValue id) {
+  const CallValue base = memory_of(view.operand);
+  Call call = *view.call;
+  const auto both = packed_.find(base);
+  if (call.callee == "aten::_conj" || call.callee == "aten::_neg_view") {
+    memory_[id] = base;
+  } else if (kept_.contains(id) && base == view.operand) {
+    memory_[id] = id;
+  } else if (call.callee == "aten::view_as_real" && both != packed_.end()) {
+    memory_[id] = both->second;
+  } else {
+    for (Arg& arg : call.args)
+      if (arg == Arg(OperandRef{view.operand})) arg = OperandRef{base};
+    for (CallValue& result : call.results) {
+      CallValueInfo plain = calls_.values.at(result);
+      const bool complex = is_complex_value(plain), own = complex && !is_flagged(plain);
+      plain.conjugate = plain.negative = false;
+      const CallValue viewed = own ? result : new_value(plain);
+      if (complex) interleaved_.insert(viewed);
+      out_.values[viewed].storage = plain.storage;
+      out_.values[viewed].storage_offset = plain.storage_offset;
+      memory_[result] = viewed;
+      result = viewed;
+    }
+    out_.calls.push_back(std::move(call));
+  }
+}
+
+// A value that is not a view, in memory that undoes its bits.
+CallValue PairLowering::without_bits(CallValue id) {
+  CallValueInfo declared = calls_.values.at(id), plain = declared;
   plain.conjugate = plain.negative = false;
-  if (is_complex_value(declared) && !pairs_.contains(id)) return OperandRef{id};  // a call made it, bits and all
-  CallValue undone = new_value(plain);
+  if (is_interleaved_as_declared(id)) return with_bits(id, declared);  // an input, or a call made it: toggles them
+  const CallValue undone = new_value(plain);
   if (is_complex_value(declared)) {
     const Pair pair = pairs_.at(id);
     const auto negated = [&](const Arg& part, bool negate) { return negate ? neg(part, plain) : part; };
@@ -91,16 +160,22 @@ Arg PairLowering::with_bits(CallValue id) {
   } else {
     define(undone, "aten::neg", "", {Arg(OperandRef{id})});
   }
-  const auto flagged = [&](const char* view, bool CallValueInfo::*bit) {
+  return undone;
+}
+
+// The tensor of this memory, seen through the bits of `declared`.
+CallValue PairLowering::with_bits(CallValue memory, const CallValueInfo& declared) {
+  const auto toggled = [&](const char* view, bool CallValueInfo::*bit) {
     if (!(declared.*bit)) return;
-    plain.*bit = true;
-    const CallValue next = new_value(plain);
-    define(next, view, "", {Arg(OperandRef{undone})});
-    undone = next;
+    CallValueInfo next = info(memory);
+    next.*bit = !(next.*bit);
+    const CallValue viewed = new_value(next);
+    define(viewed, view, "", {Arg(OperandRef{memory})});
+    memory = viewed;
   };
-  flagged("aten::_conj", &CallValueInfo::conjugate);
-  flagged("aten::_neg_view", &CallValueInfo::negative);
-  return OperandRef{undone};
+  toggled("aten::_conj", &CallValueInfo::conjugate);
+  toggled("aten::_neg_view", &CallValueInfo::negative);
+  return memory;
 }
 
 bool PairLowering::is_complex(const Arg& arg) const {
@@ -124,10 +199,7 @@ void PairLowering::lower(const Call& call) {
   const auto row = pair_rules().find(full_name(call));
   const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
   if (!has_row || !row->second(*this, call)) keep(call);
-  const bool sets_bit = call.callee == "aten::_conj" || call.callee == "aten::_neg_view";
-  const OperandRef* self = call.args.empty() ? nullptr : call.args[0].as<OperandRef>();
-  if (call.callee == "aten::copy_" && self) overwritten_.insert(self->operand);
-  if (sets_bit && is_complex(call.args[0])) bit_views_[call.results[0]] = {call.callee, self->operand};
+  remember_views(call);
 }
 
 // The call as it was recorded, on interleaved operands.
@@ -136,6 +208,7 @@ void PairLowering::keep(const Call& call) {
   for (const auto& [name, arg] : call.kwargs) pack_all(arg);
   out_.calls.push_back(call);
   for (CallValue result : call.results) {
+    kept_.insert(result);
     if (is_complex_value(info(result))) interleaved_.insert(result);
   }
 }
@@ -304,7 +377,13 @@ void PairLowering::unpack(CallValue id) {
 }
 
 void PairLowering::pack(CallValue id) {
-  if (!interleaved_.insert(id).second) return;
+  if (interleaved_.contains(id)) return;
+  if (!is_flagged(info(id)) && is_live_view(id)) {
+    const CallValue viewed = memory_of(id);
+    if (interleaved_.insert(id).second) define(id, "aten::alias", "", {Arg(OperandRef{viewed})});
+    return;
+  }
+  interleaved_.insert(id);
   const Pair& pair = pairs_.at(id);
   CallValueInfo stacked = info(id);
   const auto last = static_cast<int64_t>(stacked.sizes.size());
@@ -312,6 +391,7 @@ void PairLowering::pack(CallValue id) {
   stacked.strides = interleaved_strides(stacked.strides);
   const Arg both = call("aten::stack", "", {Arg(ArgList{pair.re, pair.im}), Arg(last)}, stacked);
   out_.values[id].conjugate = out_.values[id].negative = false;
+  packed_[id] = both.as<OperandRef>()->operand;
   define(id, "aten::view_as_complex", "", {both});
 }
 

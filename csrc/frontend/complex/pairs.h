@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/call_graph.h"
+#include "model/schema.h"
 
 namespace cxxinductor::frontend {
 
@@ -25,7 +26,7 @@ struct Pair {
 
 class PairLowering {
  public:
-  explicit PairLowering(const CallGraph& calls);
+  PairLowering(const CallGraph& calls, const model::SchemaSource& schemas);
   CallGraph run();
 
   const CallValueInfo& info(CallValue id) const { return out_.values.at(id); }
@@ -72,7 +73,17 @@ class PairLowering {
   void unpack(CallValue id);
   void pack(CallValue id);
   void pack_all(const Arg& arg);
-  Arg with_bits(CallValue id);
+  // What the call writes, and which of its results are views.
+  void remember_views(const Call& call);
+  // Whether it is a view of memory that nothing was written to since.
+  bool is_live_view(CallValue id) const;
+  // The value as eager has it: interleaved, with its bits set, in the memory of what it is a view of.
+  CallValue materialize(CallValue id);
+  bool is_interleaved_as_declared(CallValue id) const;
+  // The same memory without bits.
+  CallValue memory_of(CallValue id);
+  CallValue without_bits(CallValue id);
+  CallValue with_bits(CallValue memory, const CallValueInfo& declared);
   Arg part_of(const Arg& arg, const Call& call, bool imaginary);
   Arg fit(const Arg& part, const CallValueInfo& target);
   Arg cast(const Arg& part, const CallValueInfo& like);
@@ -80,17 +91,22 @@ class PairLowering {
   Arg full(const Arg& number, const CallValueInfo& like);
 
   const CallGraph& calls_;
+  const model::SchemaSource& schemas_;
   CallGraph out_;
   OriginId origin_;
   std::map<CallValue, Pair> pairs_;
   std::map<CallValue, Pair> stacked_;
-  struct BitView {
-    std::string callee;
-    CallValue operand;
+  struct View {
+    const Call* call;
+    CallValue operand;  // whose memory it shares
   };
-  std::map<CallValue, BitView> bit_views_;  // complex results of _conj and _neg_view
-  std::set<CallValue> overwritten_;         // inputs that the graph writes: a view of one does not keep what it held
-  std::set<CallValue> interleaved_;  // complex values that exist in their own form
+  void view_memory(const View& view, CallValue id);
+  std::map<CallValue, View> views_;
+  std::set<CallValue> overwritten_;             // by calls: a view of one does not keep what it held
+  std::set<CallValue> kept_;                    // results of calls that stay as they were recorded
+  std::set<CallValue> interleaved_;             // complex values that exist in their own form
+  std::map<CallValue, CallValue> packed_;       // of those made of pairs: the real tensor below
+  std::map<CallValue, CallValue> materialized_, memory_;  // by the value of the recorded graph
 };
 
 // A row rewrites one call and returns true, or returns false without having written anything.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "frontend/complex/lower_complex.h"
+#include "model/schema_text.h"
 #include "unit/catch.h"
 #include "unit/frontend/calls.h"
 
@@ -13,7 +14,7 @@ using D = DType;
 // Names of the calls that compute `value`, in order.
 std::vector<std::string> lowered(Calls& calls, const Arg& value) {
   calls.output(value);
-  const CallGraph graph = lower_complex(calls.graph);
+  const CallGraph graph = lower_complex(calls.graph, model::SchemaTable("aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)"));
   std::vector<std::string> names;
   for (const Call& call : graph.calls) names.push_back(call.overload.empty() ? call.callee : call.callee + "." + call.overload);
   return names;
@@ -59,6 +60,15 @@ TEST_CASE("ops that move elements run once per part") {
   const Arg moved = calls.call("aten::permute", {z, ArgList{int64_t{1}, int64_t{0}}}, {D::C64, {2, 4}, {1, 2}});
   const auto names = lowered(calls, calls.call("aten::abs", {moved}, {D::F32, {2, 4}}));
   CHECK(names == std::vector<std::string>{"aten::permute", "aten::permute", "aten::hypot", "aten::alias"});
+}
+
+TEST_CASE("a view of a complex value is a view of the packed value") {
+  Calls calls;
+  const Arg z = calls.input("z", {D::C64, {4, 2}});
+  const Arg product = calls.call("aten::mul.Tensor", {z, z}, {D::C64, {4, 2}});
+  const auto names = lowered(calls, calls.call("aten::permute", {product, ArgList{int64_t{1}, int64_t{0}}}, {D::C64, {2, 4}, {1, 2}}));
+  CHECK(count_of(names, "aten::stack") == 1);
+  CHECK(names.back() == "aten::permute");
 }
 
 TEST_CASE("what has no form on pairs runs on interleaved tensors") {
