@@ -46,6 +46,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
         if schema.name + overload in whole or _C.arrives_whole(schema.name):
             del decompositions[op]
     decompositions[aten.nll_loss_backward.default] = nll_loss_backward
+    decompositions[aten.nan_to_num.default] = functools.partial(nan_to_num, decompositions[aten.nan_to_num.default])
     decompositions[aten.take.default] = take
     decompositions[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
     decompositions[aten.linalg_vector_norm.default] = linalg_vector_norm
@@ -88,6 +89,15 @@ def nll_loss_backward(
         gradient = gradient.unsqueeze(-1)
     gradient = -gradient if weight is None else -(weight * gradient)
     return torch.where(chosen, gradient, torch.zeros((), dtype=self.dtype, device=self.device))
+
+
+def nan_to_num(
+    of_real: Callable[..., Tensor], self: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Tensor:
+    """Also of complex tensors, part by part: torch's decomposition takes real ones alone."""
+    if not self.is_complex():
+        return of_real(self, nan, posinf, neginf)
+    return torch.view_as_complex(of_real(torch.view_as_real(self.resolve_conj()), nan, posinf, neginf))
 
 
 def take(self: Tensor, index: Tensor) -> Tensor:
