@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 import torch
 from torch import Tensor
+from torch._prims_common import suggest_memory_format
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true
 
@@ -27,6 +28,16 @@ _BATCH_NORMS = (
     aten._native_batch_norm_legit.no_stats,
     aten._native_batch_norm_legit_functional.default,
     aten._batch_norm_with_update_functional.default,
+)
+
+# Their CPU kernels give the memory format of the input; their CUDA kernels and torch's decompositions contiguous tensors.
+_OF_IMAGES = (
+    aten.channel_shuffle.default,
+    aten.max_unpool2d.default,
+    aten.reflection_pad2d.default,
+    aten.reflection_pad3d.default,
+    aten.replication_pad2d.default,
+    aten.replication_pad3d.default,
 )
 
 
@@ -52,22 +63,25 @@ def _table() -> dict[Any, Callable[..., Any]]:
     decompositions[aten.linalg_vector_norm.default] = linalg_vector_norm
     decompositions[aten.huber_loss.default] = huber_loss
     for op in _BATCH_NORMS:
-        decompositions[op] = _laid_out_as_in_eager(decompositions[op])
+        decompositions[op] = _laid_out_as_in_eager(decompositions[op], eager_strides.batch_norm_format)
+    for op in _OF_IMAGES:
+        decompositions[op] = _laid_out_as_in_eager(decompositions[op], suggest_memory_format)
     return decompositions
 
 
-def _laid_out_as_in_eager(decomposition: Callable[..., Any]) -> Callable[..., Any]:
-    """Batch norm on the CPU gives dense rows or channels last, whatever the strides of its input."""
+def _laid_out_as_in_eager(decomposition: Callable[..., Any], format_of: Callable[[Tensor], torch.memory_format]) -> Callable[..., Any]:
+    """On the CPU the (first) result is contiguous in a memory format, whatever the strides of the input."""
 
     @functools.wraps(decomposition)
     def laid_out(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        output, *rest = decomposition(input, *args, **kwargs)
-        if input.device.type == "cpu":
-            memory_format = eager_strides.batch_norm_format(input)
-            # With dimensions of size 1 it may be contiguous in both formats: only clone gives the strides of one.
-            lay_out = torch.clone if eager_strides.has_unit_dimension(output) else Tensor.contiguous
-            output = lay_out(output, memory_format=memory_format)
-        return (output, *rest)
+        results = decomposition(input, *args, **kwargs)
+        if input.device.type != "cpu":
+            return results
+        output, *rest = results if isinstance(results, tuple) else (results,)
+        # With dimensions of size 1 it may be contiguous in both formats: only clone gives the strides of one.
+        lay_out = torch.clone if eager_strides.has_unit_dimension(output) else Tensor.contiguous
+        output = lay_out(output, memory_format=format_of(input))
+        return (output, *rest) if isinstance(results, tuple) else output
 
     return laid_out
 

@@ -2,8 +2,9 @@
 
 ATen's pointwise kernels give a contiguous result where all operands are contiguous; the metas follow the operands' strides.
 The two differ for tensors with dimensions of size 1, which can be contiguous and channels-last at once, and that decides which
-memory format a convolution or a concatenation takes further down. So the recorded strides are corrected in the graph, and
-what is computed from such values is traced again. Tensors of no elements differ too, where their size is data.
+memory format a convolution or a concatenation takes further down. Some metas (copysign, floor_divide) have strides of their
+own. So the recorded strides are corrected in the graph, and what is computed from such values is traced again. Tensors of no
+elements differ too, where their size is data.
 """
 
 from __future__ import annotations
@@ -33,13 +34,15 @@ aten = torch.ops.aten
 WHEN_EMPTY = "cxxinductor_strides_when_empty"
 
 # Whose strides TensorIterator chooses, though they are not tagged pointwise, and the reverse.
-_POINTWISE = {aten.leaky_relu.default}
+_POINTWISE = {aten.floor_divide.default, aten.leaky_relu.default}
 _NOT_POINTWISE = {
+    aten.angle.default,
     aten.clone.default,
     aten.deg2rad.default,
     aten.hardtanh.default,
     aten.masked_fill.Scalar,
     aten.masked_fill.Tensor,
+    aten.mvlgamma.default,
     aten.nan_to_num.default,
     aten.polygamma.default,
     aten.pow.Scalar,
@@ -60,6 +63,7 @@ _OPERANDS = ("self", "other", "n", "x")
 
 # The memory format of the (first) result, by the call's arguments.
 _FORMATS: dict[Any, Callable[..., torch.memory_format]] = {
+    aten.angle.default: lambda x: torch.contiguous_format if x.is_complex() else torch.preserve_format,
     aten.masked_fill.Scalar: lambda *args: torch.contiguous_format,
     aten.masked_fill.Tensor: lambda *args: torch.contiguous_format,
     aten.native_layer_norm.default: lambda *args: torch.contiguous_format,
@@ -67,6 +71,10 @@ _FORMATS: dict[Any, Callable[..., torch.memory_format]] = {
     aten._native_batch_norm_legit.default: lambda x, weight, *args: batch_norm_format(x, weight),
     aten._native_batch_norm_legit_no_training.default: lambda x, weight, *args: batch_norm_format(x, weight),
 }
+
+
+# Of these, calls whose metas have other strides without dimensions of size 1, too.
+_ANY_SIZES = {aten.angle.default}
 
 
 def correct(graph: Graph) -> None:
@@ -119,7 +127,7 @@ def _correct_format(node: Node) -> bool:
         return False
     value = node.meta["val"]
     first, rest = (value, None) if isinstance(value, Tensor) else (value[0], value[1:])
-    if not has_unit_dimension(first):
+    if not has_unit_dimension(first) and node.target not in _ANY_SIZES:
         return False
     args = _values(node.args)
     memory_format = _FORMATS[node.target](*args)
@@ -138,14 +146,21 @@ def has_unit_dimension(x: Tensor) -> bool:
 
 def _correct_pointwise(node: Node) -> bool:
     value = node.meta.get("val")
-    if not isinstance(value, Tensor) or not is_pointwise(node.target) or not has_unit_dimension(value) or free_unbacked_symbols(value):
+    if not isinstance(value, Tensor) or not is_pointwise(node.target) or free_unbacked_symbols(value):
         return False
-    strides = pointwise_strides(_arguments(node, _values), value.shape)
+    arguments = _arguments(node, _values)
+    if not has_unit_dimension(value) and not all(map(_has_fixed_sizes, (value, *tree_leaves(arguments)))):
+        return False
+    strides = pointwise_strides(arguments, value.shape)
     if strides is None or strides == value.stride():
         return False
     with value.fake_mode:
         node.meta["val"] = torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device)
     return True
+
+
+def _has_fixed_sizes(x: Any) -> bool:
+    return not isinstance(x, Tensor) or all(isinstance(n, int) for n in (*x.shape, *x.stride()))
 
 
 def is_pointwise(target: Any) -> bool:

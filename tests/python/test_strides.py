@@ -126,3 +126,34 @@ def test_pointwise_strides_are_those_of_tensor_iterator(device):
                     if isinstance(y, torch.Tensor):
                         torch.where(x > y, y, x), torch.maximum(x, y), torch.addcmul(y, x, x), torch.lerp(x, y, 0.5)
     assert len(calls) > 15 and not wrong, wrong
+
+
+CHANNELS_LAST = {
+    "reflect": lambda x: F.pad(x, (1, 2, 1, 1), mode="reflect"),
+    "replicate": lambda x: F.pad(x, (1, 2, 1, 1), mode="replicate"),
+    "shuffle": lambda x: F.channel_shuffle(x, 2),
+    "unpool": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
+}
+
+
+@pytest.mark.parametrize("fn", CHANNELS_LAST.values(), ids=CHANNELS_LAST.keys())
+def test_decomposed_ops_give_the_memory_format_of_images(fn, device):
+    for image in (torch.randn(2, 4, 6, 8), torch.randn(1, 4, 6, 8), torch.randn(2, 4, 6, 8).permute(0, 1, 3, 2)):
+        torch._dynamo.reset()
+        images = [image.to(device), image.to(device).contiguous(memory_format=torch.channels_last)]
+        check_strides(lambda *images: {"": [fn(x) for x in images]}, *images)
+
+
+def test_strides_of_mixed_layouts(device):
+    x, y = torch.randn(2, 6, 4, device=device).transpose(0, -1), torch.randn(4, 6, 1, device=device).abs() + 1
+    empty, z = torch.randn(6, 0, device=device).t(), torch.randn(6, 4, dtype=torch.complex64, device=device).t()
+
+    def fn(x, y, empty, z):
+        other = x.transpose(0, 1).contiguous().transpose(0, 1)
+        return {
+            "operands": [x // y, x // other.abs(), torch.copysign(x, y), torch.div(y, x, rounding_mode="trunc"), torch.logaddexp(x[0], other[0].double())],
+            "empty": [empty + 1, torch.complex(empty.contiguous(), empty), empty.sqrt()],
+            "complex": [z.angle(), z.abs(), z + 1, z.t()[:, None].angle()],
+        }
+
+    check_strides(fn, x, y, empty, z)
