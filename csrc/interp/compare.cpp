@@ -30,6 +30,7 @@ double relative_tolerance(DType dtype) {
     case DType::U32:
     case DType::U64:
     case DType::Bool:
+    case DType::C32:
     case DType::C64:
     case DType::C128:
       return 0;

@@ -63,6 +63,7 @@ _SCALAR_TYPES = {
     torch.float16: 5,
     torch.float32: 6,
     torch.float64: 7,
+    torch.complex32: 8,
     torch.complex64: 9,
     torch.complex128: 10,
     torch.bool: 11,
@@ -481,6 +482,8 @@ class _Reader:
             raise Unsupported(f"{where(node)}: an input with the negative bit set")
         if value.dtype not in _SCALAR_TYPES:
             raise Unsupported(f"{where(node)}: a tensor of dtype {value.dtype}")
+        if value.dtype is torch.complex32 and (value.is_conj() or value.is_neg()):
+            raise Unsupported(f"{where(node)}: a tensor of dtype {value.dtype} with the conjugate or negative bit set")
         storage = self._storages.setdefault(value.untyped_storage()._cdata, len(self._storages) + 1)
         device = value.device
         strides = eager_strides.when_empty(node, value.stride())

@@ -164,6 +164,18 @@ def test_results_with_the_negative_bit(function, device):
     assert counts["aten_fallback"] == counts["eager_fallback"] == 0
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+def test_complex_of_halves_passes_through_calls(device):
+    def fn(x):
+        z = x * 2j
+        return z, z.real + 1, (z * z).to(torch.complex64) * 1j, z.t(), x.sin()
+
+    x = complex_tensor(3, 4, device=device).real.half()
+    check(fn, x)
+    counts = cxxinductor.counters()
+    assert counts["aten_fallback"] == counts["eager_fallback"] == 0 and counts["kernels"] > 0
+
+
 VIEWS = {
     "moves": lambda z: (lambda v: (v, v.t(), v[1:], v.view(-1)))(z * 2),
     "slice": lambda z: (z * 2)[1:, 2:],

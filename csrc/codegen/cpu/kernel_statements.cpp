@@ -88,6 +88,7 @@ std::string_view cpu_compute_type(DType dtype) {
     case DType::BF16:
     case DType::F8E4M3FN:
     case DType::F8E5M2:
+    case DType::C32:
     case DType::C64:
     case DType::C128:
       break;

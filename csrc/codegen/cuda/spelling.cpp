@@ -39,6 +39,7 @@ std::string_view cuda_type(DType dtype) {
       return "unsigned long long";
     case DType::Bool:
       return "bool";
+    case DType::C32:
     case DType::C64:
     case DType::C128:
       break;

@@ -197,9 +197,20 @@ void PairLowering::lower(const Call& call) {
   for (CallValue result : call.results) complex = complex || is_paired(info(result));
   // A select may take a part of what view_as_real made, and the negative of a tensor with the bit has none: no complex value.
   const auto row = pair_rules().find(full_name(call));
-  const bool has_row = row != pair_rules().end() && (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
+  const bool has_row = row != pair_rules().end() && !holds_half_complex(call) &&
+                       (complex || call.callee == "aten::select" || call.callee == "aten::_neg_view");
   if (!has_row || !row->second(*this, call)) keep(call);
   remember_views(call);
+}
+
+// Components of 16 bits are no dtype of pairs: ATen rounds results to them, not what is between.
+bool PairLowering::holds_half_complex(const Call& call) const {
+  bool found = false;
+  const auto look = [&](CallValue id) { found |= info(id).kind == CallValueInfo::Kind::Tensor && info(id).dtype == DType::C32; };
+  for (const Arg& arg : call.args) for_each_operand_ref(arg, [&](OperandRef ref) { look(ref.operand); });
+  for (const auto& [name, arg] : call.kwargs) for_each_operand_ref(arg, [&](OperandRef ref) { look(ref.operand); });
+  for (CallValue result : call.results) look(result);
+  return found;
 }
 
 // The call as it was recorded, on interleaved operands.

@@ -70,6 +70,7 @@ class PairLowering {
   CallValue new_value(CallValueInfo info);
   void lower(const Call& call);
   void keep(const Call& call);
+  bool holds_half_complex(const Call& call) const;
   void unpack(CallValue id);
   void pack(CallValue id);
   void pack_all(const Arg& arg);

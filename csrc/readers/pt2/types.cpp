@@ -18,9 +18,10 @@ struct Row {
 constexpr std::array dtypes{
     Row<DType>{1, DType::U8},    Row<DType>{2, DType::I8},        Row<DType>{3, DType::I16},
     Row<DType>{4, DType::I32},   Row<DType>{5, DType::I64},       Row<DType>{6, DType::F16},
-    Row<DType>{7, DType::F32},   Row<DType>{8, DType::F64},       Row<DType>{10, DType::C64},
-    Row<DType>{11, DType::C128}, Row<DType>{12, DType::Bool},     Row<DType>{13, DType::BF16},
-    Row<DType>{28, DType::U16},  Row<DType>{29, DType::F8E4M3FN}, Row<DType>{30, DType::F8E5M2}};
+    Row<DType>{7, DType::F32},   Row<DType>{8, DType::F64},       Row<DType>{9, DType::C32},
+    Row<DType>{10, DType::C64},  Row<DType>{11, DType::C128},     Row<DType>{12, DType::Bool},
+    Row<DType>{13, DType::BF16}, Row<DType>{28, DType::U16},      Row<DType>{29, DType::F8E4M3FN},
+    Row<DType>{30, DType::F8E5M2}};
 
 // The values are those of c10::Layout and c10::MemoryFormat.
 constexpr std::array layouts{Row<int>{1, 1}, Row<int>{2, 2}, Row<int>{3, 4}, Row<int>{4, 5},
