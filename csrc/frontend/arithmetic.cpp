@@ -112,7 +112,9 @@ Results import_pow_scalar(CallContext& context) {
   graph::Builder& build = context.build;
   const CallValueInfo& result = context.result();
   if (e == 0) return std::vector{build.full(Operand(immediate_real(*dtype, 1)), *dtype, result.device, result.sizes)};
-  const auto special = e == 1 || e == 2 || e == 3 || e == 0.5 || e == -0.5 || e == -1 || e == -2;
+  // Eager's CPU kernel of f16 knows no roots: they differ in pow(-0, 0.5) and pow(-inf, 0.5).
+  const bool root = (e == 0.5 || e == -0.5) && (*dtype != DType::F16 || context.on_cuda());
+  const bool special = root || e == 1 || e == 2 || e == 3 || e == -1 || e == -2;
   if (!special) {
     // Eager's kernels take the exponent in the tensor's dtype.
     const auto power = immediate(is_float(*dtype) ? ScalarArg(round_to(*dtype, e)) : *exponent, *dtype);

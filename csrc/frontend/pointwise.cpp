@@ -159,6 +159,12 @@ Results import_clamp(CallContext& context) {
   std::vector<Term> terms{context.tensor(0, "self")};
   if (low) terms.push_back(*low);
   if (high) terms.push_back(*high);
+  // Eager's kernels of one bound are the target's minimum and maximum, which take the element where the bound is NaN.
+  const ScalarArg* bound = low && high ? nullptr : scalar_arg_of(terms[1]);
+  if (bound != nullptr && std::isnan(constant_real(*bound).value_or(0))) {
+    const auto dtype = common_dtype(context.build.graph(), terms);
+    return dtype ? apply(context, ScalarOp::Identity, {terms.data(), 1}, *dtype) : std::nullopt;
+  }
   return apply_promoted(context, low && high ? ScalarOp::Clamp : low ? ScalarOp::ClampMin : ScalarOp::ClampMax, terms);
 }
 

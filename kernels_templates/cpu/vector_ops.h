@@ -74,7 +74,7 @@ CXXI_MAP(truncated, trunc)
 CXXI_MAP(nearest, nearbyint)
 CXXI_MAP(magnitude, fabs)
 #undef CXXI_MAP
-// NaN of a, then of b, else the larger (smaller).
+// NaN of a, then of b, else the larger (smaller), b where they are equal.
 template <vector V>
 inline V larger(V a, V b) {
   if constexpr (real<V>) {
@@ -241,27 +241,27 @@ inline V cxxi_minimum(V a, V b) {
 }
 template <cxxi::real V>
 inline V cxxi_fmax(V a, V b) {
-  return (a > b) | (b != b) ? a : b;
+  return (a >= b) | (b != b) ? a : b;
 }
 template <cxxi::real V>
 inline V cxxi_fmin(V a, V b) {
-  return (a < b) | (b != b) ? a : b;
+  return (a <= b) | (b != b) ? a : b;
 }
 template <cxxi::vector V>
 inline V cxxi_clamp_min(V a, V b) {
-  return cxxi::larger(a, b);
+  return cxxi::larger(b, a);
 }
 template <cxxi::vector V>
 inline V cxxi_clamp_max(V a, V b) {
-  return cxxi::smaller(a, b);
+  return cxxi::smaller(b, a);
 }
 template <cxxi::whole V>
 inline V cxxi_clamp(V a, V b, V c) {
-  return cxxi::smaller(cxxi::larger(a, b), c);
+  return cxxi::smaller(c, cxxi::larger(b, a));
 }
 template <cxxi::real V>
 inline V cxxi_clamp(V a, V b, V c) {
-  const V limited = cxxi::smaller(cxxi::larger(a, b), c);
+  const V limited = cxxi::smaller(c, cxxi::larger(b, a));
   return b != b ? (a != a ? a : b) : limited;
 }
 

@@ -93,7 +93,8 @@ CXXI_FN T cxxi_real_trunc_div(T a, T b) {
   return cxxi_trunc(a / b);
 }
 
-// ---- Minimum, maximum, clamp: NaN propagates; of two zeros, the one that the target's instruction gives -------------------------------------------------------------------------
+// ---- Minimum, maximum, clamp: NaN propagates. On the CPU the second operand of two zeros wins: it is the value in eager's
+// clamp, and the first operand of its fmax. On a GPU the instruction's zero wins, whatever the order.
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_maximum(T a, T b) {
   return a != a ? a : b != b ? b : cxxi_larger(a, b);
@@ -104,26 +105,26 @@ CXXI_FN T cxxi_minimum(T a, T b) {
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_clamp_min(T a, T b) {
-  return cxxi_maximum(a, b);
+  return cxxi_maximum(b, a);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_clamp_max(T a, T b) {
-  return cxxi_minimum(a, b);
+  return cxxi_minimum(b, a);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_clamp(T a, T low, T high) {
   if (a != a) return a;
   if (low != low) return low;
   if (high != high) return high;
-  return cxxi_smaller(cxxi_larger(a, low), high);
+  return cxxi_smaller(high, cxxi_larger(low, a));
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_fmax(T a, T b) {
-  return a != a ? b : b != b ? a : cxxi_larger(a, b);
+  return a != a ? b : b != b ? a : cxxi_larger(b, a);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_fmin(T a, T b) {
-  return a != a ? b : b != b ? a : cxxi_smaller(a, b);
+  return a != a ? b : b != b ? a : cxxi_smaller(b, a);
 }
 template <CXXI_NUMBER T>
 CXXI_FN T cxxi_sign(T a) {
