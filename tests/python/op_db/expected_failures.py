@@ -32,7 +32,6 @@ class ExpectedFailure:
 
 EXPECTED_FAILURES: tuple[ExpectedFailure, ...] = (
     ExpectedFailure("fallback", "a size that a condition on data decides has no form in the IR", ("narrow",), text="Equality in a size expression"),
-    ExpectedFailure("fallback", "complex32 has no number in our tables", ("chalf",), text="torch.complex32"),
     ExpectedFailure(
         "crash",
         "torch: in the backward of index_fill a fake _unique has one result, whatever the index; another number of them raises here",
