@@ -132,7 +132,8 @@ def _correct_format(node: Node) -> bool:
     args = _values(node.args)
     memory_format = _FORMATS[node.target](*args)
     with first.fake_mode:
-        made = torch.empty_like(args[0] if memory_format == torch.preserve_format else first, memory_format=memory_format)
+        like = args[0] if memory_format == torch.preserve_format else first
+        made = torch.empty_like(like, dtype=first.dtype, memory_format=memory_format)
     node.meta["val"] = made if rest is None else (made, *rest)
     return _strides(made) != _strides(first)
 

@@ -153,7 +153,7 @@ def test_strides_of_mixed_layouts(device):
         return {
             "operands": [x // y, x // other.abs(), torch.copysign(x, y), torch.div(y, x, rounding_mode="trunc"), torch.logaddexp(x[0], other[0].double())],
             "empty": [empty + 1, torch.complex(empty.contiguous(), empty), empty.sqrt()],
-            "complex": [z.angle(), z.abs(), z + 1, z.t()[:, None].angle()],
+            "complex": [z.angle(), z.abs(), z + 1, z.t()[:, None].angle(), x.angle(), (x > 0).angle()],
         }
 
     check_strides(fn, x, y, empty, z)
