@@ -171,7 +171,7 @@ std::string ops_page() {
 std::string options_page() {
   TextWriter page;
   page.line("# Options");
-  page.line("Made from `csrc/support/options.def` by `cxxi-docs`; do not edit.");
+  page.line("Made from `include/cxxinductor/options.def` by `cxxi-docs`; do not edit.");
   page.line("");
   page.line(
       "`torch.compile(model, backend=\"cxxinductor\", options={{\"name\": value}})` wins over the environment "

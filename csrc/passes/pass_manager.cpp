@@ -12,29 +12,16 @@
 namespace cxxinductor::passes {
 namespace {
 
-std::set<std::string, std::less<>> skipped_passes(const Options& options) {
-  std::set<std::string, std::less<>> names;
-  for (size_t begin = 0; begin < options.skip_passes.size();) {
-    size_t end = std::min(options.skip_passes.find(',', begin), options.skip_passes.size());
-    std::string name = options.skip_passes.substr(begin, end - begin);
-    name.erase(0, name.find_first_not_of(' '));
-    name.erase(name.find_last_not_of(' ') + 1);
-    if (!name.empty()) names.insert(std::move(name));
-    begin = end + 1;
-  }
-  return names;
-}
-
 void verify(const graph::Graph& graph, std::string_view after) { graph::verify_or_throw(graph, after); }
 void verify(const loops::Program& program, std::string_view after) { loops::verify_or_throw(program, after); }
 
 template <class IR>
 std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options) {
   check_skip_passes(options);
-  const auto skipped = skipped_passes(options);
+  const std::vector<std::string> skipped = list_items(options.skip_passes);
   std::vector<PassTime> times;
   for (const Pass<IR>& pass : pipeline) {
-    if (skipped.contains(pass.name)) continue;
+    if (std::ranges::find(skipped, pass.name) != skipped.end()) continue;
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.function(ir, options);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
@@ -55,7 +42,7 @@ std::vector<PassInfo> pass_table() {
 
 void check_skip_passes(const Options& options) {
   const std::vector<PassInfo> known = pass_table();
-  for (const std::string& name : skipped_passes(options)) {
+  for (const std::string& name : list_items(options.skip_passes)) {
     if (std::ranges::find(known, name, &PassInfo::name) != known.end()) continue;
     std::vector<std::string_view> names;
     for (const PassInfo& pass : known) names.push_back(pass.name);

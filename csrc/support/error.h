@@ -1,4 +1,4 @@
-// The three kinds of error, and the check macro.
+// The kinds of error, and the check macro.
 //
 // Unsupported    this graph or op is outside what we compile; the caller falls back to ATen and says why.
 // UserError      the user's input is wrong; the message says what was expected, what was found, what to do.
@@ -9,36 +9,31 @@
 
 #include <fmt/format.h>
 
-#include <stdexcept>
+#include <cxxinductor/error.h>
 #include <string>
 #include <utility>
 
 namespace cxxinductor {
 
-class Error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
 class Unsupported : public Error {
  public:
-  using Error::Error;
+  explicit Unsupported(const std::string& message) : Error(Kind::Unsupported, message) {}
 };
 
 class UserError : public Error {
  public:
-  using Error::Error;
+  explicit UserError(const std::string& message) : Error(Kind::User, message) {}
 };
 
 // What the model asserts does not hold for this call's data. The message is the assertion's alone.
 class FailedAssertion : public Error {
  public:
-  using Error::Error;
+  explicit FailedAssertion(const std::string& message) : Error(Kind::Assertion, message) {}
 };
 
 class InternalError : public Error {
  public:
-  using Error::Error;
+  explicit InternalError(const std::string& message) : Error(Kind::Internal, message) {}
 };
 
 class KernelMismatch : public InternalError {

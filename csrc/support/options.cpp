@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array option_rows{
 #define OPTION(name, type, default_value, environment, doc) OptionInfo{#name, #type, environment, doc},
-#include "support/options.def"
+#include <cxxinductor/options.def>
 #undef OPTION
 };
 
@@ -146,6 +146,13 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
 
 }  // namespace
 
+std::vector<std::string> list_items(std::string_view list) {
+  std::vector<std::string> items;
+  while (!list.empty())
+    if (const std::string_view item = take_item(list); !item.empty()) items.emplace_back(item);
+  return items;
+}
+
 std::span<const OptionInfo> option_table() { return option_rows; }
 
 std::span<const std::string_view> option_values(std::string_view option) {
@@ -158,7 +165,7 @@ void set_option(Options& options, std::string_view name, std::string_view value)
   reject_renamed(name, value);
 #define OPTION(option, ...) \
   if (name == #option) return assign(options.option, name, value);
-#include "support/options.def"
+#include <cxxinductor/options.def>
 #undef OPTION
   unknown("option", name, [](const OptionInfo& row) { return row.name; });
 }
@@ -166,7 +173,7 @@ void set_option(Options& options, std::string_view name, std::string_view value)
 std::string get_option(const Options& options, std::string_view name) {
 #define OPTION(option, ...) \
   if (name == #option) return fmt::format("{}", options.option);
-#include "support/options.def"
+#include <cxxinductor/options.def>
 #undef OPTION
   unknown("option", name, [](const OptionInfo& row) { return row.name; });
 }
@@ -192,10 +199,15 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
   return options;
 }
 
+void check_options(const Options& options) {
+  Options checked;
+  for (const OptionInfo& row : option_rows) set_option(checked, row.name, get_option(options, row.name));
+}
+
 std::string to_string(const Options& options) {
   std::string text;
 #define OPTION(name, ...) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", #name, options.name);
-#include "support/options.def"
+#include <cxxinductor/options.def>
 #undef OPTION
   return text;
 }

@@ -1,4 +1,4 @@
-"""Options of a compile: names, defaults and docs come from the C++ table (support/options.def), nothing is repeated here."""
+"""Options of a compile: names, defaults and docs come from the C++ table (cxxinductor/options.def), nothing is repeated here."""
 
 from __future__ import annotations
 
