@@ -31,6 +31,19 @@ bool is_imported(const Call& call) {
   return !is_opaque_callee(call.callee) && aten_table().contains(named ? call.callee + "." + call.overload : call.callee);
 }
 
+bool is_listed(std::string_view callee, const std::vector<std::string>& allowed) {
+  const std::string_view library = callee.substr(0, std::min(callee.find("::"), callee.size()));
+  return std::any_of(allowed.begin(), allowed.end(), [&](const std::string& a) { return a == callee || a == library; });
+}
+
+// Arithmetic on numbers, which the dispatcher does not see.
+bool is_arithmetic(std::string_view callee) {
+  return callee.starts_with("_operator::") || callee.starts_with("math::") || callee.starts_with("torch::sym_");
+}
+
+constexpr const char* how_to_allow =
+    "expected an op of PyTorch that reads its arguments and does nothing else; option allow_ops adds ops by name";
+
 // What graph::Extern and plan::CallExtern both state.
 template <class Call>
 class CallCheck {
@@ -43,9 +56,8 @@ class CallCheck {
 
   // Returns the schema, for what one of the IRs states alone.
   const Schema& run(const std::vector<std::string>& allowed) {
-    const bool listed = std::find(allowed.begin(), allowed.end(), call_.callee) != allowed.end();
-    if (!listed && !is_reachable_from_text(call_.callee) && !is_imported(call_))
-      refuse("expected an op that text may call, which this one is not; allow_ops adds ops by name");
+    const bool listed = is_listed(call_.callee, allowed);
+    if (!listed && !is_reachable_from_text(call_.callee) && !is_imported(call_)) refuse("{}", how_to_allow);
     if (!found_) refuse("expected an op that is registered with the dispatcher");
     check_arguments();
     check_results();
@@ -117,6 +129,17 @@ void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const s
     CallCheck<graph::Extern> check(*call, node.results.size(), schemas);
     const Schema& schema = check.run(allowed);
     if (!call->ordered && model::must_be_ordered(call->callee, schema)) check.refuse("expected an ordered call");
+  }
+}
+
+void check_calls(const model::CallGraph& calls, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
+  for (const model::Call& call : calls.calls) {
+    if (is_arithmetic(call.callee) || is_listed(call.callee, allowed)) continue;
+    if (!is_reachable_from_text(call.callee) && !is_imported(call))
+      throw_user_error("{}: {}. After run_decompositions() an exported program calls few others", model::describe(calls, call),
+                       how_to_allow);
+    if (!schemas.find(call.callee, call.overload))
+      throw_user_error("{}: expected an op that is registered with the dispatcher", model::describe(calls, call));
   }
 }
 

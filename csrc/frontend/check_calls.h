@@ -8,13 +8,16 @@
 
 #include "ir/graph/graph.h"
 #include "ir/plan/plan.h"
+#include "model/call_graph.h"
 #include "model/schema.h"
 
 namespace cxxinductor::frontend {
 
-// allowed: ops that may be called besides those that text may reach (ir/callees.h): "mylib::op". Both take what their
-// verifiers accept. UserError naming the op, what was expected and what was found.
+// allowed: ops that may be called besides those that text may reach (ir/callees.h): "mylib::op", or "mylib" for all ops of a
+// library. All take what their verifiers accept. UserError naming the op, what was expected and what was found.
 void check_calls(const graph::Graph& graph, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
+// Of a model's calls the names alone: aliases and mutations follow from the schemas.
+void check_calls(const model::CallGraph& calls, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
 void check_calls(const plan::Plan& plan, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
 
 }  // namespace cxxinductor::frontend

@@ -18,6 +18,23 @@ class Printer {
       }
   }
 
+  std::string input_type(uint32_t position, std::string_view input_name) const {
+    const CallValueInfo& info = calls_.values[calls_.inputs[position]];
+    std::string text = fmt::format("{}: {}", input_name, type(info));
+    if (info.kind == CallValueInfo::Kind::Tensor && info.device == device_) text += " on " + to_string(info.device);
+    std::vector<sym::Expr> parts = info.sizes;
+    parts.insert(parts.end(), info.strides.begin(), info.strides.end());
+    parts.push_back(info.symbol);
+    sym::Assumptions used;
+    for (sym::Expr part : parts) {
+      for (sym::Expr symbol : part.free_symbols()) {
+        used.set_range(symbol.name(), calls_.assumptions.range(symbol.name()));
+        used.set_divisor(symbol.name(), calls_.assumptions.divisor(symbol.name()));
+      }
+    }
+    return text + print_where(used);
+  }
+
   std::string print() {
     writer_.line("calls @{}{}{} {{", calls_.name, device_ == Device() ? "" : " on " + to_string(device_),
                  print_where(calls_.assumptions));
@@ -103,5 +120,9 @@ class Printer {
 }  // namespace
 
 std::string print(const CallGraph& calls) { return Printer(calls).print(); }
+
+std::string print_input_type(const CallGraph& calls, uint32_t position, std::string_view name) {
+  return Printer(calls).input_type(position, name);
+}
 
 }  // namespace cxxinductor::model

@@ -19,6 +19,7 @@
 #include "ir/plan/text.h"
 #include "model/eager_memory.h"
 #include "model/text.h"
+#include "passes/pass_manager.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -155,6 +156,7 @@ c10::IValue to_ivalue(runtime::Value&& value) {
 
 struct CompiledGraph::Impl {
   std::unique_ptr<AtenExecutor> fallback;
+  std::shared_ptr<runtime::Executable> input_check;  // of a fallback whose inputs nobody else checks
   driver::Compilation compilation;
   std::string fallback_reason;
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
@@ -168,6 +170,11 @@ struct CompiledGraph::Impl {
   std::vector<std::pair<uint32_t, bool>> complex_inputs;
   std::atomic<bool> captured = false;  // by a CUDA graph
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
+
+  void compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted);
+  void compile(const model::CallGraph& calls, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
+  std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
+  std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
   void keep_const_graph() {
     if (!compilation.const_graph) return;
@@ -206,58 +213,90 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 }
 CompiledGraph::~CompiledGraph() = default;
 
+// Fills all but what is done instead where compiling fails.
+void CompiledGraph::Impl::compile(const model::CallGraph& calls, frontend::ImportEnvironment& environment,
+                                  const InterruptCheck& interrupted) {
+  objects = calls.objects;
+  for (uint32_t i = 0; i < calls.inputs.size(); ++i)
+    if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
+      complex_inputs.emplace_back(i, info.conjugate);
+  frontend::ImportNotes found;
+  environment.gpus = gpus_of(calls, target_for);
+  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
+  const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
+  graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
+  compilation = compile_graph(std::move(graph), &calls, options, std::move(found.reasons), interrupted);
+  if (options.check == "eager")
+    eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
+  keep_const_graph();
+}
+
+// compile, or what is done instead where that fails.
+void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted) {
+  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(),
+                                          .any_order = !options.eager_numerics()};
+  try {
+    if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
+    compile(calls, environment, interrupted);
+  } catch (const Interrupted&) {
+    throw;
+  } catch (const InternalError& error) {
+    fallback_reason = with_reproducer(calls, environment, options, error.what());
+  } catch (const Error& error) {
+    fallback_reason = error.what();
+  } catch (const c10::Error& error) {
+    fallback_reason = error.what();
+  } catch (const std::bad_alloc& error) {
+    fallback_reason = error.what();
+  } catch (const std::exception& error) {  // of the language and its library: an invariant of ours that nothing checked
+    fallback_reason = with_reproducer(calls, environment, options, fmt::format("unexpected error: {}", error.what()));
+  }
+  if (fallback_reason.empty()) return;
+  dump_fallback(calls, options, fallback_reason);
+  if (check_inputs) input_check = compile_input_check(calls);
+  fallback = std::make_unique<AtenExecutor>(std::move(calls));
+  counters().aten_fallbacks += 1;
+}
+
+// The graph without its calls: a run of it checks the inputs and does nothing else.
+std::shared_ptr<runtime::Executable> CompiledGraph::Impl::compile_input_check(model::CallGraph calls) {
+  calls.calls.clear();
+  calls.outputs.clear();
+  calls.mutations.clear();
+  calls.flexible_outputs.clear();
+  frontend::ImportEnvironment environment;
+  environment.gpus = gpus_of(calls, target_for);
+  frontend::ImportNotes none;
+  graph::Graph graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &none);
+  return compile_graph(std::move(graph), nullptr, options).executable;
+}
+
 std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls, const Options& options,
                                                          const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
-  impl->objects = calls.objects;
-  for (uint32_t i = 0; i < calls.inputs.size(); ++i)
-    if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
-      impl->complex_inputs.emplace_back(i, info.conjugate);
-  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(),
-                                          .any_order = !options.eager_numerics()};
-  try {
-    if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
-    frontend::ImportNotes notes;
-    environment.gpus = gpus_of(calls, target_for);
-    if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
-    const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
-    graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &notes);
-    impl->compilation = compile_graph(std::move(graph), &calls, options, std::move(notes.reasons), interrupted);
-    if (options.check == "eager")
-      impl->eager = std::make_unique<EagerReference>(real, notes.names, impl->compilation.executable->plan(), options);
-    impl->keep_const_graph();
-  } catch (const Interrupted&) {
-    throw;
-  } catch (const InternalError& error) {
-    impl->fallback_reason = with_reproducer(calls, environment, options, error.what());
-  } catch (const Error& error) {
-    impl->fallback_reason = error.what();
-  } catch (const c10::Error& error) {
-    impl->fallback_reason = error.what();
-  } catch (const std::bad_alloc& error) {
-    impl->fallback_reason = error.what();
-  } catch (const std::exception& error) {  // of the language and its library: an invariant of ours that nothing checked
-    impl->fallback_reason = with_reproducer(calls, environment, options, fmt::format("unexpected error: {}", error.what()));
-  }
-  if (!impl->fallback_reason.empty()) {
-    dump_fallback(calls, options, impl->fallback_reason);
-    impl->fallback = std::make_unique<AtenExecutor>(std::move(calls));
-    counters().aten_fallbacks += 1;
-  }
+  impl->compile_or_fall_back(std::move(calls), interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options,
-                                                        const std::vector<std::string>& allow_ops) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options) {
+  passes::check_skip_passes(options);
+  frontend::check_calls(calls, DispatcherSchemas(), list_items(options.allow_ops));
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->compile_or_fall_back(std::move(calls), {});
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
   if (options.check == "eager")
     throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->options.freezing = false;  // what runs before a call would see inputs that nobody has checked
   graph::Graph graph = graph::parse(text);
-  frontend::check_calls(graph, DispatcherSchemas(), allow_ops);
+  frontend::check_calls(graph, DispatcherSchemas(), list_items(options.allow_ops));
   for (graph::Node& node : graph.nodes) {  // that indices are in range is nothing that text may claim
     if (auto* gather = std::get_if<graph::Gather>(&node.kind)) gather->check = true;
     if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
@@ -270,7 +309,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
                                                         const Options& options) {
   if (options.check == "eager") throw_user_error("check=eager needs the calls of a model; a plan has check=interp");
   plan::Plan plan = plan::parse(text);
-  frontend::check_calls(plan, DispatcherSchemas(), {});
+  frontend::check_calls(plan, DispatcherSchemas(), list_items(options.allow_ops));
   auto kernels = make_provider(plan, targets_for(plan.devices), options, torch_host(), source);
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
@@ -292,19 +331,26 @@ void CompiledGraph::stay_if_captured() const {
   }
 }
 
+std::vector<runtime::Value> CompiledGraph::Impl::values_of(std::vector<c10::IValue> inputs) const {
+  std::vector<runtime::Value> values;
+  values.reserve(inputs.size());
+  for (const auto& [input, conjugate] : complex_inputs)
+    if (inputs[input].isTensor()) inputs[input] = with_conjugate_bit(inputs[input].toTensor(), conjugate);
+  for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
+  return values;
+}
+
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
   inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
-  if (impl_->fallback) return impl_->fallback->run(std::move(inputs));
+  if (impl_->fallback) {
+    if (impl_->input_check) impl_->input_check->run(torch_host(), impl_->values_of(inputs));
+    return impl_->fallback->run(std::move(inputs));
+  }
   stay_if_captured();
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
-  std::vector<runtime::Value> values;
-  values.reserve(inputs.size());
-  for (const auto& [input, conjugate] : impl_->complex_inputs)
-    if (inputs[input].isTensor()) inputs[input] = with_conjugate_bit(inputs[input].toTensor(), conjugate);
-  for (c10::IValue& input : inputs) values.push_back(to_value(std::move(input)));
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), std::move(values), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
   if (check) counters().checked_launches += check->checked();
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());

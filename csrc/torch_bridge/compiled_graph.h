@@ -25,10 +25,11 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // Interrupted when the check says so.
   static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
-  // From graph text (docs/ir.md), which is untrusted: frontend/check_calls.h says what it may call; allow_ops: more of that,
-  // "mylib::op". There is nothing to fall back to: whatever fails throws.
-  static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options,
-                                                  const std::vector<std::string>& allow_ops = {});
+  // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
+  // Falls back as from_calls does.
+  static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options);
+  // From graph text (docs/ir.md), which is untrusted: the same holds, but there is nothing to fall back to: whatever fails throws.
+  static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
   // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements
   // inside their buffers. The plan must come from someone the caller trusts. source: as in make_provider.
   static std::shared_ptr<CompiledGraph> from_plan(std::string_view text, const std::optional<std::string>& source,
@@ -36,8 +37,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   ~CompiledGraph();
 
   // inputs: tensors and ints, in the order of the graph's inputs; each is released after its last use. Thread-safe.
-  // Throws UserError where an input is not what the graph declares (only for graphs from text: torch.compile's guards
-  // have checked the others), Error when a kernel cannot be launched, KernelMismatch when the check option finds one.
+  // Throws UserError where an input is not what the graph declares (not for from_calls: torch.compile's guards have checked
+  // those), Error when a kernel cannot be launched, KernelMismatch when the check option finds one.
   // An exception of torch's or of a custom op's leaves it unchanged; written, where given, then gets the names of inputs
   // that had been written.
   std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, std::string* written = nullptr) const;

@@ -24,8 +24,7 @@ namespace {
 
 constexpr std::string_view kContents = R"(
 calls.txt     the calls into ATen that were read from the model, with its source lines: `cxxi-opt --to graph calls.txt` imports them
-graph.txt     the graph IR (docs/ir.md): `cxxi-opt --to plan graph.txt` shows what becomes of it, examples/run_graph shows
-              how a program compiles and runs it
+graph.txt     the graph IR (docs/ir.md): `cxxi-opt --to plan graph.txt` shows what becomes of it
 loops.txt, fused.txt, plan.txt, kernels/   the later forms; what is missing here could not be made
 )";
 

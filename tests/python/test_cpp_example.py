@@ -1,21 +1,108 @@
-"""The C++ door: a program that links LibTorch and libcxxinductor, without Python, compiles and runs a saved graph text."""
+"""The C++ API in a program that links LibTorch and libcxxinductor, without Python: exported models against eager."""
 
 import subprocess
 from pathlib import Path
 
 import pytest
+import torch
+from torch import nn
+from torch.export import Dim
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build" / "release" / "examples" / "run_graph"
+PROGRAM = ROOT / "build" / "release" / "examples" / "run_model"
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
-def test_example_runs_a_saved_graph():
-    done = subprocess.run([str(PROGRAM), str(ROOT / "examples" / "softmax.graph")], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "compiled into 1 kernel(s)" in done.stdout and "refused" in done.stdout
+class Network(nn.Module):
+    """Convolutions, a norm, attention, several results; a flag that the export specialises."""
+
+    def __init__(self):
+        super().__init__()
+        self.convolution, self.norm = nn.Conv2d(3, 16, 3, padding=1), nn.BatchNorm2d(16)
+        self.attention = nn.MultiheadAttention(16, 4, batch_first=True)
+        self.head = nn.Linear(16, 5)
+
+    def forward(self, images, scale, doubled):
+        x = torch.relu(self.norm(self.convolution(images)))
+        x = x.flatten(2).transpose(1, 2)
+        x = x + self.attention(x, x, x, need_weights=False)[0]
+        logits = self.head(x.mean(1)) * scale
+        return {"logits": logits * 2 if doubled else logits, "classes": logits.argmax(-1)}, x.shape[0]
 
 
-@pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
+def run(tmp_path, program, inputs, *, fails=False):
+    torch.export.save(program, tmp_path / "model.pt2")
+    torch.save(list(inputs), tmp_path / "inputs.pt")
+    command = [str(PROGRAM), str(tmp_path / "model.pt2"), str(tmp_path / "inputs.pt"), str(tmp_path / "outputs.pt")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stderr if fails else torch.load(tmp_path / "outputs.pt")
+
+
+def exported(model, args, **dynamic):
+    return torch.export.export(model, args, **dynamic).run_decompositions()
+
+
+def test_a_network_with_a_dynamic_batch(tmp_path):
+    torch.manual_seed(0)
+    model = Network().eval()
+    batch = {0: Dim("batch", min=2, max=64)}
+    program = exported(model, (torch.randn(4, 3, 8, 8), torch.tensor(0.5), True), dynamic_shapes=(batch, None, None))
+    inputs = (torch.randn(7, 3, 8, 8), torch.tensor(0.25), True)
+    with torch.no_grad():
+        expected, rows = model(*inputs)
+    logits, classes, found_rows = run(tmp_path, program, inputs)
+    torch.testing.assert_close(logits, expected["logits"])
+    assert torch.equal(classes, expected["classes"]) and found_rows == rows == 7
+    error = run(tmp_path, program, (*inputs[:2], False), fails=True)
+    assert "input 'doubled': expected True, which the model was exported for, found False" in error
+    error = run(tmp_path, program, (torch.randn(65, 3, 8, 8), *inputs[1:]), fails=True)
+    assert "images" in error and "64" in error
+
+
+def test_memory_formats_and_dtypes(tmp_path):
+    model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.GELU(), nn.Conv2d(16, 8, 1)).to(torch.bfloat16, memory_format=torch.channels_last)
+    x = torch.randn(2, 8, 9, 9, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
+    program = exported(model, (x,))
+    for given in (x, x.contiguous()):
+        (found,) = run(tmp_path, program, (given,))
+        torch.testing.assert_close(found, model(x).detach(), rtol=0.02, atol=0.02)
+
+
+@torch.library.custom_op("cxxi_example::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return 2 * x
+
+
+@twice.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def test_ops_that_a_file_may_not_call(tmp_path):
+    class Calls(nn.Module):
+        def forward(self, x):
+            return twice(x) + 1
+
+    error = run(tmp_path, exported(Calls(), (torch.randn(3),)), (torch.randn(3),), fails=True)
+    assert "cxxi_example::twice" in error and "allow_ops" in error
+
+
 def test_example_links_no_python():
     assert "libpython" not in subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
+
+
+def test_examples_build_against_an_installed_library(tmp_path):
+    def cmake(*arguments):
+        done = subprocess.run(["cmake", *map(str, arguments)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    prefix = f"{tmp_path / 'installed'};{torch.utils.cmake_prefix_path}"
+    cmake("--install", ROOT / "build" / "release", "--prefix", tmp_path / "installed")
+    cmake("-S", ROOT / "examples", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=17")
+    cmake("--build", tmp_path / "build")
+    torch.save([torch.ones(3, 2)], tmp_path / "inputs.pt")
+    command = [str(tmp_path / "build" / "run_model"), str(ROOT / "tests" / "data" / "pt2" / "mlp.pt2"), str(tmp_path / "inputs.pt")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0 and "output CPUFloatType[3, 2]" in done.stdout, done.stdout + done.stderr

@@ -139,16 +139,15 @@ PYBIND11_MODULE(_C, module) {
       py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));
   module.def(
       "compile_text",
-      [](const std::string& text, const Options& options, const std::vector<std::string>& allow_ops) {
+      [](const std::string& text, const Options& options) {
         std::shared_ptr<torch_bridge::CompiledGraph> graph;
         {
           const WithoutGil scope;
-          graph = torch_bridge::CompiledGraph::from_text(text, options, allow_ops);
+          graph = torch_bridge::CompiledGraph::from_text(text, options);
         }
         return make_compiled_callable(std::move(graph));
       },
-      py::arg("text"), py::arg("options"), py::arg("allow_ops") = std::vector<std::string>(),
-      "Compiles the text of a graph (docs/ir.md), which may be anybody's. allow_ops: what it may call besides functional ops.");
+      py::arg("text"), py::arg("options"), "Compiles the text of a graph (docs/ir.md), which may be anybody's.");
   module.def(
       "read_pt2_text",
       [](const std::string& bytes) {

@@ -1,0 +1,239 @@
+#include <unistd.h>
+
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+#include <cxxinductor/cxxinductor.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "api/mapped_file.h"
+#include "api/weights.h"
+#include "ir/strides.h"
+#include "model/text.h"
+#include "readers/pt2/read_pt2.h"
+#include "support/error.h"
+#include "support/options.h"
+#include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/dispatcher_schemas.h"
+
+namespace cxxinductor {
+
+using readers::InputSpec;
+using readers::OutputSpec;
+
+namespace {
+
+c10::IValue literal_value(const std::string& name, const Arg& arg) {
+  if (arg.is_none()) return {};
+  if (const auto* value = arg.as<int64_t>()) return *value;
+  if (const auto* value = arg.as<double>()) return *value;
+  if (const auto* value = arg.as<bool>()) return *value;
+  if (const auto* value = arg.as<std::string>()) return *value;
+  throw_unsupported("'{}' is the constant {}, which is not read yet", name, to_string(arg));
+}
+
+bool is_same_literal(const c10::IValue& given, const c10::IValue& expected) {
+  if (expected.isNone()) return given.isNone();
+  if (expected.isBool()) return given.isBool() && given.toBool() == expected.toBool();
+  if (expected.isInt()) return given.isInt() && given.toInt() == expected.toInt();
+  if (expected.isDouble()) return given.isDouble() && given.toDouble() == expected.toDouble();
+  return given.isString() && given.toStringRef() == expected.toStringRef();
+}
+
+std::optional<std::vector<int64_t>> numbers(const std::vector<sym::Expr>& expressions) {
+  std::vector<int64_t> found;
+  for (sym::Expr e : expressions) {
+    if (!e.is_constant()) return std::nullopt;
+    found.push_back(e.constant());
+  }
+  return found;
+}
+
+// Tensors whose elements lie in memory as sizes and strides say.
+void require_plain(const std::string& name, const at::Tensor& tensor) {
+  if (!tensor.defined()) throw_user_error("input '{}': expected a tensor, found an undefined one", name);
+  if (tensor.layout() != at::kStrided || tensor.is_quantized())
+    throw_user_error("input '{}': expected a dense tensor, found one of layout {}", name, c10::str(tensor.layout()));
+}
+
+}  // namespace
+
+class Model::Impl {
+ public:
+  Impl(readers::Program program, const api::Bytes& file, const Options& options)
+      : weights_(api::make_weights(program, file)) {
+    for (size_t w = 0; w < program.weights.size(); ++w) names_.emplace(program.weights[w].name, weights_[w]);
+    inputs_.resize(program.calls.inputs.size());
+    for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
+    for (const OutputSpec& spec : program.signature.outputs) add_output(spec);
+    const std::string name = program.name;
+    graph_ = torch_bridge::CompiledGraph::from_file(std::move(program.calls), options);
+    if (!graph_->fallback_reason().empty())
+      TORCH_WARN("cxxinductor: model ", name, " runs op by op through ATen: ", graph_->fallback_reason());
+  }
+
+  std::vector<c10::IValue> run(std::vector<c10::IValue> given) const {
+    if (given.size() != leaves_.size())
+      throw_user_error("expected {} inputs ({}), found {}", leaves_.size(), fmt::join(input_types(), "; "), given.size());
+    // Results carry no gradients, and the dtypes of calls are those of the export.
+    const at::NoGradGuard no_gradients;
+    const c10::impl::ExcludeDispatchKeyGuard no_autocast(c10::autocast_dispatch_keyset);
+    std::vector<c10::IValue> inputs = inputs_;
+    for (size_t i = 0; i < leaves_.size(); ++i) {
+      const Leaf& leaf = leaves_[i];
+      if (!leaf.input) {
+        if (!is_same_literal(given[i], leaf.literal))
+          throw_user_error("input '{}': expected {}, which the model was exported for, found {}", leaf.name,
+                           c10::str(leaf.literal), c10::str(given[i]));
+        continue;
+      }
+      if (given[i].isTensor()) given[i] = laid_out(leaf, given[i].toTensor());
+      if (given[i].isTensor() != leaf.is_tensor || !(given[i].isTensor() || given[i].isInt()))
+        throw_user_error("input '{}': expected {}, found {}", leaf.name, leaf.is_tensor ? "a tensor" : "an integer",
+                         given[i].tagKind());
+      inputs[*leaf.input] = std::move(given[i]);
+    }
+    std::vector<c10::IValue> found = graph_->run(std::move(inputs)), results;
+    results.reserve(outputs_.size());
+    for (const Result& result : outputs_) {
+      if (!result.output)
+        results.push_back(result.literal);
+      else if (result.is_truth)
+        results.emplace_back(found[*result.output].toInt() != 0);
+      else
+        results.push_back(std::move(found[*result.output]));
+    }
+    return results;
+  }
+
+  std::vector<std::string> input_types() const {
+    std::vector<std::string> types;
+    for (const Leaf& leaf : leaves_) types.push_back(leaf.type);
+    return types;
+  }
+
+  const std::map<std::string, at::Tensor>& weights() const { return names_; }
+
+ private:
+  // An input of run.
+  struct Leaf {
+    std::string name, type;
+    std::optional<uint32_t> input;  // position among the graph's; none: the literal
+    bool is_tensor = false;
+    // How the model was compiled to read it: rows, or (sizes, strides). Neither where the model writes to it, or sizes are not known.
+    bool row_major = false;
+    std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> layout;
+    c10::IValue literal;
+  };
+  struct Result {
+    std::optional<uint32_t> output;  // position among the graph's
+    bool is_truth = false;           // a boolean as 0 or 1
+    c10::IValue literal;
+  };
+
+  // The tensor, or a copy with the strides that the model was compiled for.
+  static at::Tensor laid_out(const Leaf& leaf, const at::Tensor& tensor) {
+    require_plain(leaf.name, tensor);
+    if (leaf.row_major) return tensor.contiguous();
+    if (!leaf.layout || tensor.sizes() != leaf.layout->first || tensor.strides() == leaf.layout->second) return tensor;
+    return at::empty_strided(leaf.layout->first, leaf.layout->second, tensor.options()).copy_(tensor);
+  }
+
+  static void add_layout(Leaf& leaf, const model::CallGraph& calls) {
+    for (const auto& [input, value] : calls.mutations)
+      if (input == *leaf.input) return;
+    const model::CallValueInfo& info = calls.values[calls.inputs[*leaf.input]];
+    leaf.row_major = info.strides == row_major_strides(info.sizes);
+    const auto sizes = numbers(info.sizes), strides = numbers(info.strides);
+    if (sizes && strides) leaf.layout.emplace(*sizes, *strides);
+  }
+
+  void add_input(const InputSpec& spec, const readers::Program& program) {
+    if (spec.kind == InputSpec::Kind::Weight) {
+      inputs_[program.weights[spec.index].input] = weights_[spec.index];
+      return;
+    }
+    Leaf leaf;
+    leaf.name = spec.name;
+    if (spec.kind == InputSpec::Kind::Literal) {
+      leaf.literal = literal_value(spec.name, spec.literal);
+      leaf.type = fmt::format("{}: {}", spec.name, to_string(spec.literal));
+    } else {
+      const model::CallGraph& calls = program.calls;
+      leaf.input = spec.index;
+      leaf.is_tensor = calls.values[calls.inputs[spec.index]].kind == model::CallValueInfo::Kind::Tensor;
+      if (leaf.is_tensor) add_layout(leaf, calls);
+      leaf.type = model::print_input_type(calls, spec.index, spec.name);
+    }
+    leaves_.push_back(std::move(leaf));
+  }
+
+  void add_output(const OutputSpec& spec) {
+    switch (spec.kind) {
+      case OutputSpec::Kind::User:
+      case OutputSpec::Kind::Loss:
+        outputs_.push_back({spec.index, spec.is_truth, {}});
+        break;
+      case OutputSpec::Kind::Literal:
+        outputs_.push_back({std::nullopt, false, literal_value("the result", spec.literal)});
+        break;
+      case OutputSpec::Kind::Mutation:
+        break;
+      case OutputSpec::Kind::ParameterGradient:
+      case OutputSpec::Kind::InputGradient:
+        throw_unsupported("the model was exported with its gradient ('{}'): export the forward pass alone", spec.target);
+    }
+  }
+
+  std::vector<at::Tensor> weights_;
+  std::map<std::string, at::Tensor> names_;
+  std::vector<c10::IValue> inputs_;  // of the graph: weights where they belong, none elsewhere
+  std::vector<Leaf> leaves_;
+  std::vector<Result> outputs_;
+  std::shared_ptr<torch_bridge::CompiledGraph> graph_;
+};
+
+Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+std::vector<c10::IValue> Model::run(std::vector<c10::IValue> inputs) const { return impl_->run(std::move(inputs)); }
+std::vector<std::string> Model::input_types() const { return impl_->input_types(); }
+
+std::vector<std::string> Model::weight_names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : impl_->weights()) names.push_back(name);
+  return names;
+}
+
+at::Tensor Model::weight(const std::string& name) const {
+  const auto found = impl_->weights().find(name);
+  if (found == impl_->weights().end())
+    throw_user_error("the model has no weight '{}'; it has: {}", name, fmt::join(weight_names(), ", "));
+  return found->second;
+}
+
+struct ModelMaker {
+  static Model make(const api::Bytes& file, const Options& options) {
+    check_options(options);
+    readers::Program program = readers::read_pt2(file.span, torch_bridge::DispatcherSchemas());
+    return Model(std::make_shared<const Model::Impl>(std::move(program), file, options));
+  }
+};
+
+Options options_from_environment() {
+  std::vector<std::pair<std::string, std::string>> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    if (const char* value = std::strchr(*entry, '=')) variables.emplace_back(std::string(*entry, static_cast<size_t>(value - *entry)), value + 1);
+  return options_from_environment(variables);
+}
+
+Model load(const std::string& path, const Options& options) { return ModelMaker::make(api::map_file(path), options); }
+Model load(const void* bytes, size_t size, const Options& options) {
+  return ModelMaker::make(api::copy_bytes(bytes, size), options);
+}
+
+}  // namespace cxxinductor
