@@ -1,5 +1,6 @@
 """The C++ API in a program that links LibTorch and libcxxinductor, without Python: exported models against eager."""
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -31,12 +32,13 @@ class Network(nn.Module):
         return {"logits": logits * 2 if doubled else logits, "classes": logits.argmax(-1)}, x.shape[0]
 
 
-def run(tmp_path, program, inputs, *, fails=False):
+def run(tmp_path, program, inputs, *, fails=False, warns="", **environment):
     torch.export.save(program, tmp_path / "model.pt2")
     torch.save(list(inputs), tmp_path / "inputs.pt")
     command = [str(PROGRAM), str(tmp_path / "model.pt2"), str(tmp_path / "inputs.pt"), str(tmp_path / "outputs.pt")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | environment)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    assert warns in done.stderr
     return done.stderr if fails else torch.load(tmp_path / "outputs.pt")
 
 
@@ -68,6 +70,17 @@ def test_memory_formats_and_dtypes(tmp_path):
     for given in (x, x.contiguous()):
         (found,) = run(tmp_path, program, (given,))
         torch.testing.assert_close(found, model(x).detach(), rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("environment", [{"PATH": "", "CXX": "", "CXXINDUCTOR_CACHE": "off"}, {"CXXINDUCTOR_TIER": "aten"}], ids=["no compiler", "aten"])
+def test_what_is_not_compiled_runs_through_aten(tmp_path, environment):
+    model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
+    program = exported(model, (torch.randn(3, 4),), dynamic_shapes=({0: Dim("batch", min=2, max=64)},))
+    x = torch.randn(5, 4)
+    (found,) = run(tmp_path, program, (x,), warns="runs op by op through ATen", **environment)
+    torch.testing.assert_close(found, model(x).detach())
+    for wrong in (torch.randn(65, 4), torch.randn(5, 3), x.double()):
+        assert "input" in run(tmp_path, program, (wrong,), fails=True, warns="expected", **environment)
 
 
 @torch.library.custom_op("cxxi_example::twice", mutates_args=())
