@@ -152,7 +152,7 @@ TEST_CASE("bad arguments are errors") {
   CHECK_THAT(with_argument({{"as_int", 1}, {"as_float", 1}}), mentions("expected an object with one key"));
   CHECK_THAT(with_argument({{"as_magic", 1}}), mentions("Unsupported: ") && mentions("kind as_magic"));
   CHECK_THAT(with_argument({{"as_operator", "torch.ops.aten.add"}}), mentions("kind as_operator"));
-  CHECK_THAT(with_argument({{"as_scalar_type", 9}}), mentions("Unsupported: ") && mentions("scalar type 9"));
+  CHECK_THAT(with_argument({{"as_scalar_type", 14}}), mentions("Unsupported: ") && mentions("scalar type 14"));
   CHECK_THAT(with_argument({{"as_device", {{"type", "meta"}}}}), mentions("device meta"));
   CHECK_THAT(with_argument({{"as_custom_obj", {{"name", "x"}, {"class_fqn", "my.Class"}}}}),
              mentions("class my.Class"));
