@@ -71,10 +71,10 @@ class Model::Impl {
     inputs_.resize(program.calls.inputs.size());
     for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
     for (const OutputSpec& spec : program.signature.outputs) add_output(spec);
-    const std::string name = program.name;
+    name_ = program.name;
     graph_ = torch_bridge::CompiledGraph::from_file(std::move(program.calls), options);
     if (!graph_->fallback_reason().empty())
-      TORCH_WARN("cxxinductor: model ", name, " runs op by op through ATen: ", graph_->fallback_reason());
+      TORCH_WARN("cxxinductor: model '", name_, "' runs op by op through ATen: ", graph_->fallback_reason());
   }
 
   std::vector<c10::IValue> run(std::vector<c10::IValue> given) const {
@@ -116,6 +116,8 @@ class Model::Impl {
     for (const Leaf& leaf : leaves_) types.push_back(leaf.type);
     return types;
   }
+
+  std::string explain() const { return graph_->describe(fmt::format("model '{}'", name_)); }
 
   const std::map<std::string, at::Tensor>& weights() const { return names_; }
 
@@ -190,6 +192,7 @@ class Model::Impl {
     }
   }
 
+  std::string name_;
   std::vector<at::Tensor> weights_;
   std::map<std::string, at::Tensor> names_;
   std::vector<c10::IValue> inputs_;  // of the graph: weights where they belong, none elsewhere
@@ -202,6 +205,8 @@ Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::vector<c10::IValue> Model::run(std::vector<c10::IValue> inputs) const { return impl_->run(std::move(inputs)); }
 std::vector<std::string> Model::input_types() const { return impl_->input_types(); }
+
+std::string Model::explain() const { return impl_->explain(); }
 
 std::vector<std::string> Model::weight_names() const {
   std::vector<std::string> names;

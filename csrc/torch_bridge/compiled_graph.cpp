@@ -368,6 +368,21 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
+
+driver::GraphSummary CompiledGraph::summary() const {
+  return plan() ? driver::summarize(*plan(), report()) : driver::GraphSummary();
+}
+
+std::optional<driver::ConstSummary> CompiledGraph::const_summary() const {
+  const FoldedConstants* once = constants();
+  if (!once) return std::nullopt;
+  return driver::summarize_once(once->plan(), once->report(), once->kept_bytes());
+}
+
+std::string CompiledGraph::describe(std::string_view title, std::span<const driver::StageTime> before) const {
+  if (impl_->fallback) return fmt::format("{}: runs op by op through ATen: {}", title, impl_->fallback_reason);
+  return driver::describe(summary(), const_summary(), title, before);
+}
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }

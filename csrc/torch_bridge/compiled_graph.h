@@ -5,11 +5,13 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "driver/compile.h"
+#include "driver/summary.h"
 #include "model/call_graph.h"
 #include "support/interrupt.h"
 #include "support/options.h"
@@ -49,6 +51,10 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   const driver::Report& report() const;
   const plan::Plan* plan() const;          // null for a fallback
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
+  driver::GraphSummary summary() const;      // empty for a fallback
+  std::optional<driver::ConstSummary> const_summary() const;
+  // What became of the graph, for people; title and before as in driver/summary.h.
+  std::string describe(std::string_view title, std::span<const driver::StageTime> before = {}) const;
   // Lines about what the check option did not check so far, each once; empties the list. Thread-safe.
   std::vector<std::string> take_check_notes() const;
 

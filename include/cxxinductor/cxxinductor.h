@@ -36,6 +36,10 @@ class Model {
   // "images: f32[b, 3, 224, 224] on cpu where 1 <= b <= 64", an entry for each input of run.
   std::vector<std::string> input_types() const;
 
+  // What became of the model, for people: its kernels, what they read and write, calls of ATen and their reasons, peak memory,
+  // the time of the compile; or why it runs op by op through ATen.
+  std::string explain() const;
+
   // Parameters, buffers and constants, by the names that the module gave them: "encoder.layers.0.weight".
   std::vector<std::string> weight_names() const;
   // The tensor itself: model.weight("bias").copy_(x) changes the model. Sizes, strides, dtype and device stay what they are.

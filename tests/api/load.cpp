@@ -120,6 +120,21 @@ TEST_CASE("inputs are checked") {
   check_user_error([&] { (void)model.run({at::randn({3, 2, 1})}); }, "(x): expected 2 dimensions, found 3");
 }
 
+TEST_CASE("a model says what became of it") {
+  const std::string text = cxxinductor::load(fixture("mlp.pt2")).explain();
+  INFO(text);
+  CHECK(text.starts_with("model '"));
+  for (const char* part : {"1 x aten::addmm", "peak memory", "time: "}) CHECK(text.find(part) != std::string::npos);
+
+  cxxinductor::Options options;
+  options.tier = "aten";
+  const Model model = cxxinductor::load(fixture("mlp.pt2"), options);
+  CHECK(model.explain().find("runs op by op through ATen: the option tier=aten asks for it") != std::string::npos);
+  const at::Tensor x = at::randn({3, 2});
+  CHECK(at::allclose(only(model.run({x})), mlp(model, x)));
+  check_user_error([&] { (void)model.run({at::randn({4, 2})}); }, "(x): expected sizes");
+}
+
 TEST_CASE("files that are no models are refused") {
   check_user_error([] { (void)cxxinductor::load("no/such/file.pt2"); }, "no/such/file.pt2");
   check_user_error([] { (void)cxxinductor::load(CXXINDUCTOR_SOURCE_DIR); }, "expected a file");

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import cxxinductor
-from cxxinductor import config, progress, reports
+from cxxinductor import config, progress
 
 F = torch.nn.functional
 PRODUCTS = "matrix products run in a library; as products and sums they would round each product"
@@ -143,19 +143,6 @@ def test_the_memory_budget_is_named(device):
     (graph,) = explained(fn, torch.randn(256, 256, device=device), torch.randn(6, 256, 256, device=device)).graphs
     reasons = {reason for _, _, reason, _ in graph.details["missed_fusions"]}
     assert reasons == {"the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager"}
-
-
-def test_pairs_that_share_most_bytes_come_first():
-    pairs = [("k0", "k1", "a rule", 40_000), ("k2", "k3", "another rule", 50_000), ("k0", "k1", "a rule", 40_000)]
-    lines = reports._describe_missed_fusions(pairs)
-    assert lines == [
-        "  not fused: 3 pairs with 0.13 MB between them",
-        "    k0 -> k1 x 2, 0.08 MB: a rule",
-        "    k2 -> k3, 0.05 MB: another rule",
-    ]
-    many = reports._describe_missed_fusions([(f"k{i}", "k", "a rule", i) for i in range(100)])
-    assert len(many) == 14 and many[1].startswith("    k99 -> k,") and many[-1] == "    and 88 more, 3828 bytes"
-    assert reports._describe_missed_fusions([]) == []
 
 
 def test_options_of_a_compiled_function_hold(device):

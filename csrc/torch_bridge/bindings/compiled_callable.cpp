@@ -5,18 +5,11 @@
 #include <torch/csrc/Generator.h>
 #include <torch/csrc/autograd/python_variable.h>
 
-#include <map>
 #include <optional>
-#include <set>
 
-#include "driver/numerics_guarantee.h"
-#include "ir/plan/memory.h"
-#include "ir/text_parts.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
-#include "sym/integer.h"
 #include "torch_bridge/bindings/without_gil.h"
-#include "torch_bridge/folded_constants.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -153,112 +146,77 @@ PyObject* set_wide_integers(PyObject* self, PyObject* callable) {
   return Py_NewRef(Py_None);
 }
 
-// Calls of the model in the order of first sight: (call, file, line, module).
-py::list calls_of(const plan::Plan& plan, const plan::Kernel& kernel) {
-  py::list calls;
-  std::set<OriginId> seen;
-  for (const loops::Stmt& stmt : kernel.region.body) {
-    if (!stmt.origin.valid() || !plan.origins.contains(stmt.origin) || !seen.insert(stmt.origin).second) continue;
-    const Origin& origin = plan.origins[stmt.origin];
-    calls.append(py::make_tuple(origin.call, origin.file, origin.line, origin.module));
-  }
-  return calls;
-}
-
-py::list missed_fusions_of(const plan::Plan& plan) {
-  py::list missed_fusions;
-  for (const plan::MissedFusion& missed : plan.missed_fusions)
-    missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason, missed.bytes));
-  return missed_fusions;
-}
-
-py::list kernel_rows(const plan::Plan& plan, bool eager_numerics) {
-  std::map<uint32_t, int64_t> launches;
-  std::map<uint32_t, py::list> specializations;         // a kernel's, of all its launches: (name, for which sizes)
-  std::map<uint32_t, std::set<std::string>> arguments;  // that its launches give for its symbols
-  std::set<std::pair<uint32_t, uint32_t>> known;
-  for (const plan::Step& step : plan.steps) {
-    const auto run = plan::launches_of(step);
-    if (run.empty()) continue;
-    const uint32_t kernel = run[0].kernel.index();
-    launches[kernel] += sym::ceil_quotient(static_cast<int64_t>(run.size()), plan.kernels[run[0].kernel].max_grouped);
-    for (const plan::Launch& launch : run) arguments[kernel].insert(print_expr_list(launch.symbol_args));
-    for (const plan::Specialization& special : run[0].specializations)
-      if (known.emplace(kernel, special.kernel.index()).second)
-        specializations[kernel].append(py::make_tuple(plan.kernels[special.kernel].name, print_where(special.when)));
-  }
+py::list kernel_rows(const std::vector<driver::KernelSummary>& kernels) {
   py::list rows;
-  for (size_t k = 0; k < plan.kernels.size(); ++k) {
-    const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
-    if (!launches.contains(static_cast<uint32_t>(k))) continue;
-    py::dict row;
-    row["name"] = kernel.name;
-    row["device"] = to_string(kernel.device);
-    row["launches"] = launches[static_cast<uint32_t>(k)];
-    row["bytes_read"] = kernel.bytes_read_hint;
-    row["bytes_written"] = kernel.bytes_written_hint;
-    const driver::NumericsGuarantee guarantee = driver::numerics_guarantee_of(kernel, plan.origins, eager_numerics);
-    row["accuracy"] = std::string(to_string(guarantee.accuracy));
-    row["accuracy_details"] = guarantee.details;
-    row["calls"] = calls_of(plan, kernel);
-    row["sizes"] = arguments[static_cast<uint32_t>(k)].size();
-    row["specializations"] = specializations[static_cast<uint32_t>(k)];
-    rows.append(std::move(row));
+  for (const driver::KernelSummary& kernel : kernels) {
+    py::list calls;
+    for (const Origin& origin : kernel.calls) calls.append(py::make_tuple(origin.call, origin.file, origin.line, origin.module));
+    rows.append(py::dict(py::arg("name") = kernel.name, py::arg("device") = to_string(kernel.device), py::arg("launches") = kernel.launches,
+                         py::arg("bytes_read") = kernel.bytes_read, py::arg("bytes_written") = kernel.bytes_written,
+                         py::arg("accuracy") = std::string(to_string(kernel.numerics.accuracy)),
+                         py::arg("accuracy_details") = kernel.numerics.details, py::arg("calls") = calls,
+                         py::arg("sizes") = kernel.sizes, py::arg("specializations") = kernel.specializations));
   }
   return rows;
 }
 
-py::dict memory_of(const plan::Plan& plan) {
+py::object memory_of(const std::vector<driver::MemorySummary>& memory) {
+  if (memory.empty()) return py::none();
   py::dict by_device;
-  for (Device device : plan.devices) {
-    const plan::MemoryProfile profile = plan::profile_memory(plan, device);
-    const auto eager = plan.eager_peaks.find(device);
-    by_device[to_string(device).c_str()] =
-        py::dict(py::arg("peak") = profile.peak, py::arg("lower_bound") = profile.lower_bound,
-                 py::arg("eager_peak") = eager == plan.eager_peaks.end() ? py::object(py::none()) : py::int_(eager->second));
-  }
-  py::dict memory(by_device[to_string(plan.devices.front()).c_str()].attr("copy")());
-  memory["devices"] = by_device;
-  return memory;
-}
-
-// Requests to the allocator in a call, arenas included.
-int64_t allocations(const plan::Plan& plan) {
-  auto count = static_cast<int64_t>(plan.arenas.size());
-  for (const plan::Step& step : plan.steps) count += std::holds_alternative<plan::Allocate>(step);
-  return count;
-}
-
-py::dict const_graph_of(const torch_bridge::FoldedConstants& constants) {
-  return py::dict(py::arg("kernels") = kernel_rows(constants.plan(), constants.report().eager_numerics),
-                  py::arg("externs") = constants.report().externs, py::arg("tensors") = constants.plan().outputs.size(),
-                  py::arg("bytes") = constants.kept_bytes());
+  for (const driver::MemorySummary& device : memory)
+    by_device[to_string(device.device).c_str()] = py::dict(
+        py::arg("peak") = device.peak, py::arg("lower_bound") = device.lower_bound, py::arg("eager_peak") = device.eager_peak);
+  py::dict main(by_device[to_string(memory.front().device).c_str()].attr("copy")());
+  main["devices"] = by_device;
+  return main;
 }
 
 PyObject* report(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
   const auto& graph = *reinterpret_cast<CompiledCallable*>(self)->graph;
+  const driver::GraphSummary summary = graph.summary();
   const driver::Report& found = graph.report();
   py::dict out;
   out["fallback_reason"] = graph.fallback_reason();
-  py::list times;
+  py::list times, missed_fusions, sources;
   for (const driver::StageTime& time : found.times) times.append(py::make_tuple(time.stage, time.seconds));
-  out["times"] = times;
-  out["pass_times"] = found.pass_times;
-  out["externs"] = found.externs;
-  out["extern_reasons"] = found.extern_reasons;
-  out["missed_fusions"] = graph.plan() ? missed_fusions_of(*graph.plan()) : py::list();
-  out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
-                          py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
-  py::list sources;
+  for (const plan::MissedFusion& missed : summary.missed_fusions)
+    missed_fusions.append(py::make_tuple(missed.producer, missed.consumer, missed.reason, missed.bytes));
   for (const driver::Report::KernelSource& source : found.kernel_sources)
     sources.append(py::make_tuple(source.name, source.text));
+  out["times"] = times;
+  out["pass_times"] = found.pass_times;
+  out["externs"] = summary.externs;
+  out["extern_reasons"] = summary.extern_reasons;
+  out["missed_fusions"] = missed_fusions;
+  out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
+                          py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
   out["sources"] = sources;
-  out["memory"] = graph.plan() ? py::object(memory_of(*graph.plan())) : py::object(py::none());
-  out["allocations"] = graph.plan() ? allocations(*graph.plan()) : int64_t{0};
-  out["kernels"] = graph.plan() ? kernel_rows(*graph.plan(), found.eager_numerics) : py::list();
-  out["const_graph"] = graph.constants() ? py::object(const_graph_of(*graph.constants())) : py::object(py::none());
+  out["memory"] = memory_of(summary.memory);
+  out["allocations"] = summary.allocations;
+  out["kernels"] = kernel_rows(summary.kernels);
+  out["const_graph"] = py::none();
+  if (const auto once = graph.const_summary())
+    out["const_graph"] = py::dict(py::arg("kernels") = kernel_rows(once->kernels), py::arg("externs") = once->externs,
+                                  py::arg("tensors") = once->tensors, py::arg("bytes") = once->bytes);
   return out.release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
+// (title, seconds of reading the graph).
+PyObject* describe(PyObject* self, PyObject* args) {
+  HANDLE_TH_ERRORS
+  const auto& [title, seconds] = py::reinterpret_borrow<py::tuple>(args).cast<std::pair<std::string, double>>();
+  const driver::StageTime read{"read graph", seconds};
+  return py::cast(reinterpret_cast<CompiledCallable*>(self)->graph->describe(title, {&read, 1})).release().ptr();
+  END_HANDLE_TH_ERRORS
+}
+
+PyObject* describe_times(PyObject* self, PyObject* seconds) {
+  HANDLE_TH_ERRORS
+  const driver::StageTime read{"read graph", py::reinterpret_borrow<py::object>(seconds).cast<double>()};
+  const driver::GraphSummary summary = reinterpret_cast<CompiledCallable*>(self)->graph->summary();
+  return py::cast(driver::describe_times(summary, {&read, 1})).release().ptr();
   END_HANDLE_TH_ERRORS
 }
 
@@ -304,6 +262,8 @@ PyMethodDef methods[] = {
     {"output_strides", output_strides, METH_NOARGS,
      "Strides of each output: tuples of ints, None where unknown; [] for a graph that runs through ATen."},
     {"report", report, METH_NOARGS, "What the compile did, as a dict; see reports.py."},
+    {"describe", describe, METH_VARARGS, "The same as text: (title, seconds that reading the graph took)."},
+    {"describe_times", describe_times, METH_O, "The stages of the compile as text, after so many seconds of reading the graph."},
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
