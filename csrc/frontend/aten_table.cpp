@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "frontend/foreach.h"
 #include "frontend/import.h"
+#include "model/foreach.h"
 #include "support/fork_locks.h"
 
 namespace cxxinductor::frontend {
@@ -33,7 +33,7 @@ const ImportTable& aten_table() {
 std::vector<std::string> overloads_imported_whole() {
   std::vector<std::string> names;
   for (const auto& [name, row] : aten_table()) names.push_back(name);
-  for (std::string_view name : foreach_overloads()) names.emplace_back(name);
+  for (std::string_view name : model::foreach_overloads()) names.emplace_back(name);
   std::sort(names.begin(), names.end());
   return names;
 }

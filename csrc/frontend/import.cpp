@@ -7,11 +7,11 @@
 
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
-#include "frontend/foreach.h"
 #include "frontend/importer.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/symbols.h"
 #include "ir/strides.h"
+#include "model/foreach.h"
 #include "support/error.h"
 #include "sym/simplify.h"
 
@@ -185,7 +185,7 @@ class Import {
 
   void import_call(const Call& call) {
     build_.set_origin(call.origin);
-    if (const auto each = calls_of_foreach(call)) {
+    if (const auto each = model::calls_of_foreach(call)) {
       for (const Call& single : *each) import_call(single);
       return;
     }

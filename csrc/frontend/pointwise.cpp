@@ -3,9 +3,9 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <sstream>
 
 #include "frontend/aten_table.h"
+#include "model/pointwise_ops.h"
 
 namespace cxxinductor::frontend {
 
@@ -55,45 +55,6 @@ struct ParameterRow {
   std::array<std::string_view, 3> names;
   std::array<double, 3> defaults;
   bool rounds_parameters = false;  // eager's kernel holds them in the tensor's dtype
-};
-
-// Binary ops whose operands promote, in all the overloads that ATen has for tensors and numbers.
-struct PromotingRow {
-  ScalarOp op;
-  std::initializer_list<std::string_view> overloads;
-};
-
-const PromotingRow kPromotingRows[] = {
-    {ScalarOp::Eq, {"aten::eq.Tensor", "aten::eq.Scalar"}},
-    {ScalarOp::Ne, {"aten::ne.Tensor", "aten::ne.Scalar"}},
-    {ScalarOp::Lt, {"aten::lt.Tensor", "aten::lt.Scalar"}},
-    {ScalarOp::Le, {"aten::le.Tensor", "aten::le.Scalar"}},
-    {ScalarOp::Gt, {"aten::gt.Tensor", "aten::gt.Scalar"}},
-    {ScalarOp::Ge, {"aten::ge.Tensor", "aten::ge.Scalar"}},
-    {ScalarOp::LogicalAnd, {"aten::logical_and"}},
-    {ScalarOp::LogicalOr, {"aten::logical_or"}},
-    {ScalarOp::LogicalXor, {"aten::logical_xor"}},
-    {ScalarOp::BitAnd,
-     {"aten::bitwise_and.Tensor", "aten::bitwise_and.Scalar", "aten::bitwise_and.Scalar_Tensor", "aten::__and__.Tensor",
-      "aten::__and__.Scalar"}},
-    {ScalarOp::BitOr,
-     {"aten::bitwise_or.Tensor", "aten::bitwise_or.Scalar", "aten::bitwise_or.Scalar_Tensor", "aten::__or__.Tensor",
-      "aten::__or__.Scalar"}},
-    {ScalarOp::BitXor,
-     {"aten::bitwise_xor.Tensor", "aten::bitwise_xor.Scalar", "aten::bitwise_xor.Scalar_Tensor", "aten::__xor__.Tensor",
-      "aten::__xor__.Scalar"}},
-    {ScalarOp::ShiftLeft,
-     {"aten::bitwise_left_shift.Tensor", "aten::bitwise_left_shift.Tensor_Scalar", "aten::__lshift__.Tensor",
-      "aten::__lshift__.Scalar"}},
-    {ScalarOp::ShiftRight,
-     {"aten::bitwise_right_shift.Tensor", "aten::bitwise_right_shift.Tensor_Scalar", "aten::__rshift__.Tensor",
-      "aten::__rshift__.Scalar"}},
-    {ScalarOp::Remainder, {"aten::remainder.Tensor", "aten::remainder.Scalar", "aten::remainder.Scalar_Tensor"}},
-    {ScalarOp::Fmod, {"aten::fmod.Tensor", "aten::fmod.Scalar"}},
-    {ScalarOp::Copysign, {"aten::copysign.Tensor", "aten::copysign.Scalar"}},
-    {ScalarOp::ClampMin, {"aten::clamp_min", "aten::clamp_min.Tensor"}},
-    {ScalarOp::ClampMax, {"aten::clamp_max", "aten::clamp_max.Tensor"}},
-    {ScalarOp::Sign, {"aten::sgn"}},
 };
 
 const ParameterRow kParameterRows[] = {
@@ -394,8 +355,6 @@ Results import_plain(CallContext& context, ScalarOp op) {
   return apply_promoted(context, op, terms);
 }
 
-bool is_structural(ScalarOp op) { return op == ScalarOp::Identity || op == ScalarOp::Cast || op == ScalarOp::Where; }
-
 // ATen's CUDA kernels multiply by the f32 nearest to 1/6, in f64 too; those of the CPU divide by 6.
 Results import_over_six(CallContext& context, ScalarOp op) {
   const ValueId x = context.tensor(0, "self");
@@ -450,19 +409,7 @@ void add_pointwise_rows(ImportTable& table) {
   const auto add_plain = [&table](std::string_view name, ScalarOp op) {
     table.emplace(name, ImportRow{[op](CallContext& c) { return import_plain(c, op); }, Accepts::Arithmetic, true});
   };
-  for (const PromotingRow& row : kPromotingRows) {
-    for (std::string_view name : row.overloads) add_plain(name, row.op);
-  }
-  add_plain("aten::lerp.Tensor", ScalarOp::Lerp);
-  for (size_t i = 0; i < scalar_ops().size(); ++i) {
-    const auto op = static_cast<ScalarOp>(i);
-    if (is_structural(op)) continue;
-    std::istringstream words{std::string(info(op).aten)};
-    for (std::string word; words >> word;) {
-      if (word.ends_with(".default")) word.resize(word.size() - 8);
-      add_plain("aten::" + word, op);
-    }
-  }
+  for (const model::PointwiseOp& row : model::pointwise_ops()) add_plain(row.overload, row.op);
 }
 
 }  // namespace cxxinductor::frontend

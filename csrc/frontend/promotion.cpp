@@ -6,36 +6,9 @@
 namespace cxxinductor::frontend {
 namespace {
 
-bool is_narrow_float(DType dtype) { return dtype == DType::F8E4M3FN || dtype == DType::F8E5M2; }
-
-bool is_wide_unsigned(DType dtype) { return dtype == DType::U16 || dtype == DType::U32 || dtype == DType::U64; }
-
-// bool < integer < float, as at::result_type ranks categories.
-int category(DType dtype) { return is_float(dtype) ? 2 : dtype == DType::Bool ? 0 : 1; }
-
 DType dtype_of(const ScalarArg& number) {
   if (std::holds_alternative<bool>(number)) return DType::Bool;
   return std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
-}
-
-// One of the three levels of priority; promotes within itself.
-struct Level {
-  std::optional<DType> dtype;
-  bool sound = true;
-  void add(DType other) {
-    const auto promoted = dtype ? promote_types(*dtype, other) : std::optional(other);
-    sound = sound && promoted.has_value();
-    if (promoted) dtype = promoted;
-  }
-};
-
-// The lower level matters only where its category is higher, or where there is nothing above it.
-std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower, bool* sound) {
-  if (!higher || !lower) return higher ? higher : lower;
-  if (category(*higher) >= category(*lower) && *higher != DType::Bool) return higher;
-  const auto promoted = promote_types(*higher, *lower);
-  *sound = *sound && promoted.has_value();
-  return promoted;
 }
 
 bool holds(DType dtype, int64_t value) {
@@ -47,42 +20,22 @@ bool holds(DType dtype, int64_t value) {
 
 }  // namespace
 
-std::optional<DType> promote_types(DType a, DType b) {
-  if (a == b) return a;
-  if (is_opaque(a) || is_opaque(b)) return std::nullopt;
-  if (a == DType::Bool) return b;
-  if (b == DType::Bool) return a;
-  if (is_narrow_float(a) || is_narrow_float(b)) return std::nullopt;
-  if (is_float(a) && is_float(b)) {
-    if (byte_size(a) == byte_size(b)) return DType::F32;  // f16 with bf16
-    return byte_size(a) > byte_size(b) ? a : b;
-  }
-  if (is_float(a)) return a;
-  if (is_float(b)) return b;
-  if (is_wide_unsigned(a) || is_wide_unsigned(b)) return std::nullopt;
-  if (byte_size(a) == byte_size(b)) return DType::I16;  // i8 with u8
-  return byte_size(a) > byte_size(b) ? a : b;
-}
-
 std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Term> terms) {
-  Level dimensioned, zero_dimensional, numbers;
+  using model::OperandKind;
+  std::vector<model::PromotedOperand> operands;
   for (const Term& term : terms) {
     if (const auto* id = std::get_if<ValueId>(&term)) {
       const graph::Value& value = graph.value(*id);
-      (value.sizes.empty() ? zero_dimensional : dimensioned).add(value.dtype);
+      operands.push_back({value.dtype, value.sizes.empty() ? OperandKind::ZeroDimensional : OperandKind::Dimensioned});
     } else if (const auto* known = std::get_if<KnownScalar>(&term)) {
-      zero_dimensional.add(known->dtype);
+      operands.push_back({known->dtype, OperandKind::ZeroDimensional});
     } else {
-      numbers.add(dtype_of(std::get<ScalarArg>(term)));
+      operands.push_back({dtype_of(std::get<ScalarArg>(term)), OperandKind::Number});
     }
   }
-  bool sound = dimensioned.sound && zero_dimensional.sound && numbers.sound;
-  const auto lower = combine(zero_dimensional.dtype, numbers.dtype, &sound);
-  const auto common = combine(dimensioned.dtype, lower, &sound);
-  return sound ? common : std::nullopt;
+  const auto common = model::common_dtype(operands);
+  return common && is_opaque(*common) ? std::nullopt : common;
 }
-
-DType integer_to_float(DType dtype) { return is_float(dtype) || is_opaque(dtype) ? dtype : DType::F32; }
 
 std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
   const DType compute = compute_type(dtype);

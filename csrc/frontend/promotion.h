@@ -1,7 +1,7 @@
 // ATen's type promotion: tensors, zero-dimensional tensors and Python numbers to one dtype, as at::result_type does it.
 //
 // The result is explicit: tensors behind casts, numbers as immediates in the compute type of the common dtype
-// (never rounded to a narrower tensor dtype, as eager's kernels hold them). Nothing outside this file promotes.
+// (never rounded to a narrower tensor dtype, as eager's kernels hold them). No other file of this layer promotes.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,9 @@
 #include <vector>
 
 #include "frontend/importer.h"
+#include "model/promotion.h"
 
 namespace cxxinductor::frontend {
-
-// c10::promoteTypes; none where ATen has no promotion (8-bit floats, wide unsigned with signed, complex).
-std::optional<DType> promote_types(DType a, DType b);
 
 // The value of a rank-0 CPU tensor: promotes as a rank-0 tensor of that dtype, enters the kernel as a number.
 struct KnownScalar {
@@ -23,12 +21,11 @@ struct KnownScalar {
 };
 using Term = std::variant<ValueId, ScalarArg, KnownScalar>;
 
-// Dtype that an elementwise op of these terms computes in. Tensors of rank 1 and more outrank rank 0, which outrank
-// numbers, unless the lower one is of a higher category (bool < integer < float). Numbers: bool, i64, f32.
+// Dtype that an elementwise op of these terms computes in (model/promotion.h); none where ATen has no promotion, and where it
+// is complex.
 std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Term> terms);
 
-// Ops such as division and exp turn integers into the default float dtype.
-DType integer_to_float(DType dtype);
+using model::integer_to_float;
 
 // The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises).
 std::optional<Operand> immediate(const ScalarArg& number, DType dtype);

@@ -33,26 +33,6 @@ struct Terms {
 
 }  // namespace
 
-TEST_CASE("promote_types follows c10::promoteTypes") {
-  const struct {
-    DType a, b;
-    std::optional<DType> result;
-  } rows[] = {
-      {D::F32, D::F64, D::F64},    {D::F16, D::BF16, D::F32},
-      {D::BF16, D::F32, D::F32},   {D::I64, D::BF16, D::BF16},
-      {D::Bool, D::U8, D::U8},     {D::U8, D::I8, D::I16},
-      {D::U8, D::I32, D::I32},     {D::I8, D::I64, D::I64},
-      {D::Bool, D::F16, D::F16},   {D::F8E4M3FN, D::F32, {}},
-      {D::U16, D::I32, {}},        {D::C64, D::F32, {}},
-      {D::Bool, D::Bool, D::Bool}, {D::F8E5M2, D::F8E5M2, D::F8E5M2},
-  };
-  for (const auto& row : rows) {
-    CAPTURE(to_string(row.a), to_string(row.b));
-    CHECK(promote_types(row.a, row.b) == row.result);
-    CHECK(promote_types(row.b, row.a) == row.result);
-  }
-}
-
 TEST_CASE("lower priorities matter only in a higher category") {
   CHECK(Terms().tensor(D::BF16).number(0.5).common() == D::BF16);
   CHECK(Terms().tensor(D::BF16).scalar_tensor(D::F32).common() == D::BF16);

@@ -1,19 +1,11 @@
-#include "frontend/foreach.h"
+#include "model/foreach.h"
 
 #include <algorithm>
 
-#include "frontend/importer.h"
-
-namespace cxxinductor::frontend {
+namespace cxxinductor::model {
 namespace {
 
-// overload -> the op at one position. Arguments keep their positions: a list with as many items as there are results has one
-// item per result, everything else is the same for all.
-struct Row {
-  std::string_view overload, callee, each_overload;
-};
-
-const Row kRows[] = {
+const ForeachRow kRows[] = {
     {"aten::_foreach_add.Scalar", "aten::add", "Scalar"},
     {"aten::_foreach_add.ScalarList", "aten::add", "Scalar"},
     {"aten::_foreach_add.List", "aten::add", "Tensor"},
@@ -72,11 +64,16 @@ Arg at_position(const Arg& arg, size_t position) {
 
 }  // namespace
 
+const ForeachRow* find_foreach(std::string_view overload) {
+  const auto row =
+      std::find_if(std::begin(kRows), std::end(kRows), [&](const ForeachRow& r) { return r.overload == overload; });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
 std::optional<std::vector<Call>> calls_of_foreach(const Call& call) {
   if (!call.callee.starts_with("aten::_foreach_")) return std::nullopt;
-  const std::string name = full_name(call);
-  const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.overload == name; });
-  if (row == std::end(kRows) || !call.result_is_list) return std::nullopt;
+  const ForeachRow* row = find_foreach(full_name(call));
+  if (row == nullptr || !call.result_is_list) return std::nullopt;
   const auto fits = [&](const Arg& arg) {
     const ArgList* list = arg.as<ArgList>();
     return list == nullptr || list->size() == call.results.size();
@@ -105,8 +102,8 @@ std::optional<std::vector<Call>> calls_of_foreach(const Call& call) {
 
 std::vector<std::string_view> foreach_overloads() {
   std::vector<std::string_view> names;
-  for (const Row& row : kRows) names.push_back(row.overload);
+  for (const ForeachRow& row : kRows) names.push_back(row.overload);
   return names;
 }
 
-}  // namespace cxxinductor::frontend
+}  // namespace cxxinductor::model
