@@ -55,7 +55,11 @@ class Interner {
   Expr make_constant(int64_t value) {
     if (value >= smallest && value < smallest + static_cast<int64_t>(small_.size()))
       return Expr(small_[static_cast<size_t>(value - smallest)]);
-    return make(Kind::Constant, value, {}, {});
+    // Strides are requested again and again: each thread knows the last ones.
+    static thread_local std::array<const Node*, 256> recent{};
+    const Node*& node = recent[(static_cast<uint64_t>(value) * 0x9e3779b97f4a7c15ULL) >> 56];
+    if (node == nullptr || node->constant != value) node = make(Kind::Constant, value, {}, {}).node_;
+    return Expr(node);
   }
 
   Expr make(Kind kind, int64_t constant, std::string_view name, std::vector<Expr> operands) {
@@ -280,6 +284,7 @@ Expr operator+(Expr a, Expr b) {
 }
 Expr operator-(Expr a, Expr b) {
   if (a == b) return Expr(0);
+  if (a.is_constant() && b.is_constant()) return Expr(checked_add(a.constant(), checked_mul(b.constant(), -1)));
   Sum total = as_sum(a);
   add_expression(total, b, -1);
   return build(total);
