@@ -4,6 +4,7 @@ Usage: snapshot_schemas.py [--check]; with --check exit status 1 where the file 
 """
 
 import argparse
+import re
 import sys
 from pathlib import Path
 
@@ -11,14 +12,14 @@ import torch
 
 FILE = Path(__file__).with_name("aten_schemas.txt")
 # Types of TorchScript's containers and of the distributed runtime, which no graph of tensors holds.
-FOREIGN = ("Dict(", "Future(", "RRef(", "Any", "tVal", "t1", "__torch__", "...")
+FOREIGN = re.compile(r"Dict\(|Future\(|RRef\(|\bAny\b|\btVal\b|\bt1\b|__torch__|\.\.\.")
 
 
 def schemas() -> str:
     lines = set()
     for schema in torch._C._jit_get_all_schemas():
         text = str(schema)
-        if not schema.name.startswith(("aten::", "prims::")) or any(part in text for part in FOREIGN):
+        if not schema.name.startswith(("aten::", "prims::")) or FOREIGN.search(text):
             continue
         packet = getattr(getattr(torch.ops, schema.name.split("::")[0]), schema.name.split("::")[1], None)
         overload = getattr(packet, schema.overload_name or "default", None)
