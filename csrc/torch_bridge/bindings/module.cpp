@@ -5,6 +5,7 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
+#include "model/infer/infer.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
@@ -102,6 +103,49 @@ py::object compile(const CallGraphBuilder& builder, const Options& options) {
   return make_compiled_callable(std::move(graph));
 }
 
+// Answers for the sizes that symbols have in one call.
+class HintedSizes final : public model::SizeQuestions {
+ public:
+  explicit HintedSizes(const std::map<std::string, int64_t>& hints) : hints_(hints) {}
+  int64_t value(sym::Expr e) const {
+    return sym::evaluate(e, [this](std::string_view name) { return hints_.at(std::string(name)); });
+  }
+  bool are_equal(sym::Expr a, sym::Expr b) override { return value(a) == value(b); }
+  bool is_less(sym::Expr a, sym::Expr b) override { return value(a) < value(b); }
+
+ private:
+  const std::map<std::string, int64_t>& hints_;
+};
+
+// Of the only call of a graph: None without a rule, else (dtype, sizes, strides, storage offset, storage, device) for each
+// result, the number of a size, and None for a result that is not there.
+py::object infer_call(const std::string& text, const std::map<std::string, int64_t>& hints) {
+  const model::CallGraph graph = model::parse(text);
+  if (graph.calls.size() != 1) throw_user_error("expected a graph of 1 call, found {}", graph.calls.size());
+  HintedSizes sizes(hints);
+  const auto results = model::infer(graph, graph.calls.front(), torch_bridge::DispatcherSchemas(), sizes);
+  if (!results) return py::none();
+  const auto numbers = [&](const std::vector<sym::Expr>& list) {
+    py::list values;
+    for (sym::Expr e : list) values.append(sizes.value(e));
+    return values;
+  };
+  py::list found;
+  for (const model::CallValueInfo& result : *results) {
+    if (result.kind == model::CallValueInfo::Kind::SymInt) {
+      found.append(sizes.value(result.symbol));
+      continue;
+    }
+    if (result.kind != model::CallValueInfo::Kind::Tensor) {
+      found.append(py::none());
+      continue;
+    }
+    found.append(py::make_tuple(std::string(to_string(result.dtype)), numbers(result.sizes), numbers(result.strides),
+                                sizes.value(result.storage_offset), result.storage, to_string(result.device)));
+  }
+  return found;
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -156,6 +200,15 @@ PYBIND11_MODULE(_C, module) {
         return model::print(program.calls);
       },
       py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
+  module.def("infer_call", infer_call, py::arg("text"), py::arg("hints") = std::map<std::string, int64_t>(),
+             "What rules state of the results of a call graph's only call (docs/design/infer.md), with symbols' sizes.");
+  module.def("inferred_ops", &model::inferred_ops);
+  module.def(
+      "has_infer_rule",
+      [](std::string_view callee, std::string_view overload) {
+        return model::OpRule::find(callee, overload, torch_bridge::DispatcherSchemas()).has_value();
+      },
+      py::arg("callee"), py::arg("overload"));
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
