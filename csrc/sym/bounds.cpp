@@ -105,6 +105,42 @@ Wide bound_of_quotients(Expr sum, const Assumptions& assumptions, bool upper) {
   }
 }
 
+bool is_product_of_unknowns(Expr term) {
+  if (term.kind() != Kind::Mul) return false;
+  const auto unknown = [](Expr factor) { return !factor.is_constant(); };
+  return std::count_if(term.operands().begin(), term.operands().end(), unknown) > 1;
+}
+
+// The monomial without one factor; false where it has none.
+bool divide_by(Expr monomial, Expr factor, Expr* quotient) {
+  if (monomial == factor) {
+    *quotient = 1;
+    return true;
+  }
+  if (monomial.kind() != Kind::Mul) return false;
+  std::vector<Expr> factors(monomial.operands().begin(), monomial.operands().end());
+  const auto found = std::find(factors.begin(), factors.end(), factor);
+  if (found == factors.end()) return false;
+  factors.erase(found);
+  *quotient = product(factors);
+  return true;
+}
+
+// A symbol that all terms of a sum share is a factor of it: s*t - s is at least 2 for s, t >= 2, which the ranges of the terms do not say.
+WideInterval bounds_by_factor(Expr sum, const Assumptions& assumptions) {
+  const std::vector<Term> terms = linear_terms(sum);
+  for (Expr symbol : terms.front().monomial.free_symbols()) {
+    Expr rest = 0, quotient;
+    const bool shared = std::all_of(terms.begin(), terms.end(), [&](const Term& term) {
+      if (!divide_by(term.monomial, symbol, &quotient)) return false;
+      rest = rest + quotient * term.coefficient;
+      return true;
+    });
+    if (shared) return widen(narrow(hull(wide_bounds(symbol, assumptions), wide_bounds(rest, assumptions), multiply)));
+  }
+  return {};
+}
+
 WideInterval wide_bounds(Expr e, const Assumptions& assumptions) {
   switch (e.kind()) {
     case Kind::Constant:
@@ -142,6 +178,10 @@ WideInterval wide_bounds(Expr e, const Assumptions& assumptions) {
   if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), divides))
     out = {std::max(out.low, bound_of_quotients(e, assumptions, false)),
            std::min(out.high, bound_of_quotients(e, assumptions, true))};
+  if (e.kind() == Kind::Add && std::any_of(e.operands().begin(), e.operands().end(), is_product_of_unknowns)) {
+    const WideInterval found = bounds_by_factor(e, assumptions);
+    out = {std::max(out.low, found.low), std::min(out.high, found.high)};
+  }
   return out;
 }
 

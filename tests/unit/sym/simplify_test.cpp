@@ -28,6 +28,18 @@ const Assumptions assumptions = ranges();
 
 }  // namespace
 
+TEST_CASE("bounds of sums whose terms share a symbol") {
+  Assumptions sizes;
+  sizes.set_range("s", {2, 8});
+  sizes.set_range("t", {3, 5});
+  const Expr s = Expr::symbol("s"), t = Expr::symbol("t");
+  REQUIRE(bounds(s * t - s, sizes) == Interval{4, 32});
+  REQUIRE(bounds(6 * s - 2 * s * t, sizes) == Interval{-32, 0});
+  REQUIRE(bounds(s * s * t - s * s, sizes) == Interval{8, 256});
+  REQUIRE(prove_less(s, s * t, sizes) == true);
+  REQUIRE(bounds(s * t - 2, sizes) == Interval{4, 38});  // nothing is shared
+}
+
 TEST_CASE("bounds") {
   REQUIRE(bounds(4 * i - j, assumptions) == Interval{-3, 396});
   REQUIRE(bounds(i * k, assumptions) == Interval{0, 693});
