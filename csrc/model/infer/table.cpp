@@ -237,6 +237,7 @@ const RuleTable& rule_table() {
     add_matmul_rules(rules);
     add_attention_rules(rules);
     add_convolution_rules(rules);
+    add_recurrent_rules(rules);
     add_reduction_rules(rules);
     add_norm_rules(rules);
     add_pooling_rules(rules);

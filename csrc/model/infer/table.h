@@ -98,6 +98,7 @@ void add_norm_rules(RuleTable& table);
 void add_pointwise_rules(RuleTable& table);
 void add_pooling_rules(RuleTable& table);
 void add_random_rules(RuleTable& table);
+void add_recurrent_rules(RuleTable& table);
 void add_reduction_rules(RuleTable& table);
 void add_resize_rules(RuleTable& table);
 void add_size_rules(RuleTable& table);
