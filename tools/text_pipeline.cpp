@@ -16,8 +16,11 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
+#include "ir/text_parts.h"
+#include "model/passes/functionalize.h"
 #include "model/schema_text.h"
 #include "model/text.h"
+#include "model/verify.h"
 #include "passes/pass_manager.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
@@ -29,7 +32,7 @@ extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
 
 namespace {
 
-constexpr std::array<std::string_view, 7> known_steps{"parse", "import", "passes", "lower", "fuse", "plan", "source"};
+constexpr std::array<std::string_view, 8> known_steps{"parse", "functionalize", "import", "passes", "lower", "fuse", "plan", "source"};
 
 using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
 
@@ -83,8 +86,13 @@ void run_passes(Form& form, const Options& options) {
     passes::run_loops_pipeline(expect_form<loops::Program>(form, "passes", "a graph or a program"), options);
 }
 
-graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets) {
+const model::SchemaSource& schemas_of_aten() {
   static const model::SchemaTable schemas(aten_schemas);
+  return schemas;
+}
+
+graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets) {
+  const model::SchemaSource& schemas = schemas_of_aten();
   frontend::ImportEnvironment environment;
   for (Device device : targets.devices())
     if (device.type == DeviceType::Cuda) environment.gpus.emplace(device, targets.of(device));
@@ -92,6 +100,7 @@ graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets)
 }
 
 void verify_form(const Form& form, const std::string& step) {
+  if (const auto* calls = std::get_if<model::CallGraph>(&form)) require_valid("call graph after " + step, model::verify(*calls));
   if (const auto* graph = std::get_if<graph::Graph>(&form)) graph::verify_or_throw(*graph, step);
   if (const auto* program = std::get_if<loops::Program>(&form)) loops::verify_or_throw(*program, step);
   if (const auto* plan = std::get_if<plan::Plan>(&form)) plan::verify_or_throw(*plan, step);
@@ -99,7 +108,9 @@ void verify_form(const Form& form, const std::string& step) {
 
 // eager_peaks: of the graph that came, if one came.
 void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
-  if (step == "import") {
+  if (step == "functionalize") {
+    form = model::functionalize(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten());
+  } else if (step == "import") {
     form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
   } else if (step == "passes") {
     run_passes(form, run.options);

@@ -2,6 +2,7 @@
 //
 // A run is a list of steps over one IR text, in the order given:
 //   parse         read, verify
+//   functionalize calls that write to calls that return
 //   import        calls to a graph, with the schemas of torch's own operators
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
 //   lower, fuse, plan, source

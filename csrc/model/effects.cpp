@@ -49,6 +49,10 @@ CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std:
   return effects;
 }
 
+std::string_view functional_callee(std::string_view callee) {
+  return callee.ends_with('_') && !callee.ends_with("__") ? callee.substr(0, callee.size() - 1) : callee;
+}
+
 bool must_be_ordered(std::string_view callee, const Schema& schema) {
   return schema.nondeterministic_seeded || is_opaque_callee(callee) ||
          std::any_of(schema.arguments.begin(), schema.arguments.end(),

@@ -19,6 +19,8 @@ struct CallEffects {
 };
 CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std::pair<std::string, Arg>>& kwargs,
                         const Schema& schema, size_t results);
+// "aten::add_" -> "aten::add"; the name itself where it is not that of an op in place.
+std::string_view functional_callee(std::string_view callee);
 // Calls with effects, and random ones, keep their place among each other.
 bool must_be_ordered(std::string_view callee, const Schema& schema);
 

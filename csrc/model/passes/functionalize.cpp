@@ -1,0 +1,284 @@
+#include "model/passes/functionalize.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "model/effects.h"
+#include "model/infer/infer.h"
+#include "model/passes/view_inverse.h"
+#include "support/error.h"
+
+namespace cxxinductor::model {
+namespace {
+
+// The form of a call that returns what the call writes.
+struct FunctionalForm {
+  Call call;
+  // By written operand, in the order of the schema: the result that has its new elements.
+  std::vector<size_t> written_results;
+  size_t result_count = 0;
+};
+
+std::optional<FunctionalForm> functional_form(const Call& call, const Schema& schema, const SchemaSource& schemas) {
+  FunctionalForm form{call, {}, call.results.size()};
+  if (call.callee == "aten::_native_batch_norm_legit" && call.overload.empty()) {
+    form.call.callee = "aten::_native_batch_norm_legit_functional";
+    form.written_results = {3, 4};  // beside output, mean and inverse deviation
+    form.result_count = 5;
+    return form;
+  }
+  form.call.callee = functional_callee(call.callee);
+  if (form.call.callee == call.callee) return std::nullopt;
+  if (call.callee == "aten::normal_") form.call.callee = "aten::normal_functional";
+  const auto found = schemas.find(form.call.callee, form.call.overload);
+  const auto writes = [](const SchemaArgument& argument) { return argument.written; };
+  if (!found || std::any_of(found->arguments.begin(), found->arguments.end(), writes)) return std::nullopt;
+  // An op in place returns its argument, lists of them nothing.
+  const bool of_lists = !schema.arguments.empty() && schema.arguments.front().is_list;
+  form.call.result_is_list = of_lists;
+  if (of_lists) {
+    const auto* list = call.args.empty() ? nullptr : call.args.front().as<ArgList>();
+    if (list == nullptr) return std::nullopt;
+    form.result_count = list->size();
+  } else {
+    form.result_count = 1;
+  }
+  for (size_t i = 0; i < form.result_count; ++i) form.written_results.push_back(i);
+  return form;
+}
+
+class Functionalizer {
+ public:
+  Functionalizer(const CallGraph& read, const SchemaSource& schemas)
+      : read_(read), schemas_(schemas), states_(read.values.size()) {}
+
+  CallGraph run() {
+    out_ = read_;
+    out_.calls.clear();
+    out_.values.clear();
+    uint32_t last = 0;
+    for (const CallValueInfo& info : read_.values) last = std::max(last, info.storage);
+    for (CallValue id = 0; id < read_.values.size(); ++id) {
+      states_[id].storage = read_.values[id].storage != 0 ? read_.values[id].storage : ++last;
+      states_[id].root = id;
+    }
+    for (CallValue& input : out_.inputs) input = add_input(input);
+    for (const Call& call : read_.calls) add(call);
+    for (Arg& output : out_.outputs)
+      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
+    add_mutations();
+    return std::move(out_);
+  }
+
+ private:
+  // Of a value of read_.
+  struct State {
+    uint32_t storage = 0;
+    CallValue current = 0;          // of out_: its elements as of `version`
+    int version = 0;                // of its storage
+    CallValue root = 0;             // itself, or the value that it is the whole of: the argument of an op in place
+    std::optional<CallValue> base;  // the value that it is a view of
+    const Call* view = nullptr;     // which is its call
+    size_t result = 0;              // and its position among the results
+  };
+
+  CallValue add_value(CallValueInfo info) {
+    if (versions_.contains(info.storage)) info.storage = 0;  // what it shared memory with has other elements now
+    out_.values.push_back(std::move(info));
+    return static_cast<CallValue>(out_.values.size() - 1);
+  }
+
+  // A new tensor with the metadata of another.
+  CallValue add_unnamed(CallValueInfo info) {
+    info.name.clear();
+    info.storage = 0;
+    return add_value(std::move(info));
+  }
+
+  CallValue add_input(CallValue input) {
+    State& state = states_[input];
+    state.current = add_value(read_.values[input]);
+    const auto [first, fresh] = roots_.emplace(state.storage, input);
+    if (!fresh) join(input, first->second);
+    return state.current;
+  }
+
+  // Another input with the same memory. Writes need them to be equal.
+  void join(CallValue input, CallValue first) {
+    const CallValueInfo &a = read_.values[input], &b = read_.values[first];
+    if (a.sizes == b.sizes && a.strides == b.strides && a.storage_offset == b.storage_offset && a.dtype == b.dtype)
+      states_[input].root = first;
+    else
+      overlapping_.insert(states_[input].storage);
+  }
+
+  CallValue root_of(CallValue value) const {
+    while (states_[value].root != value) value = states_[value].root;
+    return value;
+  }
+
+  // The value of out_ that has its elements now.
+  CallValue fresh(CallValue value) {
+    if (states_[value].root != value && versions_.contains(states_[value].storage)) return fresh(root_of(value));
+    State& state = states_[value];
+    const auto version = versions_.find(state.storage);
+    if (version == versions_.end() || state.version == version->second || !state.base) return state.current;
+    Call call = *state.view;
+    const CallValue base = fresh(*state.base);
+    replace_operands(call, *state.base, base);
+    for (size_t r = 0; r < call.results.size(); ++r) {
+      const CallValue shown = state.view->results[r];
+      call.results[r] = add_unnamed(read_.values[shown]);
+      states_[shown].current = call.results[r];
+      states_[shown].version = version->second;
+    }
+    out_.calls.push_back(std::move(call));
+    return state.current;
+  }
+
+  void replace_operands(Call& call, CallValue base, CallValue current) {
+    for_each_operand_ref(call,
+                         [&](OperandRef& ref) { ref.operand = ref.operand == base ? current : fresh(ref.operand); });
+  }
+
+  void add(const Call& call) {
+    const auto schema = schemas_.find(call.callee, call.overload);
+    if (!schema) return add_pure(call, CallEffects{std::vector<int>(call.results.size(), -1), {}});
+    const CallEffects effects = effects_of_call(call.args, call.kwargs, *schema, call.results.size());
+    if (effects.mutated_operands.empty()) return add_pure(call, effects);
+    add_write(call, *schema, effects);
+  }
+
+  void add_pure(const Call& call, const CallEffects& effects) {
+    Call copy = call;
+    for_each_operand_ref(copy, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
+    for (size_t r = 0; r < call.results.size(); ++r) {
+      State& state = states_[call.results[r]];
+      copy.results[r] = state.current = add_value(read_.values[call.results[r]]);
+      if (const auto version = versions_.find(state.storage); version != versions_.end())
+        state.version = version->second;
+      const int alias = effects.alias_of[r];
+      if (alias < 0 || states_[static_cast<CallValue>(alias)].storage != state.storage) continue;
+      state.base = static_cast<CallValue>(alias);
+      state.view = &call;
+      state.result = r;
+    }
+    out_.calls.push_back(std::move(copy));
+  }
+
+  void add_write(const Call& call, const Schema& schema, const CallEffects& effects) {
+    auto form = functional_form(call, schema, schemas_);
+    if (!form) throw_unsupported("{}: it writes to an argument and has no form that returns it", describe(read_, call));
+    const std::vector<CallValue> written = written_operands(call, schema);
+    for_each_operand_ref(form->call, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
+    define_results(call, written, *form);
+    const std::vector<CallValue> results = form->call.results;
+    const OriginId origin = call.origin;
+    out_.calls.push_back(std::move(form->call));
+    for (size_t w = 0; w < written.size(); ++w)
+      write(written[w], laid_out_as(written[w], results[form->written_results[w]], origin), origin);
+    // Results of the call that are its arguments; others have been defined.
+    for (size_t r = 0; r < call.results.size(); ++r)
+      if (const int alias = effects.alias_of[r]; alias >= 0)
+        states_[call.results[r]].root = root_of(static_cast<CallValue>(alias));
+  }
+
+  // In the order of the schema, lists by item.
+  std::vector<CallValue> written_operands(const Call& call, const Schema& schema) const {
+    std::vector<CallValue> written;
+    const auto collect = [&](OperandRef ref) { written.push_back(ref.operand); };
+    for (size_t i = 0; i < schema.arguments.size(); ++i) {
+      if (!schema.arguments[i].written) continue;
+      if (i < call.args.size()) for_each_operand_ref(call.args[i], collect);
+      for (const auto& [name, arg] : call.kwargs)
+        if (name == schema.arguments[i].name) for_each_operand_ref(arg, collect);
+    }
+    return written;
+  }
+
+  void define_results(const Call& call, const std::vector<CallValue>& written, FunctionalForm& form) {
+    form.call.results.clear();
+    ProvenSizes sizes(read_.assumptions);
+    const auto inferred = infer(out_, form.call, schemas_, sizes);
+    for (size_t r = 0; r < form.result_count; ++r) {
+      const auto position = std::find(form.written_results.begin(), form.written_results.end(), r);
+      if (position == form.written_results.end()) {  // a result of the call beside what it writes
+        State& state = states_[call.results[r]];
+        form.call.results.push_back(state.current = add_value(read_.values[call.results[r]]));
+      } else if (inferred && inferred->size() == form.result_count) {
+        form.call.results.push_back(add_unnamed((*inferred)[r]));
+      } else {
+        form.call.results.push_back(
+            add_unnamed(read_.values[written.at(static_cast<size_t>(position - form.written_results.begin()))]));
+      }
+    }
+  }
+
+  // As a tensor with the metadata of the value that it is written to.
+  CallValue laid_out_as(CallValue written, CallValue result, OriginId origin) {
+    const CallValueInfo &wanted = read_.values[written], &found = out_.values[result];
+    if (wanted.dtype == found.dtype && wanted.sizes == found.sizes && wanted.strides == found.strides) return result;
+    Call copy;
+    copy.callee = "aten::copy";
+    copy.args = {OperandRef{fresh(written)}, OperandRef{result}};
+    copy.origin = origin;
+    copy.results = {add_unnamed(wanted)};
+    out_.calls.push_back(std::move(copy));
+    return out_.calls.back().results.front();
+  }
+
+  // `value` (of read_) and what it is a view of get new elements.
+  void write(CallValue value, CallValue changed, OriginId origin) {
+    value = root_of(value);
+    const uint32_t storage = states_[value].storage;
+    if (overlapping_.contains(storage))
+      throw_unsupported("a write to an input whose memory another input shows in another form");
+    std::vector<std::pair<CallValue, CallValue>> path{{value, changed}};  // of read_, of out_
+    for (CallValue at = value; states_[at].base;) {
+      const State& state = states_[at];
+      const CallValue base = root_of(*state.base), before = fresh(base);
+      Call view = *state.view;
+      for (CallValue& shown : view.results) shown = states_[shown].current;
+      Call scatter = inverse_of_view(out_, view, state.result, before, path.back().second);
+      scatter.origin = origin;
+      scatter.results = {add_unnamed(read_.values[base])};
+      path.emplace_back(base, scatter.results.front());
+      out_.calls.push_back(std::move(scatter));
+      at = base;
+    }
+    const int version = ++versions_[storage];
+    for (const auto& [old, current] : path) {
+      states_[old].current = current;
+      states_[old].version = version;
+    }
+  }
+
+  void add_mutations() {
+    std::map<uint32_t, CallValue> last;
+    for (const auto& [input, value] : read_.mutations) last[input] = fresh(value);
+    for (uint32_t i = 0; i < read_.inputs.size(); ++i) {
+      const CallValue input = read_.inputs[i];
+      if (versions_.contains(states_[input].storage)) last[i] = fresh(input);
+    }
+    out_.mutations.assign(last.begin(), last.end());
+  }
+
+  const CallGraph& read_;
+  const SchemaSource& schemas_;
+  CallGraph out_;
+  std::vector<State> states_;
+  std::map<uint32_t, int> versions_;     // by storage: how many writes
+  std::map<uint32_t, CallValue> roots_;  // by storage: the first input
+  std::set<uint32_t> overlapping_;       // storages that inputs show in several forms
+};
+
+}  // namespace
+
+CallGraph functionalize(const CallGraph& calls, const SchemaSource& schemas) {
+  return Functionalizer(calls, schemas).run();
+}
+
+}  // namespace cxxinductor::model
