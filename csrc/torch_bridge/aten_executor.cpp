@@ -63,7 +63,7 @@ void lay_out_as_recorded(const CallGraph& graph, uint32_t position, AtenExecutor
   if (!state.values[id].isTensor()) return;
   const ArgResolver resolver = resolver_of(state);
   std::vector<int64_t> strides;
-  for (sym::Expr stride : graph.values[id].strides) strides.push_back(resolver.symbol(stride));
+  for (sym::Expr stride : graph.values[id].strides) strides.push_back(resolver.symbol(stride).guard_int(__FILE__, __LINE__));
   const at::Tensor given = state.values[id].toTensor();
   if (given.strides() != strides)
     state.values[id] = at::empty_strided(given.sizes(), strides, given.options()).copy_(given);

@@ -49,7 +49,7 @@ int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& 
   if (const auto* i = arg.as<int64_t>()) return *i;
   if (const auto* b = arg.as<bool>()) return *b ? 1 : 0;
   if (const auto* handle = arg.as<Handle>()) return handle->index;
-  if (const auto* e = arg.as<sym::Expr>()) return resolver.symbol(*e);
+  if (const auto* e = arg.as<sym::Expr>()) return resolver.symbol(*e).guard_int(__FILE__, __LINE__);
   if (const auto* ref = arg.as<OperandRef>()) {
     c10::IValue v = resolver.operand(ref->operand);
     if (v.isInt()) return v.toInt();
@@ -85,6 +85,22 @@ std::optional<at::Scalar> element_of(const Arg& arg, const ArgResolver& resolver
   return value.toTensor().item();
 }
 
+// Symbolic where the resolver's symbols are.
+c10::IValue size_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
+  if (const auto* e = arg.as<sym::Expr>()) return resolver.symbol(*e);
+  return integer_of(arg, type, resolver);
+}
+
+c10::IValue sizes_of(const ArgList& list, const c10::TypePtr& element, const ArgResolver& resolver) {
+  std::vector<int64_t> numbers;
+  std::vector<c10::SymInt> symbols;
+  for (const Arg& item : list) {
+    symbols.push_back(size_of(item, element, resolver).toSymInt());
+    if (const auto number = symbols.back().maybe_as_int()) numbers.push_back(*number);
+  }
+  return numbers.size() == symbols.size() ? c10::IValue(std::move(numbers)) : c10::IValue(symbols);
+}
+
 // A number where the schema wants a tensor (x + 1 is add.Tensor): wrapped, so that it takes part in type promotion as a
 // number does.
 c10::IValue tensor_to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
@@ -117,8 +133,9 @@ c10::IValue list_to_ivalue(const Arg& arg, const c10::ListType& type, const ArgR
       }
       return out;
     }
-    case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: {
+    case c10::TypeKind::SymIntType:
+      return sizes_of(*list, element, resolver);
+    case c10::TypeKind::IntType: {
       c10::List<int64_t> out;
       for (const Arg& item : *list) out.push_back(integer_of(item, element, resolver));
       return out;
@@ -160,7 +177,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       if (const auto* dtype = arg.as<DType>()) return static_cast<int64_t>(to_torch(*dtype));
       if (const auto* layout = arg.as<LayoutArg>()) return static_cast<int64_t>(layout->torch_layout);
       if (const auto* format = arg.as<MemoryFormatArg>()) return static_cast<int64_t>(format->torch_memory_format);
-      return integer_of(arg, type, resolver);
+      return type->kind() == c10::TypeKind::SymIntType ? size_of(arg, type, resolver) : integer_of(arg, type, resolver);
     case c10::TypeKind::ScalarTypeType:
       if (const auto* dtype = arg.as<DType>()) return static_cast<int64_t>(to_torch(*dtype));
       mismatch(arg, type);
@@ -182,7 +199,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       if (const auto* z = arg.as<std::complex<double>>()) return c10::complex<double>(z->real(), z->imag());
       if (const auto* b = arg.as<bool>()) return *b;
       if (const auto element = element_of(arg, resolver)) return *element;
-      return integer_of(arg, type, resolver);
+      return size_of(arg, type, resolver);
     case c10::TypeKind::StringType:
       if (const auto* s = arg.as<std::string>()) return *s;
       mismatch(arg, type);

@@ -21,7 +21,7 @@ Device from_torch(c10::Device device);   // Unsupported for anything but cpu and
 // How the operand references and symbols of an argument tree are filled.
 struct ArgResolver {
   std::function<c10::IValue(uint32_t operand)> operand;
-  std::function<int64_t(sym::Expr)> symbol;
+  std::function<c10::SymInt(sym::Expr)> symbol;
 };
 // The IValue that `type` (of the callee's schema) wants for `arg`; UserError when it does not fit.
 c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver);

@@ -1,0 +1,120 @@
+#include "torch_bridge/record/composites.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+#include <map>
+#include <optional>
+
+#include "support/error.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+using torch::jit::Stack;
+
+// The last `count` items of the stack, which they leave.
+template <size_t count>
+std::array<c10::IValue, count> take(Stack& stack) {
+  std::array<c10::IValue, count> values;
+  for (size_t i = count; i-- > 0;) values[i] = torch::jit::pop(stack);
+  return values;
+}
+
+// What it asserts is known of every run.
+bool assert_tensor_metadata(Stack& stack) {
+  const auto [tensor, sizes, strides, dtype, device, layout] = take<6>(stack);
+  const at::Tensor& x = tensor.toTensor();
+  if (!dtype.isNone() && x.scalar_type() != dtype.toScalarType())
+    throw_user_error("the model asserts a tensor of dtype {}, found {}", c10::toString(dtype.toScalarType()),
+                     c10::toString(x.scalar_type()));
+  if (!device.isNone() && x.device().type() != device.toDevice().type())
+    throw_user_error("the model asserts a tensor on {}, found one on {}", device.toDevice().str(), x.device().str());
+  if (!sizes.isNone())
+    TORCH_CHECK(x.sym_sizes().equals(sizes.toSymIntVector()), "the model asserts other sizes of a tensor");
+  return true;
+}
+
+// one_hot(self, num_classes): ATen checks the elements, and finds the number of classes where it is -1.
+bool one_hot(Stack& stack) {
+  const c10::SymInt classes = torch::jit::peek(stack, 1, 2).toSymInt();
+  if (classes.maybe_as_int().value_or(0) == -1) return false;
+  const auto [self, count] = take<2>(stack);
+  const at::Tensor& x = self.toTensor();
+  const at::Tensor numbers = at::arange(at::Scalar(classes), x.options());
+  torch::jit::push(stack, at::eq(x.unsqueeze(-1), numbers).to(at::kLong));
+  return true;
+}
+
+bool has_symbolic_sizes(const at::Tensor& tensor) { return tensor.unsafeGetTensorImpl()->has_symbolic_sizes_strides(); }
+
+// The leading dimensions of both, as broadcast.
+c10::SymDimVector broadcast_batch(const at::Tensor& a, const at::Tensor& b) {
+  const auto of_a = a.sym_sizes().slice(0, static_cast<size_t>(a.dim()) - 2),
+             of_b = b.sym_sizes().slice(0, static_cast<size_t>(b.dim()) - 2);
+  const size_t rank = std::max(of_a.size(), of_b.size());
+  c10::SymDimVector sizes(rank, 1);
+  for (size_t d = 0; d < rank; ++d) {
+    const c10::SymInt one(1);
+    const c10::SymInt& from_a = d + of_a.size() < rank ? one : of_a[d + of_a.size() - rank];
+    const c10::SymInt& from_b = d + of_b.size() < rank ? one : of_b[d + of_b.size() - rank];
+    sizes[d] = TORCH_GUARD_OR_FALSE(from_a.sym_eq(1)) ? from_b : from_a;
+  }
+  return sizes;
+}
+
+c10::SymInt product_of(c10::SymIntArrayRef sizes) {
+  c10::SymInt product = 1;
+  for (const c10::SymInt& size : sizes) product = product * size;
+  return product;
+}
+
+c10::SymDimVector with(c10::SymDimVector sizes, std::initializer_list<c10::SymInt> last) {
+  sizes.append(last.begin(), last.end());
+  return sizes;
+}
+
+// Of a matrix, or vector, with a stack of them: the stack's rows in one product.
+at::Tensor folded_product(const at::Tensor& stacked, const at::Tensor& other) {
+  const c10::SymInt columns = stacked.sym_size(-1);
+  c10::SymDimVector sizes(stacked.sym_sizes().begin(), stacked.sym_sizes().end() - 1);
+  const at::Tensor rows = stacked.reshape_symint({product_of(sizes), columns});
+  if (other.dim() == 1) return at::_unsafe_view_symint(at::mv(rows, other), sizes);
+  return at::_unsafe_view_symint(at::mm(rows, other), with(sizes, {other.sym_size(1)}));
+}
+
+// matmul above rank 2 reads sizes as numbers, to choose between one product and a batched one by strides.
+bool matmul(Stack& stack) {
+  const at::Tensor a = torch::jit::peek(stack, 0, 2).toTensor(), b = torch::jit::peek(stack, 1, 2).toTensor();
+  if (!(has_symbolic_sizes(a) || has_symbolic_sizes(b)) || (a.dim() <= 2 && b.dim() <= 2) || a.dim() == 0 ||
+      b.dim() == 0)
+    return false;
+  torch::jit::drop(stack, 2);
+  if (b.dim() <= 2) {
+    torch::jit::push(stack, folded_product(a, b));
+    return true;
+  }
+  const at::Tensor left = a.dim() == 1 ? a.unsqueeze(0) : a;
+  const c10::SymDimVector batch = broadcast_batch(left, b);
+  const c10::SymInt rows = left.sym_size(-2), inner = left.sym_size(-1), columns = b.sym_size(-1),
+                    count = product_of(batch);
+  const at::Tensor x = left.expand_symint(with(batch, {rows, inner})).reshape_symint({count, rows, inner});
+  const at::Tensor y = b.expand_symint(with(batch, {inner, columns})).reshape_symint({count, inner, columns});
+  const at::Tensor result = at::_unsafe_view_symint(at::bmm(x, y), with(batch, {rows, columns}));
+  torch::jit::push(stack, a.dim() == 1 ? result.squeeze(-2) : result);
+  return true;
+}
+
+}  // namespace
+
+Composite find_composite(const std::string& op) {
+  static const std::map<std::string, Composite, std::less<>> composites{
+      {"aten::_assert_tensor_metadata", assert_tensor_metadata},
+      {"aten::matmul", matmul},
+      {"aten::one_hot", one_hot},
+  };
+  const auto found = composites.find(op);
+  return found == composites.end() ? nullptr : found->second;
+}
+
+}  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,229 @@
+#include "torch_bridge/record/recorder.h"
+
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/core/List.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/library.h>
+
+#include <mutex>
+#include <utility>
+
+#include "model/infer/infer.h"
+#include "support/error.h"
+#include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/record/composites.h"
+#include "torch_bridge/record/fake_tensor.h"
+#include "torch_bridge/record/to_arg.h"
+#include "torch_bridge/types.h"
+
+namespace cxxinductor::torch_bridge {
+
+using model::Call;
+using model::CallValue;
+using model::CallValueInfo;
+
+namespace {
+
+// Of this thread; a composite's kernel calls the dispatcher, which has no other way to reach us.
+thread_local Recorder* current = nullptr;
+
+void on_call(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
+  if (current == nullptr)
+    throw_unsupported("{}: a tensor without memory outlived its recording", c10::toString(op.operator_name()));
+  current->run(op, *stack);
+}
+
+void register_fallback() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    static torch::Library library(torch::Library::IMPL, "_", recording_key, __FILE__, __LINE__);
+    library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_call>());
+  });
+}
+
+std::string full_name(const c10::OperatorName& name) {
+  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
+}
+
+bool is_default(const c10::IValue& value, const c10::Argument& formal) {
+  if (!formal.default_value() || value.isTensor() || value.isTensorList()) return false;
+  const c10::IValue& usual = *formal.default_value();
+  if (usual.isNone() || value.isNone()) return usual.isNone() && value.isNone();
+  const bool comparable = (value.isInt() && usual.isInt()) || (value.isBool() && usual.isBool()) ||
+                          (value.isDouble() && usual.isDouble()) || (value.isString() && usual.isString()) ||
+                          (value.isIntList() && usual.isIntList());
+  return comparable && value == usual;
+}
+
+// A number that ATen made a tensor of, so that it takes part in type promotion as a number does.
+std::optional<Arg> as_number(const at::Tensor& tensor) {
+  if (as_fake(tensor) != nullptr || !tensor.unsafeGetTensorImpl()->is_wrapped_number()) return std::nullopt;
+  const c10::impl::ExcludeDispatchKeyGuard no_recording(recording_key);
+  const at::Scalar number = tensor.item();
+  if (number.isBoolean()) return Arg(number.toBool());
+  if (number.isIntegral(false)) return Arg(number.toLong());
+  if (number.isComplex()) {
+    const auto z = number.toComplexDouble();
+    return Arg(std::complex<double>(z.real(), z.imag()));
+  }
+  return Arg(number.toDouble());
+}
+
+bool is_tensor_list(const c10::Argument& result) { return result.type()->kind() == c10::TypeKind::ListType; }
+
+}  // namespace
+
+Recorder::Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(const std::string&)> keeps_whole)
+    : graph_(graph), sizes_(std::move(sizes)), keeps_whole_(std::move(keeps_whole)) {
+  register_fallback();
+}
+
+Recorder::~Recorder() = default;
+
+std::string Recorder::new_name(std::string_view wanted) {
+  if (wanted.empty()) return {};
+  int& count = names_[std::string(wanted)];
+  std::string name = count++ == 0 ? std::string(wanted) : fmt::format("{}_{}", wanted, count - 1);
+  return count > 1 ? new_name(name) : name;
+}
+
+CallValue Recorder::add_value(CallValueInfo info, std::string_view name) {
+  info.name = new_name(name);
+  if (info.storage == 0 && info.kind == CallValueInfo::Kind::Tensor) info.storage = last_storage_ + 1;
+  last_storage_ = std::max(last_storage_, info.storage);
+  graph_.values.push_back(std::move(info));
+  return static_cast<CallValue>(graph_.values.size() - 1);
+}
+
+at::Tensor Recorder::tensor_of(CallValue value) {
+  if (const auto found = tensors_.find(value); found != tensors_.end()) return found->second;
+  const CallValueInfo& info = graph_.values[value];
+  if (info.kind == CallValueInfo::Kind::None) return {};
+  auto storage = storages_.find(info.storage);
+  if (storage == storages_.end()) storage = storages_.emplace(info.storage, make_fake_storage(info.device)).first;
+  const c10::InferenceMode no_autograd(false);
+  at::Tensor tensor = at::detail::make_tensor<FakeTensor>(storage->second, info, value, sizes_);
+  tensors_.emplace(value, tensor);
+  return tensor;
+}
+
+CallValue Recorder::value_of(const at::Tensor& tensor) const {
+  if (const FakeTensor* fake = as_fake(tensor)) return fake->value();
+  throw_unsupported("a call of an op on a tensor that is no value of the model");
+}
+
+Call Recorder::make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
+  const c10::FunctionSchema& schema = op.schema();
+  const TensorToArg tensor_to_arg = [this](const at::Tensor& tensor) -> Arg {
+    if (const auto number = as_number(tensor)) return *number;
+    return OperandRef{value_of(tensor)};
+  };
+  Call call;
+  call.callee = schema.name();
+  call.overload = schema.overload_name();
+  call.origin = origin_;
+  const size_t count = schema.arguments().size();
+  const auto values = torch::jit::last(stack, count);
+  size_t positional = count;
+  while (positional > 0 && schema.arguments()[positional - 1].kwarg_only()) --positional;
+  size_t given = positional;
+  while (given > 0 && is_default(values[given - 1], schema.arguments()[given - 1])) --given;
+  for (size_t i = 0; i < count; ++i) {
+    const c10::Argument& formal = schema.arguments()[i];
+    if (i < given) {
+      call.args.push_back(to_arg(values[i], formal.real_type(), tensor_to_arg));
+    } else if (i >= positional && !is_default(values[i], formal)) {
+      call.kwargs.emplace_back(formal.name(), to_arg(values[i], formal.real_type(), tensor_to_arg));
+    }
+  }
+  return call;
+}
+
+void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack,
+                      std::vector<CallValueInfo> results) {
+  const c10::FunctionSchema& schema = op.schema();
+  const std::string base = call.callee.substr(call.callee.rfind(':') + 1);
+  std::map<std::string, at::Tensor> written;  // by alias set
+  const auto arguments = torch::jit::last(stack, schema.arguments().size());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
+    if (alias != nullptr && alias->isWrite() && arguments[i].isTensor() && !alias->beforeSets().empty())
+      written.emplace(alias->beforeSets().begin()->toUnqualString(), arguments[i].toTensor());
+  }
+  // A result that is a written argument is that tensor itself, for who goes on with it.
+  const auto tensor_of_result = [&](size_t position, CallValue value) {
+    const c10::AliasInfo* alias = schema.returns()[position].alias_info();
+    if (alias != nullptr && alias->isWrite() && !alias->beforeSets().empty())
+      if (const auto found = written.find(alias->beforeSets().begin()->toUnqualString()); found != written.end())
+        return found->second;
+    return tensor_of(value);
+  };
+  call.result_is_list = schema.returns().size() == 1 && is_tensor_list(schema.returns().front());
+  for (CallValueInfo& info : results) {
+    const bool is_none = info.kind == CallValueInfo::Kind::None;
+    call.results.push_back(add_value(std::move(info), is_none ? std::string_view() : std::string_view(base)));
+  }
+  const std::vector<CallValue> values = call.results;
+  graph_.calls.push_back(std::move(call));
+  std::vector<c10::IValue> outputs;
+  if (graph_.calls.back().result_is_list) {
+    c10::List<at::Tensor> list;
+    for (CallValue value : values) list.push_back(tensor_of(value));
+    outputs.emplace_back(std::move(list));
+  } else {
+    for (size_t i = 0; i < values.size(); ++i) outputs.emplace_back(tensor_of_result(i, values[i]));
+  }
+  torch::jit::drop(stack, schema.arguments().size());
+  for (c10::IValue& output : outputs) stack.push_back(std::move(output));
+}
+
+const std::optional<model::OpRule>& Recorder::rule_of(const c10::OperatorName& name) {
+  auto found = rules_.find(name);
+  if (found == rules_.end())
+    found = rules_.emplace(name, model::OpRule::find(name.name, name.overload_name, DispatcherSchemas())).first;
+  return found->second;
+}
+
+bool Recorder::record_inferred(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const std::optional<model::OpRule>& rule = rule_of(op.operator_name());
+  if (!rule) return false;
+  Call call = make_call(op, stack);
+  auto results = rule->infer(graph_, call, *sizes_);
+  if (!results) return false;
+  finish(std::move(call), op, stack, std::move(*results));
+  return true;
+}
+
+void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<CallValueInfo> results) {
+  finish(make_call(op, stack), op, stack, std::move(results));
+}
+
+void Recorder::run(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  const std::string name = full_name(op.operator_name());
+  if (const Composite composite = find_composite(name); composite != nullptr && composite(stack)) return;
+  const bool is_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
+  if ((!is_composite || keeps_whole_(name)) && record_inferred(op, stack)) return;
+  if (!is_composite) throw_unsupported("{}: nothing states the sizes of its results", name);
+  op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
+}
+
+Recorder::Mark Recorder::mark() const { return {graph_.values.size(), graph_.calls.size()}; }
+
+void Recorder::roll_back(const Mark& mark) {
+  tensors_.erase(tensors_.lower_bound(static_cast<CallValue>(mark.values)), tensors_.end());
+  graph_.values.resize(mark.values);
+  graph_.calls.resize(mark.calls);
+}
+
+struct Recorder::Scope::Guards {
+  // Neither autograd nor views' and writes' bookkeeping, and no casts of autocast: the calls are those below.
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
+  c10::impl::IncludeDispatchKeyGuard recording{recording_key};
+};
+
+Recorder::Scope::Scope(Recorder& recorder)
+    : guards_(std::make_unique<Guards>()), outer_(std::exchange(current, &recorder)) {}
+Recorder::Scope::~Scope() { current = outer_; }
+
+}  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,84 @@
+// Records dispatcher calls on tensors without memory as a call graph. ATen's composites run as they are and make the
+// calls that they consist of; an op that we know whole is one call, with the metadata that model/infer gives its
+// results.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "model/call_graph.h"
+#include "model/infer/infer.h"
+#include "torch_bridge/record/size_node.h"
+
+namespace cxxinductor::torch_bridge {
+
+class Recorder {
+ public:
+  // keeps_whole: an op ("aten::gelu") is recorded as one call although it has a composite kernel.
+  // graph: gets values and calls; its inputs are the caller's.
+  Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(const std::string& op)> keeps_whole);
+  ~Recorder();
+
+  // A new value of the graph and the tensor that stands for it. A storage of 0 becomes a new one.
+  model::CallValue add_value(model::CallValueInfo info, std::string_view name);
+  at::Tensor tensor_of(model::CallValue value);
+  model::CallValue value_of(const at::Tensor& tensor) const;  // Unsupported for tensors that have memory
+
+  void set_origin(OriginId origin) { origin_ = origin; }
+
+  // Runs an op on fake tensors, which records it or what it consists of; the results lie on the stack then.
+  void run(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  // Records it as one call, with metadata that the caller knows for its results.
+  void record(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<model::CallValueInfo> results);
+
+  // Calls and values from here on are dropped by `roll_back`.
+  struct Mark {
+    size_t values = 0, calls = 0;
+  };
+  Mark mark() const;
+  void roll_back(const Mark& mark);
+
+  // While it lives, calls of this thread that have fake tensors among their arguments, and those of factories, arrive
+  // at the recorder.
+  class Scope {
+   public:
+    explicit Scope(Recorder& recorder);
+    ~Scope();
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    struct Guards;
+    std::unique_ptr<Guards> guards_;
+    Recorder* outer_;
+  };
+
+ private:
+  model::Call make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack);
+  const std::optional<model::OpRule>& rule_of(const c10::OperatorName& name);
+  bool record_inferred(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  void finish(model::Call call, const c10::OperatorHandle& op, torch::jit::Stack& stack,
+              std::vector<model::CallValueInfo> results);
+  std::string new_name(std::string_view wanted);
+
+  model::CallGraph& graph_;
+  SharedSizes sizes_;
+  std::function<bool(const std::string&)> keeps_whole_;
+  std::map<model::CallValue, at::Tensor> tensors_;
+  std::map<uint32_t, c10::Storage> storages_;
+  uint32_t last_storage_ = 0;
+  std::map<std::string, int, std::less<>> names_;  // how often a name was wanted
+  std::unordered_map<c10::OperatorName, std::optional<model::OpRule>> rules_;
+  OriginId origin_;
+};
+
+}  // namespace cxxinductor::torch_bridge

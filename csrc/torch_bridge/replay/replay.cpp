@@ -1,0 +1,148 @@
+#include "torch_bridge/replay/replay.h"
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <c10/util/Exception.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "frontend/call_reasons.h"
+#include "frontend/import.h"
+#include "ir/callees.h"
+#include "model/effects.h"
+#include "support/error.h"
+#include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/record/fake_tensor.h"
+#include "torch_bridge/record/recorder.h"
+#include "torch_bridge/types.h"
+
+namespace cxxinductor::torch_bridge {
+
+using model::Call;
+using model::CallGraph;
+using model::CallValue;
+using model::CallValueInfo;
+
+namespace {
+
+bool keeps_whole(const std::string& op) {
+  static const std::set<std::string> imported = [] {
+    const std::vector<std::string> names = frontend::overloads_imported_whole();
+    return std::set<std::string>(names.begin(), names.end());
+  }();
+  const size_t dot = std::min(op.find('.'), op.size());
+  const std::string callee(model::functional_callee(std::string_view(op).substr(0, dot)));
+  return imported.contains(callee + op.substr(dot)) || frontend::arrives_whole(callee);
+}
+
+class Replay {
+ public:
+  Replay(const CallGraph& read, model::SizeHints hints)
+      : read_(read),
+        sizes_(std::make_shared<model::HintedSizes>(read.assumptions, std::move(hints))),
+        recorder_(out_, sizes_, keeps_whole),
+        values_(read.values.size()) {}
+
+  Replayed run() {
+    out_ = read_;
+    out_.values.clear();
+    out_.calls.clear();
+    for (CallValue& input : out_.inputs) input = values_[input].emplace(add(input));
+    {
+      const Recorder::Scope scope(recorder_);
+      for (const Call& call : read_.calls) replay(call);
+    }
+    for (Arg& output : out_.outputs)
+      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
+    for (auto& [input, last] : out_.mutations) last = value(last);
+    return {std::move(out_), sizes_->guards(), std::move(kept_)};
+  }
+
+ private:
+  CallValue add(CallValue read) { return recorder_.add_value(read_.values[read], read_.values[read].name); }
+  CallValue value(CallValue read) const { return values_[read].value(); }
+  bool is_tensor(CallValue read) const { return read_.values[read].kind == CallValueInfo::Kind::Tensor; }
+
+  void replay(const Call& call) {
+    recorder_.set_origin(call.origin);
+    const auto op = c10::Dispatcher::singleton().findSchema({call.callee, call.overload});
+    if (!op || is_opaque_callee(call.callee) || !takes_tensors_alone(call)) return copy(call);
+    std::vector<c10::IValue> stack = build_stack(op->schema(), call.args, call.kwargs, resolver_);
+    const Recorder::Mark before = recorder_.mark();
+    std::string reason;
+    try {
+      recorder_.run(*op, stack);
+    } catch (const Unsupported& error) {
+      reason = error.what();
+    } catch (const c10::Error& error) {  // of a composite that reads elements, or sizes as numbers
+      reason = error.what_without_backtrace();
+    }
+    if (!reason.empty()) {
+      recorder_.roll_back(before);
+      kept_.emplace(full_name(call), reason);
+      return copy(call);
+    }
+    bind(call, stack);
+  }
+
+  // Numbers that calls make of tensors, and their readers, stay as they were read.
+  bool takes_tensors_alone(const Call& call) const {
+    bool alone = std::all_of(call.results.begin(), call.results.end(), [this](CallValue result) {
+      return is_tensor(result) || read_.values[result].kind == CallValueInfo::Kind::None;
+    });
+    for_each_operand_ref(call, [&](OperandRef ref) { alone = alone && is_tensor(ref.operand); });
+    return alone;
+  }
+
+  // As one call, with the metadata of the reader.
+  void copy(Call call) {
+    for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
+    for (CallValue& result : call.results) result = values_[result].emplace(add(result));
+    share_storages(call);
+    out_.calls.push_back(std::move(call));
+  }
+
+  // As the schema says; readers need not know.
+  void share_storages(const Call& call) {
+    const auto schema = DispatcherSchemas().find(call.callee, call.overload);
+    if (!schema) return;
+    const std::vector<int> alias_of =
+        model::effects_of_call(call.args, call.kwargs, *schema, call.results.size()).alias_of;
+    for (size_t r = 0; r < alias_of.size(); ++r)
+      if (alias_of[r] >= 0)
+        out_.values[call.results[r]].storage = out_.values[static_cast<CallValue>(alias_of[r])].storage;
+  }
+
+  void bind(const Call& call, const std::vector<c10::IValue>& stack) {
+    std::vector<at::Tensor> tensors;
+    for (const c10::IValue& item : stack) {
+      if (item.isTensorList())
+        for (const at::Tensor& tensor : item.toTensorVector()) tensors.push_back(tensor);
+      else
+        tensors.push_back(item.toTensor());
+    }
+    if (tensors.size() != call.results.size())
+      throw_user_error("{}: expected {} results, found {}", describe(read_, call), tensors.size(), call.results.size());
+    for (size_t i = 0; i < tensors.size(); ++i)
+      if (tensors[i].defined()) values_[call.results[i]] = recorder_.value_of(tensors[i]);
+  }
+
+  const CallGraph& read_;
+  CallGraph out_;
+  SharedSizes sizes_;
+  Recorder recorder_;
+  std::vector<std::optional<CallValue>> values_;  // by value of read_
+  std::map<std::string, std::string> kept_;
+  const ArgResolver resolver_{
+      .operand = [this](uint32_t operand) -> c10::IValue { return recorder_.tensor_of(value(operand)); },
+      .symbol = [this](sym::Expr e) { return to_symint(e, sizes_); },
+  };
+};
+
+}  // namespace
+
+Replayed replay(const CallGraph& read, model::SizeHints hints) { return Replay(read, std::move(hints)).run(); }
+
+}  // namespace cxxinductor::torch_bridge
