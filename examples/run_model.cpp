@@ -1,6 +1,6 @@
 // Compiles an exported model and runs it: no Python anywhere. Usage: run_model MODEL.pt2 INPUTS.pt [OUTPUTS.pt]
 //
-// In Python: torch.export.save(torch.export.export(model, args).run_decompositions(), "MODEL.pt2") and torch.save(list(args), "INPUTS.pt").
+// In Python: torch.export.save(torch.export.export(model, args), "MODEL.pt2") and torch.save(list(args), "INPUTS.pt").
 #include <cxxinductor/cxxinductor.h>
 #include <torch/csrc/jit/serialization/pickle.h>
 

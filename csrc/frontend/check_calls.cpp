@@ -135,9 +135,10 @@ void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const s
 void check_calls(const model::CallGraph& calls, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
   for (const model::Call& call : calls.calls) {
     if (is_arithmetic(call.callee) || is_listed(call.callee, allowed)) continue;
-    if (!is_reachable_from_text(call.callee) && !is_imported(call))
-      throw_user_error("{}: {}. After run_decompositions() an exported program calls few others", model::describe(calls, call),
-                       how_to_allow);
+    model::Call functional = call;
+    functional.callee = model::functional_callee(call.callee);
+    if (!is_reachable_from_text(functional.callee) && !is_imported(functional))
+      throw_user_error("{}: {}", model::describe(calls, call), how_to_allow);
     if (!schemas.find(call.callee, call.overload))
       throw_user_error("{}: expected an op that is registered with the dispatcher", model::describe(calls, call));
   }

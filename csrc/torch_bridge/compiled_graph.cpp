@@ -18,6 +18,7 @@
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
 #include "model/eager_memory.h"
+#include "model/passes/functionalize.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "support/error.h"
@@ -27,6 +28,7 @@
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/replay/replay.h"
 #include "torch_bridge/reproducer.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
@@ -127,6 +129,13 @@ std::string with_reproducer(const model::CallGraph& calls, const frontend::Impor
   }
 }
 
+// What the compiler reads of a model's own calls.
+model::CallGraph functional_calls(const Replayed& replayed) {
+  if (!replayed.guards.empty())
+    throw_unsupported("its calls depend on sizes beyond the ranges of their symbols: {}", model::to_string(replayed.guards.front()));
+  return model::functionalize(replayed.calls, DispatcherSchemas());
+}
+
 // The same numbers, with the bit or without it.
 at::Tensor with_conjugate_bit(const at::Tensor& tensor, bool conjugate) {
   if (tensor.is_conj() == conjugate) return tensor;
@@ -161,6 +170,7 @@ struct CompiledGraph::Impl {
   std::string fallback_reason;
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
+  std::optional<Replayed> replayed;  // of a model's own calls, which hold composites of ATen's and writes to tensors
   Options options;
   std::unique_ptr<EagerReference> eager;    // check=eager
   std::unique_ptr<FoldedConstants> folded;  // option freezing
@@ -172,7 +182,7 @@ struct CompiledGraph::Impl {
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted);
-  void compile(const model::CallGraph& calls, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
+  void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
@@ -214,8 +224,9 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
 CompiledGraph::~CompiledGraph() = default;
 
 // Fills all but what is done instead where compiling fails.
-void CompiledGraph::Impl::compile(const model::CallGraph& calls, frontend::ImportEnvironment& environment,
+void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
                                   const InterruptCheck& interrupted) {
+  const model::CallGraph calls = replayed ? functional_calls(*replayed) : given;
   objects = calls.objects;
   for (uint32_t i = 0; i < calls.inputs.size(); ++i)
     if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
@@ -282,9 +293,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options) {
   passes::check_skip_passes(options);
-  frontend::check_calls(calls, DispatcherSchemas(), list_items(options.allow_ops));
   auto impl = std::make_unique<Impl>();
   impl->options = options;
+  impl->replayed = replay(calls);
+  frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
   impl->compile_or_fall_back(std::move(calls), {});
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }

@@ -55,7 +55,7 @@ class Model {
 // Options as the environment variables CXXINDUCTOR_* say (docs/options.md), for programs that want to be debugged by them.
 Options options_from_environment();
 
-// Reads and compiles a .pt2 file of PyTorch 2.11, exported with run_decompositions(). Weights on the CPU are mapped from the file, which
+// Reads and compiles a .pt2 file of PyTorch 2.11, decomposed or not. Weights on the CPU are mapped from the file, which
 // must stay as it is while the model lives; a write to one changes the model alone.
 // The file is untrusted: it can call no op but those that Options::allow_ops names and those of PyTorch that do nothing but compute.
 // A model that cannot be compiled, or is on a CPU without a C++ compiler, runs op by op through ATen; a warning says why.

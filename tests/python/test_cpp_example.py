@@ -39,6 +39,7 @@ def run(tmp_path, program, inputs, *, fails=False, warns="", **environment):
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=os.environ | environment)
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     assert warns in done.stderr
+    assert warns or fails or not done.stderr, done.stderr
     return done.stderr if fails else torch.load(tmp_path / "outputs.pt")
 
 
@@ -61,6 +62,63 @@ def test_a_network_with_a_dynamic_batch(tmp_path):
     assert "input 'doubled': expected True, which the model was exported for, found False" in error
     error = run(tmp_path, program, (torch.randn(65, 3, 8, 8), *inputs[1:]), fails=True)
     assert "images" in error and "64" in error
+
+
+class Writes(nn.Module):
+    """Writes to buffers, to views, through lists; what eager sees afterwards."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(3))
+        self.register_buffer("cache", torch.zeros(4, 8))
+
+    def forward(self, x):
+        self.steps.add_(1)
+        self.cache[1:3].copy_(x)
+        y = x.clone()
+        y[0].mul_(2)
+        y[:, ::2] += 1
+        first, second = y.chunk(2, -1)
+        second.sub_(first)
+        return y + self.cache.sum(), self.steps * 2, first
+
+
+class Composites(nn.Module):
+    def forward(self, x):
+        a, b = x.chunk(2, -1)
+        product = torch.einsum("bij,bkj->bik", a, b) + a @ b.mT
+        image = torch.nn.functional.interpolate(x[:, None], scale_factor=2, mode="bilinear")
+        classes = torch.nn.functional.one_hot((x > 0).long(), 2)
+        return product, image, classes, x.roll(1, 0).flip(1).std(-1), torch.where(x > 0, x, 0.5).cumsum(-1)
+
+
+def as_exported():
+    """Models as torch.export leaves them: composites of ATen's and writes in place."""
+    torch.manual_seed(0)
+    batch = {0: Dim("batch", min=2, max=64)}
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(16, 2, 32, batch_first=True), 2)
+    convolutions = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Hardswish(inplace=True))
+    yield pytest.param(Network(), (torch.randn(4, 3, 8, 8), torch.tensor(0.5), True), (batch, None, None), id="network")
+    yield pytest.param(encoder, (torch.randn(2, 5, 16),), None, id="encoder")
+    yield pytest.param(convolutions, (torch.randn(2, 3, 12, 12),), (batch,), id="convolutions")
+    yield pytest.param(nn.LSTM(8, 16, 2), (torch.randn(5, 2, 8),), None, id="lstm")
+    yield pytest.param(Writes(), (torch.randn(2, 8),), None, id="writes")
+    yield pytest.param(Composites(), (torch.randn(3, 4, 6),), None, id="composites")
+    yield pytest.param(Composites(), (torch.randn(3, 4, 6),), (batch,), id="composites of any batch")
+
+
+@pytest.mark.parametrize(("model", "args", "dynamic"), list(as_exported()))
+def test_exports_that_are_not_decomposed(tmp_path, model, args, dynamic):
+    program = torch.export.export(model.eval(), args, dynamic_shapes=dynamic)
+    found = run(tmp_path, program, args)
+    with torch.no_grad():
+        expected = torch.utils._pytree.tree_leaves(model(*args))
+    for a, b in zip(found, expected, strict=True):
+        if isinstance(b, torch.Tensor):
+            torch.testing.assert_close(a, b)
+            assert a.stride() == b.stride()
+        else:
+            assert a == b
 
 
 def test_memory_formats_and_dtypes(tmp_path):
