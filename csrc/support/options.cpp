@@ -184,8 +184,7 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
     const std::string& variable = entry.first;
     if (!variable.starts_with("CXXINDUCTOR_")) continue;
     // Read by tests and builds, not by compiles.
-    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_NVRTC" ||
-        variable.starts_with("CXXINDUCTOR_BUILD_"))
+    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable.starts_with("CXXINDUCTOR_BUILD_"))
       continue;
     for (const Renamed& renamed : renamed_rows)
       if (renamed.option.empty() && variable == environment_name(renamed.old_name))

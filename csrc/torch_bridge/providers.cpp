@@ -19,6 +19,7 @@
 #include "runtime/cuda/cuda_kernels.h"
 #include "runtime/cuda/driver.h"
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/nvrtc_places.h"
 #include "runtime/device_kernels.h"
 #include "support/error.h"
 #include "support/files.h"
@@ -35,12 +36,12 @@ std::string library_folder(const void* address) {
   return path.empty() ? path : parent_path(path);
 }
 
-// NVRTC as torch's wheel brings it: site-packages/torch/lib -> site-packages/nvidia/cu13/lib.
-std::vector<std::string> nvrtc_candidates() {
-  std::vector<std::string> names;
-  const std::string torch_lib = library_folder(reinterpret_cast<const void*>(&at::get_num_threads));
-  if (!torch_lib.empty()) names.push_back(join_path(torch_lib, "../../nvidia/cu13/lib/libnvrtc.so.13"));
-  return names;
+runtime::NvrtcPlaces nvrtc_places(const Options& options) {
+  runtime::NvrtcPlaces places{options.nvrtc, library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), {}};
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (const char* toolkit = std::getenv(variable); toolkit != nullptr && toolkit[0] != '\0') places.toolkits.emplace_back(toolkit);
+  places.toolkits.emplace_back("/usr/local/cuda");
+  return places;
 }
 
 std::string default_cache_folder() {
@@ -109,7 +110,7 @@ struct Services {
   runtime::CompilePool pool;
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
-  std::unique_ptr<runtime::Nvrtc> nvrtc;                                                 // the same
+  std::map<std::string, std::unique_ptr<runtime::Nvrtc>> nvrtcs;                          // by option nvrtc; the same
 
   explicit Services(int threads) : pool(threads) { stop_at_exit(); }
 
@@ -122,13 +123,14 @@ struct Services {
     if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id(), limit);
     return found.get();
   }
-  runtime::Nvrtc& compiler_for_gpu() {
+  runtime::Nvrtc& compiler_for_gpu(const Options& options) {
     const ForkGuard guard(ForkLock::Services);
-    if (!nvrtc) {
-      nvrtc = std::make_unique<runtime::Nvrtc>(nvrtc_candidates());
+    auto& found = nvrtcs[options.nvrtc];
+    if (!found) {
+      found = std::make_unique<runtime::Nvrtc>(runtime::nvrtc_candidates(nvrtc_places(options)));
       stop_at_exit();
     }
-    return *nvrtc;
+    return *found;
   }
 };
 
@@ -216,7 +218,7 @@ std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const
     return unit;
   };
   Services& shared = services(options);
-  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(), gpus().cuda(),
+  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(options), gpus().cuda(),
                                                        shared.pool, shared.cache(options));
 }
 

@@ -1,4 +1,4 @@
-// Where the compiler meets this machine: targets, kernel providers, cache folder, where NVRTC lies beside torch.
+// Where the compiler meets this machine: targets, kernel providers, cache folder, where NVRTC lies.
 #pragma once
 
 #include <memory>

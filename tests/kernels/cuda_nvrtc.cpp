@@ -1,5 +1,5 @@
 // Every planned program compiled by NVRTC for two architectures, without a word in its log. Needs the library, no GPU:
-// the environment variable CXXINDUCTOR_NVRTC names it, else it is looked for in the source folder's .venv.
+// the environment variable CXXINDUCTOR_NVRTC names it, else it is looked for beside the PyTorch of the source folder's .venv.
 #include <chrono>
 
 #include "codegen/cuda/emit.h"

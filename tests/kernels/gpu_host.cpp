@@ -1,25 +1,15 @@
 #include "kernels/gpu_host.h"
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "codegen/cuda/emit.h"
 #include "kernels/cuda_program.h"
 #include "runtime/cuda/dynamic_library.h"
 #include "schedule/schedule.h"
+#include "unit/runtime/find_nvrtc.h"
 
 namespace cxxinductor::tests {
 namespace {
-
-std::vector<std::string> nvrtc_places() {
-  std::vector<std::string> places;
-  if (const char* named = std::getenv("CXXINDUCTOR_NVRTC")) places.emplace_back(named);
-  std::error_code missing;
-  for (const auto& python : std::filesystem::directory_iterator(CXXINDUCTOR_SOURCE_DIR "/.venv/lib", missing))
-    places.push_back(python.path() / "site-packages/nvidia/cu13/lib/libnvrtc.so.13");
-  return places;
-}
 
 struct DeviceTensor {
   std::shared_ptr<GpuMachine> machine;
@@ -96,7 +86,7 @@ std::shared_ptr<GpuMachine> find_gpu(std::string* why) {
   }
 }
 
-GpuMachine::GpuMachine() : nvrtc(nvrtc_places()), calls_(std::make_unique<Calls>()) {
+GpuMachine::GpuMachine() : nvrtc(runtime::nvrtc_candidates(runtime::nvrtc_places())), calls_(std::make_unique<Calls>()) {
   const runtime::CudaDeviceProperties properties = driver.properties(0);
   target = cuda_target(properties.arch, properties.multiprocessors);
   int device = 0;

@@ -12,8 +12,8 @@ namespace cxxinductor::runtime {
 struct Nvrtc::Functions {
   explicit Functions(const std::vector<std::string>& names)
       : library(names,
-                "CUDA kernels cannot be compiled: there is no NVRTC (it comes with torch's CUDA builds and with CUDA "
-                "toolkits); graphs on the CPU are compiled all the same") {
+                "CUDA kernels cannot be compiled: NVRTC was not found (it comes with PyTorch's CUDA builds and with CUDA Toolkits; "
+                "option nvrtc, or CXXINDUCTOR_NVRTC, names another place); graphs on the CPU are compiled all the same") {
     load(create, "nvrtcCreateProgram");
     load(destroy, "nvrtcDestroyProgram");
     load(compile, "nvrtcCompileProgram");
@@ -64,9 +64,8 @@ struct StopState {
 
 }  // namespace
 
-Nvrtc::Nvrtc(std::vector<std::string> names) {
-  for (const char* name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) names.emplace_back(name);
-  functions_ = std::make_unique<Functions>(names);
+Nvrtc::Nvrtc(const std::vector<std::string>& candidates) {
+  functions_ = std::make_unique<Functions>(candidates);
   int major = 0, minor = 0;
   functions_->check(functions_->version(&major, &minor), "nvrtcVersion", "this machine");
   version_ = fmt::format("{}.{}", major, minor);

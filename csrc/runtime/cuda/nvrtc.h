@@ -18,8 +18,8 @@ struct CubinResult {
 
 class Nvrtc {
  public:
-  // names: libraries to try before the system's own, as file names or paths. UserError when there is none.
-  explicit Nvrtc(std::vector<std::string> names = {});
+  // Opens the first of these libraries that opens (nvrtc_places.h). UserError, which lists them all, when none does.
+  explicit Nvrtc(const std::vector<std::string>& candidates);
   ~Nvrtc();
   Nvrtc(const Nvrtc&) = delete;
   Nvrtc& operator=(const Nvrtc&) = delete;

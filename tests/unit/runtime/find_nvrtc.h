@@ -4,31 +4,27 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/nvrtc_places.h"
 #include "support/error.h"
 #include "unit/catch.h"
 
 namespace cxxinductor::runtime {
 
-inline std::vector<std::string> nvrtc_places() {
-  if (const char* named = std::getenv("CXXINDUCTOR_NVRTC")) return {named};
-  std::vector<std::string> found;
-  const std::filesystem::path root = std::filesystem::path(CXXINDUCTOR_SOURCE_DIR) / ".venv/lib";
+inline NvrtcPlaces nvrtc_places() {
+  NvrtcPlaces places;
+  if (const char* named = std::getenv("CXXINDUCTOR_NVRTC")) places.given = named;
   std::error_code missing;
-  for (const auto& python : std::filesystem::directory_iterator(root, missing)) {
-    const auto library = python.path() / "site-packages/nvidia/cu13/lib/libnvrtc.so.13";
-    if (std::filesystem::exists(library)) found.push_back(library);
-  }
-  return found;
+  for (const auto& python : std::filesystem::directory_iterator(CXXINDUCTOR_SOURCE_DIR "/.venv/lib", missing))
+    places.torch_folder = python.path() / "site-packages/torch/lib";
+  return places;
 }
 
 // Null, with a word in the test's output, where NVRTC is not installed.
 inline std::unique_ptr<Nvrtc> find_nvrtc() {
   try {
-    return std::make_unique<Nvrtc>(nvrtc_places());
+    return std::make_unique<Nvrtc>(nvrtc_candidates(nvrtc_places()));
   } catch (const UserError& error) {
     WARN("skipped: " << error.what());
     return nullptr;
