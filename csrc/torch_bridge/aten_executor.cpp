@@ -4,6 +4,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/ops/empty_strided.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -78,6 +79,8 @@ struct AtenExecutor::Impl {
 
   void find_last_uses();
   void check_symbols() const;
+  std::vector<at::Tensor> updated_inputs(const std::vector<c10::IValue>& inputs) const;
+  void write_updates(const std::vector<at::Tensor>& targets, const State& state) const;
 };
 
 // Every symbol that an argument or an output takes comes from an input or from the result of an earlier call.
@@ -108,10 +111,29 @@ void AtenExecutor::Impl::find_last_uses() {
   for (const Arg& output : calls.outputs) {
     for_each_operand_ref(output, [&](OperandRef value) { last.at(value.operand) = 0; });
   }
+  for (const auto& [input, value] : calls.mutations) last.at(value) = 0;
   last_uses.resize(calls.calls.size());
   for (CallValue value = 0; value < last.size(); ++value) {
     if (last[value] > 0) last_uses[last[value] - 1].push_back(value);
   }
+}
+
+// The caller's own tensors: calls may read copies in other strides.
+std::vector<at::Tensor> AtenExecutor::Impl::updated_inputs(const std::vector<c10::IValue>& inputs) const {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [input, value] : calls.mutations) tensors.push_back(inputs.at(input).toTensor());
+  return tensors;
+}
+
+// Writes the last versions of inputs into them. A version that is another input, or a view of one, may be overwritten before it is read.
+void AtenExecutor::Impl::write_updates(const std::vector<at::Tensor>& targets, const State& state) const {
+  std::vector<at::Tensor> versions;
+  for (const auto& [input, value] : calls.mutations) {
+    const at::Tensor& version = state.values[value].toTensor();
+    const bool aliased = std::any_of(targets.begin(), targets.end(), [&](const at::Tensor& target) { return target.is_alias_of(version); });
+    versions.push_back(aliased ? version.clone() : version);
+  }
+  for (size_t i = 0; i < targets.size(); ++i) targets[i].copy_(versions[i]);
 }
 
 AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
@@ -170,12 +192,14 @@ void AtenExecutor::run_call(size_t number, State& state) const {
 
 std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) const {
   const CallGraph& graph = impl_->calls;
+  const std::vector<at::Tensor> updated = impl_->updated_inputs(inputs);
   State state = bind(std::move(inputs));
   at::AutoDispatchBelowADInplaceOrView guard;
   for (size_t i = 0; i < graph.calls.size(); ++i) {
     run_call(i, state);
     for (CallValue value : impl_->last_uses[i]) state.values[value] = {};
   }
+  impl_->write_updates(updated, state);
   const ArgResolver resolver = resolver_of(state);
   std::vector<c10::IValue> outputs;
   for (const Arg& output : graph.outputs) {

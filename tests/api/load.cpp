@@ -78,13 +78,17 @@ TEST_CASE("tied weights are one tensor's memory") {
   CHECK(at::allclose(only(model.run({tokens})), at::linear(rows, model.weight("head.weight"))));
 }
 
-TEST_CASE("buffers are updated in place") {
-  const Model model = cxxinductor::load(fixture("training.pt2"));
-  const at::Tensor mean = model.weight("norm.running_mean"), x = at::randn({4, 2});
+TEST_CASE("buffers and inputs are updated in place, by kernels and by ATen") {
+  const char* const tier = GENERATE("kernels", "aten");
+  cxxinductor::Options options;
+  options.tier = tier;
+  const Model model = cxxinductor::load(fixture("training.pt2"), options);
+  const at::Tensor mean = model.weight("norm.running_mean"), x = at::randn({4, 2}), count = at::zeros({});
   const at::Tensor expected = 0.9 * mean + 0.1 * x.mean(0);
-  (void)model.run({x, at::zeros({})});
+  (void)model.run({x, count});
   CHECK(at::allclose(mean, expected));
   CHECK(model.weight("norm.num_batches_tracked").item<int64_t>() == 1);
+  CHECK(count.item<float>() == 1);
 }
 
 TEST_CASE("a model from memory does not need that memory any more") {
