@@ -12,9 +12,9 @@
 #include <utility>
 
 #include "api/mapped_file.h"
+#include "api/signature.h"
 #include "api/weights.h"
 #include "ir/strides.h"
-#include "model/text.h"
 #include "readers/pt2/read_pt2.h"
 #include "support/error.h"
 #include "support/options.h"
@@ -27,15 +27,6 @@ using readers::InputSpec;
 using readers::OutputSpec;
 
 namespace {
-
-c10::IValue literal_value(const std::string& name, const Arg& arg) {
-  if (arg.is_none()) return {};
-  if (const auto* value = arg.as<int64_t>()) return *value;
-  if (const auto* value = arg.as<double>()) return *value;
-  if (const auto* value = arg.as<bool>()) return *value;
-  if (const auto* value = arg.as<std::string>()) return *value;
-  throw_unsupported("'{}' is the constant {}, which is not read yet", name, to_string(arg));
-}
 
 bool is_same_literal(const c10::IValue& given, const c10::IValue& expected) {
   if (expected.isNone()) return given.isNone();
@@ -70,7 +61,7 @@ class Model::Impl {
     for (size_t w = 0; w < program.weights.size(); ++w) names_.emplace(program.weights[w].name, weights_[w]);
     inputs_.resize(program.calls.inputs.size());
     for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
-    for (const OutputSpec& spec : program.signature.outputs) add_output(spec);
+    for (const OutputSpec& spec : program.signature.outputs) add_output(spec, program);
     name_ = program.name;
     graph_ = torch_bridge::CompiledGraph::from_file(std::move(program.calls), options);
     if (!graph_->fallback_reason().empty())
@@ -117,6 +108,12 @@ class Model::Impl {
     return types;
   }
 
+  std::vector<std::string> output_types() const {
+    std::vector<std::string> types;
+    for (const Result& result : outputs_) types.push_back(result.type);
+    return types;
+  }
+
   std::string explain() const { return graph_->describe(fmt::format("model '{}'", name_)); }
 
   const std::map<std::string, at::Tensor>& weights() const { return names_; }
@@ -136,6 +133,7 @@ class Model::Impl {
     std::optional<uint32_t> output;  // position among the graph's
     bool is_truth = false;           // a boolean as 0 or 1
     c10::IValue literal;
+    std::string type;
   };
 
   // The tensor, or a copy with the strides that the model was compiled for.
@@ -162,27 +160,26 @@ class Model::Impl {
     }
     Leaf leaf;
     leaf.name = spec.name;
+    leaf.type = api::input_type(program, spec);
     if (spec.kind == InputSpec::Kind::Literal) {
-      leaf.literal = literal_value(spec.name, spec.literal);
-      leaf.type = fmt::format("{}: {}", spec.name, to_string(spec.literal));
+      leaf.literal = api::literal_value(spec.name, spec.literal);
     } else {
       const model::CallGraph& calls = program.calls;
       leaf.input = spec.index;
       leaf.is_tensor = calls.values[calls.inputs[spec.index]].kind == model::CallValueInfo::Kind::Tensor;
       if (leaf.is_tensor) add_layout(leaf, calls);
-      leaf.type = model::print_input_type(calls, spec.index, spec.name);
     }
     leaves_.push_back(std::move(leaf));
   }
 
-  void add_output(const OutputSpec& spec) {
+  void add_output(const OutputSpec& spec, const readers::Program& program) {
     switch (spec.kind) {
       case OutputSpec::Kind::User:
       case OutputSpec::Kind::Loss:
-        outputs_.push_back({spec.index, spec.is_truth, {}});
+        outputs_.push_back({spec.index, spec.is_truth, {}, api::output_type(program, spec)});
         break;
       case OutputSpec::Kind::Literal:
-        outputs_.push_back({std::nullopt, false, literal_value("the result", spec.literal)});
+        outputs_.push_back({std::nullopt, false, api::literal_value("the result", spec.literal), api::output_type(program, spec)});
         break;
       case OutputSpec::Kind::Mutation:
         break;
@@ -205,6 +202,7 @@ Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::vector<c10::IValue> Model::run(std::vector<c10::IValue> inputs) const { return impl_->run(std::move(inputs)); }
 std::vector<std::string> Model::input_types() const { return impl_->input_types(); }
+std::vector<std::string> Model::output_types() const { return impl_->output_types(); }
 
 std::string Model::explain() const { return impl_->explain(); }
 

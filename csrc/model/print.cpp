@@ -18,9 +18,8 @@ class Printer {
       }
   }
 
-  std::string input_type(uint32_t position, std::string_view input_name) const {
-    const CallValueInfo& info = calls_.values[calls_.inputs[position]];
-    std::string text = fmt::format("{}: {}", input_name, type(info));
+  std::string type_with_ranges(const CallValueInfo& info) const {
+    std::string text = type(info);
     if (info.kind == CallValueInfo::Kind::Tensor && info.device == device_) text += " on " + to_string(info.device);
     std::vector<sym::Expr> parts = info.sizes;
     parts.insert(parts.end(), info.strides.begin(), info.strides.end());
@@ -121,8 +120,8 @@ class Printer {
 
 std::string print(const CallGraph& calls) { return Printer(calls).print(); }
 
-std::string print_input_type(const CallGraph& calls, uint32_t position, std::string_view name) {
-  return Printer(calls).input_type(position, name);
+std::string print_type(const CallGraph& calls, CallValue value) {
+  return Printer(calls).type_with_ranges(calls.values[value]);
 }
 
 }  // namespace cxxinductor::model

@@ -10,8 +10,8 @@
 namespace cxxinductor::model {
 
 std::string print(const CallGraph& calls);
-// One input under another name, with the ranges of the symbols in it: "x: f32[b, 3] on cpu where 1 <= b <= 8".
-std::string print_input_type(const CallGraph& calls, uint32_t position, std::string_view name);
+// A value's type, with the ranges of the symbols in it: "f32[b, 3] on cpu where 1 <= b <= 8".
+std::string print_type(const CallGraph& calls, CallValue value);
 CallGraph parse(std::string_view text);  // UserError with line and column on bad text; the result is verified
 
 }  // namespace cxxinductor::model

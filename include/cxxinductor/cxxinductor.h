@@ -35,6 +35,8 @@ class Model {
 
   // "images: f32[b, 3, 224, 224] on cpu where 1 <= b <= 64", an entry for each input of run.
   std::vector<std::string> input_types() const;
+  // "f32[b, 10] on cpu where 1 <= b <= 64", an entry for each result of run.
+  std::vector<std::string> output_types() const;
 
   // What became of the model, for people: its kernels, what they read and write, calls of ATen and their reasons, peak memory,
   // the time of the compile; or why it runs op by op through ATen.
@@ -51,6 +53,8 @@ class Model {
   explicit Model(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };
+
+const char* version() noexcept;  // of the library: "0.1.0"
 
 // Options as the environment variables CXXINDUCTOR_* say (docs/options.md), for programs that want to be debugged by them.
 Options options_from_environment();

@@ -47,6 +47,7 @@ void check_user_error(const Run& run, const std::string& part) {
 TEST_CASE("a loaded model computes what ATen computes") {
   const Model model = cxxinductor::load(fixture("mlp.pt2"));
   CHECK(model.input_types() == std::vector<std::string>{"x: f32[3, 2] on cpu"});
+  CHECK(model.output_types() == std::vector<std::string>{"f32[3, 2] on cpu"});
   CHECK(model.weight_names() == std::vector<std::string>{"down.weight", "up.bias", "up.weight"});
   const at::Tensor x = at::randn({3, 2});
   CHECK(at::allclose(only(model.run({x})), mlp(model, x)));
