@@ -6,6 +6,7 @@
 #include <cxxinductor/cxxinductor.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -20,6 +21,7 @@
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/providers.h"
 
 namespace cxxinductor {
 
@@ -43,6 +45,12 @@ std::optional<std::vector<int64_t>> numbers(const std::vector<sym::Expr>& expres
     found.push_back(e.constant());
   }
   return found;
+}
+
+bool is_on_gpu(const model::CallGraph& calls) {
+  return std::any_of(calls.values.begin(), calls.values.end(), [](const model::CallValueInfo& value) {
+    return value.kind == model::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda;
+  });
 }
 
 // Tensors whose elements lie in memory as sizes and strides say.
@@ -223,6 +231,7 @@ struct ModelMaker {
   static Model make(const api::Bytes& file, const Options& options) {
     check_options(options);
     readers::Program program = readers::read_pt2(file.span, torch_bridge::DispatcherSchemas());
+    if (is_on_gpu(program.calls)) torch_bridge::open_torch_cuda();
     return Model(std::make_shared<const Model::Impl>(std::move(program), file, options));
   }
 };

@@ -156,6 +156,14 @@ std::string cache_status(const Options& options) {
   return cache ? cache->status() : std::string();
 }
 
+void open_torch_cuda() {
+  const std::string path = join_path(library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), "libtorch_cuda.so");
+  if (dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL) != nullptr) return;
+  const char* message = dlerror();
+  throw_user_error("the model is on a GPU, but the CUDA library of LibTorch does not open: {}; take a CUDA build of LibTorch, or export the model for the CPU",
+                   message ? message : path);
+}
+
 bool has_host_compiler(const Options& options) {
   try {
     services(options).compiler.identity();

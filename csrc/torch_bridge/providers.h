@@ -17,6 +17,8 @@ namespace cxxinductor::torch_bridge {
 Target target_for(Device device);
 // Of several devices, the first being the main one.
 Targets targets_for(const std::vector<Device>& devices);
+// Opens the CUDA library beside LibTorch's CPU library, which is all that programs need to link. UserError when it does not open.
+void open_torch_cuda();
 // Whether this machine has a compiler for the CPU's kernels.
 bool has_host_compiler(const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
