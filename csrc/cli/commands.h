@@ -1,0 +1,34 @@
+// The subcommands of the program `cxxinductor`: what the command line says, and a function for each. main.cpp alone knows how
+// arguments are spelled.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace cxxinductor::cli {
+
+struct Arguments {
+  std::string file;                  // the model
+  std::vector<std::string> options;  // of the library: "name=value"
+  std::vector<std::string> inputs;   // files of tensors; none: the model's sample inputs, or random ones
+  std::vector<std::string> sizes;    // "symbol=value", for random inputs
+  bool random = false;               // random inputs even where the model has sample inputs
+  int64_t seed = 0;
+  std::string outputs;               // where run writes its results; "": a summary alone
+  std::optional<double> tolerance;   // of verify; none: by dtype
+  int64_t samples = 30;              // of bench
+};
+
+// Exit statuses.
+constexpr int success = 0, failure = 1, wrong_use = 2;
+
+// Each prints to standard output, returns an exit status, and throws what the library throws.
+int inspect(const Arguments& arguments);
+int explain(const Arguments& arguments);
+int run(const Arguments& arguments);
+int bench(const Arguments& arguments);
+int verify(const Arguments& arguments);
+
+}  // namespace cxxinductor::cli

@@ -1,0 +1,100 @@
+// cxxinductor: inspects, runs, times and verifies exported models from a shell.
+#include <c10/util/Exception.h>
+#include <cxxinductor/cxxinductor.h>
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "cli/commands.h"
+
+namespace {
+
+using namespace cxxinductor;
+using cli::Arguments;
+
+constexpr const char* footer = R"(Models come from torch.export.save(torch.export.export(model, args), "model.pt2").
+Files are untrusted: nothing in them is executed but PyTorch's ops that compute, and ops that option allow_ops names.
+
+Options of the library are environment variables CXXINDUCTOR_NAME, or --option name=value, which wins: docs/options.md.
+
+Exit status: 0; 1 when verify finds a difference, or a call fails; 2 for wrong arguments, or a file that cannot be read.)";
+
+void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file")->required(); }
+
+void add_options(CLI::App& command, Arguments& arguments) {
+  command.add_option("-o,--option", arguments.options, "an option of the library, name=value; may be repeated")->type_size(1)->take_all();
+}
+
+void add_inputs(CLI::App& command, Arguments& arguments) {
+  command.add_option("-i,--inputs", arguments.inputs,
+                     "files that torch.save wrote, each a tensor or a list of inputs in the order that `inspect` lists; default: the samples that "
+                     "the export put into the file, else random inputs that fit its signature")
+      ->take_all();
+  command.add_flag("--random", arguments.random, "random inputs: normal numbers, integers 0 and 1");
+  command.add_option("--size", arguments.sizes, "the size of a symbol, name=value, for random inputs; may be repeated")->type_size(1)->take_all();
+  command.add_option("--seed", arguments.seed, "of random inputs")->capture_default_str();
+}
+
+int run_command(int argc, char** argv) {
+  CLI::App app("Compiles exported PyTorch models, and inspects, runs, times and verifies them.", "cxxinductor");
+  app.footer(footer);
+  app.set_version_flag("--version", std::string("cxxinductor ") + version());
+  app.require_subcommand(1);
+  Arguments arguments;
+
+  CLI::App& inspect = *app.add_subcommand("inspect", "print signature, weights, ops and symbols of a file; compiles nothing");
+  add_model(inspect, arguments);
+
+  CLI::App& explain = *app.add_subcommand("explain", "compile a model and print its kernels, calls of ATen with reasons, memory and times");
+  add_model(explain, arguments);
+  add_options(explain, arguments);
+
+  CLI::App& run = *app.add_subcommand("run", "run a model once and print a summary of its outputs");
+  add_model(run, arguments);
+  add_inputs(run, arguments);
+  run.add_option("--outputs", arguments.outputs, "write the outputs into this file, as a tuple for torch.load");
+  add_options(run, arguments);
+
+  CLI::App& bench = *app.add_subcommand("bench", "time a model's calls, compiled and op by op through ATen, after a warm-up");
+  add_model(bench, arguments);
+  add_inputs(bench, arguments);
+  bench.add_option("--samples", arguments.samples, "how often each is measured; a sample is some milliseconds of calls")->capture_default_str();
+  add_options(bench, arguments);
+
+  CLI::App& verify = *app.add_subcommand("verify",
+                                         "run a model compiled and op by op through ATen, print the largest error of each output and of each "
+                                         "input and weight that is updated, and the counters; exit status 1 when they differ");
+  add_model(verify, arguments);
+  add_inputs(verify, arguments);
+  verify.add_option("--tolerance", arguments.tolerance,
+                    "largest |compiled - ATen| that is accepted, relative to the larger of |ATen| and the output's root mean square; default: 1e-9 for "
+                    "f64, 1e-4 for f32, 1e-2 for f16, 5e-2 for bf16, 0 for integers");
+  add_options(verify, arguments);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? cli::success : cli::wrong_use;
+  }
+  if (inspect) return cli::inspect(arguments);
+  if (explain) return cli::explain(arguments);
+  if (run) return cli::run(arguments);
+  if (bench) return cli::bench(arguments);
+  return cli::verify(arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  return run_command(argc, argv);
+} catch (const Error& error) {
+  std::cerr << "cxxinductor: " << error.what() << "\n";
+  const bool wrong = error.kind() == Error::Kind::User || error.kind() == Error::Kind::Unsupported;
+  return wrong ? cli::wrong_use : cli::failure;
+} catch (const c10::Error& error) {
+  std::cerr << "cxxinductor: PyTorch: " << error.what_without_backtrace() << "\n";
+  return cli::failure;
+} catch (const std::exception& error) {
+  std::cerr << "cxxinductor: " << error.what() << "\n";
+  return cli::failure;
+}
