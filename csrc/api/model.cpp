@@ -21,6 +21,7 @@
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor {
@@ -229,6 +230,7 @@ at::Tensor Model::weight(const std::string& name) const {
 
 struct ModelMaker {
   static Model make(const api::Bytes& file, const Options& options) {
+    torch_bridge::check_process();
     check_options(options);
     readers::Program program = readers::read_pt2(file.span, torch_bridge::DispatcherSchemas());
     if (is_on_gpu(program.calls)) torch_bridge::open_torch_cuda();

@@ -5,11 +5,13 @@
 #include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/process_check.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::cli {
 
 ModelFile read_model(const std::string& path) {
+  torch_bridge::check_process();
   ModelFile file{api::map_file(path), {}};
   file.program = readers::read_pt2(file.bytes.span, torch_bridge::DispatcherSchemas());
   return file;

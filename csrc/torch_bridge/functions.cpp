@@ -3,12 +3,12 @@
 #include <ATen/core/List.h>
 #include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <torch/library.h>
 
 #include <map>
 
 #include "support/error.h"
 #include "support/fork_locks.h"
+#include "torch_bridge/registered_ops.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -60,7 +60,7 @@ std::vector<at::Tensor> call_function(int64_t number, const c10::List<std::optio
   return (*function)(std::move(given), integers.vec());
 }
 
-TORCH_LIBRARY_FRAGMENT(cxxinductor, library) {
+const RegisteredOps ops([](torch::Library& library) {
   // Random: what the function does is not known, so calls keep their order and are made once each.
   library.def("call_function(int function, Tensor?[] tensors, int[] integers) -> Tensor[]",
               {at::Tag::nondeterministic_seeded});
@@ -68,7 +68,7 @@ TORCH_LIBRARY_FRAGMENT(cxxinductor, library) {
   // Says what an input holds at a point of a traced program (cxxinductor/input_versions.py).
   library.def("input_version(Tensor version, int chain) -> ()");
   library.impl("input_version", c10::DispatchKey::CompositeExplicitAutograd, [](const at::Tensor&, int64_t) {});
-}
+});
 
 }  // namespace
 

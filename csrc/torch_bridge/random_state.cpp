@@ -7,7 +7,6 @@
 #include <ATen/Tensor.h>
 #include <ATen/core/Generator.h>
 #include <ATen/ops/tensor.h>
-#include <torch/library.h>
 
 #include <mutex>
 
@@ -15,6 +14,7 @@
 #include "support/error.h"
 #include "sym/integer.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/registered_ops.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -38,10 +38,10 @@ at::Tensor philox_state(int64_t count, int64_t numbers, at::Device device) {
   return at::tensor({seed, offset / words_of_call, threads}, at::kLong).to(device, /*non_blocking=*/true);
 }
 
-TORCH_LIBRARY(cxxinductor, library) {
+const RegisteredOps ops([](torch::Library& library) {
   library.def("philox_state(int count, int numbers, Device device) -> Tensor", {at::Tag::nondeterministic_seeded});
   library.impl("philox_state", c10::DispatchKey::CompositeExplicitAutograd, philox_state);
-}
+});
 
 }  // namespace
 }  // namespace cxxinductor::torch_bridge

@@ -15,6 +15,7 @@
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::bindings {
@@ -150,6 +151,7 @@ py::object infer_call(const std::string& text, const std::map<std::string, int64
 
 PYBIND11_MODULE(_C, module) {
   module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
+  torch_bridge::check_process();
   translate_errors();
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
