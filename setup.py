@@ -19,9 +19,11 @@ class CMakeBuild(build_ext):
         package.mkdir(parents=True, exist_ok=True)
         jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
         build = self.configured_build()
-        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "-j", jobs])
+        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "cxxinductor_program", "-j", jobs])
         for library in ("libcxxinductor.so", "_C.so"):
             self.copy_file(str(build / "lib" / library), str(package / library))
+        if not self.inplace:  # the program, and what C++ programs are built with
+            subprocess.check_call(["cmake", "--install", str(build), "--prefix", str(package)])
 
     def configured_build(self):
         """The folder that CXXINDUCTOR_BUILD_DIR names, configured by whoever made it (make build); else one of our own."""
@@ -35,7 +37,7 @@ class CMakeBuild(build_ext):
             [
                 "cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja",
                 f"-DCMAKE_BUILD_TYPE={os.environ.get('CXXINDUCTOR_BUILD_TYPE', 'Release')}",
-                f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF",
+                f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF", "-DCXXINDUCTOR_WHEEL=ON",
             ]
         )
         return build

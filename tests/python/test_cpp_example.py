@@ -9,6 +9,8 @@ import torch
 from torch import nn
 from torch.export import Dim
 
+import cxxinductor
+
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "examples" / "run_model"
 
@@ -164,16 +166,63 @@ def test_example_links_no_python():
     assert "libpython" not in subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
 
 
-def test_examples_build_against_an_installed_library(tmp_path):
-    def cmake(*arguments):
-        done = subprocess.run(["cmake", *map(str, arguments)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
+def checked(*command, **kwargs):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=300, **kwargs)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
-    prefix = f"{tmp_path / 'installed'};{torch.utils.cmake_prefix_path}"
-    cmake("--install", ROOT / "build" / "release", "--prefix", tmp_path / "installed")
-    cmake("-S", ROOT / "examples", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_STANDARD=17")
-    cmake("--build", tmp_path / "build")
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """`cmake --install`, moved afterwards: its files may not name the folder that they were installed into."""
+    folder = tmp_path_factory.mktemp("cxxinductor")
+    checked("cmake", "--install", ROOT / "build" / "release", "--prefix", folder / "before")
+    return (folder / "before").rename(folder / "installed")
+
+
+@pytest.fixture(scope="module")
+def unpacked_libtorch(tmp_path_factory):
+    """A folder as LibTorch's archives have it, with nothing of Python."""
+    folder = tmp_path_factory.mktemp("unpacked") / "libtorch"
+    folder.mkdir()
+    for name in ("include", "lib"):
+        (folder / name).symlink_to(Path(torch.__file__).parent / name)
+    return folder
+
+
+def check_example(program, tmp_path):
     torch.save([torch.ones(3, 2)], tmp_path / "inputs.pt")
-    command = [str(tmp_path / "build" / "run_model"), str(ROOT / "tests" / "data" / "pt2" / "mlp.pt2"), str(tmp_path / "inputs.pt")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0 and "output CPUFloatType[3, 2]" in done.stdout, done.stdout + done.stderr
+    assert "output CPUFloatType[3, 2]" in checked(program, ROOT / "tests" / "data" / "pt2" / "mlp.pt2", tmp_path / "inputs.pt")
+
+
+@pytest.mark.parametrize("layout", ["wheel", "unpacked"])
+def test_examples_build_against_an_installed_library(installed, unpacked_libtorch, tmp_path, layout):
+    libtorch = torch.utils.cmake_prefix_path if layout == "wheel" else unpacked_libtorch
+    checked("cmake", "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={installed};{libtorch}", "-DCMAKE_CXX_STANDARD=17")
+    checked("cmake", "--build", tmp_path)
+    found = (tmp_path / "CMakeCache.txt").read_text()
+    assert (str(unpacked_libtorch) in found) == (layout == "unpacked")
+    check_example(tmp_path / "run_model", tmp_path)
+
+
+def pkg_config(installed, *arguments):
+    search = {"PKG_CONFIG_PATH": str(installed / "lib" / "pkgconfig")}
+    return checked("pkg-config", *arguments, "cxxinductor", env=os.environ | search).split()
+
+
+def test_pkg_config(installed, unpacked_libtorch, tmp_path):
+    assert pkg_config(installed, "--modversion") == [cxxinductor.__version__]
+    flags = pkg_config(installed, "--cflags", "--libs", f"--define-variable=libtorch={unpacked_libtorch}")
+    assert any(str(unpacked_libtorch) in flag for flag in flags) and str(torch.__file__) not in " ".join(flags)
+    flags = pkg_config(installed, "--cflags", "--libs")
+    checked("c++", "-std=c++17", "-o", tmp_path / "run_model", ROOT / "examples" / "run_model.cpp", *flags)
+    check_example(tmp_path / "run_model", tmp_path)
+
+
+def test_pkg_config_for_c(installed, tmp_path):
+    checked("cc", "-std=c99", "-o", tmp_path / "c_host", ROOT / "tests" / "api" / "c_host.c", *pkg_config(installed, "--cflags", "--libs"), "-lm")
+    assert checked(tmp_path / "c_host", ROOT / "tests" / "data" / "pt2") == "the C API works\n"
+
+
+def test_installed_program(installed, tmp_path):
+    assert checked(installed / "bin" / "cxxinductor", "--version") == f"cxxinductor {cxxinductor.__version__}\n"

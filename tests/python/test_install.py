@@ -50,3 +50,25 @@ def test_install_elsewhere(tmp_path):
     elsewhere.mkdir()
     cache = {"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
     assert run([python, "-c", PROGRAM], env=environment | cache, cwd=elsewhere).strip() == str(site / "cxxinductor" / "__init__.py")
+    check_program(venv, environment | cache, elsewhere)
+    check_package_files(site / "cxxinductor", environment, elsewhere)
+
+
+def check_program(venv, environment, folder):
+    program = venv / "bin" / "cxxinductor"
+    assert run([program, "--version"], env=environment, cwd=folder).startswith("cxxinductor ")
+    assert "verified" in run([program, "verify", ROOT / "tests" / "data" / "pt2" / "mlp.pt2"], env=environment, cwd=folder)
+
+
+def check_package_files(package, environment, folder):
+    """What C++ programs are built with. PyTorch is another environment's here, so its place is given."""
+    found = {"PKG_CONFIG_PATH": str(package / "lib" / "pkgconfig")}
+    variables = run(["pkg-config", "--variable=libtorch", "cxxinductor"], env=environment | found).strip()
+    assert Path(variables).resolve() == package.parent / "torch"
+    torch_folder = Path(sysconfig.get_path("purelib")) / "torch"
+    flags = run(["pkg-config", f"--define-variable=libtorch={torch_folder}", "--cflags", "--libs", "cxxinductor"], env=environment | found).split()
+    run(["cc", "-std=c99", "-o", folder / "c_host", ROOT / "tests" / "api" / "c_host.c", *flags, "-lm"])
+    assert run([folder / "c_host", ROOT / "tests" / "data" / "pt2"], env=environment) == "the C API works\n"
+    run(["cmake", "-S", ROOT / "examples", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={package};{torch_folder}"], env=environment)
+    run(["cmake", "--build", folder / "build"], env=environment)
+    assert "usage" in subprocess.run([str(folder / "build" / "run_model")], capture_output=True, text=True).stderr
