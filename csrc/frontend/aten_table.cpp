@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/import.h"
+#include "model/effects.h"
 #include "model/foreach.h"
 #include "support/fork_locks.h"
 
@@ -36,6 +37,16 @@ std::vector<std::string> overloads_imported_whole() {
   for (std::string_view name : model::foreach_overloads()) names.emplace_back(name);
   std::sort(names.begin(), names.end());
   return names;
+}
+
+bool is_read_whole(std::string_view overload) {
+  const size_t dot = std::min(overload.find('.'), overload.size());
+  const std::string callee(model::functional_callee(overload.substr(0, dot)));
+  const std::string name = callee + std::string(overload.substr(dot));
+  if (aten_table().contains(name) || arrives_whole(callee)) return true;
+  if (!callee.starts_with("aten::_foreach_")) return false;
+  const std::vector<std::string_view> of_lists = model::foreach_overloads();
+  return std::find(of_lists.begin(), of_lists.end(), name) != of_lists.end();
 }
 
 }  // namespace cxxinductor::frontend

@@ -2,6 +2,10 @@
 // decompositions; everything else becomes an extern node. Throws Unsupported when a graph cannot be read at all.
 #pragma once
 
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "frontend/call_reasons.h"
 #include "frontend/import_environment.h"
 #include "ir/graph/graph.h"
@@ -28,5 +32,7 @@ graph::Graph import_graph(const model::CallGraph& calls, const model::SchemaSour
 
 // Overloads imported whole ("aten::gelu"), for the Python side: these must not be decomposed before import.
 std::vector<std::string> overloads_imported_whole();
+// Whether calls of an overload ("aten::gelu", or "aten::gelu_" in place) are best read whole: imported so, or kept as that call for a reason.
+bool is_read_whole(std::string_view overload);
 
 }  // namespace cxxinductor::frontend

@@ -71,6 +71,18 @@ TEST_CASE("symbolic sizes stay symbolic") {
   CHECK(calls.find("clone") == std::string::npos);
 }
 
+TEST_CASE("symbolic numbers stay symbolic") {
+  const Replayed result = replayed(R"(calls @f where 2 <= n {
+  input %x: f32[4]
+  input %number: symint(n)
+  %1: f32[4] = "aten::add.Tensor"(%x, expr(n))
+  %2: f32[4] = "aten::mul.Scalar"(%1, expr(n))
+  return %2
+})");
+  CHECK(result.guards.empty());
+  CHECK(calls_of(result) == "aten::add.Tensor\naten::mul.Scalar\n");
+}
+
 TEST_CASE("what hints decide is a guard") {
   const Replayed result = replay(model::parse(R"(calls @f where 1 <= a <= 64, 1 <= b <= 64 {
   input %x: f32[a]

@@ -2,9 +2,9 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <array>
-#include <map>
-#include <optional>
+#include <utility>
 
 #include "support/error.h"
 
@@ -107,13 +107,14 @@ bool matmul(Stack& stack) {
 
 }  // namespace
 
-Composite find_composite(const std::string& op) {
-  static const std::map<std::string, Composite, std::less<>> composites{
+Composite find_composite(std::string_view op) {
+  static constexpr std::array<std::pair<std::string_view, Composite>, 3> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
       {"aten::matmul", matmul},
       {"aten::one_hot", one_hot},
-  };
-  const auto found = composites.find(op);
+  }};
+  const auto found =
+      std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });
   return found == composites.end() ? nullptr : found->second;
 }
 

@@ -6,7 +6,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/stack.h>
 
-#include <string>
+#include <string_view>
 
 namespace cxxinductor::torch_bridge {
 
@@ -14,6 +14,6 @@ namespace cxxinductor::torch_bridge {
 // these arguments; the stack is as it was.
 using Composite = bool (*)(torch::jit::Stack& stack);
 // By full name, "aten::one_hot". Null: there is none.
-Composite find_composite(const std::string& op);
+Composite find_composite(std::string_view op);
 
 }  // namespace cxxinductor::torch_bridge

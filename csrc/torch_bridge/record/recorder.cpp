@@ -5,11 +5,11 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
-#include <mutex>
 #include <utility>
 
 #include "model/infer/infer.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/record/composites.h"
 #include "torch_bridge/record/fake_tensor.h"
@@ -34,10 +34,11 @@ void on_call(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch:
 }
 
 void register_fallback() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    static torch::Library library(torch::Library::IMPL, "_", recording_key, __FILE__, __LINE__);
-    library.fallback(torch::CppFunction::makeFromBoxedFunction<&on_call>());
+  static constinit MadeOnce<torch::Library, ForkLock::Leaf> library;
+  library.get([] {
+    torch::Library made(torch::Library::IMPL, "_", recording_key, __FILE__, __LINE__);
+    made.fallback(torch::CppFunction::makeFromBoxedFunction<&on_call>());
+    return made;
   });
 }
 
@@ -73,7 +74,7 @@ bool is_tensor_list(const c10::Argument& result) { return result.type()->kind() 
 
 }  // namespace
 
-Recorder::Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(const std::string&)> keeps_whole)
+Recorder::Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(std::string_view)> keeps_whole)
     : graph_(graph), sizes_(std::move(sizes)), keeps_whole_(std::move(keeps_whole)) {
   register_fallback();
 }

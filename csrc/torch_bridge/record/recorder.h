@@ -25,7 +25,7 @@ class Recorder {
  public:
   // keeps_whole: an op ("aten::gelu") is recorded as one call although it has a composite kernel.
   // graph: gets values and calls; its inputs are the caller's.
-  Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(const std::string& op)> keeps_whole);
+  Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(std::string_view op)> keeps_whole);
   ~Recorder();
 
   // A new value of the graph and the tensor that stands for it. A storage of 0 becomes a new one.
@@ -72,7 +72,7 @@ class Recorder {
 
   model::CallGraph& graph_;
   SharedSizes sizes_;
-  std::function<bool(const std::string&)> keeps_whole_;
+  std::function<bool(std::string_view)> keeps_whole_;
   std::map<model::CallValue, at::Tensor> tensors_;
   std::map<uint32_t, c10::Storage> storages_;
   uint32_t last_storage_ = 0;

@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <optional>
-#include <set>
 #include <utility>
 
-#include "frontend/call_reasons.h"
 #include "frontend/import.h"
 #include "ir/callees.h"
 #include "model/effects.h"
@@ -27,22 +25,12 @@ using model::CallValueInfo;
 
 namespace {
 
-bool keeps_whole(const std::string& op) {
-  static const std::set<std::string> imported = [] {
-    const std::vector<std::string> names = frontend::overloads_imported_whole();
-    return std::set<std::string>(names.begin(), names.end());
-  }();
-  const size_t dot = std::min(op.find('.'), op.size());
-  const std::string callee(model::functional_callee(std::string_view(op).substr(0, dot)));
-  return imported.contains(callee + op.substr(dot)) || frontend::arrives_whole(callee);
-}
-
 class Replay {
  public:
   Replay(const CallGraph& read, model::SizeHints hints)
       : read_(read),
         sizes_(std::make_shared<model::HintedSizes>(read.assumptions, std::move(hints))),
-        recorder_(out_, sizes_, keeps_whole),
+        recorder_(out_, sizes_, frontend::is_read_whole),
         values_(read.values.size()) {}
 
   Replayed run() {
@@ -68,7 +56,7 @@ class Replay {
   void replay(const Call& call) {
     recorder_.set_origin(call.origin);
     const auto op = c10::Dispatcher::singleton().findSchema({call.callee, call.overload});
-    if (!op || is_opaque_callee(call.callee) || !takes_tensors_alone(call)) return copy(call);
+    if (!op || is_opaque_callee(call.callee) || !takes_tensors_alone(call, op->schema())) return copy(call);
     std::vector<c10::IValue> stack = build_stack(op->schema(), call.args, call.kwargs, resolver_);
     const Recorder::Mark before = recorder_.mark();
     std::string reason;
@@ -87,12 +75,16 @@ class Replay {
     bind(call, stack);
   }
 
-  // Numbers that calls make of tensors, and their readers, stay as they were read.
-  bool takes_tensors_alone(const Call& call) const {
+  // Numbers that calls make of tensors, and their readers, stay as they were read; so do calls with a symbol where the
+  // schema has a tensor, of which ATen would make a tensor.
+  bool takes_tensors_alone(const Call& call, const c10::FunctionSchema& schema) const {
     bool alone = std::all_of(call.results.begin(), call.results.end(), [this](CallValue result) {
       return is_tensor(result) || read_.values[result].kind == CallValueInfo::Kind::None;
     });
     for_each_operand_ref(call, [&](OperandRef ref) { alone = alone && is_tensor(ref.operand); });
+    for (size_t i = 0; i < std::min(call.args.size(), schema.arguments().size()); ++i)
+      alone =
+          alone && !(call.args[i].as<sym::Expr>() && schema.arguments()[i].type()->kind() == c10::TypeKind::TensorType);
     return alone;
   }
 
