@@ -61,10 +61,7 @@ int64_t FakeTensor::numel_custom() const {
 
 int64_t FakeTensor::storage_offset_custom() const { return sizes_->specialize(offset_expr_); }
 
-// What is not proven to be contiguous gets a copy, which is right for all sizes.
-c10::SymBool FakeTensor::sym_is_contiguous_custom(at::MemoryFormat format) const {
-  const std::vector<size_t> order = order_of(format, sizes_expr_.size());
-  if (order.size() != sizes_expr_.size()) return false;
+bool FakeTensor::is_dense_in(const std::vector<size_t>& order) const {
   const sym::Assumptions& known = sizes_->assumptions();
   sym::Expr expected = 1;
   for (size_t d : order) {
@@ -73,6 +70,12 @@ c10::SymBool FakeTensor::sym_is_contiguous_custom(at::MemoryFormat format) const
     expected = expected * sizes_expr_[d];
   }
   return true;
+}
+
+// What is not proven to be contiguous gets a copy, which is right for all sizes.
+c10::SymBool FakeTensor::sym_is_contiguous_custom(at::MemoryFormat format) const {
+  const std::vector<size_t> order = order_of(format, sizes_expr_.size());
+  return order.size() == sizes_expr_.size() && is_dense_in(order);
 }
 
 bool FakeTensor::is_strides_like_custom(at::MemoryFormat format) const {
@@ -85,14 +88,7 @@ c10::SymBool FakeTensor::sym_is_non_overlapping_and_dense_custom() const {
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(),
             [this](size_t a, size_t b) { return sizes_->hint(strides_expr_[a]) < sizes_->hint(strides_expr_[b]); });
-  const sym::Assumptions& known = sizes_->assumptions();
-  sym::Expr expected = 1;
-  for (size_t d : order) {
-    if (sym::prove_equal(sizes_expr_[d], 1, known)) continue;
-    if (!sym::prove_equal(strides_expr_[d], expected, known)) return false;
-    expected = expected * sizes_expr_[d];
-  }
-  return true;
+  return is_dense_in(order);
 }
 
 c10::Storage make_fake_storage(Device device) {

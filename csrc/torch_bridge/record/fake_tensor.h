@@ -23,7 +23,6 @@ class FakeTensor final : public c10::TensorImpl {
   FakeTensor(c10::Storage storage, const model::CallValueInfo& info, model::CallValue value, SharedSizes sizes);
 
   model::CallValue value() const { return value_; }
-  const model::HintedSizes* sizes_owner() const { return sizes_.get(); }
 
  protected:
   // Of symbolic sizes. A caller that asks for numbers gets those of the hints, which are right for these sizes alone.
@@ -37,6 +36,7 @@ class FakeTensor final : public c10::TensorImpl {
   const char* tensorimpl_type_name() const override { return "cxxinductor::FakeTensor"; }
 
  private:
+  bool is_dense_in(const std::vector<size_t>& order) const;  // of dimensions, the innermost first; proven for all sizes
   c10::IntArrayRef specialized(const std::vector<sym::Expr>& expressions, std::vector<int64_t>& numbers) const;
 
   model::CallValue value_;

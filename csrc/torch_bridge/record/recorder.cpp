@@ -42,10 +42,6 @@ void register_fallback() {
   });
 }
 
-std::string full_name(const c10::OperatorName& name) {
-  return name.overload_name.empty() ? name.name : name.name + "." + name.overload_name;
-}
-
 bool is_default(const c10::IValue& value, const c10::Argument& formal) {
   if (!formal.default_value() || value.isTensor() || value.isTensorList()) return false;
   const c10::IValue& usual = *formal.default_value();
@@ -195,12 +191,8 @@ bool Recorder::record_inferred(const c10::OperatorHandle& op, torch::jit::Stack&
   return true;
 }
 
-void Recorder::record(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<CallValueInfo> results) {
-  finish(make_call(op, stack), op, stack, std::move(results));
-}
-
 void Recorder::run(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
-  const std::string name = full_name(op.operator_name());
+  const std::string name = c10::toString(op.operator_name());
   if (const Composite composite = find_composite(name); composite != nullptr && composite(stack)) return;
   const bool is_composite = op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd);
   if ((!is_composite || keeps_whole_(name)) && record_inferred(op, stack)) return;

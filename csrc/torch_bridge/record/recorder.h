@@ -37,9 +37,6 @@ class Recorder {
 
   // Runs an op on fake tensors, which records it or what it consists of; the results lie on the stack then.
   void run(const c10::OperatorHandle& op, torch::jit::Stack& stack);
-  // Records it as one call, with metadata that the caller knows for its results.
-  void record(const c10::OperatorHandle& op, torch::jit::Stack& stack, std::vector<model::CallValueInfo> results);
-
   // Calls and values from here on are dropped by `roll_back`.
   struct Mark {
     size_t values = 0, calls = 0;

@@ -122,11 +122,6 @@ c10::SymInt to_symint(sym::Expr e, const SharedSizes& sizes) {
   return c10::SymInt(c10::SymNode(c10::make_intrusive<SizeNode>(e, SizeNode::Type::Int, sizes)));
 }
 
-c10::SymBool to_symbool(sym::Expr condition, const SharedSizes& sizes) {
-  if (condition.is_constant()) return condition.constant() != 0;
-  return c10::SymBool(c10::SymNode(c10::make_intrusive<SizeNode>(condition, SizeNode::Type::Bool, sizes)));
-}
-
 std::vector<c10::SymInt> to_symints(const std::vector<sym::Expr>& expressions, const SharedSizes& sizes) {
   std::vector<c10::SymInt> out;
   out.reserve(expressions.size());

@@ -1,8 +1,7 @@
-// Symbolic integers and conditions of ours as c10::SymInt and c10::SymBool: what ATen's composites compute with when
+// Symbolic integers and conditions of ours as c10::SymInt: what ATen's composites compute with when
 // they run on tensors without memory.
 #pragma once
 
-#include <c10/core/SymBool.h>
 #include <c10/core/SymInt.h>
 
 #include <memory>
@@ -17,7 +16,6 @@ using SharedSizes = std::shared_ptr<model::HintedSizes>;
 
 // A constant becomes a plain integer.
 c10::SymInt to_symint(sym::Expr e, const SharedSizes& sizes);
-c10::SymBool to_symbool(sym::Expr condition, const SharedSizes& sizes);
 std::vector<c10::SymInt> to_symints(const std::vector<sym::Expr>& expressions, const SharedSizes& sizes);
 
 // Unsupported for symbolic integers of others.
