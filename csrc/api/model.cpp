@@ -73,6 +73,8 @@ class Model::Impl {
     for (const OutputSpec& spec : program.signature.outputs) add_output(spec, program);
     name_ = program.name;
     graph_ = torch_bridge::CompiledGraph::from_file(std::move(program.calls), options);
+    for (Leaf& leaf : leaves_)
+      if (leaf.input && graph_->writes_input(*leaf.input)) leaf.keep_strides();
     if (!graph_->fallback_reason().empty())
       TORCH_WARN("cxxinductor: model '", name_, "' runs op by op through ATen: ", graph_->fallback_reason());
   }
@@ -137,6 +139,11 @@ class Model::Impl {
     bool row_major = false;
     std::optional<std::pair<std::vector<int64_t>, std::vector<int64_t>>> layout;
     c10::IValue literal;
+    // A write to a copy would be lost.
+    void keep_strides() {
+      row_major = false;
+      layout.reset();
+    }
   };
   struct Result {
     std::optional<uint32_t> output;  // position among the graph's
@@ -154,8 +161,6 @@ class Model::Impl {
   }
 
   static void add_layout(Leaf& leaf, const model::CallGraph& calls) {
-    for (const auto& [input, value] : calls.mutations)
-      if (input == *leaf.input) return;
     const model::CallValueInfo& info = calls.values[calls.inputs[*leaf.input]];
     leaf.row_major = info.strides == row_major_strides(info.sizes);
     const auto sizes = numbers(info.sizes), strides = numbers(info.strides);

@@ -53,6 +53,20 @@ std::string_view functional_callee(std::string_view callee) {
   return callee.ends_with('_') && !callee.ends_with("__") ? callee.substr(0, callee.size() - 1) : callee;
 }
 
+std::set<uint32_t> written_inputs(const CallGraph& calls, const SchemaSource& schemas) {
+  std::set<uint32_t> inputs, storages;
+  for (const auto& [input, value] : calls.mutations) inputs.insert(input);
+  for (const Call& call : calls.calls) {
+    const auto schema = schemas.find(call.callee, call.overload);
+    if (!schema) continue;
+    const CallEffects effects = effects_of_call(call.args, call.kwargs, *schema, call.results.size());
+    for (uint32_t operand : effects.mutated_operands) storages.insert(calls.values[operand].storage);
+  }
+  for (uint32_t i = 0; i < calls.inputs.size(); ++i)
+    if (storages.contains(calls.values[calls.inputs[i]].storage)) inputs.insert(i);
+  return inputs;
+}
+
 bool must_be_ordered(std::string_view callee, const Schema& schema) {
   return schema.nondeterministic_seeded || is_opaque_callee(callee) ||
          std::any_of(schema.arguments.begin(), schema.arguments.end(),

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "ir/call_args.h"
+#include "model/call_graph.h"
 #include "model/schema.h"
 
 namespace cxxinductor::model {
@@ -21,6 +23,8 @@ CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std:
                         const Schema& schema, size_t results);
 // "aten::add_" -> "aten::add"; the name itself where it is not that of an op in place.
 std::string_view functional_callee(std::string_view callee);
+// Positions of inputs that the graph writes: its mutations, and inputs whose storage a call writes to, where storages are known.
+std::set<uint32_t> written_inputs(const CallGraph& calls, const SchemaSource& schemas);
 // Calls with effects, and random ones, keep their place among each other.
 bool must_be_ordered(std::string_view callee, const Schema& schema);
 

@@ -18,6 +18,7 @@
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
 #include "model/eager_memory.h"
+#include "model/effects.h"
 #include "model/passes/functionalize.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
@@ -170,6 +171,7 @@ struct CompiledGraph::Impl {
   std::string fallback_reason;
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
+  std::set<uint32_t> written;        // positions of inputs
   std::optional<Replayed> replayed;  // of a model's own calls, which hold composites of ATen's and writes to tensors
   Options options;
   std::unique_ptr<EagerReference> eager;    // check=eager
@@ -297,6 +299,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
   impl->options = options;
   impl->replayed = replay(calls);
   frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
+  impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
   impl->compile_or_fall_back(std::move(calls), {});
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
@@ -378,6 +381,7 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
   return taken;
 }
 
+bool CompiledGraph::writes_input(uint32_t position) const { return impl_->written.contains(position); }
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 

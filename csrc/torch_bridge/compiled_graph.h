@@ -49,6 +49,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
 
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
+  bool writes_input(uint32_t position) const;  // of graphs from files
   const plan::Plan* plan() const;          // null for a fallback
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   driver::GraphSummary summary() const;      // empty for a fallback

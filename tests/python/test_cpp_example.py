@@ -123,6 +123,18 @@ def test_exports_that_are_not_decomposed(tmp_path, model, args, dynamic):
             assert a == b
 
 
+def test_writes_to_an_input_in_other_strides_are_refused(tmp_path):
+    class Adds(nn.Module):
+        def forward(self, x):
+            x.add_(1)
+            return x * 2
+
+    program = torch.export.export(Adds(), (torch.zeros(3, 4),))
+    (found,) = run(tmp_path, program, (torch.ones(3, 4),))
+    assert torch.equal(found, torch.full((3, 4), 4.0))
+    assert "strides" in run(tmp_path, program, (torch.ones(4, 3).t(),), fails=True)  # the write would go to a copy
+
+
 def test_memory_formats_and_dtypes(tmp_path):
     model = nn.Sequential(nn.Conv2d(8, 16, 3), nn.GELU(), nn.Conv2d(16, 8, 1)).to(torch.bfloat16, memory_format=torch.channels_last)
     x = torch.randn(2, 8, 9, 9, dtype=torch.bfloat16).to(memory_format=torch.channels_last)
