@@ -18,8 +18,8 @@ CallValueInfo contiguous(DType dtype, Device device, Exprs sizes);
 // Device and dtype of another tensor.
 CallValueInfo contiguous_like(const CallValueInfo& like, Exprs sizes);
 CallValueInfo in_format(DType dtype, Device device, Exprs sizes, MemoryFormat format);
-CallValueInfo absent();
-CallValueInfo size_value(sym::Expr e);            // a SymInt  // a result that was not asked for
+CallValueInfo absent();                           // a result that was not asked for
+CallValueInfo size_value(sym::Expr e);            // a SymInt
 Exprs channels_last_strides(const Exprs& sizes);  // of four or five
 
 // empty_like: Preserve has the strides of a dense tensor, and those of another one without its gaps.
