@@ -3,6 +3,8 @@
 // ATen calls cuDNN without the bias and adds it in place by a kernel of its own (ATen/native/Convolution.cpp and
 // cudnn/ConvShared.cpp: `output.add_(reshape_bias(...))`), so the sum rounds twice in eager as it does here; apart, the
 // addition is fused into what reads the result. On the CPU oneDNN adds the bias inside, in f32: left alone.
+#include <utility>
+
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -44,6 +46,8 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
     sizes[0] = graph.values[raw].sizes[1];
     const ValueId sum = build.elementwise(ScalarOp::Add, {raw, build.reshape(bias, sizes)});
     graph.values[sum].layout.strides = graph.values[raw].layout.strides;
+    // A name stands for one value of the model, which check=eager compares with ATen's: the sum now.
+    std::swap(graph.values[sum].name, graph.values[raw].name);
     replacements[raw] = sum;
   }
   if (graph.nodes.size() == end.index()) return false;
