@@ -417,7 +417,7 @@ def test_peaks_of_both_devices_are_within_eagers():
     assert set(memory) == {"cuda:0", "cpu"}
     for device, figures in memory.items():
         assert figures["peak"] <= figures["eager_peak"] + 4096, (device, figures)
-    assert " on cpu: " in str(graph) and "memory on cuda:0: " in str(graph)
+    assert "peak memory on cpu of " in str(graph) and "peak memory on cuda:0 of " in str(graph)
 
 
 two_gpus = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two GPUs")

@@ -138,6 +138,8 @@ CHANNELS_LAST = {
 
 @pytest.mark.parametrize("fn", CHANNELS_LAST.values(), ids=CHANNELS_LAST.keys())
 def test_decomposed_ops_give_the_memory_format_of_images(fn, device):
+    if device == "cuda" and fn is CHANNELS_LAST["shuffle"]:
+        pytest.skip("eager's channel_shuffle on CUDA refuses images in channels-last memory")
     for image in (torch.randn(2, 4, 6, 8), torch.randn(1, 4, 6, 8), torch.randn(2, 4, 6, 8).permute(0, 1, 3, 2)):
         torch._dynamo.reset()
         images = [image.to(device), image.to(device).contiguous(memory_format=torch.channels_last)]
