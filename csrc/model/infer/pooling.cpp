@@ -95,6 +95,19 @@ Rule unpool(size_t spatial) {
   };
 }
 
+Rule fractional_pool(size_t spatial) {
+  return [spatial](InferContext& c) -> InferredResults {
+    const CallValueInfo& input = c.tensor("self");
+    require_spatial(c, input, spatial);
+    const Exprs output = c.exprs("output_size");
+    Exprs sizes = input.sizes;
+    for (size_t d = 0; d < spatial; ++d) sizes[sizes.size() - spatial + d] = at(output, d);
+    CallValueInfo indices = contiguous_like(input, sizes);
+    indices.dtype = DType::I64;
+    return std::vector{contiguous_like(input, sizes), indices};
+  };
+}
+
 }  // namespace
 
 void add_pooling_rules(RuleTable& table) {
@@ -108,6 +121,8 @@ void add_pooling_rules(RuleTable& table) {
   add_rules(table, {"aten::_adaptive_avg_pool3d"}, adaptive_pool(3, false));
   add_rules(table, {"aten::adaptive_max_pool2d"}, adaptive_pool(2, true));
   add_rules(table, {"aten::adaptive_max_pool3d"}, adaptive_pool(3, true));
+  add_rules(table, {"aten::fractional_max_pool2d"}, fractional_pool(2));
+  add_rules(table, {"aten::fractional_max_pool3d"}, fractional_pool(3));
   add_rules(table, {"aten::max_unpool2d"}, unpool(2));
   add_rules(table, {"aten::max_unpool3d"}, unpool(3));
   add_rules(
@@ -116,7 +131,8 @@ void add_pooling_rules(RuleTable& table) {
        "aten::_adaptive_avg_pool2d_backward", "aten::adaptive_max_pool2d_backward"},
       suggested_as("self"));
   add_rules(table,
-            {"aten::avg_pool3d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::adaptive_max_pool3d_backward"},
+            {"aten::avg_pool3d_backward", "aten::_adaptive_avg_pool3d_backward", "aten::adaptive_max_pool3d_backward",
+             "aten::fractional_max_pool2d_backward", "aten::fractional_max_pool3d_backward"},
             contiguous_as("self"));
 }
 
