@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "frontend/aten_table.h"
 #include "frontend/externs.h"
 #include "ir/callees.h"
 #include "model/effects.h"
+#include "model/passes/functionalize.h"
 #include "support/error.h"
 
 namespace cxxinductor::frontend {
@@ -136,7 +138,7 @@ void check_calls(const model::CallGraph& calls, const SchemaSource& schemas, con
   for (const model::Call& call : calls.calls) {
     if (is_arithmetic(call.callee) || is_listed(call.callee, allowed)) continue;
     model::Call functional = call;
-    functional.callee = model::functional_callee(call.callee);
+    std::tie(functional.callee, functional.overload) = model::functional_name(call, schemas);
     if (!is_reachable_from_text(functional.callee) && !is_imported(functional))
       throw_user_error("{}: {}", model::describe(calls, call), how_to_allow);
     if (!schemas.find(call.callee, call.overload))

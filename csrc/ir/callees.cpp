@@ -122,6 +122,7 @@ constexpr std::string_view total_names[] = {
 constexpr std::string_view checked_names[] = {
     "index",          "index_*",        "gather",        "scatter*",     "take*",      "embedding*",   "nonzero*",
     "masked_*",       "unique*",        "_unique*",      "bincount",     "histc",      "histogram*",   "searchsorted*",
+    "normal*",        "cauchy",         "exponential",   "geometric",    "log_normal",   "rrelu_with_noise*",
     "bucketize*",     "repeat_interleave*", "multinomial", "bernoulli*", "poisson",    "binomial",     "linalg_*",
     "_linalg_*",      "cholesky*",      "qr",            "svd",          "lu_*",       "_lu_*",        "triangular_solve",
     "inverse",        "det",            "logdet",        "slogdet",      "pinverse",   "cdist",        "_cdist_*",
@@ -130,6 +131,16 @@ constexpr std::string_view checked_names[] = {
     "dropout",        "pdist",          "renorm",        "fft_*",        "stft",       "istft",        "roll",
     "_index_*",       "put",            "diag*",        "trace",      "cross",        "kron",
     "unfold*",        "im2col",         "col2im",        "channel_shuffle", "pixel_*", "native_channel_shuffle",
+    "_chunk_cat",     "_embedding_bag", "_embedding_bag_forward_only", "_foreach_*",   "_safe_softmax", "aminmax",     "angle",        "argwhere",
+    "bilinear",       "binary_cross_entropy*", "block_diag", "combinations", "complex",  "conj_physical", "count_nonzero",
+    "deg2rad",        "digamma",        "dist",          "erfinv",       "expand_copy", "eye",          "floor_divide",
+    "frexp",          "gcd",            "geqrf",         "hardshrink",   "hash_tensor", "heaviside",    "huber_loss*",
+    "i0",             "igamma",         "igammac",       "isneginf",     "isposinf",    "lcm",          "ldexp",
+    "lift_fresh_copy", "linspace",      "logit",         "logspace",     "mse_loss*",   "nan_to_num",   "nansum",
+    "narrow_copy",    "new_*",          "nextafter",     "norm",         "ormqr",       "permute_copy", "polar",
+    "pow",            "rad2deg",        "reflection_pad*", "replication_pad*", "rot90", "smooth_l1_loss*", "soft_margin_loss*",
+    "softshrink",     "special_*",      "split_with_sizes_copy", "squeeze_copy", "t_copy", "tensor_split", "transpose_copy",
+    "unbind_copy",    "unsqueeze_copy", "zero",
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "model/effects.h"
 
 #include <algorithm>
+#include <array>
 
 #include "ir/callees.h"
 
@@ -65,6 +66,18 @@ std::set<uint32_t> written_inputs(const CallGraph& calls, const SchemaSource& sc
   for (uint32_t i = 0; i < calls.inputs.size(); ++i)
     if (storages.contains(calls.values[calls.inputs[i]].storage)) inputs.insert(i);
   return inputs;
+}
+
+bool changes_metadata(std::string_view callee) {
+  static constexpr std::array<std::string_view, 12> names{"aten::as_strided_", "aten::resize_",    "aten::resize_as_",
+                                                          "aten::set_",        "aten::set_data",   "aten::squeeze_",
+                                                          "aten::swapaxes_",   "aten::swapdims_",  "aten::t_",
+                                                          "aten::transpose_",  "aten::unsqueeze_", "aten::rename_"};
+  return std::find(names.begin(), names.end(), callee) != names.end();
+}
+
+bool show_the_same(const CallValueInfo& a, const CallValueInfo& b) {
+  return a.sizes == b.sizes && a.strides == b.strides && a.storage_offset == b.storage_offset && a.dtype == b.dtype;
 }
 
 bool must_be_ordered(std::string_view callee, const Schema& schema) {

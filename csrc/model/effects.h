@@ -25,6 +25,10 @@ CallEffects effects_of_call(const std::vector<Arg>& args, const std::vector<std:
 std::string_view functional_callee(std::string_view callee);
 // Positions of inputs that the graph writes: its mutations, and inputs whose storage a call writes to, where storages are known.
 std::set<uint32_t> written_inputs(const CallGraph& calls, const SchemaSource& schemas);
+// Of ops in place that change what their argument shows of its memory: sizes, strides, or the memory itself.
+bool changes_metadata(std::string_view callee);
+// Of one memory: that the two tensors are the same.
+bool show_the_same(const CallValueInfo& a, const CallValueInfo& b);
 // Calls with effects, and random ones, keep their place among each other.
 bool must_be_ordered(std::string_view callee, const Schema& schema);
 

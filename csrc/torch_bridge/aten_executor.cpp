@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "ir/arg_expressions.h"
 #include "support/error.h"
@@ -80,7 +82,6 @@ struct AtenExecutor::Impl {
   void find_last_uses();
   void check_symbols() const;
   std::vector<at::Tensor> updated_inputs(const std::vector<c10::IValue>& inputs) const;
-  void write_updates(const std::vector<at::Tensor>& targets, const State& state) const;
 };
 
 // Every symbol that an argument or an output takes comes from an input or from the result of an earlier call.
@@ -123,17 +124,6 @@ std::vector<at::Tensor> AtenExecutor::Impl::updated_inputs(const std::vector<c10
   std::vector<at::Tensor> tensors;
   for (const auto& [input, value] : calls.mutations) tensors.push_back(inputs.at(input).toTensor());
   return tensors;
-}
-
-// Writes the last versions of inputs into them. A version that is another input, or a view of one, may be overwritten before it is read.
-void AtenExecutor::Impl::write_updates(const std::vector<at::Tensor>& targets, const State& state) const {
-  std::vector<at::Tensor> versions;
-  for (const auto& [input, value] : calls.mutations) {
-    const at::Tensor& version = state.values[value].toTensor();
-    const bool aliased = std::any_of(targets.begin(), targets.end(), [&](const at::Tensor& target) { return target.is_alias_of(version); });
-    versions.push_back(aliased ? version.clone() : version);
-  }
-  for (size_t i = 0; i < targets.size(); ++i) targets[i].copy_(versions[i]);
 }
 
 AtenExecutor::AtenExecutor(CallGraph calls) : impl_(std::make_unique<Impl>()) {
@@ -190,6 +180,32 @@ void AtenExecutor::run_call(size_t number, State& state) const {
   for (CallValue result : call.results) bind_symbols(impl_->calls.values[result], state.values[result], state);
 }
 
+namespace {
+
+// Writes what inputs hold in the end, of calls that return what they would write. Afterwards values that were the last
+// of an input are the input, and those that showed what it held before are copies.
+// inputs: the caller's, by mutation.
+void write_mutations(const CallGraph& graph, const std::vector<at::Tensor>& inputs, AtenExecutor::State& state) {
+  std::vector<std::pair<at::Tensor, at::Tensor>> written;  // input, what it will hold
+  for (size_t i = 0; i < inputs.size(); ++i)
+    if (const auto& [position, value] = graph.mutations[i]; value != graph.inputs[position])
+      written.emplace_back(inputs[i], state.values[value].toTensor());
+  const auto is_overwritten = [&](const at::Tensor& tensor) {
+    return tensor.defined() && std::any_of(written.begin(), written.end(),
+                                           [&](const auto& pair) { return pair.first.is_alias_of(tensor); });
+  };
+  for (auto& [input, last] : written)
+    if (is_overwritten(last)) last = last.clone();
+  for (const Arg& output : graph.outputs)
+    if (const auto* ref = output.as<OperandRef>())
+      if (c10::IValue& value = state.values[ref->operand]; value.isTensor() && is_overwritten(value.toTensor()))
+        value = value.toTensor().clone();
+  for (const auto& [input, last] : written) input.copy_(last);
+  for (size_t i = 0; i < inputs.size(); ++i) state.values[graph.mutations[i].second] = inputs[i];
+}
+
+}  // namespace
+
 std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) const {
   const CallGraph& graph = impl_->calls;
   const std::vector<at::Tensor> updated = impl_->updated_inputs(inputs);
@@ -199,7 +215,7 @@ std::vector<c10::IValue> AtenExecutor::run(std::vector<c10::IValue> inputs) cons
     run_call(i, state);
     for (CallValue value : impl_->last_uses[i]) state.values[value] = {};
   }
-  impl_->write_updates(updated, state);
+  if (!graph.mutations.empty()) write_mutations(graph, updated, state);
   const ArgResolver resolver = resolver_of(state);
   std::vector<c10::IValue> outputs;
   for (const Arg& output : graph.outputs) {

@@ -19,7 +19,6 @@
 #include "ir/plan/text.h"
 #include "model/eager_memory.h"
 #include "model/effects.h"
-#include "model/passes/functionalize.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "support/error.h"
@@ -30,6 +29,7 @@
 #include "torch_bridge/folded_constants.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
+#include "torch_bridge/replay/views_of_inputs.h"
 #include "torch_bridge/reproducer.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
@@ -130,13 +130,6 @@ std::string with_reproducer(const model::CallGraph& calls, const frontend::Impor
   }
 }
 
-// What the compiler reads of a model's own calls.
-model::CallGraph functional_calls(const Replayed& replayed) {
-  if (!replayed.guards.empty())
-    throw_unsupported("its calls depend on sizes beyond the ranges of their symbols: {}", model::to_string(replayed.guards.front()));
-  return model::functionalize(replayed.calls, DispatcherSchemas());
-}
-
 // The same numbers, with the bit or without it.
 at::Tensor with_conjugate_bit(const at::Tensor& tensor, bool conjugate) {
   if (tensor.is_conj() == conjugate) return tensor;
@@ -171,7 +164,8 @@ struct CompiledGraph::Impl {
   std::string fallback_reason;
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
-  std::set<uint32_t> written;        // positions of inputs
+  std::set<uint32_t> written;  // positions of inputs
+  ViewsOfInputs views_of_inputs;
   std::optional<Replayed> replayed;  // of a model's own calls, which hold composites of ATen's and writes to tensors
   Options options;
   std::unique_ptr<EagerReference> eager;    // check=eager
@@ -187,6 +181,13 @@ struct CompiledGraph::Impl {
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
+
+  // So that autograd finds out where it saved one of them, as in eager.
+  void bump_versions(const std::vector<c10::IValue>& inputs) const {
+    for (uint32_t input : written)
+      if (const at::Tensor& tensor = inputs[input].toTensor(); !tensor.is_inference())
+        tensor.unsafeGetTensorImpl()->bump_version();
+  }
 
   void keep_const_graph() {
     if (!compilation.const_graph) return;
@@ -228,7 +229,9 @@ CompiledGraph::~CompiledGraph() = default;
 // Fills all but what is done instead where compiling fails.
 void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
                                   const InterruptCheck& interrupted) {
-  const model::CallGraph calls = replayed ? functional_calls(*replayed) : given;
+  model::CallGraph calls = replayed ? functional_calls(*replayed) : given;
+  if (replayed) views_of_inputs = ViewsOfInputs(replayed->calls);
+  for (const ViewsOfInputs::View& view : views_of_inputs.views()) calls.outputs[view.output] = None();
   objects = calls.objects;
   for (uint32_t i = 0; i < calls.inputs.size(); ++i)
     if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
@@ -357,11 +360,13 @@ std::vector<runtime::Value> CompiledGraph::Impl::values_of(std::vector<c10::IVal
 
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
   inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
+  impl_->bump_versions(inputs);
   if (impl_->fallback) {
     if (impl_->input_check) impl_->input_check->run(torch_host(), impl_->values_of(inputs));
     return impl_->fallback->run(std::move(inputs));
   }
   stay_if_captured();
+  const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
@@ -370,6 +375,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   std::vector<c10::IValue> outputs;
   outputs.reserve(results.size());
   for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
+  for (size_t i = 0; i < views.size(); ++i) outputs[impl_->views_of_inputs.views()[i].output] = views[i];
   return outputs;
 }
 

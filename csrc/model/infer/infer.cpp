@@ -1,23 +1,14 @@
 #include "model/infer/infer.h"
 
 #include <algorithm>
-#include <array>
 
+#include "model/effects.h"
 #include "model/foreach.h"
 #include "model/infer/table.h"
 #include "model/promotion.h"
 
 namespace cxxinductor::model {
 namespace {
-
-// Ops in place that change the metadata of their argument.
-bool changes_metadata(std::string_view callee) {
-  static constexpr std::array<std::string_view, 12> names{"aten::as_strided_", "aten::resize_",    "aten::resize_as_",
-                                                          "aten::set_",        "aten::set_data",   "aten::squeeze_",
-                                                          "aten::swapaxes_",   "aten::swapdims_",  "aten::t_",
-                                                          "aten::transpose_",  "aten::unsqueeze_", "aten::rename_"};
-  return std::find(names.begin(), names.end(), callee) != names.end();
-}
 
 bool is_in_place(std::string_view callee, const Schema& schema) {
   if (!callee.ends_with('_') || callee.ends_with("__") || schema.arguments.empty()) return false;

@@ -1,6 +1,7 @@
 #include "model/passes/functionalize.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -8,6 +9,8 @@
 
 #include "model/effects.h"
 #include "model/infer/infer.h"
+#include "model/infer/layout.h"
+#include "model/infer/table.h"
 #include "model/passes/view_inverse.h"
 #include "support/error.h"
 
@@ -22,20 +25,102 @@ struct FunctionalForm {
   size_t result_count = 0;
 };
 
+// Forms that names do not tell.
+struct NamedForm {
+  std::string_view op, callee, overload;
+  std::array<size_t, 2> written_results;  // equal: one is
+  size_t result_count;
+};
+
+const NamedForm* find_named_form(std::string_view op) {
+  static constexpr std::array forms{
+      NamedForm{"aten::_native_batch_norm_legit", "aten::_native_batch_norm_legit_functional", "", {3, 4}, 5},
+      NamedForm{"aten::_batch_norm_with_update", "aten::_batch_norm_with_update_functional", "", {4, 5}, 6},
+      NamedForm{"aten::rrelu_with_noise", "aten::rrelu_with_noise_functional", "", {1, 1}, 2},
+      NamedForm{"aten::rrelu_with_noise_", "aten::rrelu_with_noise_functional", "", {0, 1}, 2},
+      NamedForm{"aten::bernoulli_.float", "aten::bernoulli", "p", {0, 0}, 1},
+      NamedForm{"aten::normal_", "aten::normal_functional", "", {0, 0}, 1},
+      NamedForm{"aten::pow_.Scalar", "aten::pow", "Tensor_Scalar", {0, 0}, 1},
+      NamedForm{"aten::pow_.Tensor", "aten::pow", "Tensor_Tensor", {0, 0}, 1},
+      NamedForm{"aten::ldexp_", "aten::ldexp", "Tensor", {0, 0}, 1},
+      NamedForm{"aten::floor_divide_.Tensor", "aten::floor_divide", "", {0, 0}, 1},
+  };
+  const auto found = std::find_if(forms.begin(), forms.end(), [&](const NamedForm& form) { return form.op == op; });
+  return found == forms.end() ? nullptr : found;
+}
+
+bool writes(const Schema& schema) {
+  return std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                     [](const SchemaArgument& argument) { return argument.written; });
+}
+
+// Overloads of one name may be different ops: pow_.Scalar has a number as its exponent, pow.Scalar as its base.
+bool take_the_same(const Schema& a, const Schema& b) {
+  return std::equal(a.arguments.begin(), a.arguments.end(), b.arguments.begin(), b.arguments.end(),
+                    [](const SchemaArgument& x, const SchemaArgument& y) {
+                      return x.name == y.name && x.is_tensor == y.is_tensor && x.is_list == y.is_list;
+                    });
+}
+
+// The overload that takes the same arguments but those that a call with out= writes.
+std::optional<std::string> overload_without_out(const Call& call, const Schema& schema, const SchemaSource& schemas) {
+  if (!call.overload.ends_with("out")) return std::nullopt;
+  std::vector<std::string> taken;
+  for (const SchemaArgument& argument : schema.arguments)
+    if (!argument.out) taken.push_back(argument.name);
+  std::string stem = call.overload.substr(0, call.overload.size() - std::string_view("out").size());
+  if (stem.ends_with('_')) stem.pop_back();
+  for (const std::string& overload :
+       {stem, "dim_" + stem, std::string("Tensor"), std::string("Scalar"), std::string("default")}) {
+    const auto found = schemas.find(call.callee, overload);
+    if (!found || writes(*found) || found->arguments.size() != taken.size()) continue;
+    if (std::equal(taken.begin(), taken.end(), found->arguments.begin(),
+                   [](const std::string& name, const SchemaArgument& argument) { return name == argument.name; }))
+      return overload == "default" ? std::string() : overload;
+  }
+  return std::nullopt;
+}
+
+// out= arguments come last, and calls name them.
+std::optional<FunctionalForm> form_without_out(FunctionalForm form, const Schema& schema, const SchemaSource& schemas) {
+  const auto overload = overload_without_out(form.call, schema, schemas);
+  if (!overload) return std::nullopt;
+  form.call.overload = *overload;
+  const auto is_out = [&](std::string_view name) {
+    return std::any_of(schema.arguments.begin(), schema.arguments.end(),
+                       [&](const SchemaArgument& argument) { return argument.out && argument.name == name; });
+  };
+  std::erase_if(form.call.kwargs, [&](const auto& keyword) { return is_out(keyword.first); });
+  form.result_count = schema.returns.size();
+  for (size_t i = 0; i < form.result_count; ++i) form.written_results.push_back(i);
+  return form;
+}
+
+// Arguments that have a default in the schema of the call alone.
+void add_defaults(Call& form, const Schema& schema, const std::optional<Schema>& functional) {
+  if (!functional) return;
+  for (size_t i = form.args.size(); i < std::min(schema.arguments.size(), functional->arguments.size()); ++i) {
+    const SchemaArgument &given = schema.arguments[i], &wanted = functional->arguments[i];
+    if (given.name != wanted.name || wanted.default_value || !given.default_value || wanted.kwarg_only) return;
+    form.args.push_back(*given.default_value);
+  }
+}
+
 std::optional<FunctionalForm> functional_form(const Call& call, const Schema& schema, const SchemaSource& schemas) {
   FunctionalForm form{call, {}, call.results.size()};
-  if (call.callee == "aten::_native_batch_norm_legit" && call.overload.empty()) {
-    form.call.callee = "aten::_native_batch_norm_legit_functional";
-    form.written_results = {3, 4};  // beside output, mean and inverse deviation
-    form.result_count = 5;
+  if (const NamedForm* named = find_named_form(full_name(call))) {
+    form.call.callee = named->callee;
+    form.call.overload = named->overload;
+    form.written_results = {named->written_results.front()};
+    if (named->written_results[1] != named->written_results[0]) form.written_results.push_back(named->written_results[1]);
+    form.result_count = named->result_count;
+    add_defaults(form.call, schema, schemas.find(form.call.callee, form.call.overload));
     return form;
   }
   form.call.callee = functional_callee(call.callee);
-  if (form.call.callee == call.callee) return std::nullopt;
-  if (call.callee == "aten::normal_") form.call.callee = "aten::normal_functional";
+  if (form.call.callee == call.callee) return form_without_out(std::move(form), schema, schemas);
   const auto found = schemas.find(form.call.callee, form.call.overload);
-  const auto writes = [](const SchemaArgument& argument) { return argument.written; };
-  if (!found || std::any_of(found->arguments.begin(), found->arguments.end(), writes)) return std::nullopt;
+  if (!found || writes(*found) || changes_metadata(call.callee) || !take_the_same(schema, *found)) return std::nullopt;
   // An op in place returns its argument, lists of them nothing.
   const bool of_lists = !schema.arguments.empty() && schema.arguments.front().is_list;
   form.call.result_is_list = of_lists;
@@ -68,7 +153,7 @@ class Functionalizer {
     for (CallValue& input : out_.inputs) input = add_input(input);
     for (const Call& call : read_.calls) add(call);
     for (Arg& output : out_.outputs)
-      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
+      for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = returned(ref.operand); });
     add_mutations();
     return std::move(out_);
   }
@@ -109,7 +194,7 @@ class Functionalizer {
   // Another input with the same memory. Writes need them to be equal.
   void join(CallValue input, CallValue first) {
     const CallValueInfo &a = read_.values[input], &b = read_.values[first];
-    if (a.sizes == b.sizes && a.strides == b.strides && a.storage_offset == b.storage_offset && a.dtype == b.dtype)
+    if (show_the_same(a, b))
       states_[input].root = first;
     else
       overlapping_.insert(states_[input].storage);
@@ -137,6 +222,16 @@ class Functionalizer {
     }
     out_.calls.push_back(std::move(call));
     return state.current;
+  }
+
+  // Of an output, whose caller sees what it shares memory with: a view of the last version, not what a write to it
+  // gave.
+  CallValue returned(CallValue value) {
+    value = root_of(value);
+    for (CallValue at = value; versions_.contains(states_[at].storage) && states_[at].base;
+         at = root_of(*states_[at].base))
+      states_[at].version = -1;
+    return fresh(value);
   }
 
   void replace_operands(Call& call, CallValue base, CallValue current) {
@@ -173,6 +268,12 @@ class Functionalizer {
     auto form = functional_form(call, schema, schemas_);
     if (!form) throw_unsupported("{}: it writes to an argument and has no form that returns it", describe(read_, call));
     const std::vector<CallValue> written = written_operands(call, schema);
+    std::set<uint32_t> storages;
+    for (CallValue value : written) {
+      check_random(call, value);
+      if (!storages.insert(states_[value].storage).second)
+        throw_unsupported("{}: it writes to two tensors of one memory", describe(read_, call));
+    }
     for_each_operand_ref(form->call, [this](OperandRef& ref) { ref.operand = fresh(ref.operand); });
     define_results(call, written, *form);
     const std::vector<CallValue> results = form->call.results;
@@ -184,6 +285,16 @@ class Functionalizer {
     for (size_t r = 0; r < call.results.size(); ++r)
       if (const int alias = effects.alias_of[r]; alias >= 0)
         states_[call.results[r]].root = root_of(static_cast<CallValue>(alias));
+  }
+
+  // What returns random numbers draws them for a copy, which has no gaps: in the order of memory, as eager does. But
+  // normal_ takes another way where there are gaps, and bernoulli.p draws in the order of rows.
+  void check_random(const Call& call, CallValue written) const {
+    const CallValueInfo& info = read_.values[written];
+    ProvenSizes sizes(read_.assumptions);
+    if ((call.callee == "aten::normal_" && !is_dense(info, sizes)) ||
+        (full_name(call) == "aten::bernoulli_.float" && !is_contiguous(info, sizes)))
+      throw_unsupported("{}: it writes random numbers to strides {}", describe(read_, call), to_string(info.strides));
   }
 
   // In the order of the schema, lists by item.
@@ -276,6 +387,14 @@ class Functionalizer {
 };
 
 }  // namespace
+
+std::pair<std::string, std::string> functional_name(const Call& call, const SchemaSource& schemas) {
+  if (const NamedForm* named = find_named_form(full_name(call)))
+    return {std::string(named->callee), std::string(named->overload)};
+  if (const auto schema = schemas.find(call.callee, call.overload))
+    if (const auto overload = overload_without_out(call, *schema, schemas)) return {call.callee, *overload};
+  return {std::string(functional_callee(call.callee)), call.overload};
+}
 
 CallGraph functionalize(const CallGraph& calls, const SchemaSource& schemas) {
   return Functionalizer(calls, schemas).run();

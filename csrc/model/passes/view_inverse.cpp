@@ -101,6 +101,12 @@ Call scatter_part(const CallGraph& graph, const Call& view, size_t result, int64
                  {OperandRef{base}, OperandRef{changed}, dim, to_arg(start), to_arg(end), int64_t{1}});
 }
 
+sym::Expr product(const std::vector<sym::Expr>& sizes) {
+  sym::Expr all = 1;
+  for (sym::Expr size : sizes) all = all * size;
+  return all;
+}
+
 }  // namespace
 
 Call inverse_of_view(const CallGraph& graph, const Call& view, size_t result, CallValue base, CallValue changed) {
@@ -134,6 +140,8 @@ Call inverse_of_view(const CallGraph& graph, const Call& view, size_t result, Ca
   if (callee == "aten::view_as_real") return call_of("aten::view_as_complex", "", {from});
   if (callee == "aten::view_as_complex") return call_of("aten::view_as_real", "", {from});
   const CallValueInfo& shown = graph.values[view.results[result]];
+  if (callee == "aten::expand" && sym::prove_equal(product(shown.sizes), product(info.sizes), graph.assumptions))
+    return call_of("aten::reshape", "", {from, to_list(info.sizes)});
   if (callee == "aten::expand") throw_unsupported("a write to a view of aten::expand, whose elements share memory");
   if (shown.dtype != info.dtype) throw_unsupported("a write to a view of {}", full_name(view));
   return call_of("aten::as_strided_scatter", "",

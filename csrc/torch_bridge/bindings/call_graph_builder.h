@@ -32,6 +32,7 @@ struct FunctionRef {
 class CallGraphBuilder {
  public:
   explicit CallGraphBuilder(std::string name) { graph_.name = std::move(name); }
+  explicit CallGraphBuilder(model::CallGraph graph) : graph_(std::move(graph)) {}
 
   void symbol(const std::string& name, int64_t low, int64_t high, int64_t divisor);
   ValueRef tensor_input(const std::string& name, int dtype, const std::string& device_type, int device_index,

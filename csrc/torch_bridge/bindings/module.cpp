@@ -17,6 +17,7 @@
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/replay/replay.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -100,6 +101,26 @@ py::object compile(const CallGraphBuilder& builder, const Options& options) {
   } catch (const Interrupted&) {
     if (raised) throw *raised;
     throw;
+  }
+  return make_compiled_callable(std::move(graph));
+}
+
+// What is done with the calls of a file, for tests: (what composites become, what is compiled).
+py::dict replayed(const CallGraphBuilder& written) {
+  const torch_bridge::Replayed replayed = torch_bridge::replay(written.graph());
+  py::list guards;
+  for (const model::SizeGuard& guard : replayed.guards) guards.append(model::to_string(guard));
+  py::dict found(py::arg("calls") = model::print(replayed.calls), py::arg("guards") = guards,
+                 py::arg("kept") = replayed.kept, py::arg("builder") = py::none());
+  if (replayed.guards.empty()) found["builder"] = CallGraphBuilder(torch_bridge::functional_calls(replayed));
+  return found;
+}
+
+py::object compile_as_written(const CallGraphBuilder& written, const Options& options) {
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  {
+    const WithoutGil scope;
+    graph = torch_bridge::CompiledGraph::from_file(written.graph(), options);
   }
   return make_compiled_callable(std::move(graph));
 }
@@ -202,6 +223,11 @@ PYBIND11_MODULE(_C, module) {
         return model::print(program.calls);
       },
       py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
+  module.def("compile_as_written", compile_as_written, py::arg("builder"), py::arg("options"),
+             "Compiles calls as a file holds them: with ATen's composites and writes to tensors.");
+  module.def("replayed", replayed, py::arg("builder"),
+             "What composites become (docs/design/replay.md): the text of the calls, guards on sizes, composites that are kept "
+             "and why, and a builder of the calls without writes where no guards are left.");
   module.def("infer_call", infer_call, py::arg("text"), py::arg("hints") = std::map<std::string, int64_t>(),
              "What rules state of the results of a call graph's only call (docs/design/infer.md), with symbols' sizes.");
   module.def("inferred_ops", &model::inferred_ops);

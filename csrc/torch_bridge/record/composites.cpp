@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "torch_bridge/record/fake_tensor.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -105,13 +106,62 @@ bool matmul(Stack& stack) {
   return true;
 }
 
+// Ops in place that change what a tensor shows of its memory: a view, which the tensor shows from then on.
+bool show_view(Stack& stack, const char* view, const char* overload) {
+  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(view, overload);
+  const at::Tensor self = torch::jit::peek(stack, 0, op.schema().arguments().size()).toTensor();
+  op.callBoxed(stack);
+  as_fake(self)->become(*as_fake(stack.back().toTensor()));
+  stack.back() = self;
+  return true;
+}
+
+// Where the sizes are those that it has. Others would need memory that views of it do not show.
+bool resize(Stack& stack) {
+  const auto [self, sizes, format] = take<3>(stack);
+  const at::Tensor& x = self.toTensor();
+  if (!format.isNone() || !x.sym_sizes().equals(sizes.toSymIntVector()))
+    throw_unsupported("aten::resize_: it changes the sizes of a tensor");
+  torch::jit::push(stack, x);
+  return true;
+}
+
+// The schemas of batch norms do not state that they write running statistics. True: the call was made by one that does.
+template <size_t arguments>
+bool batch_norm_that_writes(Stack& stack, size_t reserve) {
+  const at::Tensor mean = torch::jit::peek(stack, 3, arguments).to<std::optional<at::Tensor>>().value_or(at::Tensor());
+  const at::Tensor variance =
+      torch::jit::peek(stack, 4, arguments).to<std::optional<at::Tensor>>().value_or(at::Tensor());
+  if (!torch::jit::peek(stack, 5, arguments).toBool() || !mean.defined() || !variance.defined()) return false;
+  auto taken = take<arguments>(stack);
+  at::Tensor written_mean = mean, written_variance = variance;
+  const at::Tensor input = taken[0].toTensor();
+  auto [output, saved_mean, saved_deviation] = at::_native_batch_norm_legit(
+      input, taken[1].template to<std::optional<at::Tensor>>(), taken[2].template to<std::optional<at::Tensor>>(),
+      written_mean, written_variance, true, taken[6].toDouble(), taken[7].toDouble());
+  torch::jit::push(stack, output, saved_mean, saved_deviation);
+  if (reserve != 0) torch::jit::push(stack, at::empty({0}, input.options().dtype(at::kByte)));
+  return true;
+}
+
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 3> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 14> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
+      {"aten::as_strided_", [](Stack& stack) { return show_view(stack, "aten::as_strided", ""); }},
+      {"aten::cudnn_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 1); }},
+      {"aten::detach_", [](Stack&) { return true; }},
       {"aten::matmul", matmul},
+      {"aten::native_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 0); }},
       {"aten::one_hot", one_hot},
+      {"aten::resize_", resize},
+      {"aten::squeeze_", [](Stack& stack) { return show_view(stack, "aten::squeeze", ""); }},
+      {"aten::squeeze_.dim", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dim"); }},
+      {"aten::squeeze_.dims", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dims"); }},
+      {"aten::t_", [](Stack& stack) { return show_view(stack, "aten::t", ""); }},
+      {"aten::transpose_", [](Stack& stack) { return show_view(stack, "aten::transpose", "int"); }},
+      {"aten::unsqueeze_", [](Stack& stack) { return show_view(stack, "aten::unsqueeze", ""); }},
   }};
   const auto found =
       std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });

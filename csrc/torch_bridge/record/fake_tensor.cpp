@@ -44,6 +44,15 @@ FakeTensor::FakeTensor(c10::Storage storage, const model::CallValueInfo& info, m
                         c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)), to_symint(offset_expr_, sizes_));
 }
 
+void FakeTensor::become(const FakeTensor& other) {
+  value_ = other.value_;
+  sizes_expr_ = other.sizes_expr_;
+  strides_expr_ = other.strides_expr_;
+  offset_expr_ = other.offset_expr_;
+  set_sizes_and_strides(c10::SymIntArrayRef(to_symints(sizes_expr_, sizes_)),
+                        c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)), to_symint(offset_expr_, sizes_));
+}
+
 c10::IntArrayRef FakeTensor::specialized(const std::vector<sym::Expr>& expressions,
                                          std::vector<int64_t>& numbers) const {
   numbers.clear();
@@ -99,9 +108,9 @@ c10::Storage make_fake_storage(Device device) {
   return storage;
 }
 
-const FakeTensor* as_fake(const at::Tensor& tensor) {
+FakeTensor* as_fake(const at::Tensor& tensor) {
   if (!tensor.defined() || !tensor.key_set().has(recording_key)) return nullptr;
-  return dynamic_cast<const FakeTensor*>(tensor.unsafeGetTensorImpl());
+  return dynamic_cast<FakeTensor*>(tensor.unsafeGetTensorImpl());
 }
 
 }  // namespace cxxinductor::torch_bridge

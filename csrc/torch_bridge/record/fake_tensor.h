@@ -23,6 +23,8 @@ class FakeTensor final : public c10::TensorImpl {
   FakeTensor(c10::Storage storage, const model::CallValueInfo& info, model::CallValue value, SharedSizes sizes);
 
   model::CallValue value() const { return value_; }
+  // Shows what the other tensor does, of the same memory: after an op in place that changes sizes.
+  void become(const FakeTensor& other);
 
  protected:
   // Of symbolic sizes. A caller that asks for numbers gets those of the hints, which are right for these sizes alone.
@@ -49,6 +51,6 @@ class FakeTensor final : public c10::TensorImpl {
 c10::Storage make_fake_storage(Device device);
 
 // Null for other tensors.
-const FakeTensor* as_fake(const at::Tensor& tensor);
+FakeTensor* as_fake(const at::Tensor& tensor);
 
 }  // namespace cxxinductor::torch_bridge

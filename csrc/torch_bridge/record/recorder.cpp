@@ -66,7 +66,10 @@ std::optional<Arg> as_number(const at::Tensor& tensor) {
   return Arg(number.toDouble());
 }
 
-bool is_tensor_list(const c10::Argument& result) { return result.type()->kind() == c10::TypeKind::ListType; }
+bool returns_list(const c10::OperatorHandle& op) {
+  const std::vector<c10::Argument>& returns = op.schema().returns();
+  return returns.size() == 1 && returns.front().type()->kind() == c10::TypeKind::ListType;
+}
 
 }  // namespace
 
@@ -107,6 +110,11 @@ at::Tensor Recorder::tensor_of(CallValue value) {
 CallValue Recorder::value_of(const at::Tensor& tensor) const {
   if (const FakeTensor* fake = as_fake(tensor)) return fake->value();
   throw_unsupported("a call of an op on a tensor that is no value of the model");
+}
+
+CallValue Recorder::latest(CallValue value) const {
+  const auto found = tensors_.find(value);
+  return found == tensors_.end() ? value : value_of(found->second);
 }
 
 Call Recorder::make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
@@ -155,7 +163,8 @@ void Recorder::finish(Call call, const c10::OperatorHandle& op, torch::jit::Stac
         return found->second;
     return tensor_of(value);
   };
-  call.result_is_list = schema.returns().size() == 1 && is_tensor_list(schema.returns().front());
+  call.result_is_list = returns_list(op);
+  call.results.clear();
   for (CallValueInfo& info : results) {
     const bool is_none = info.kind == CallValueInfo::Kind::None;
     call.results.push_back(add_value(std::move(info), is_none ? std::string_view() : std::string_view(base)));
@@ -185,6 +194,7 @@ bool Recorder::record_inferred(const c10::OperatorHandle& op, torch::jit::Stack&
   const std::optional<model::OpRule>& rule = rule_of(op.operator_name());
   if (!rule) return false;
   Call call = make_call(op, stack);
+  if (returns_list(op)) call.results.resize(list_length_);
   auto results = rule->infer(graph_, call, *sizes_);
   if (!results) return false;
   finish(std::move(call), op, stack, std::move(*results));
@@ -203,7 +213,7 @@ void Recorder::run(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
 Recorder::Mark Recorder::mark() const { return {graph_.values.size(), graph_.calls.size()}; }
 
 void Recorder::roll_back(const Mark& mark) {
-  tensors_.erase(tensors_.lower_bound(static_cast<CallValue>(mark.values)), tensors_.end());
+  std::erase_if(tensors_, [&](const auto& entry) { return value_of(entry.second) >= mark.values; });
   graph_.values.resize(mark.values);
   graph_.calls.resize(mark.calls);
 }

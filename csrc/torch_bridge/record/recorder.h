@@ -32,8 +32,12 @@ class Recorder {
   model::CallValue add_value(model::CallValueInfo info, std::string_view name);
   at::Tensor tensor_of(model::CallValue value);
   model::CallValue value_of(const at::Tensor& tensor) const;  // Unsupported for tensors that have memory
+  // What the tensor of the value shows now: another value, where an op in place changed its sizes.
+  model::CallValue latest(model::CallValue value) const;
 
   void set_origin(OriginId origin) { origin_ = origin; }
+  // Of the list that the next call returns: how many tensors it has, where sizes leave that open.
+  void set_list_length(size_t length) { list_length_ = length; }
 
   // Runs an op on fake tensors, which records it or what it consists of; the results lie on the stack then.
   void run(const c10::OperatorHandle& op, torch::jit::Stack& stack);
@@ -76,6 +80,7 @@ class Recorder {
   std::map<std::string, int, std::less<>> names_;  // how often a name was wanted
   std::unordered_map<c10::OperatorName, std::optional<model::OpRule>> rules_;
   OriginId origin_;
+  size_t list_length_ = 0;
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -10,6 +10,7 @@
 #include "frontend/import.h"
 #include "ir/callees.h"
 #include "model/effects.h"
+#include "model/passes/functionalize.h"
 #include "support/error.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/record/fake_tensor.h"
@@ -45,12 +46,15 @@ class Replay {
     for (Arg& output : out_.outputs)
       for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
     for (auto& [input, last] : out_.mutations) last = value(last);
+    for (CallValue input : read_.inputs)
+      if (!model::show_the_same(out_.values[value(input)], out_.values[*values_[input]]))
+        throw_unsupported("an op in place that changes the sizes of input '{}'", read_.values[input].name);
     return {std::move(out_), sizes_->guards(), std::move(kept_)};
   }
 
  private:
   CallValue add(CallValue read) { return recorder_.add_value(read_.values[read], read_.values[read].name); }
-  CallValue value(CallValue read) const { return values_[read].value(); }
+  CallValue value(CallValue read) const { return recorder_.latest(values_[read].value()); }
   bool is_tensor(CallValue read) const { return read_.values[read].kind == CallValueInfo::Kind::Tensor; }
 
   void replay(const Call& call) {
@@ -58,6 +62,7 @@ class Replay {
     const auto op = c10::Dispatcher::singleton().findSchema({call.callee, call.overload});
     if (!op || is_opaque_callee(call.callee) || !takes_tensors_alone(call, op->schema())) return copy(call);
     std::vector<c10::IValue> stack = build_stack(op->schema(), call.args, call.kwargs, resolver_);
+    recorder_.set_list_length(call.result_is_list ? call.results.size() : 0);
     const Recorder::Mark before = recorder_.mark();
     std::string reason;
     try {
@@ -136,5 +141,12 @@ class Replay {
 }  // namespace
 
 Replayed replay(const CallGraph& read, model::SizeHints hints) { return Replay(read, std::move(hints)).run(); }
+
+CallGraph functional_calls(const Replayed& replayed) {
+  if (!replayed.guards.empty())
+    throw_unsupported("its calls depend on sizes beyond the ranges of their symbols: {}",
+                      model::to_string(replayed.guards.front()));
+  return model::functionalize(replayed.calls, DispatcherSchemas());
+}
 
 }  // namespace cxxinductor::torch_bridge
