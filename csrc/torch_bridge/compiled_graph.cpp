@@ -307,6 +307,16 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
+std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->check_inputs = false;
+  impl->options = options;
+  impl->replayed = Replayed{calls, {}, {}};
+  impl->written = model::written_inputs(calls, DispatcherSchemas());
+  impl->compile_or_fall_back(std::move(calls), {});
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
 std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {
   if (options.check == "eager")
     throw_user_error("check=eager needs the calls of a model; a graph from text has check=interp");
@@ -388,6 +398,7 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 bool CompiledGraph::writes_input(uint32_t position) const { return impl_->written.contains(position); }
+bool CompiledGraph::writes_inputs() const { return !impl_->written.empty(); }
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 

@@ -30,6 +30,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
   // Falls back as from_calls does.
   static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options);
+  // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
+  static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options);
   // From graph text (docs/ir.md), which is untrusted: the same holds, but there is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
   // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements
@@ -50,6 +52,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   const std::string& fallback_reason() const;  // "" when compiled
   const driver::Report& report() const;
   bool writes_input(uint32_t position) const;  // of graphs from files
+  bool writes_inputs() const;
   const plan::Plan* plan() const;          // null for a fallback
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   driver::GraphSummary summary() const;      // empty for a fallback

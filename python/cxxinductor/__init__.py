@@ -1,7 +1,7 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``plan_text``, ``counters`` and ``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``plan_text``, ``counters`` and ``option_table``.
 """
 
 from typing import NoReturn
@@ -18,6 +18,7 @@ from .config import option_table  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, GraphBreak, explain  # noqa: E402
 from .planning import plan_text  # noqa: E402
+from .torchscript import optimize  # noqa: E402
 
 __version__ = "0.1.0"
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "counters",
     "explain",
     "wait_for_compiles",
+    "optimize",
     "option_table",
     "plan_text",
     "reset_counters",

@@ -1,4 +1,6 @@
 // The Python module cxxinductor._C.
+#include <cxxinductor/jit.h>
+
 #include <optional>
 
 #include "support/error.h"
@@ -168,6 +170,32 @@ py::object infer_call(const std::string& text, const std::map<std::string, int64
   return found;
 }
 
+// The calls of models in their forms before the import.
+void bind_call_forms(py::module_& module) {
+  module.def(
+      "read_pt2_text",
+      [](const std::string& bytes) {
+        const py::gil_scoped_release release;
+        const auto program = readers::read_pt2(std::as_bytes(std::span(bytes)), torch_bridge::DispatcherSchemas());
+        return model::print(program.calls);
+      },
+      py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
+  module.def("compile_as_written", compile_as_written, py::arg("builder"), py::arg("options"),
+             "Compiles calls as a file holds them: with ATen's composites and writes to tensors.");
+  module.def("replayed", replayed, py::arg("builder"),
+             "What composites become (docs/design/replay.md): the text of the calls, guards on sizes, composites that are kept "
+             "and why, and a builder of the calls without writes where no guards are left.");
+  module.def("infer_call", infer_call, py::arg("text"), py::arg("hints") = std::map<std::string, int64_t>(),
+             "What rules state of the results of a call graph's only call (docs/design/infer.md), with symbols' sizes.");
+  module.def("inferred_ops", &model::inferred_ops);
+  module.def(
+      "has_infer_rule",
+      [](std::string_view callee, std::string_view overload) {
+        return model::OpRule::find(callee, overload, torch_bridge::DispatcherSchemas()).has_value();
+      },
+      py::arg("callee"), py::arg("overload"));
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -177,6 +205,7 @@ PYBIND11_MODULE(_C, module) {
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);
+  bind_call_forms(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())
       .def_static("from_environment", &checked_options_from_environment, py::arg("environment"))
@@ -215,28 +244,11 @@ PYBIND11_MODULE(_C, module) {
         return make_compiled_callable(std::move(graph));
       },
       py::arg("text"), py::arg("options"), "Compiles the text of a graph (docs/ir.md), which may be anybody's.");
+  module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"),
+             py::call_guard<py::gil_scoped_release>(), "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
   module.def(
-      "read_pt2_text",
-      [](const std::string& bytes) {
-        const py::gil_scoped_release release;
-        const auto program = readers::read_pt2(std::as_bytes(std::span(bytes)), torch_bridge::DispatcherSchemas());
-        return model::print(program.calls);
-      },
-      py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
-  module.def("compile_as_written", compile_as_written, py::arg("builder"), py::arg("options"),
-             "Compiles calls as a file holds them: with ATen's composites and writes to tensors.");
-  module.def("replayed", replayed, py::arg("builder"),
-             "What composites become (docs/design/replay.md): the text of the calls, guards on sizes, composites that are kept "
-             "and why, and a builder of the calls without writes where no guards are left.");
-  module.def("infer_call", infer_call, py::arg("text"), py::arg("hints") = std::map<std::string, int64_t>(),
-             "What rules state of the results of a call graph's only call (docs/design/infer.md), with symbols' sizes.");
-  module.def("inferred_ops", &model::inferred_ops);
-  module.def(
-      "has_infer_rule",
-      [](std::string_view callee, std::string_view overload) {
-        return model::OpRule::find(callee, overload, torch_bridge::DispatcherSchemas()).has_value();
-      },
-      py::arg("callee"), py::arg("overload"));
+      "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); },
+      py::arg("optimized"), "What became of the compiled parts, for people.");
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);

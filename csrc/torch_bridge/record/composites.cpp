@@ -106,6 +106,18 @@ bool matmul(Stack& stack) {
   return true;
 }
 
+// What traces of TorchScript call: a convolution, and flags of cuDNN.
+template <size_t arguments>
+bool convolution(Stack& stack) {
+  auto taken = take<arguments>(stack);
+  torch::jit::push(stack,
+                   at::convolution_symint(taken[0].toTensor(), taken[1].toTensor(),
+                                          taken[2].template to<std::optional<at::Tensor>>(), taken[3].toSymIntVector(),
+                                          taken[4].toSymIntVector(), taken[5].toSymIntVector(), taken[6].toBool(),
+                                          taken[7].toSymIntVector(), taken[8].toSymInt()));
+  return true;
+}
+
 // Ops in place that change what a tensor shows of its memory: a view, which the tensor shows from then on.
 bool show_view(Stack& stack, const char* view, const char* overload) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(view, overload);
@@ -147,8 +159,10 @@ bool batch_norm_that_writes(Stack& stack, size_t reserve) {
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 14> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 16> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
+      {"aten::_convolution", convolution<13>},
+      {"aten::_convolution.deprecated", convolution<12>},
       {"aten::as_strided_", [](Stack& stack) { return show_view(stack, "aten::as_strided", ""); }},
       {"aten::cudnn_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 1); }},
       {"aten::detach_", [](Stack&) { return true; }},

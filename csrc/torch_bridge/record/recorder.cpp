@@ -11,6 +11,7 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/record/call_pattern.h"
 #include "torch_bridge/record/composites.h"
 #include "torch_bridge/record/fake_tensor.h"
 #include "torch_bridge/record/to_arg.h"
@@ -107,12 +108,24 @@ at::Tensor Recorder::tensor_of(CallValue value) {
   return tensor;
 }
 
-CallValue Recorder::value_of(const at::Tensor& tensor) const {
+CallValue Recorder::value_of(const at::Tensor& tensor) {
   if (const FakeTensor* fake = as_fake(tensor)) return fake->value();
-  throw_unsupported("a call of an op on a tensor that is no value of the model");
+  if (!captures_) throw_unsupported("a call of an op on a tensor that is no value of the model");
+  const auto [value, fresh] = captured_values_.emplace(tensor.unsafeGetTensorImpl(), 0);
+  if (!fresh) return value->second;
+  CallValueInfo info = info_of(tensor);
+  const auto [storage, first] = captured_storages_.emplace(tensor.storage().unsafeGetStorageImpl(), 0);
+  info.storage = storage->second;
+  value->second = add_value(std::move(info), "captured");
+  storage->second = graph_.values[value->second].storage;
+  graph_.frozen.insert(static_cast<uint32_t>(graph_.inputs.size()));
+  graph_.inputs.push_back(value->second);
+  graph_.input_sources.emplace_back();
+  captured_.push_back(tensor);
+  return value->second;
 }
 
-CallValue Recorder::latest(CallValue value) const {
+CallValue Recorder::latest(CallValue value) {
   const auto found = tensors_.find(value);
   return found == tensors_.end() ? value : value_of(found->second);
 }

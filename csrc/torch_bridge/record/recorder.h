@@ -31,9 +31,13 @@ class Recorder {
   // A new value of the graph and the tensor that stands for it. A storage of 0 becomes a new one.
   model::CallValue add_value(model::CallValueInfo info, std::string_view name);
   at::Tensor tensor_of(model::CallValue value);
-  model::CallValue value_of(const at::Tensor& tensor) const;  // Unsupported for tensors that have memory
   // What the tensor of the value shows now: another value, where an op in place changed its sizes.
-  model::CallValue latest(model::CallValue value) const;
+  model::CallValue latest(model::CallValue value);
+  // Unsupported for tensors that have memory, unless they are captured: each becomes an input of the graph, behind
+  // those that are there.
+  model::CallValue value_of(const at::Tensor& tensor);
+  void capture_tensors() { captures_ = true; }
+  const std::vector<at::Tensor>& captured() const { return captured_; }
 
   void set_origin(OriginId origin) { origin_ = origin; }
   // Of the list that the next call returns: how many tensors it has, where sizes leave that open.
@@ -77,7 +81,11 @@ class Recorder {
   std::map<model::CallValue, at::Tensor> tensors_;
   std::map<uint32_t, c10::Storage> storages_;
   uint32_t last_storage_ = 0;
-  std::map<std::string, int, std::less<>> names_;  // how often a name was wanted
+  bool captures_ = false;
+  std::vector<at::Tensor> captured_;
+  std::map<const void*, model::CallValue> captured_values_;  // by tensor
+  std::map<const void*, uint32_t> captured_storages_;        // by storage: its number
+  std::map<std::string, int, std::less<>> names_;            // how often a name was wanted
   std::unordered_map<c10::OperatorName, std::optional<model::OpRule>> rules_;
   OriginId origin_;
   size_t list_length_ = 0;

@@ -54,7 +54,7 @@ class Replay {
 
  private:
   CallValue add(CallValue read) { return recorder_.add_value(read_.values[read], read_.values[read].name); }
-  CallValue value(CallValue read) const { return recorder_.latest(values_[read].value()); }
+  CallValue value(CallValue read) { return recorder_.latest(values_[read].value()); }
   bool is_tensor(CallValue read) const { return read_.values[read].kind == CallValueInfo::Kind::Tensor; }
 
   void replay(const Call& call) {

@@ -1,0 +1,30 @@
+"""TorchScript modules, compiled between control flow: the Python side of <cxxinductor/jit.h>."""
+
+from __future__ import annotations
+
+from typing import Any, Mapping
+
+import torch
+
+from . import _C, config
+
+
+def optimize(module: torch.jit.ScriptModule, *, options: Mapping[str, Any] | None = None) -> torch.jit.ScriptModule:
+    """A frozen copy of a scripted or traced module whose forward runs compiled between control flow.
+
+    What is compiled is compiled at the first call, for the dtypes, devices and sizes at hand; sizes that change later become
+    symbols. The copy can be saved, and loaded by any program that has loaded libcxxinductor, without Python too.
+
+    Args:
+        module: in evaluation mode.
+        options: names of ``cxxinductor.option_table()``; beside them the environment variables count.
+
+    Raises:
+        UserError: the module is in training mode, or has no forward.
+    """
+    return torch.jit._recursive.wrap_cpp_module(_C.optimize_torchscript(module._c, config.resolve(options)))
+
+
+def describe(optimized: torch.jit.ScriptModule) -> str:
+    """What became of each compiled part of a module that ``optimize`` returned, for people."""
+    return _C.describe_torchscript(optimized._c)
