@@ -199,11 +199,11 @@ TEST_CASE("the bias of a convolution on CUDA is added outside", "[passes]") {
   %1 = relu(%0)
   return %1
 })") == R"(graph @f on cuda:0 (%x: bf16[2, 3, 8, 8], %w: bf16[4, 3, 1, 1], %b: bf16[4]) {
-  %0: bf16[2, 4, 8, 8] = extern "aten::convolution"($0, $1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%x, %w)
+  %4: bf16[2, 4, 8, 8] = extern "aten::convolution"($0, $1, none, [1, 1], [0, 0], [1, 1], false, [0, 0], 1) with (%x, %w)
   %2: bf16[4, 1, 1] = reshape(%b)
   %3: bf16[2, 4, 8, 8] = expand(%2)
-  %4 = add(%0, %3)
-  %1 = relu(%4)
+  %0 = add(%4, %3)
+  %1 = relu(%0)
   return %1
 }
 )");
