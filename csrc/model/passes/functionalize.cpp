@@ -164,6 +164,7 @@ class Functionalizer {
     uint32_t storage = 0;
     CallValue current = 0;          // of out_: its elements as of `version`
     int version = 0;                // of its storage
+    bool written = false;           // `current` is what a write gave, not a view
     CallValue root = 0;             // itself, or the value that it is the whole of: the argument of an op in place
     std::optional<CallValue> base;  // the value that it is a view of
     const Call* view = nullptr;     // which is its call
@@ -219,6 +220,7 @@ class Functionalizer {
       call.results[r] = add_unnamed(read_.values[shown]);
       states_[shown].current = call.results[r];
       states_[shown].version = version->second;
+      states_[shown].written = false;
     }
     out_.calls.push_back(std::move(call));
     return state.current;
@@ -228,9 +230,12 @@ class Functionalizer {
   // gave.
   CallValue returned(CallValue value) {
     value = root_of(value);
-    for (CallValue at = value; versions_.contains(states_[at].storage) && states_[at].base;
-         at = root_of(*states_[at].base))
-      states_[at].version = -1;
+    std::vector<CallValue> views;
+    for (CallValue at = value; versions_.contains(states_[at].storage) && states_[at].base; at = root_of(*states_[at].base)) {
+      views.push_back(at);
+      if (states_[at].written)
+        for (CallValue view : views) states_[view].version = -1;
+    }
     return fresh(value);
   }
 
@@ -364,6 +369,7 @@ class Functionalizer {
     for (const auto& [old, current] : path) {
       states_[old].current = current;
       states_[old].version = version;
+      states_[old].written = true;
     }
   }
 
