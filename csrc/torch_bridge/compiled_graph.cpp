@@ -307,13 +307,14 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const Options& options) {
+std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const Options& options,
+                                                         const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
   impl->replayed = Replayed{calls, {}, {}};
   impl->written = model::written_inputs(calls, DispatcherSchemas());
-  impl->compile_or_fall_back(std::move(calls), {});
+  impl->compile_or_fall_back(std::move(calls), interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

@@ -31,7 +31,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // Falls back as from_calls does.
   static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options);
   // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
-  static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options);
+  static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options,
+                                                   const InterruptCheck& interrupted = {});
   // From graph text (docs/ir.md), which is untrusted: the same holds, but there is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
   // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements

@@ -108,6 +108,7 @@ Gpus& gpus() {
 // What all compiles of the process share. Never destroyed, as Gpus.
 struct Services {
   runtime::CompilePool pool;
+  runtime::CompilePool graphs{2};  // for whole graphs, whose kernels `pool` compiles: a task of one waits for tasks of the other
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
   std::map<std::string, std::unique_ptr<runtime::Nvrtc>> nvrtcs;                          // by option nvrtc; the same
@@ -145,7 +146,10 @@ Services& services(const Options& options) {
 // tasks of the pool use, so that no task runs by then.
 void stop_at_exit() {
   std::atexit([] {
-    if (Services* services = made_services.find()) services->pool.stop();
+    Services* services = made_services.find();
+    if (!services) return;
+    services->graphs.stop();
+    services->pool.stop();
   });
 }
 
@@ -180,8 +184,12 @@ runtime::CompilePool::Progress compile_progress() {
 
 void wait_for_compiles() {
   Services* services = made_services.find();
-  if (services) services->pool.finish();
+  if (!services) return;
+  services->graphs.finish();  // which may leave tasks to the other
+  services->pool.finish();
 }
+
+runtime::CompilePool& graph_compiles(const Options& options) { return services(options).graphs; }
 
 bool is_capturing(void* stream) {
   const Gpus* gpus = made_gpus.find();

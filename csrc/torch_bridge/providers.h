@@ -23,8 +23,10 @@ void open_torch_cuda();
 bool has_host_compiler(const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
-// Waits for kernels that no call waits for.
+// Waits for graphs and kernels that no call waits for.
 void wait_for_compiles();
+// Whose background tasks compile whole graphs (option wait).
+runtime::CompilePool& graph_compiles(const Options& options);
 // Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
 bool is_capturing(void* stream);
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel.

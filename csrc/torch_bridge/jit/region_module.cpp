@@ -55,7 +55,7 @@ class RegionForms final : public torch::CustomClassHolder {
         arguments.insert(arguments.begin(), c10::IValue());  // self, which the code does not read
         return interpret(*code, std::move(arguments));
       };
-      forms_ = std::make_unique<Specializations>(name_, run, options_);
+      forms_ = std::make_unique<Specializations>(name_, inference_tracer(name_, run, options_), options_);
     });
     return *forms_;
   }

@@ -40,8 +40,43 @@ FakeTensor::FakeTensor(c10::Storage storage, const model::CallValueInfo& info, m
       sizes_expr_(info.sizes),
       strides_expr_(info.strides),
       offset_expr_(info.storage_offset) {
+  set_symbolic_sizes();
+}
+
+FakeTensor::FakeTensor(const FakeTensor& other)
+    : TensorImpl(c10::Storage(other.storage_), other.key_set_, other.data_type_),
+      value_(other.value_),
+      sizes_(other.sizes_),
+      sizes_expr_(other.sizes_expr_),
+      strides_expr_(other.strides_expr_),
+      offset_expr_(other.offset_expr_) {
+  set_symbolic_sizes();
+}
+
+void FakeTensor::set_symbolic_sizes() {
   set_sizes_and_strides(c10::SymIntArrayRef(to_symints(sizes_expr_, sizes_)),
                         c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)), to_symint(offset_expr_, sizes_));
+}
+
+c10::intrusive_ptr<FakeTensor> FakeTensor::copy(bool allow_tensor_metadata_change) const {
+  auto made = c10::make_intrusive<FakeTensor>(*this);
+  made->set_allow_tensor_metadata_change(allow_tensor_metadata_change);
+  if (is_wrapped_number()) made->set_wrapped_number(true);
+  return made;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(const c10::VariableVersion& version,
+                                                                        bool allow_tensor_metadata_change) const {
+  auto made = copy(allow_tensor_metadata_change);
+  if (!made->is_inference()) made->set_version_counter(version);
+  return made;
+}
+
+c10::intrusive_ptr<c10::TensorImpl> FakeTensor::shallow_copy_and_detach(c10::VariableVersion&& version,
+                                                                        bool allow_tensor_metadata_change) const {
+  auto made = copy(allow_tensor_metadata_change);
+  if (!made->is_inference()) made->set_version_counter(std::move(version));
+  return made;
 }
 
 void FakeTensor::become(const FakeTensor& other) {
@@ -49,8 +84,7 @@ void FakeTensor::become(const FakeTensor& other) {
   sizes_expr_ = other.sizes_expr_;
   strides_expr_ = other.strides_expr_;
   offset_expr_ = other.offset_expr_;
-  set_sizes_and_strides(c10::SymIntArrayRef(to_symints(sizes_expr_, sizes_)),
-                        c10::SymIntArrayRef(to_symints(strides_expr_, sizes_)), to_symint(offset_expr_, sizes_));
+  set_symbolic_sizes();
 }
 
 c10::IntArrayRef FakeTensor::specialized(const std::vector<sym::Expr>& expressions,

@@ -21,6 +21,7 @@ class FakeTensor final : public c10::TensorImpl {
  public:
   // storage: shared by views of one tensor; reading its memory throws.
   FakeTensor(c10::Storage storage, const model::CallValueInfo& info, model::CallValue value, SharedSizes sizes);
+  FakeTensor(const FakeTensor& other);  // the same value, without autograd's history
 
   model::CallValue value() const { return value_; }
   // Shows what the other tensor does, of the same memory: after an op in place that changes sizes.
@@ -35,10 +36,17 @@ class FakeTensor final : public c10::TensorImpl {
   c10::SymBool sym_is_contiguous_custom(at::MemoryFormat format) const override;
   bool is_strides_like_custom(at::MemoryFormat format) const override;
   c10::SymBool sym_is_non_overlapping_and_dense_custom() const override;
+  // What autograd saves of a result.
+  c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(const c10::VariableVersion& version,
+                                                              bool allow_tensor_metadata_change) const override;
+  c10::intrusive_ptr<c10::TensorImpl> shallow_copy_and_detach(c10::VariableVersion&& version,
+                                                              bool allow_tensor_metadata_change) const override;
   const char* tensorimpl_type_name() const override { return "cxxinductor::FakeTensor"; }
 
  private:
   bool is_dense_in(const std::vector<size_t>& order) const;  // of dimensions, the innermost first; proven for all sizes
+  c10::intrusive_ptr<FakeTensor> copy(bool allow_tensor_metadata_change) const;
+  void set_symbolic_sizes();
   c10::IntArrayRef specialized(const std::vector<sym::Expr>& expressions, std::vector<int64_t>& numbers) const;
 
   model::CallValue value_;

@@ -232,14 +232,16 @@ void Recorder::roll_back(const Mark& mark) {
 }
 
 struct Recorder::Scope::Guards {
-  // Neither autograd nor views' and writes' bookkeeping, and no casts of autocast: the calls are those below.
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  explicit Guards(Autograd autograd) {
+    if (autograd == Autograd::Below) below_autograd.emplace();
+  }
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
   c10::impl::IncludeDispatchKeyGuard recording{recording_key};
 };
 
-Recorder::Scope::Scope(Recorder& recorder)
-    : guards_(std::make_unique<Guards>()), outer_(std::exchange(current, &recorder)) {}
+Recorder::Scope::Scope(Recorder& recorder, Autograd autograd)
+    : guards_(std::make_unique<Guards>(autograd)), outer_(std::exchange(current, &recorder)) {}
 Recorder::Scope::~Scope() { current = outer_; }
 
 }  // namespace cxxinductor::torch_bridge

@@ -56,7 +56,9 @@ class Recorder {
   // at the recorder.
   class Scope {
    public:
-    explicit Scope(Recorder& recorder);
+    // Below: calls arrive as autograd makes them, which keeps no history. Above: autograd does, of composites in parts.
+    enum class Autograd : uint8_t { Below, Above };
+    explicit Scope(Recorder& recorder, Autograd autograd = Autograd::Below);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;

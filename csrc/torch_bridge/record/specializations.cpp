@@ -7,7 +7,11 @@
 #include <set>
 #include <utility>
 
+#include "model/effects.h"
 #include "support/error.h"
+#include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/providers.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -27,8 +31,27 @@ bool share_memory(const std::vector<c10::IValue>& arguments) {
 
 }  // namespace
 
-Specializations::Specializations(std::string name, TracedFunction function, Options options)
-    : name_(std::move(name)), function_(std::move(function)), options_(std::move(options)) {}
+Tracer inference_tracer(std::string name, TracedFunction function, Options options) {
+  return [name = std::move(name), function = std::move(function), options = std::move(options)](const CallPattern& pattern) {
+    auto traced = std::make_shared<Trace>(trace(name, function, pattern));
+    TracedForm form;
+    form.guards = std::move(traced->guards);
+    form.writes = !model::written_inputs(traced->calls, DispatcherSchemas()).empty();
+    form.compile = [traced, options](const InterruptCheck& interrupted) {
+      const auto graph = CompiledGraph::from_trace(std::move(traced->calls), options, interrupted);
+      graph->set_constants(std::move(traced->captured));
+      return CompiledForm{[graph](std::vector<c10::IValue> inputs) { return graph->run(std::move(inputs)); },
+                          [graph](std::string_view title) { return graph->describe(title); }, graph->fallback_reason()};
+    };
+    return form;
+  };
+}
+
+Specializations::Specializations(std::string name, Tracer tracer, const Options& options)
+    : name_(std::move(name)), tracer_(std::move(tracer)), options_(options) {}
+
+// A compile that has begun is interrupted.
+Specializations::~Specializations() { if (!options_.wait) graph_compiles(options_).cancel(this); }
 
 bool Specializations::holds(const Form& form, const std::vector<c10::IValue>& arguments) {
   const auto symbols = form.pattern.match(arguments);
@@ -54,29 +77,43 @@ std::shared_ptr<const Specializations::Form> Specializations::find(const std::ve
 CallPattern Specializations::pattern_for(const std::vector<c10::IValue>& arguments) const {
   const std::shared_lock lock(mutex_);
   for (auto form = forms_.rbegin(); form != forms_.rend(); ++form)
-    if (auto general = (*form)->pattern.generalized(arguments); general && (*form)->graph) return std::move(*general);
+    if (auto general = (*form)->pattern.generalized(arguments); general && (!(*form)->is_ready || (*form)->compiled.run)) return std::move(*general);
   return CallPattern(arguments);
 }
 
 std::shared_ptr<const Specializations::Form> Specializations::make(const std::vector<c10::IValue>& arguments) {
-  const std::lock_guard lock(compiling_);
+  const std::lock_guard lock(tracing_);
   if (auto found = find(arguments)) return found;
   {
     const std::shared_lock reading(mutex_);
     if (forms_.size() >= most_forms) return nullptr;
   }
-  auto form = std::make_shared<Form>(Form{pattern_for(arguments), {}, false, nullptr, {}});
+  const auto form = std::make_shared<Form>(pattern_for(arguments));
+  std::function<CompiledForm(const InterruptCheck&)> compile;
   try {
-    Trace traced = trace(name_, function_, form->pattern);
+    TracedForm traced = tracer_(form->pattern);
     form->guards = std::move(traced.guards);
-    form->graph = CompiledGraph::from_trace(std::move(traced.calls), options_);
-    form->graph->set_constants(std::move(traced.captured));
-    form->writes = form->graph->writes_inputs();
-    form->reason = form->graph->fallback_reason();
+    form->writes = traced.writes;
+    compile = std::move(traced.compile);
   } catch (const Unsupported& error) {
-    form->reason = error.what();
+    form->compiled.reason = error.what();
   } catch (const UserError& error) {  // eager raises the error of its own
-    form->reason = error.what();
+    form->compiled.reason = error.what();
+  }
+  const auto finish = [form, compile = std::move(compile)](const InterruptCheck& interrupted) {
+    try {
+      if (compile) form->compiled = compile(interrupted);
+    } catch (const Interrupted&) {  // by who needs it no more
+      return;
+    } catch (const Error& error) {
+      form->compiled.reason = error.what();
+    }
+    form->is_ready = true;
+  };
+  if (options_.wait) {
+    finish({});
+  } else {
+    graph_compiles(options_).run_in_background(this, {name_, 1, finish});
   }
   const std::unique_lock writing(mutex_);
   forms_.push_back(form);
@@ -86,26 +123,32 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
 std::optional<std::vector<c10::IValue>> Specializations::run(const std::vector<c10::IValue>& arguments) {
   std::shared_ptr<const Form> form = find(arguments);
   if (!form) form = make(arguments);
-  if (!form || !form->graph || (form->writes && share_memory(arguments))) return std::nullopt;
+  if (!form || !form->is_ready || !form->compiled.run || (form->writes && share_memory(arguments))) return std::nullopt;
   std::vector<c10::IValue> inputs;
   for (size_t i = 0; i < arguments.size(); ++i)
     if (form->pattern.arguments()[i].kind != ArgumentPattern::Kind::Constant) inputs.push_back(arguments[i]);
-  return form->graph->run(std::move(inputs));
+  return form->compiled.run(std::move(inputs));
 }
 
 std::string Specializations::reasons() const {
   const std::shared_lock lock(mutex_);
   std::set<std::string> reasons;
   for (const auto& form : forms_)
-    if (!form->reason.empty()) reasons.insert(form->reason);
+    if (form->is_ready && !form->compiled.reason.empty()) reasons.insert(form->compiled.reason);
   return fmt::format("{}", fmt::join(reasons, "; "));
 }
 
 std::string Specializations::describe() const {
   const std::shared_lock lock(mutex_);
   std::string text;
-  for (const auto& form : forms_)
-    text += form->graph ? form->graph->describe(name_) : fmt::format("{}: not compiled: {}\n", name_, form->reason);
+  for (const auto& form : forms_) {
+    if (!form->is_ready)
+      text += fmt::format("{}: is being compiled\n", name_);
+    else if (form->compiled.run)
+      text += form->compiled.describe(name_);
+    else
+      text += fmt::format("{}: not compiled: {}\n", name_, form->compiled.reason);
+  }
   return text;
 }
 

@@ -1,0 +1,62 @@
+#include "torch_bridge/record/compiled_function.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "model/text.h"
+#include "support/error.h"
+#include "torch_bridge/record/gradient_form.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+bool is_autocast_on() { return at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA); }
+
+}  // namespace
+
+CompiledFunction::CompiledFunction(std::string name, TracedFunction function, const Options& options)
+    : name_(std::move(name)), function_(std::move(function)), options_(options) {}
+
+CompiledFunction::Flags CompiledFunction::flags_of(const std::vector<c10::IValue>& arguments) {
+  Flags flags;
+  flags.deterministic = at::globalContext().deterministicAlgorithms();
+  if (!at::GradMode::is_enabled()) return flags;
+  for (const c10::IValue& argument : arguments)
+    flags.requires_gradient.push_back(argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad());
+  return flags;
+}
+
+Specializations& CompiledFunction::specializations(Flags flags) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Specializations>& found = specializations_[flags];
+  if (!found)
+    found = std::make_unique<Specializations>(name_,
+                                              flags.requires_gradient.empty() ? inference_tracer(name_, function_, options_)
+                                                                              : gradient_tracer(name_, function_, flags.requires_gradient, options_),
+                                              options_);
+  return *found;
+}
+
+std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& arguments) {
+  calls_ += 1;
+  if (!is_autocast_on())
+    if (auto results = specializations(flags_of(arguments)).run(arguments)) return std::move(*results);
+  uncompiled_calls_ += 1;
+  return function_(arguments);
+}
+
+std::string CompiledFunction::describe() const {
+  const std::lock_guard lock(mutex_);
+  std::string text;
+  for (const auto& [flags, forms] : specializations_) text += forms->describe();
+  if (uncompiled_calls_ > 0)
+    text += fmt::format("{}: {} of {} calls ran as they are: autocast was on, a compile was under way, or a reason above\n", name_,
+                        uncompiled_calls_.load(), calls_.load());
+  return text.empty() ? fmt::format("{}: has not been called\n", name_) : text;
+}
+
+}  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,44 @@
+// A function of tensors that runs compiled, or as it is where it cannot be.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "support/options.h"
+#include "torch_bridge/record/specializations.h"
+
+namespace cxxinductor::torch_bridge {
+
+class CompiledFunction {
+ public:
+  CompiledFunction(std::string name, TracedFunction function, const Options& options);
+
+  // Thread-safe, as far as the function is.
+  std::vector<c10::IValue> run(const std::vector<c10::IValue>& arguments);
+  std::string describe() const;
+
+ private:
+  // State of the thread and flags of arguments that a form holds for.
+  struct Flags {
+    bool deterministic = false;
+    std::vector<bool> requires_gradient;  // of the arguments; empty: grad mode is off
+    auto operator<=>(const Flags&) const = default;
+  };
+  static Flags flags_of(const std::vector<c10::IValue>& arguments);
+  Specializations& specializations(Flags flags);
+
+  const std::string name_;
+  const TracedFunction function_;
+  const Options options_;
+  mutable std::mutex mutex_;  // guards the map
+  std::map<Flags, std::unique_ptr<Specializations>> specializations_;
+  std::atomic<int64_t> calls_ = 0, uncompiled_calls_ = 0;
+};
+
+}  // namespace cxxinductor::torch_bridge

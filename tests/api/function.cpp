@@ -1,0 +1,184 @@
+// C++ functions, compiled: results and gradients are eager's.
+#include <cxxinductor/function.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <thread>
+
+#include "unit/catch.h"
+
+namespace {
+
+using cxxinductor::compile;
+using cxxinductor::Tensors;
+
+void check_close(const at::Tensor& found, const at::Tensor& expected) {
+  REQUIRE(found.defined() == expected.defined());
+  if (!expected.defined()) return;
+  CHECK(found.sizes() == expected.sizes());
+  CHECK(found.strides() == expected.strides());
+  CHECK(at::allclose(found, expected, 1e-5, 1e-6));
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+struct Net : torch::nn::Module {
+  Net() {
+    first = register_module("first", torch::nn::Linear(16, 32));
+    norm = register_module("norm", torch::nn::LayerNorm(torch::nn::LayerNormOptions({32})));
+    second = register_module("second", torch::nn::Linear(32, 4));
+  }
+  at::Tensor forward(const at::Tensor& x) { return second(torch::gelu(norm(first(x)))); }
+  torch::nn::Linear first = nullptr, second = nullptr;
+  torch::nn::LayerNorm norm = nullptr;
+};
+
+}  // namespace
+
+TEST_CASE("a function of tensors runs compiled, for sizes that change") {
+  const auto eager = [](at::Tensor x, at::Tensor y) { return at::softmax(at::relu(x * y + 1), -1); };
+  const auto compiled = compile(eager);
+  const torch::NoGradGuard no_gradients;
+  for (int64_t rows : {3, 5, 7, 9}) {
+    const at::Tensor x = at::randn({rows, 8}), y = at::randn({8});
+    check_close(compiled(x, y), eager(x, y));
+  }
+  INFO(compiled.explain());
+  CHECK(has(compiled.explain(), "kernel"));
+  CHECK_FALSE(has(compiled.explain(), "ran as they are"));
+}
+
+TEST_CASE("a training step has eager's gradients, of arguments and of parameters") {
+  torch::manual_seed(0);
+  const auto net = std::make_shared<Net>();
+  const auto loss = [net](at::Tensor x, at::Tensor y) { return at::mse_loss(net->forward(x), y); };
+  const auto compiled = compile(loss);
+  for (int64_t rows : {6, 10, 14}) {
+    const at::Tensor x = at::randn({rows, 16}).requires_grad_(), y = at::randn({rows, 4});
+    std::vector<at::Tensor> expected, found;
+    for (std::vector<at::Tensor>* grads : {&expected, &found}) {
+      net->zero_grad();
+      x.mutable_grad() = at::Tensor();
+      const at::Tensor value = grads == &expected ? loss(x, y) : compiled(x, y);
+      CHECK(value.requires_grad());
+      value.backward();
+      grads->push_back(value.detach());
+      grads->push_back(x.grad().clone());
+      for (const at::Tensor& p : net->parameters()) grads->push_back(p.grad().clone());
+    }
+    for (size_t i = 0; i < expected.size(); ++i) check_close(found[i], expected[i]);
+  }
+  const std::string text = compiled.explain();
+  INFO(text);
+  CHECK(has(text, "backward"));
+  CHECK_FALSE(has(text, "ran as they are"));
+  CHECK_FALSE(has(text, "through ATen"));
+}
+
+TEST_CASE("a training loop of a network with batch norm and dropout is eager's") {
+  const auto train = [](bool is_compiled) {
+    torch::manual_seed(1);
+    torch::nn::Sequential net(torch::nn::Conv2d(torch::nn::Conv2dOptions(3, 8, 3).padding(1)), torch::nn::BatchNorm2d(8), torch::nn::ReLU(),
+                              torch::nn::MaxPool2d(2), torch::nn::Flatten(), torch::nn::Dropout(0.25), torch::nn::Linear(8 * 16, 5));
+    torch::optim::AdamW optimizer(net->parameters(), torch::optim::AdamWOptions(1e-2));
+    auto step = [net](at::Tensor x, at::Tensor y) mutable { return torch::nn::functional::cross_entropy(net->forward(x), y); };
+    const auto compiled = compile(step);
+    std::vector<double> losses;
+    for (int i = 0; i < 6; ++i) {
+      const at::Tensor x = at::randn({4, 3, 8, 8}), y = at::randint(5, {4});
+      optimizer.zero_grad();
+      const at::Tensor loss = is_compiled ? compiled(x, y) : step(x, y);
+      loss.backward();
+      optimizer.step();
+      losses.push_back(loss.item<double>());
+    }
+    if (is_compiled) {
+      INFO(compiled.explain());
+      CHECK_FALSE(has(compiled.explain(), "ran as they are"));
+    }
+    losses.push_back(net->buffers()[0].sum().item<double>());
+    losses.push_back(net->buffers()[2].item<double>());
+    return losses;
+  };
+  const std::vector<double> expected = train(false), found = train(true);
+  for (size_t i = 0; i < expected.size(); ++i) CHECK(std::abs(found[i] - expected[i]) <= 1e-4 * std::max(1.0, std::abs(expected[i])));
+}
+
+TEST_CASE("several results, lists and no gradients") {
+  const auto eager = [](at::Tensor x) { return std::make_tuple(x.sin() * 2, x.detach().cos(), at::argmax(x, -1)); };
+  const auto compiled = compile(eager);
+  const at::Tensor x = at::randn({4, 6}).requires_grad_();
+  const auto [a, b, c] = compiled(x);
+  const auto [d, e, f] = eager(x);
+  check_close(a, d);
+  check_close(b, e);
+  CHECK(c.equal(f));
+  CHECK(a.requires_grad());
+  CHECK_FALSE(b.requires_grad());
+  CHECK_FALSE(c.requires_grad());
+  a.sum().backward();
+  check_close(x.grad(), x.detach().cos() * 2);
+  const cxxinductor::Function list = compile([](Tensors tensors) { return Tensors{at::cat(tensors), tensors[0] + 1}; });
+  CHECK(list({at::ones({2}), at::zeros({3})})[0].equal(at::cat({at::ones({2}), at::zeros({3})})));
+}
+
+TEST_CASE("autograd's errors are eager's") {
+  const auto compiled = compile([](at::Tensor x) { return at::sigmoid(x * 3); });
+  const at::Tensor x = at::randn({5}).requires_grad_();
+  at::Tensor y = compiled(x);
+  y.sum().backward();
+  CHECK_THROWS_WITH(y.sum().backward(), Catch::Contains("a second time"));
+  at::Tensor z = compiled(x);
+  {
+    const torch::NoGradGuard no_gradients;
+    z.mul_(2);
+  }
+  CHECK_THROWS_WITH(z.sum().backward(), Catch::Contains("modified by an inplace operation"));
+  CHECK_THROWS_WITH(torch::autograd::grad({compiled(x).sum()}, {x}, {}, true, /*create_graph=*/true), Catch::Contains("gradients of gradients"));
+}
+
+TEST_CASE("what cannot be recorded runs as it is, and is explained") {
+  const auto compiled = compile([](at::Tensor x) { return x.sum().item<float>() > 0 ? x + 1 : x - 1; });
+  CHECK(compiled(at::ones({3})).equal(at::full({3}, 2.)));
+  CHECK(compiled(-at::ones({3})).equal(at::full({3}, -2.)));
+  INFO(compiled.explain());
+  CHECK(has(compiled.explain(), "not compiled: "));
+  CHECK(has(compiled.explain(), "2 of 2 calls ran as they are"));
+  const auto in_place = compile([](at::Tensor x) { return (x * 2).add_(1).mul_(x); });
+  const at::Tensor x = at::randn({4}).requires_grad_();
+  in_place(x).sum().backward();
+  check_close(x.grad(), x.detach() * 4 + 1);
+}
+
+TEST_CASE("options wait=false: calls run as they are until the compiled form is there") {
+  cxxinductor::Options options;
+  options.wait = false;
+  const auto compiled = compile([](at::Tensor x) { return at::tanh(x * 2) + 1; }, options);
+  const at::Tensor x = at::randn({32}), expected = at::tanh(x * 2) + 1;
+  const torch::NoGradGuard no_gradients;
+  check_close(compiled(x), expected);
+  for (int i = 0; i < 600 && has(compiled.explain(), "is being compiled"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  check_close(compiled(x), expected);
+  INFO(compiled.explain());
+  CHECK(has(compiled.explain(), "kernel"));
+  CHECK(has(compiled.explain(), "1 of 2 calls ran as they are"));
+}
+
+TEST_CASE("threads share a compiled function") {
+  const auto eager = [](at::Tensor x) { return at::log_softmax(x * 3, -1); };
+  const auto compiled = compile(eager);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        const at::Tensor x = at::randn({2 + t, 5 + i % 3}).requires_grad_();
+        const at::Tensor found = compiled(x), expected = eager(x);
+        if (!at::allclose(found, expected, 1e-5, 1e-6)) ++wrong;
+        const at::Tensor weight = at::randn(x.sizes());
+        if (!at::allclose(torch::autograd::grad({found}, {x}, {weight})[0], torch::autograd::grad({expected}, {x}, {weight})[0], 1e-4, 1e-5)) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}
