@@ -32,7 +32,7 @@ test: build
 	@tools/run_tests.sh $(BUILD)
 
 gpu-test: build
-	@cmake --build $(BUILD) -j $(JOBS) --target test_kernels
+	@cmake --build $(BUILD) -j $(JOBS) --target test_kernels test_api
 	@tools/run_gpu_tests.sh $(BUILD)
 
 bench: build

@@ -8,6 +8,9 @@ python=.venv/bin/python
 echo "== Kernels on the device, against the interpreter"
 "$build/tests/test_kernels" "[gpu]"
 
+echo "== The C++ API on the device"
+"$build/tests/test_api" "[gpu]"
+
 echo "== Python suites on the device"
 "$python" -m pytest tests/python --device cuda
 

@@ -42,7 +42,7 @@ class Function {
 //  - tensors that it reads beside its arguments (parameters of a module) are kept: they may change, but not be replaced.
 // Buffers that it updates in place are updated. A function that reads elements (item(), a data-dependent size), calls under autocast,
 // and writes to tensors that require gradients run as they are; explain() says so.
-Function compile(std::function<Tensors(Tensors)> function, const Options& options = {});
+Function compile(std::function<Tensors(Tensors)> function, const Options& options = without_waiting());
 
 namespace detail {
 
@@ -111,7 +111,7 @@ class TypedFunction {
 
 // The same for a callable that takes tensors one by one, and returns a tensor, a std::tuple of tensors or a list of them.
 template <class Callable, class S = detail::Signature<std::decay_t<Callable>>, std::enable_if_t<S::takes_tensors, int> = 0>
-TypedFunction<typename S::Result> compile(Callable callable, const Options& options = {}) {
+TypedFunction<typename S::Result> compile(Callable callable, const Options& options = without_waiting()) {
   std::function<Tensors(Tensors)> function = [callable = std::move(callable)](Tensors arguments) mutable {
     return detail::to_list(detail::spread(callable, arguments, std::make_index_sequence<S::arity>()));
   };

@@ -14,4 +14,11 @@ struct Options {
   bool eager_numerics() const { return numerics == "eager"; }
 };
 
+// The defaults, but that calls do not wait for the compiler (Options::wait).
+inline Options without_waiting() {
+  Options options;
+  options.wait = false;
+  return options;
+}
+
 }  // namespace cxxinductor

@@ -1,5 +1,6 @@
 // C++ functions, compiled: results and gradients are eager's.
 #include <cxxinductor/function.h>
+#include <dlfcn.h>
 #include <torch/torch.h>
 
 #include <cmath>
@@ -9,8 +10,13 @@
 
 namespace {
 
-using cxxinductor::compile;
 using cxxinductor::Tensors;
+
+// Calls wait for the compiler, so that what is tested is the compiled form.
+template <class F>
+auto compile(F function) {
+  return cxxinductor::compile(std::move(function), cxxinductor::Options());
+}
 
 void check_close(const at::Tensor& found, const at::Tensor& expected) {
   REQUIRE(found.defined() == expected.defined());
@@ -150,10 +156,8 @@ TEST_CASE("what cannot be recorded runs as it is, and is explained") {
   check_close(x.grad(), x.detach() * 4 + 1);
 }
 
-TEST_CASE("options wait=false: calls run as they are until the compiled form is there") {
-  cxxinductor::Options options;
-  options.wait = false;
-  const auto compiled = compile([](at::Tensor x) { return at::tanh(x * 2) + 1; }, options);
+TEST_CASE("calls run as they are until the compiled form is there") {
+  const auto compiled = cxxinductor::compile([](at::Tensor x) { return at::tanh(x * 2) + 1; });
   const at::Tensor x = at::randn({32}), expected = at::tanh(x * 2) + 1;
   const torch::NoGradGuard no_gradients;
   check_close(compiled(x), expected);
@@ -181,4 +185,34 @@ TEST_CASE("threads share a compiled function") {
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("a training step on a GPU has eager's gradients", "[.][gpu]") {
+  if (dlopen("libtorch_cuda.so", RTLD_NOW | RTLD_GLOBAL) == nullptr) FAIL(dlerror());
+  for (const at::ScalarType dtype : {at::kFloat, at::kBFloat16}) {
+    torch::manual_seed(0);
+    const auto net = std::make_shared<Net>();
+    net->to(at::kCUDA, dtype);
+    const auto loss = [net](at::Tensor x, at::Tensor y) { return at::mse_loss(net->forward(x), y); };
+    const auto compiled = compile(loss);
+    for (int64_t rows : {64, 48, 80}) {
+      const at::Tensor x = at::randn({rows, 16}, at::TensorOptions(at::kCUDA).dtype(dtype)).requires_grad_(), y = at::randn({rows, 4}, x.options());
+      std::vector<at::Tensor> expected, found;
+      for (std::vector<at::Tensor>* grads : {&expected, &found}) {
+        net->zero_grad();
+        x.mutable_grad() = at::Tensor();
+        const at::Tensor value = grads == &expected ? loss(x, y) : compiled(x, y);
+        value.backward();
+        grads->push_back(value.detach());
+        grads->push_back(x.grad().clone());
+        for (const at::Tensor& p : net->parameters()) grads->push_back(p.grad().clone());
+      }
+      const double tolerance = dtype == at::kFloat ? 1e-4 : 3e-2;
+      for (size_t i = 0; i < expected.size(); ++i) CHECK(at::allclose(found[i], expected[i], tolerance, tolerance * expected[i].abs().max().item<double>()));
+    }
+    INFO(compiled.explain());
+    CHECK(has(compiled.explain(), "backward"));
+    CHECK_FALSE(has(compiled.explain(), "ran as they are"));
+    CHECK_FALSE(has(compiled.explain(), "through ATen"));
+  }
 }

@@ -76,6 +76,7 @@ class Part {
     return symbols;
   }
   CallGraph& graph() { return part_; }
+  const CallGraph& graph() const { return part_; }
 
  private:
   CallValue define(CallValue value) {
@@ -201,13 +202,23 @@ class Splitter {
 
   CallGraph backward(std::vector<SplitGraphs::Kept>& kept) {
     // Symbols come last among the kept: only a graph that is done tells which there are.
-    Part sketch = backward_part({});
-    std::set<std::string> symbols = sketch.symbols();
-    for (const std::string& symbol : symbols) {
+    const Part sketch = backward_part({});
+    const std::set<std::string> given = sizes_of_inputs(sketch.graph());
+    for (const std::string& symbol : sketch.symbols()) {
+      if (given.contains(symbol)) continue;
       kept.push_back({SplitGraphs::Kept::Of::Output, static_cast<uint32_t>(results_ + added_.size() + symbols_.size())});
       symbols_.push_back(symbol);
     }
     return std::move(backward_part(symbols_).graph());
+  }
+
+  // Symbols that are sizes of inputs as they stand.
+  static std::set<std::string> sizes_of_inputs(const CallGraph& calls) {
+    std::set<std::string> found;
+    for (CallValue input : calls.inputs)
+      for (sym::Expr size : calls.values[input].sizes)
+        if (size.is_symbol()) found.insert(std::string(size.name()));
+    return found;
   }
 
   Part backward_part(const std::vector<std::string>& symbols) const {
