@@ -1,9 +1,13 @@
 #include <cxxinductor/jit.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/jit/passes/dead_code_elimination.h>
 #include <torch/csrc/jit/passes/freeze_module.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
+
+#include <set>
+#include <string>
+#include <vector>
 
 #include "support/error.h"
 #include "support/options.h"
@@ -15,28 +19,61 @@ namespace cxxinductor {
 
 using torch::jit::Module;
 
-Module optimize(const Module& module, const Options& options) {
-  torch_bridge::check_process();
-  check_options(options);
-  if (!module.find_method("forward")) throw_user_error("optimize: expected a module with a method forward");
-  if (module.is_training())
-    throw_user_error("optimize: expected a module in evaluation mode, call eval() on it before");
-  // Without optimize_numerics: folding batch norms into weights rounds elsewhere.
-  Module optimized = torch::jit::freeze_module(module.clone());
-  const std::shared_ptr<torch::jit::Graph> graph = optimized.get_method("forward").graph();
+namespace {
+
+void check_is_in_evaluation_mode(const Module& module) {
+  for (const auto& part : module.named_modules())
+    if (part.value.hasattr("training") && part.value.is_training())
+      throw_user_error("optimize: expected a module in evaluation mode, found {} in training mode: call eval() before",
+                       part.name.empty() ? "the module" : part.name);
+}
+
+// Methods that no other method calls: forward, and what torch.jit.export marks.
+std::vector<std::string> entry_points(const Module& module) {
+  std::set<std::string> called;
+  std::vector<std::string> names;
+  for (const torch::jit::Method& method : module.get_methods()) {
+    const std::shared_ptr<torch::jit::Graph> graph = method.graph();
+    for (const auto& use : graph->inputs().at(0)->uses())
+      if (use.user->kind() == torch::jit::prim::CallMethod && use.offset == 0)
+        called.insert(use.user->s(c10::attr::name));
+  }
+  for (const torch::jit::Method& method : module.get_methods())
+    if (!called.contains(method.name()) || method.name() == "forward") names.push_back(method.name());
+  return names;
+}
+
+// Numbers go on from method to method: regions are attributes of the module.
+void compile_method(Module& optimized, const std::string& name, const Options& options, size_t& count) {
+  const std::shared_ptr<torch::jit::Graph> graph = optimized.get_method(name).graph();
   torch::jit::Inline(*graph);
-  torch::jit::RemoveListMutation(graph);
   torch::jit::RemoveTensorMutation(graph);
   torch::jit::EliminateDeadCode(graph);
   const std::shared_ptr<torch::jit::CompilationUnit> unit = optimized._ivalue()->compilation_unit();
-  size_t count = 0;
   torch_bridge::replace_regions(graph, [&](const torch_bridge::JitRegion& region) {
-    const std::string name = fmt::format("region_{}", count++);
-    optimized.register_module(name, torch_bridge::make_region_module(name, region, options, unit));
-    torch::jit::Value* part = graph->insertGetAttr(graph->inputs().at(0), name);
+    std::string part_name = fmt::format("region_{}", count++);
+    while (optimized.hasattr(part_name)) part_name += "_";
+    optimized.register_module(part_name, torch_bridge::make_region_module(part_name, region, options, unit));
+    torch::jit::Value* part = graph->insertGetAttr(graph->inputs().at(0), part_name);
     return torch_bridge::insert_region_call(*graph, part, region);
   });
   torch::jit::EliminateDeadCode(graph);
+}
+
+}  // namespace
+
+Module optimize(const Module& module, const Options& options) {
+  torch_bridge::check_process();
+  check_options(options);
+  check_is_in_evaluation_mode(module);
+  const std::vector<std::string> methods = entry_points(module);
+  if (methods.empty()) throw_user_error("optimize: expected a module with methods, found one without");
+  std::vector<std::string> others = methods;
+  std::erase(others, "forward");
+  // Without optimize_numerics: folding batch norms into weights rounds elsewhere.
+  Module optimized = torch::jit::freeze_module(module.clone(), others);
+  size_t count = 0;
+  for (const std::string& name : methods) compile_method(optimized, name, options, count);
   return optimized;
 }
 
@@ -46,6 +83,9 @@ std::string explain(const Module& optimized) {
     if (torch_bridge::is_region_module(part.value)) text += torch_bridge::describe_region(part.value);
   if (text.empty())
     throw_user_error("explain: expected a module that optimize returned, found one without compiled parts");
+  std::set<std::string> outside;
+  for (const torch::jit::Method& method : optimized.get_methods()) outside.merge(torch_bridge::boundaries_of(*method.graph()));
+  if (!outside.empty()) text += fmt::format("runs as TorchScript: {}\n", fmt::join(outside, ", "));
   return text;
 }
 

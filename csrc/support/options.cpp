@@ -183,8 +183,9 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
   for (const auto& entry : environment) {
     const std::string& variable = entry.first;
     if (!variable.starts_with("CXXINDUCTOR_")) continue;
-    // Read by tests and builds, not by compiles.
-    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable.starts_with("CXXINDUCTOR_BUILD_"))
+    // Read by tests, by builds and by the pass over TorchScript, not by compiles.
+    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_JIT" ||
+        variable.starts_with("CXXINDUCTOR_BUILD_"))
       continue;
     for (const Renamed& renamed : renamed_rows)
       if (renamed.option.empty() && variable == environment_name(renamed.old_name))

@@ -17,10 +17,11 @@ def optimize(module: torch.jit.ScriptModule, *, options: Mapping[str, Any] | Non
 
     Args:
         module: in evaluation mode.
-        options: names of ``cxxinductor.option_table()``; beside them the environment variables count.
+        options: names of ``cxxinductor.option_table()``; beside them the environment variables count. Calls wait for the
+            compiler unless ``wait`` is False.
 
     Raises:
-        UserError: the module is in training mode, or has no forward.
+        UserError: the module or a submodule is in training mode.
     """
     return torch.jit._recursive.wrap_cpp_module(_C.optimize_torchscript(module._c, config.resolve(options)))
 

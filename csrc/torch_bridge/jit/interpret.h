@@ -1,5 +1,4 @@
-// Straight-line TorchScript on tensors without memory, with symbolic sizes: PyTorch's own interpreter knows integers
-// alone.
+// Runs TorchScript code on tensors without memory, so that a recorder sees its calls.
 #pragma once
 
 #include <ATen/core/ivalue.h>
@@ -9,8 +8,10 @@
 
 namespace cxxinductor::torch_bridge {
 
-// The results of a graph without control flow whose result is a tuple: its items. arguments: by input; integers may be
-// c10::SymInt.
-std::vector<c10::IValue> interpret(const torch::jit::Graph& graph, std::vector<c10::IValue> arguments);
+// The code of a region (regions.h); returns the items of the tuple that it gives. Loops are unrolled and branches taken as the arguments
+// say; what a symbolic size decides there becomes a guard. Numbers among the arguments may be symbolic, and so may those among the results.
+// Where it throws, `at` is the node that did.
+std::vector<c10::IValue> interpret(const torch::jit::Graph& code, std::vector<c10::IValue> arguments,
+                                   const torch::jit::Node*& at);
 
 }  // namespace cxxinductor::torch_bridge

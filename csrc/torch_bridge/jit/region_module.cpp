@@ -1,18 +1,17 @@
 #include "torch_bridge/jit/region_module.h"
 
-#include <ATen/autocast_mode.h>
-#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 #include <torch/custom_class.h>
 
-#include <algorithm>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "support/error.h"
-#include "torch_bridge/jit/interpret.h"
+#include "torch_bridge/jit/region.h"
 #include "torch_bridge/process_check.h"
-#include "torch_bridge/record/specializations.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -49,17 +48,18 @@ class RegionForms final : public torch::CustomClassHolder {
  public:
   RegionForms(std::string name, Options options) : name_(std::move(name)), options_(std::move(options)) {}
 
-  Specializations& get(const std::shared_ptr<Graph>& code) {
+  Region& get(const Module& module) {
     std::call_once(made_, [&] {
-      const auto run = [code](std::vector<c10::IValue> arguments) {
-        arguments.insert(arguments.begin(), c10::IValue());  // self, which the code does not read
-        return interpret(*code, std::move(arguments));
-      };
-      forms_ = std::make_unique<Specializations>(name_, inference_tracer(name_, run, options_), options_);
+      const auto code = torch::jit::toGraphFunction(module.get_method(code_method).function()).graph()->copy();
+      if (!code->inputs().at(0)->uses().empty() || code->outputs().at(0)->type()->kind() != c10::TypeKind::TupleType)
+        throw_user_error("{}: expected the code of a region, which reads no attribute and gives a tuple", name_);
+      torch::jit::Inline(*code);
+      code->eraseInput(0);
+      region_ = c10::make_intrusive<Region>(name_, code, options_);
     });
-    return *forms_;
+    return *region_;
   }
-  std::string describe() const { return forms_ ? forms_->describe() : fmt::format("{}: has not been called\n", name_); }
+  std::string describe() const { return region_ ? region_->describe() : fmt::format("{}: has not been called\n", name_); }
 
   using State = std::tuple<int64_t, std::string, c10::Dict<std::string, std::string>>;
   State save() const { return {format_version, name_, texts_of(options_)}; }
@@ -76,42 +76,22 @@ class RegionForms final : public torch::CustomClassHolder {
   const std::string name_;
   const Options options_;
   std::once_flag made_;
-  std::unique_ptr<Specializations> forms_;
+  c10::intrusive_ptr<Region> region_;
 };
 
-std::shared_ptr<Graph> code_of(const Module& module) {
-  return torch::jit::toGraphFunction(module.get_method(code_method).function()).graph();
+bool is_region(const c10::IValue& value) {
+  return value.isObject() && value.toObjectRef().type()->is_module() && is_region_module(Module(value.toObject()));
 }
 
-bool is_plain_inference(const std::vector<c10::IValue>& arguments) {
-  if (at::autocast::is_autocast_enabled(at::kCPU) || at::autocast::is_autocast_enabled(at::kCUDA)) return false;
-  return !at::GradMode::is_enabled() ||
-         std::none_of(arguments.begin(), arguments.end(), [](const c10::IValue& argument) {
-           return argument.isTensor() && argument.toTensor().requires_grad();
-         });
-}
-
-// run_region(Any region, Any arguments) -> (Tensor[] tensors, int[] numbers)
+// run_region(Any region, Any arguments) -> Any: a tuple. What calls it may come from a file.
 void run_region(Stack& stack) {
-  const std::vector<c10::IValue> arguments = torch::jit::pop(stack).toTuple()->elements().vec();
-  const Module module(torch::jit::pop(stack).toObject());
-  std::optional<std::vector<c10::IValue>> results;
-  if (is_plain_inference(arguments))
-    results = module.attr(forms_attribute).toCustomClass<RegionForms>()->get(code_of(module)).run(arguments);
-  if (!results) {
-    std::vector<c10::IValue> inputs{module._ivalue()};
-    inputs.insert(inputs.end(), arguments.begin(), arguments.end());
-    results = module.get_method(code_method).function()(std::move(inputs)).toTuple()->elements().vec();
-  }
-  c10::List<at::Tensor> tensors;
-  c10::List<int64_t> numbers;
-  for (const c10::IValue& result : *results) {
-    if (result.isInt())
-      numbers.push_back(result.toInt());
-    else
-      tensors.push_back(result.toTensor());
-  }
-  torch::jit::push(stack, std::move(tensors), std::move(numbers));
+  const c10::IValue arguments = torch::jit::pop(stack), region = torch::jit::pop(stack);
+  if (!is_region(region) || !arguments.isTuple())
+    throw_user_error("{}: expected a region's module and a tuple of its arguments, found {} and {}", run_op,
+                     region.tagKind(), arguments.tagKind());
+  const Module module(region.toObject());
+  Region& runs = module.attr(forms_attribute).toCustomClass<RegionForms>()->get(module);
+  torch::jit::push(stack, c10::ivalue::Tuple::create(runs.run(arguments.toTupleRef().elements().vec())));
 }
 
 // A static: the class and the op are there while the library is loaded. See RegisteredOps for second copies of it.
@@ -122,7 +102,7 @@ struct RegisteredRegions {
         .def_pickle([](const c10::intrusive_ptr<RegionForms>& forms) { return forms->save(); },
                     [](RegionForms::State state) { return RegionForms::load(state); });
     operators.emplace(std::vector<std::optional<torch::jit::Operator>>{
-        torch::jit::Operator(fmt::format("{}(Any region, Any arguments) -> (Tensor[] tensors, int[] numbers)", run_op),
+        torch::jit::Operator(fmt::format("{}(Any region, Any arguments) -> Any", run_op),
                              run_region, c10::AliasAnalysisKind::CONSERVATIVE)});
   }
   std::optional<torch::jit::RegisterOperators> operators;
@@ -146,20 +126,15 @@ Module make_region_module(const std::string& name, const JitRegion& region, cons
 
 std::vector<Value*> insert_region_call(Graph& graph, Value* module, const JitRegion& region) {
   Value* arguments = graph.insertNode(graph.createTuple(region.inputs))->output();
-  Node* call = graph.insertNode(graph.create(c10::Symbol::fromQualString(run_op), {module, arguments}, 2));
-  call->output(0)->setType(c10::ListType::ofTensors());
-  call->output(1)->setType(c10::ListType::ofInts());
-  std::vector<Value*> results;
-  for (const auto& [list, count] :
-       {std::pair(call->output(0), region.tensors), std::pair(call->output(1), region.numbers)}) {
-    Node* items = graph.insertNode(graph.createListUnpack(list, count));
-    results.insert(results.end(), items->outputs().begin(), items->outputs().end());
-  }
-  return results;
+  Node* call = graph.insertNode(graph.create(c10::Symbol::fromQualString(run_op), {module, arguments}, 1));
+  call->output()->setType(c10::AnyType::get());
+  Value* results = graph.insertUncheckedCast(call->output(), region.body->outputs().at(0)->type());
+  return graph.insertNode(graph.createTupleUnpack(results))->outputs().vec();
 }
 
 bool is_region_module(const Module& module) {
-  return module.hasattr(forms_attribute) && module.find_method(code_method);
+  return module.hasattr(forms_attribute) && module.find_method(code_method) &&
+         module.attr(forms_attribute).type() == c10::getCustomClassType<c10::intrusive_ptr<RegionForms>>();
 }
 std::string describe_region(const Module& module) {
   return module.attr(forms_attribute).toCustomClass<RegionForms>()->describe();

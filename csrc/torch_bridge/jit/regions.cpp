@@ -1,19 +1,11 @@
 #include "torch_bridge/jit/regions.h"
 
-#include <ATen/core/dispatch/Dispatcher.h>
 #include <torch/csrc/jit/ir/alias_analysis.h>
 
 #include <algorithm>
-#include <array>
-#include <optional>
-#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
-
-#include "model/infer/infer.h"
-#include "torch_bridge/dispatcher_schemas.h"
-#include "torch_bridge/record/composites.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -23,261 +15,303 @@ using torch::jit::Block;
 using torch::jit::Graph;
 using torch::jit::Node;
 using torch::jit::Value;
+namespace prim = torch::jit::prim;
 
-enum class Role : uint8_t {
-  Compute,   // part of a region
-  Helper,    // arithmetic on sizes, lists and constants: in a region again, where it needs the result
-  Neutral,   // neither, and may stay before or behind a region
-  Boundary,  // ends a region
-};
-
-bool is_tensor(const Value* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); }
-bool is_integer(const Value* value) { return value->type()->kind() == c10::TypeKind::IntType; }
-bool holds_tensors(const Value* value) {
-  if (is_tensor(value)) return true;
-  const auto* list = value->type()->castRaw<c10::ListType>();
-  return list != nullptr && list->getElementType()->isSubtypeOf(*c10::TensorType::get());
-}
-
-// What a region can take: tensors, integers, and what stays the same for one compiled form.
-bool can_be_input(const Value* value) {
-  const c10::TypeKind kind = value->type()->kind();
-  static constexpr std::array kinds{
-      c10::TypeKind::TensorType, c10::TypeKind::IntType,       c10::TypeKind::FloatType,
-      c10::TypeKind::BoolType,   c10::TypeKind::StringType,    c10::TypeKind::NoneType,
-      c10::TypeKind::NumberType, c10::TypeKind::DeviceObjType, c10::TypeKind::ComplexType};
-  if (std::find(kinds.begin(), kinds.end(), kind) != kinds.end()) return true;
-  if (const auto* list = value->type()->castRaw<c10::ListType>()) {
-    const c10::TypeKind element = list->getElementType()->kind();
-    return element == c10::TypeKind::IntType || element == c10::TypeKind::FloatType ||
-           element == c10::TypeKind::BoolType;
-  }
-  return value->type()->kind() == c10::TypeKind::OptionalType;
-}
-
-// Ops that read no element of a tensor, only metadata.
-bool reads_metadata(const Node* node) {
-  static constexpr std::array<std::string_view, 11> names{
-      "aten::size",  "aten::dim",    "aten::numel",   "aten::len",    "aten::is_complex", "aten::is_floating_point",
-      "prim::dtype", "prim::device", "prim::is_cuda", "prim::layout", "aten::get_device"};
-  return std::find(names.begin(), names.end(), node->kind().toQualString()) != names.end();
-}
-
-// The compiler can state the metadata of its results: by a rule, or by those of the calls that it consists of.
-bool can_be_recorded(const Node* node, const c10::FunctionSchema& schema) {
-  const auto op = c10::Dispatcher::singleton().findSchema(schema.operator_name());
-  if (!op || !node->kind().is_aten()) return false;
-  const std::string name =
-      schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
-  return op->hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) || find_composite(name) != nullptr ||
-         model::OpRule::find(schema.name(), schema.overload_name(), DispatcherSchemas()).has_value();
-}
-
-Role role_of(Node* node) {
-  namespace prim = torch::jit::prim;
-  if (!node->blocks().empty()) return Role::Boundary;
-  const auto kind = node->kind();
-  if (kind == prim::Constant || kind == prim::ListConstruct || kind == prim::TupleConstruct ||
-      kind == prim::ListUnpack || kind == prim::TupleUnpack)
-    return Role::Helper;
-  if (kind == prim::GetAttr || kind == prim::unchecked_cast || kind == prim::Uninitialized) return Role::Neutral;
-  const c10::FunctionSchema* schema = node->maybeSchema();
-  if (schema == nullptr) return Role::Boundary;
-  const bool gives_tensors = std::any_of(node->outputs().begin(), node->outputs().end(), holds_tensors);
-  if (gives_tensors) {
-    const bool all = std::all_of(node->outputs().begin(), node->outputs().end(), holds_tensors);
-    return all && can_be_recorded(node, *schema) ? Role::Compute : Role::Boundary;
-  }
-  if (node->hasSideEffects() || schema->is_mutable() || node->isNondeterministic()) return Role::Boundary;
-  const bool reads_tensors = std::any_of(node->inputs().begin(), node->inputs().end(), holds_tensors);
-  if (reads_tensors && !reads_metadata(node)) return Role::Boundary;
-  return kind.is_aten() || kind.is_prim() ? Role::Helper : Role::Boundary;
-}
-
-bool is_view(const Node* node) {
-  const c10::FunctionSchema* schema = node->maybeSchema();
-  return schema != nullptr && !schema->is_mutable() &&
-         std::any_of(schema->returns().begin(), schema->returns().end(),
-                     [](const auto& result) { return result.alias_info() != nullptr; });
-}
-
-// Nodes of a block in order, none of which is a boundary.
+// Nodes of a block in their order. Constants among them stay where they are, and are in the body again.
 using Interval = std::vector<Node*>;
 
-class RegionBuilder {
- public:
-  RegionBuilder(const Interval& interval, const AliasDb& aliases)
-      : interval_(interval), aliases_(aliases), body_(std::make_shared<Graph>()) {
-    for (Node* node : interval)
-      if (role_of(node) == Role::Compute) gone_.insert(node);
-  }
+// The node of that block which holds another; null: there is none.
+Node* ancestor_in(const Block* block, Node* node) {
+  while (node != nullptr && node->owningBlock() != block) node = node->owningBlock()->owningNode();
+  return node;
+}
 
-  bool is_worthwhile() const {
-    const auto computes = [](Node* node) { return !is_view(node); };
-    return gone_.size() > 1 && std::any_of(gone_.begin(), gone_.end(), computes);
-  }
+bool is_tensor(const Value* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); }
 
-  // Null: done. Otherwise a node that cannot be part of the region.
-  Node* build() {
-    for (Node* node : interval_) {
-      if (!gone_.contains(node)) continue;
-      if (!copy(node)) return node;
-    }
-    return choose_outputs();
-  }
+// What a region has its own copy of.
+bool is_constant(const Node* node) { return node->kind() == prim::Constant || node->kind() == prim::Uninitialized; }
 
-  void replace(const MakeRegionCall& make_call) {
-    std::vector<Value*> results;
-    for (Value* value : outputs_) results.push_back(copies_.at(value));
-    body_->registerOutput(body_->insertNode(body_->createTuple(results))->output());
-    Node* end = interval_.back()->next();
-    const torch::jit::WithInsertPoint behind(end);
-    JitRegion region{body_, inputs_, 0, 0};
-    for (Value* value : outputs_) (is_tensor(value) ? region.tensors : region.numbers) += 1;
-    const std::vector<Value*> computed = make_call(region);
-    std::vector<Node*> readers;  // that stay, behind the region
-    for (Node* node : interval_)
-      if (!gone_.contains(node) && depends_on_region(node)) readers.push_back(node);
-    for (Node* reader : readers) reader->moveBefore(end);
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      computed.at(i)->setType(outputs_[i]->type());
-      outputs_[i]->replaceAllUsesWith(computed[i]);
-    }
-    for (auto node = interval_.rbegin(); node != interval_.rend(); ++node)
-      if (gone_.contains(*node)) (*node)->destroy();
+template <class Visit>  // (Node*), nodes in blocks too
+void for_each_node(Block* block, const Visit& visit) {
+  for (Node* node : block->nodes()) {
+    visit(node);
+    for (Block* inner : node->blocks()) for_each_node(inner, visit);
   }
+}
+template <class Visit>
+void for_each_node(Node* node, const Visit& visit) {
+  visit(node);
+  for (Block* inner : node->blocks()) for_each_node(inner, visit);
+}
 
- private:
-  // The body's value for one of the outer graph's; null where it cannot be taken in.
-  Value* needed(Value* value) {
-    if (const auto found = copies_.find(value); found != copies_.end()) return found->second;
-    Node* node = value->node();
-    if (node->kind() != torch::jit::prim::Param && role_of(node) == Role::Helper && copy(node))
-      return copies_.at(value);
-    if (!can_be_input(value)) return nullptr;
-    inputs_.push_back(value);
-    Value* input = body_->addInput()->setType(value->type());
-    copies_.emplace(value, input);
-    return input;
-  }
+// Values that a node and the nodes in its blocks take from outside it.
+std::vector<Value*> taken_by(Node* node) {
+  std::vector<Value*> values;
+  const auto take = [&](at::ArrayRef<Value*> inputs) {
+    for (Value* value : inputs)
+      if (value->node() == node || ancestor_in(node->owningBlock(), value->node()) != node) values.push_back(value);
+  };
+  for_each_node(node, [&](Node* inner) {
+    take(inner->inputs());
+    for (Block* block : inner->blocks()) take(block->outputs());
+  });
+  return values;
+}
 
-  bool copy(Node* node) {
-    for (Value* input : node->inputs())
-      if (needed(input) == nullptr) return false;
-    Node* copied = body_->insertNode(body_->createClone(node, [this](Value* value) { return copies_.at(value); }));
-    for (size_t i = 0; i < node->outputs().size(); ++i) copies_.emplace(node->output(i), copied->output(i));
-    return true;
-  }
+bool is_inside(const Interval& interval, Node* node) {
+  Node* const held = ancestor_in(interval.front()->owningBlock(), node);
+  return std::find(interval.begin(), interval.end(), held) != interval.end();
+}
 
-  bool is_used_outside(Value* value) const {
-    return std::any_of(value->uses().begin(), value->uses().end(),
-                       [this](const auto& use) { return !gone_.contains(use.user); });
-  }
-  bool is_used_outside(Node* node) const {
-    return std::any_of(node->outputs().begin(), node->outputs().end(),
-                       [this](Value* value) { return is_used_outside(value); });
-  }
+// What it takes from outside, constants aside.
+std::vector<Value*> inputs_of(const Interval& interval) {
+  std::vector<Value*> inputs;
+  std::set<const Value*> seen;
+  for (Node* node : interval)
+    for (Value* value : taken_by(node))
+      if (!is_inside(interval, value->node()) && !is_constant(value->node()) && seen.insert(value).second)
+        inputs.push_back(value);
+  return inputs;
+}
 
-  bool depends_on_region(Node* node) const {
-    return std::any_of(node->inputs().begin(), node->inputs().end(), [this](Value* input) {
-      return gone_.contains(input->node()) ||
-             (std::find(interval_.begin(), interval_.end(), input->node()) != interval_.end() &&
-              depends_on_region(input->node()));
-    });
-  }
+std::vector<Value*> outputs_of(const Interval& interval) {
+  std::vector<Value*> outputs;
+  for (Node* node : interval)
+    for (Value* value : node->outputs())
+      if (std::any_of(value->uses().begin(), value->uses().end(),
+                      [&](const auto& use) { return !is_inside(interval, use.user); }))
+        outputs.push_back(value);
+  return outputs;
+}
 
-  Node* choose_outputs() {
-    std::set<Node*> computed = gone_;
-    for (auto node = interval_.rbegin(); node != interval_.rend(); ++node)
-      if (role_of(*node) == Role::Helper && !is_used_outside(*node)) gone_.insert(*node);
-    for (Node* node : interval_) {  // what is read of the region's results, tensors and sizes, is a result itself
-      if (gone_.contains(node) || role_of(node) != Role::Helper || !depends_on_region(node)) continue;
-      const bool fits = std::all_of(node->outputs().begin(), node->outputs().end(),
-                                    [](Value* v) { return is_tensor(v) || is_integer(v); });
-      if (fits && (copies_.contains(node->output(0)) || copy(node))) gone_.insert(node), computed.insert(node);
-    }
-    std::vector<Value*> numbers;
-    for (Node* node : interval_) {
-      if (!computed.contains(node)) continue;
-      for (Value* value : node->outputs()) {
-        if (!is_used_outside(value)) continue;
-        if (!is_tensor(value) && !is_integer(value)) return node;
-        if (is_tensor(value) && shares_written_memory(value)) return node;
-        (is_tensor(value) ? outputs_ : numbers).push_back(value);
-      }
-    }
-    outputs_.insert(outputs_.end(), numbers.begin(), numbers.end());
-    return nullptr;
-  }
-
-  // A result of a compiled form has memory of its own.
-  bool shares_written_memory(Value* value) const {
-    if (!aliases_.hasWriters(value)) return false;
-    return std::any_of(inputs_.begin(), inputs_.end(),
-                       [&](Value* input) { return aliases_.mayContainAlias(input, value); });
-  }
-
-  const Interval& interval_;
-  const AliasDb& aliases_;
-  std::shared_ptr<Graph> body_;
-  std::set<Node*> gone_;  // of the outer graph, once the region is there
-  std::unordered_map<Value*, Value*> copies_;
-  std::vector<Value*> inputs_, outputs_;
-};
+// What a thread's modes are is read once, before all else: regions take it as an argument.
+void hoist_reads_of_modes(Graph& graph) {
+  std::vector<Node*> reads;
+  bool sets_modes = false;
+  for_each_node(graph.block(), [&](Node* node) {
+    const std::string_view op = node->kind().toQualString();
+    if (op == "aten::is_grad_enabled") reads.push_back(node);
+    sets_modes = sets_modes || op == "aten::set_grad_enabled" || node->kind() == prim::Enter;
+  });
+  if (sets_modes) return;
+  for (Node* node : reads) node->moveBefore(*graph.nodes().begin());
+}
 
 class RegionFinder {
  public:
-  RegionFinder(const std::shared_ptr<Graph>& graph, const MakeRegionCall& make_call)
-      : make_call_(make_call), aliases_(graph) {}
-
-  size_t run(Block* block) {
-    Interval interval;
-    std::vector<Interval> intervals;
-    for (Node* node : block->nodes()) {
-      for (Block* inner : node->blocks()) run(inner);
-      const Role role = role_of(node);
-      if (role != Role::Boundary && !(role == Role::Neutral && depends_on(node, interval))) {
-        interval.push_back(node);
-      } else if (!interval.empty()) {
-        intervals.push_back(std::exchange(interval, {}));
-      }
-    }
-    if (!interval.empty()) intervals.push_back(std::move(interval));
-    for (const Interval& part : intervals) replace(part);
-    return count_;
+  RegionFinder(const std::shared_ptr<Graph>& graph, const NodeSet& excluded) : aliases_(graph), excluded_(excluded) {
+    for_each_node(graph->block(), [this](Node* node) {
+      const c10::FunctionSchema* schema = node->maybeSchema();
+      if (node->kind() == prim::SetAttr) sets_attributes_ = true;
+      if (node->blocks().empty() && (schema == nullptr || schema->is_mutable() || node->hasSideEffects()))
+        writers_.push_back(node);
+    });
+    visit(graph->block());
   }
 
+  std::vector<Interval> regions;
+
  private:
-  static bool depends_on(Node* node, const Interval& interval) {
-    return std::any_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
-      return std::find(interval.begin(), interval.end(), input->node()) != interval.end() &&
-             role_of(input->node()) == Role::Compute;
+  void visit(Block* block) {
+    Interval interval;
+    std::vector<Interval> intervals;
+    for (auto node = block->nodes().begin(); node != block->nodes().end();) {
+      Node* const current = *node;
+      ++node;
+      if (is_constant(current)) {
+        if (!interval.empty()) current->moveBefore(interval.front());
+        continue;
+      }
+      if (role(current) != Role::Boundary) {
+        interval.push_back(current);
+        continue;
+      }
+      for (Block* inner : current->blocks()) visit(inner);
+      if (interval.empty()) continue;
+      if (may_come_before(current, interval))
+        current->moveBefore(interval.front());
+      else
+        intervals.push_back(std::exchange(interval, {}));
+    }
+    if (!interval.empty()) intervals.push_back(std::move(interval));
+    for (Interval& part : intervals) consider(std::move(part));
+  }
+
+  // A node that is not part of the region, and does not need it.
+  bool may_come_before(Node* node, const Interval& interval) const {
+    const bool reads_attribute = node->kind() == prim::GetAttr && !sets_attributes_;
+    const c10::FunctionSchema* schema = node->maybeSchema();
+    if (!node->blocks().empty() || node->hasSideEffects() || node->isNondeterministic() ||
+        (!reads_attribute && (schema == nullptr || schema->is_mutable())))
+      return false;
+    return std::all_of(node->inputs().begin(), node->inputs().end(), [&](Value* input) {
+      return std::find(interval.begin(), interval.end(), input->node()) == interval.end() &&
+             (reads_attribute || !aliases_.hasWriters(input));
     });
   }
 
   // The region of an interval, or those of its parts on both sides of a node that fits in none.
-  void replace(const Interval& interval) {
-    RegionBuilder builder(interval, aliases_);
-    if (!builder.is_worthwhile()) return;
-    if (Node* obstacle = builder.build()) {
-      const auto at = std::find(interval.begin(), interval.end(), obstacle);
-      replace(Interval(interval.begin(), at));
-      replace(Interval(at + 1, interval.end()));
+  void consider(Interval interval) {
+    trim(interval);
+    if (!is_worthwhile(interval)) return;
+    Node* obstacle = obstacle_in(interval);
+    if (obstacle == nullptr) {
+      regions.push_back(std::move(interval));
       return;
     }
-    builder.replace(make_call_);
-    count_ += 1;
+    const auto at = std::find(interval.begin(), interval.end(), obstacle);
+    consider(Interval(interval.begin(), at));
+    consider(Interval(at + 1, interval.end()));
   }
 
-  const MakeRegionCall& make_call_;
+  Role role(Node* node) {
+    const auto [known, fresh] = roles_.emplace(node, Role::Boundary);
+    if (fresh) known->second = role_of(node, excluded_);
+    return known->second;
+  }
+
+  // Helpers behind the last op that gives a tensor or writes a container stay behind the region; those before the first that it does not need stay before.
+  void trim(Interval& interval) {
+    const auto computes = [this](Node* node) { return role(node) <= Role::View; };
+    const auto last = std::find_if(interval.rbegin(), interval.rend(),
+                                   [&](Node* node) { return computes(node) || writes_container(node); });
+    interval.erase(last.base(), interval.end());
+    const auto first = std::find_if(interval.begin(), interval.end(), computes);
+    if (std::any_of(interval.begin(), first, writes_container)) return;
+    NodeSet needed;
+    const auto add = [&](Node* node) {
+      for (Value* value : taken_by(node)) needed.insert(value->node());
+    };
+    std::for_each(first, interval.end(), add);
+    for (auto node = first; node != interval.begin();)
+      if (needed.contains(*--node)) add(*node);
+    NodeSet kept;
+    const auto stays_before = [&](Node* node) {
+      const std::vector<Value*> taken = taken_by(node);
+      const bool keep = needed.contains(node) || std::any_of(taken.begin(), taken.end(), [&](Value* value) {
+                          return kept.contains(value->node());
+                        });
+      if (keep) kept.insert(node);
+      return !keep;
+    };
+    Interval trimmed;
+    std::copy_if(interval.begin(), first, std::back_inserter(trimmed), [&](Node* node) { return !stays_before(node); });
+    trimmed.insert(trimmed.end(), first, interval.end());
+    interval = std::move(trimmed);
+  }
+
+  bool is_worthwhile(const Interval& interval) {
+    size_t tensors = 0, computed = 0;
+    for (Node* node : interval)
+      for_each_node(node, [&](Node* inner) {
+        if (!inner->blocks().empty()) return;
+        tensors += role(inner) <= Role::View;
+        computed += role(inner) == Role::Compute;
+      });
+    return tensors > 1 && computed > 0;
+  }
+
+  // What a region gives has memory of its own, and so has what it takes apart.
+  Node* obstacle_in(const Interval& interval) const {
+    const std::vector<Value*> inputs = inputs_of(interval), outputs = outputs_of(interval);
+    torch::jit::ValueSet containers;
+    for (Value* input : inputs)
+      if (!is_tensor(input)) containers.insert(input);
+    for (Node* node : interval) {
+      bool writes = false;
+      for_each_node(node, [&](Node* inner) {
+        writes = writes || (writes_container(inner) && aliases_.writesToAlias(inner, containers));
+      });
+      if (writes) return node;
+    }
+    for (Value* output : outputs) {
+      const Writes writes = writes_outside(output, interval);
+      const auto shares = [&](Value* other) {
+        return other != output && (writes.tensors || (writes.containers && !is_tensor(other))) &&
+               aliases_.mayContainAlias(output, other);
+      };
+      if (std::any_of(inputs.begin(), inputs.end(), shares) || std::any_of(outputs.begin(), outputs.end(), shares))
+        return output->node();
+    }
+    return nullptr;
+  }
+
+  // A write to a container does not write the tensors in it.
+  struct Writes {
+    bool tensors = false, containers = false;
+  };
+  Writes writes_outside(Value* value, const Interval& interval) const {
+    Writes found;
+    for (Node* writer : writers_) {
+      if (is_inside(interval, writer)) continue;
+      const c10::FunctionSchema* schema = writer->maybeSchema();
+      if (schema == nullptr) {
+        if (aliases_.writesToAlias(writer, {value})) found.tensors = found.containers = true;
+        continue;
+      }
+      for (size_t i = 0; i < writer->inputs().size() && i < schema->arguments().size(); ++i) {
+        const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
+        const bool to_tensor = is_tensor(writer->input(i));
+        if (alias == nullptr || !alias->isWrite() || (!to_tensor && is_tensor(value))) continue;
+        if (aliases_.mayContainAlias(value, writer->input(i))) (to_tensor ? found.tensors : found.containers) = true;
+      }
+    }
+    return found;
+  }
+
   const AliasDb aliases_;
-  size_t count_ = 0;
+  const NodeSet& excluded_;
+  std::unordered_map<Node*, Role> roles_;
+  std::vector<Node*> writers_;
+  bool sets_attributes_ = false;
 };
+
+void replace(const Interval& nodes, const MakeRegionCall& make_call) {
+  const std::vector<Value*> inputs = inputs_of(nodes), outputs = outputs_of(nodes);
+  const auto body = std::make_shared<Graph>();
+  std::unordered_map<Value*, Value*> copies;
+  for (Value* input : inputs) copies.emplace(input, body->addInput()->setType(input->type()));
+  const auto copy_of = [&](Value* value) {
+    if (const auto known = copies.find(value); known != copies.end()) return known->second;
+    Node* constant = body->createClone(value->node(), [](Value* none) { return none; });
+    body->prependNode(constant);
+    return copies.emplace(value, constant->output()).first->second;
+  };
+  for (Node* node : nodes) {
+    Node* copied = body->insertNode(body->createClone(node, copy_of));
+    for (size_t i = 0; i < node->outputs().size(); ++i) copies.emplace(node->output(i), copied->output(i));
+  }
+  std::vector<Value*> results;
+  for (Value* value : outputs) results.push_back(copies.at(value));
+  body->registerOutput(body->insertNode(body->createTuple(results))->output());
+
+  const torch::jit::WithInsertPoint behind(nodes.back()->next());
+  const std::vector<Value*> computed = make_call({body, inputs});
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    computed.at(i)->setType(outputs[i]->type());
+    outputs[i]->replaceAllUsesWith(computed[i]);
+  }
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) (*node)->destroy();
+}
 
 }  // namespace
 
-size_t replace_regions(const std::shared_ptr<Graph>& graph, const MakeRegionCall& make_call) {
-  return RegionFinder(graph, make_call).run(graph->block());
+size_t replace_regions(const std::shared_ptr<Graph>& graph, const MakeRegionCall& make_call, const NodeSet& excluded) {
+  hoist_reads_of_modes(*graph);
+  const RegionFinder finder(graph, excluded);
+  for (const Interval& nodes : finder.regions) replace(nodes, make_call);
+  return finder.regions.size();
+}
+
+std::set<std::string> boundaries_of(const Graph& graph) {
+  std::set<std::string> names;
+  for_each_node(const_cast<Graph&>(graph).block(), [&](Node* node) {
+    const bool structure = node->kind() == prim::GetAttr || node->kind() == prim::SetAttr ||
+                           node->kind() == prim::unchecked_cast || is_constant(node);
+    if (node->kind().is_aten() || node->kind() == prim::Loop || (node->kind().is_prim() && !structure && node->blocks().empty()))
+      if (role_of(node, {}) == Role::Boundary) names.insert(node->kind().toQualString());
+  });
+  return names;
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -118,6 +118,30 @@ bool convolution(Stack& stack) {
   return true;
 }
 
+// Of nn.MultiheadAttention in evaluation mode, without a mask and without weights as a result. Arguments: query, key, value, embedding
+// size, heads, weight and bias of the input's projection and of the output's, mask, whether weights are a result ...
+bool multi_head_attention(Stack& stack) {
+  constexpr size_t count = 13;
+  const auto argument = [&](size_t i) -> const c10::IValue& { return torch::jit::peek(stack, i, count); };
+  const at::Tensor query = argument(0).toTensor();
+  const bool is_self_attention =
+      query.is_same(argument(1).toTensor()) && query.is_same(argument(2).toTensor()) && query.dim() == 3;
+  if (!is_self_attention || !argument(9).isNone() || argument(10).toBool()) return false;
+  const c10::SymInt size = argument(3).toSymInt(), heads = argument(4).toSymInt(), batch = query.sym_size(0),
+                    length = query.sym_size(1);
+  const auto projected = at::linear(query, argument(5).toTensor(), argument(6).toTensor()).chunk(3, -1);
+  const auto of_heads = [&](const at::Tensor& x) {
+    return x.view_symint({batch, length, heads, size / heads}).transpose(1, 2);
+  };
+  const at::Tensor attended =
+      at::scaled_dot_product_attention(of_heads(projected[0]), of_heads(projected[1]), of_heads(projected[2]));
+  const at::Tensor result = at::linear(attended.transpose(1, 2).reshape_symint({batch, length, size}),
+                                       argument(7).toTensor(), argument(8).toTensor());
+  torch::jit::drop(stack, count);
+  torch::jit::push(stack, result, at::Tensor());
+  return true;
+}
+
 // Ops in place that change what a tensor shows of its memory: a view, which the tensor shows from then on.
 bool show_view(Stack& stack, const char* view, const char* overload) {
   const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(view, overload);
@@ -159,10 +183,11 @@ bool batch_norm_that_writes(Stack& stack, size_t reserve) {
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 16> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 17> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
       {"aten::_convolution", convolution<13>},
       {"aten::_convolution.deprecated", convolution<12>},
+      {"aten::_native_multi_head_attention", multi_head_attention},
       {"aten::as_strided_", [](Stack& stack) { return show_view(stack, "aten::as_strided", ""); }},
       {"aten::cudnn_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 1); }},
       {"aten::detach_", [](Stack&) { return true; }},

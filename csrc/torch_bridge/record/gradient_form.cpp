@@ -137,7 +137,7 @@ CompiledForm compile_gradients(GradientTrace traced, const Options& options, con
   CompiledForm form;
   form.run = [graphs](std::vector<c10::IValue> inputs) { return run(graphs, std::move(inputs)); };
   form.describe = [graphs](std::string_view title) {
-    return graphs->forward->describe(fmt::format("{}, forward", title)) + graphs->backward->describe(fmt::format("{}, backward", title));
+    return graphs->forward->describe(fmt::format("{}, forward", title)) + "\n" + graphs->backward->describe(fmt::format("{}, backward", title));
   };
   form.reason = graphs->forward->fallback_reason().empty() ? graphs->backward->fallback_reason() : graphs->forward->fallback_reason();
   return form;

@@ -145,7 +145,7 @@ std::string Specializations::describe() const {
     if (!form->is_ready)
       text += fmt::format("{}: is being compiled\n", name_);
     else if (form->compiled.run)
-      text += form->compiled.describe(name_);
+      text += form->compiled.describe(name_) + "\n";
     else
       text += fmt::format("{}: not compiled: {}\n", name_, form->compiled.reason);
   }

@@ -1,0 +1,455 @@
+"""cxxinductor.optimize on scripted and traced modules: right beside eager, in as few compiled parts as control flow on data allows."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import cxxinductor
+from cxxinductor import torchscript
+
+LIBRARY = Path(cxxinductor.__file__).parent / "libcxxinductor.so"
+
+
+def regions(module: torch.jit.ScriptModule) -> int:
+    return sum(name.startswith("region_") for name, _ in module.named_children())
+
+
+def leaves(value: Any) -> list[Any]:
+    if isinstance(value, dict):
+        return [leaf for key in value for leaf in leaves(value[key])]
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in leaves(item)]
+    return [value]
+
+
+def check_equal(found: Any, expected: Any) -> None:
+    assert len(leaves(found)) == len(leaves(expected))
+    for a, b in zip(leaves(found), leaves(expected)):
+        if isinstance(b, Tensor):
+            torch.testing.assert_close(a, b, rtol=1e-3, atol=1e-4)
+            assert a.stride() == b.stride()
+        else:
+            assert a == b
+
+
+def check(module: nn.Module, *calls: tuple[Any, ...], parts: int, trace: bool = False, compiled: bool = True) -> torch.jit.ScriptModule:
+    module.eval()
+    scripted = torch.jit.trace(module, calls[0], check_trace=False) if trace else torch.jit.script(module)
+    optimized = cxxinductor.optimize(scripted)
+    assert regions(optimized) == parts, torchscript.describe(optimized)
+    cxxinductor.reset_counters()
+    with torch.inference_mode():
+        for call in calls:
+            check_equal(optimized(*call), module(*call))
+    if compiled:
+        text = torchscript.describe(optimized)
+        assert "not compiled" not in text and "op by op" not in text and "as written" not in text, text
+        assert cxxinductor.counters()["eager_fallback"] == cxxinductor.counters()["aten_fallback"] == 0
+    return optimized
+
+
+# Models.
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "trace"),
+    [("resnet18", 32, False), ("squeezenet1_1", 32, False), ("mnasnet0_5", 32, True), ("shufflenet_v2_x0_5", 32, True)],
+)
+def test_image_models_are_one_region(name: str, size: int, trace: bool) -> None:
+    torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
+    torch.manual_seed(0)
+    model = torchvision.models.get_model(name, weights=None)
+    check(model, (torch.randn(2, 3, size, size),), parts=1, trace=trace)
+
+
+class Recurrent(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = nn.GRUCell(8, 8)
+
+    def forward(self, x: Tensor, state: Optional[Tensor] = None) -> Tuple[List[Tensor], Tensor]:
+        h = torch.zeros(x.size(1), 8) if state is None else state
+        steps: List[Tensor] = []
+        for i in range(x.size(0)):
+            h = self.cell(x[i], h)
+            steps.append(h)
+        return steps, h
+
+
+class Block(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.qkv, self.out = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 16)
+
+    def forward(self, x: Tensor, cache: Optional[Tuple[Tensor, Tensor]]) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
+        b, t, _ = x.shape
+        q, k, v = self.qkv(self.norm(x)).chunk(3, -1)
+        q, k, v = [y.view(b, t, 2, 8).transpose(1, 2) for y in [q, k, v]]
+        if cache is not None:
+            k, v = torch.cat([cache[0], k], 2), torch.cat([cache[1], v], 2)
+        y = torch.softmax(q @ k.transpose(-2, -1) / 8**0.5, -1) @ v
+        return x + self.out(y.transpose(1, 2).reshape(b, t, 16)), (k, v)
+
+
+class Generator(nn.Module):
+    """Like GPT: blocks with caches of keys, and a loop that feeds each token back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed, self.head = nn.Embedding(11, 16), nn.Linear(16, 11)
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, tokens: Tensor, steps: int) -> Tensor:
+        caches: List[Optional[Tuple[Tensor, Tensor]]] = [None, None]
+        fed = tokens
+        for _ in range(steps):
+            x = self.embed(fed)
+            for i, block in enumerate(self.blocks):
+                x, made = block(x, caches[i])
+                caches[i] = made
+            fed = self.head(x[:, -1:]).argmax(-1)
+            tokens = torch.cat([tokens, fed], 1)
+            if bool((fed == 100).all()):
+                break
+        return tokens
+
+
+class Detector(nn.Module):
+    """Like the end of a detector: boxes that pass a threshold, sorted, by image."""
+
+    def forward(self, boxes: Tensor, scores: Tensor) -> List[Dict[str, Tensor]]:
+        results: List[Dict[str, Tensor]] = []
+        size = torch.tensor([32.0, 32.0, 32.0, 32.0])
+        for i in range(boxes.size(0)):
+            scaled = (boxes[i].sigmoid() * size).clamp(min=0.0, max=31.0)
+            probability = scores[i].softmax(-1)[:, 1:].max(-1)[0]
+            keep = torch.where(probability > 0.3)[0]
+            if keep.numel() > 0:
+                order = probability[keep].argsort(descending=True)
+                keep = keep[order]
+            chosen = scaled[keep]
+            results.append({"boxes": chosen, "areas": (chosen[:, 2] - chosen[:, 0]) * (chosen[:, 3] - chosen[:, 1])})
+        return results
+
+
+class Pyramid(nn.Module):
+    """Lists of maps, a loop over them from the last, sizes that decide."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.ModuleList([nn.Conv2d(c, 4, 1) for c in (2, 3)])
+
+    def forward(self, maps: Dict[str, Tensor]) -> Dict[str, Tensor]:
+        features = list(maps.values())
+        last = self.inner[1](features[1])
+        results: List[Tensor] = [last]
+        for i, layer in enumerate(self.inner):
+            if i == 0:
+                y = layer(features[i])
+                last = y + torch.nn.functional.interpolate(last, size=y.shape[-2:], mode="nearest")
+                results.insert(0, last)
+        if results[0].size(0) > 2:
+            results.append(results[0].flatten(1).relu())
+        return {str(i): result for i, result in enumerate(results)}
+
+
+class Writes(nn.Module):
+    def forward(self, x: Tensor, flag: bool, scale: float) -> Tuple[Tensor, Tensor, int, Tuple[str, Optional[Tensor]]]:
+        y = x.clone()
+        y[0].mul_(scale)
+        parts = [part.relu_() for part in y.chunk(2, -1)]
+        parts.append(parts[0] + 1)
+        while len(parts) < 5:
+            parts.append(parts[-1] * 2)
+        z = torch.cat(parts, -1)
+        if flag:
+            z = z.neg()
+        assert z.dim() == 2
+        return z, y, z.size(1) * 2, ("name", None)
+
+
+def test_recurrent() -> None:
+    x = torch.randn(5, 3, 8)
+    check(Recurrent(), (x,), (x[:3],), (x, torch.randn(3, 8)), parts=1)
+
+
+def test_traced_sizes() -> None:
+    class Fold(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            b, c, h = x.shape
+            return x.view(b * (c // 2), -1).softmax(-1).view(b, c, h) + h % 4
+
+    calls = [(torch.randn(b, 4, 6),) for b in (2, 3, 5, 7)]
+    check(Fold(), *calls, parts=1, trace=True)
+
+
+def test_generator() -> None:
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 11, (2, 4))
+    optimized = check(Generator(), (tokens, 3), parts=3)  # around writes to a list from outside the loop
+    assert "runs as TorchScript: aten::Bool, prim::Loop" in torchscript.describe(optimized)
+
+
+def test_detector() -> None:
+    torch.manual_seed(0)
+    boxes, scores = torch.randn(2, 9, 4), torch.randn(2, 9, 3)
+    optimized = check(Detector(), (boxes, scores), (boxes[:, :5], scores[:, :5]), parts=1, compiled=False)
+    assert "1 calls ran as written, for they were not compiled" in torchscript.describe(optimized)  # torch.where: then in parts
+
+
+def test_pyramid() -> None:
+    def maps(batch: int) -> tuple[Any, ...]:
+        return ({"a": torch.randn(batch, 2, 8, 8), "b": torch.randn(batch, 3, 4, 4)},)
+
+    check(Pyramid(), maps(2), maps(3), maps(5), parts=1)
+
+
+def test_writes_lists_and_constants() -> None:
+    x = torch.randn(4, 8)
+    check(Writes(), (x, True, 2.0), (x, False, 2.0), (torch.randn(3, 8), False, 2.0), parts=2)  # around `while`
+
+
+def test_attention_module() -> None:
+    torch.manual_seed(0)
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.attention = nn.MultiheadAttention(16, 2, batch_first=True)
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.attention(x, x, x, need_weights=False)[0].relu()
+
+    check(Attention(), (torch.randn(2, 5, 16),), (torch.randn(2, 6, 16),), (torch.randn(2, 7, 16),), parts=1)
+
+
+def test_lstm_cells_of_a_stack() -> None:
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cells = nn.ModuleList([nn.LSTMCell(8, 8), nn.LSTMCell(8, 8)])
+
+        def forward(self, x: Tensor, states: List[Tuple[Tensor, Tensor]]) -> Tuple[Tensor, List[Tuple[Tensor, Tensor]]]:
+            made: List[Tuple[Tensor, Tensor]] = []
+            for i, cell in enumerate(self.cells):
+                h, c = cell(x, states[i])
+                made.append((h, c))
+                x = h
+            return x, made
+
+    states = [(torch.randn(3, 8), torch.randn(3, 8)) for _ in range(2)]
+    check(Stack(), (torch.randn(3, 8), states), parts=1)
+
+
+# What is not plain inference.
+
+
+class Small(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.dim() != 2:
+            raise ValueError("expected a matrix")
+        return torch.softmax(self.linear(x).relu() + 1, -1)
+
+    @torch.jit.export
+    def score(self, x: Tensor, weight: Optional[Tensor] = None) -> Tensor:
+        y = torch.tanh(self.linear(x)) * 2
+        return y.sum(-1) if weight is None else (y * weight).sum(-1)
+
+
+def test_methods_beside_forward() -> None:
+    module = Small().eval()
+    optimized = cxxinductor.optimize(torch.jit.script(module))
+    x = torch.randn(3, 8)
+    with torch.inference_mode():
+        check_equal(optimized(x), module(x))
+        check_equal(optimized.score(x), module.score(x))
+        check_equal(optimized.score(x, x), module.score(x, x))
+    assert regions(optimized) == 2
+
+
+def test_gradients_and_autocast_run_as_written() -> None:
+    module = Small().eval()
+    optimized = cxxinductor.optimize(torch.jit.script(module))
+    a, b = (torch.ones(3, 8, requires_grad=True) for _ in range(2))
+    cxxinductor.reset_counters()
+    optimized(a).square().sum().backward()
+    module(b).square().sum().backward()
+    torch.testing.assert_close(a.grad, b.grad)
+    with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+        assert optimized(torch.ones(3, 8)).dtype == module(torch.ones(3, 8)).dtype
+    text = torchscript.describe(optimized)
+    assert "1 calls ran as written, for arguments require gradients" in text
+    assert "1 calls ran as written, for autocast is on" in text
+    assert cxxinductor.counters()["eager_fallback"] == 2
+
+
+def test_errors_are_those_of_the_code() -> None:
+    optimized = cxxinductor.optimize(torch.jit.script(Small().eval()))
+    with torch.inference_mode():
+        with pytest.raises(torch.jit.Error, match="expected a matrix"):
+            optimized(torch.randn(8))
+        with pytest.raises(RuntimeError):
+            optimized(torch.randn(3, 9))
+        assert optimized(torch.randn(3, 8)).shape == (3, 8)
+
+
+def test_training_mode_is_refused() -> None:
+    module = nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8))
+    module.eval()
+    module[1].train()
+    with pytest.raises(cxxinductor.UserError, match="found 1 in training mode"):
+        cxxinductor.optimize(torch.jit.script(module))
+
+
+# Where a region cannot be compiled for some arguments, it is split there.
+
+
+def test_a_failing_op_splits_its_region() -> None:
+    class Counts(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = torch.relu(x * 2) + 1
+            chosen = torch.where(y.sum(-1) > 6)[0]  # as many as the elements say
+            return torch.tanh(y[chosen] + 1) * 2
+
+    module = Counts().eval()
+    optimized = cxxinductor.optimize(torch.jit.script(module))
+    with torch.inference_mode():
+        for _ in range(3):
+            x = torch.randn(4, 4)
+            check_equal(optimized(x), module(x))
+    text = torchscript.describe(optimized)
+    assert "region_0_0" in text, text
+    assert "1 calls ran as written, for they were not compiled" in text
+
+
+# Files and programs that only load the library.
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
+    )
+
+
+def test_saved_modules_run_where_the_library_is_loaded(tmp_path: Path) -> None:
+    module = Pyramid().eval()
+    optimized = cxxinductor.optimize(torch.jit.script(module))
+    path = tmp_path / "model.pt"
+    optimized.save(str(path))
+    x = {"a": torch.randn(2, 2, 8, 8), "b": torch.randn(2, 3, 4, 4)}
+    with torch.inference_mode():
+        torch.save([x, module(x)], tmp_path / "case.pt")
+    done = run_python(
+        f"""
+        import sys, torch
+        torch.ops.load_library({str(LIBRARY)!r})
+        x, expected = torch.load({str(tmp_path / "case.pt")!r})
+        with torch.inference_mode():
+            found = torch.jit.load({str(path)!r})(x)
+        for name in expected:
+            torch.testing.assert_close(found[name], expected[name])
+        assert "cxxinductor" not in sys.modules
+        """,
+        CXXINDUCTOR_EXPLAIN="1",
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def edited(path: Path, pattern: str, replacement: str, only: str = "") -> Path:
+    """The archive with text of its code replaced."""
+    result = path.with_name("edited.pt")
+    count = 0
+    with zipfile.ZipFile(path) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_STORED) as target:
+        for name in source.namelist():
+            data = source.read(name)
+            if name.endswith(".py") and only in name:
+                text, n = re.subn(pattern, replacement, data.decode())
+                count += n
+                data = text.encode()
+            target.writestr(name, data)
+    assert count
+    return result
+
+
+@pytest.mark.parametrize(
+    ("pattern", "replacement"),
+    [
+        (r"run_region\((\w+), \((\w+),\)\)", r"run_region(\1, (\2, \2))"),  # more arguments
+        (r"run_region\((\w+), \((\w+),\)\)", r"run_region(\1, ())"),
+        (r"run_region\((\w+), \((\w+),\)\)", r"run_region(\2, (\2,))"),  # not a region
+        (r"run_region\((\w+), \((\w+),\)\)", r"run_region(\1, \1)"),
+        (r"run_region\((\w+), \((\w+),\)\)", r"run_region(\1, ('text',))"),
+        (r"unchecked_cast\(Tuple\[Tensor\]", r"unchecked_cast(Tuple[Tensor, Tensor]"),
+    ],
+)
+def test_edited_archives_are_errors(tmp_path: Path, pattern: str, replacement: str) -> None:
+    path = tmp_path / "model.pt"
+    cxxinductor.optimize(torch.jit.script(Small().eval())).save(str(path))
+    done = run_python(
+        f"""
+        import torch
+        torch.ops.load_library({str(LIBRARY)!r})
+        try:
+            with torch.inference_mode():
+                torch.jit.load({str(edited(path, pattern, replacement))!r})(torch.ones(3, 8))
+        except RuntimeError as error:
+            print("refused:", error)
+        """
+    )
+    assert done.returncode == 0 and "refused:" in done.stdout, (done.returncode, done.stdout, done.stderr)
+
+
+def test_programs_that_only_load_the_library_opt_in() -> None:
+    code = f"""
+    import torch
+    torch.ops.load_library({str(LIBRARY)!r})
+    torch.manual_seed(0)
+    layer = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.ReLU(), torch.nn.Linear(8, 8), torch.nn.Softmax(-1)).eval()
+    scripted = torch.jit.script(layer)
+    with torch.no_grad():
+        for rows in (3, 3, 3, 3, 5, 7, 9):
+            x = torch.randn(rows, 8)
+            torch.testing.assert_close(scripted(x), layer(x))
+        x = torch.randn(2, 3, 8)
+        torch.testing.assert_close(scripted(x), layer(x))
+    print("region_group" in str(torch.jit.last_executed_optimized_graph()))
+    x = torch.randn(3, 8, requires_grad=True)
+    scripted(x).square().sum().backward()
+    y = x.detach().clone().requires_grad_()
+    layer(y).square().sum().backward()
+    torch.testing.assert_close(x.grad, y.grad)
+    """
+    for wanted in ("1", "0"):
+        done = run_python(code, CXXINDUCTOR_JIT=wanted)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.strip() == str(wanted == "1")
+
+
+def test_threads_share_an_optimized_module() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    module = Writes().eval()
+    optimized = cxxinductor.optimize(torch.jit.script(module))
+
+    def call(i: int) -> None:
+        with torch.inference_mode():
+            x = torch.randn(2 + i % 5, 8)
+            check_equal(optimized(x, i % 2 == 0, 2.0), module(x, i % 2 == 0, 2.0))
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(call, range(24)))
