@@ -5,6 +5,7 @@
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/library.h>
 
+#include <atomic>
 #include <utility>
 
 #include "model/infer/infer.h"
@@ -14,7 +15,7 @@
 #include "torch_bridge/record/call_pattern.h"
 #include "torch_bridge/record/composites.h"
 #include "torch_bridge/record/fake_tensor.h"
-#include "torch_bridge/record/to_arg.h"
+#include "torch_bridge/record/make_call.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
@@ -25,13 +26,16 @@ using model::CallValueInfo;
 
 namespace {
 
+// What calls do that arrive while no recorder does; see handle_other_calls.
+constinit std::atomic<CallHandler> other_calls{nullptr};
+
 // Of this thread; a composite's kernel calls the dispatcher, which has no other way to reach us.
 thread_local Recorder* current = nullptr;
 
 void on_call(const c10::OperatorHandle& op, c10::DispatchKeySet /*keys*/, torch::jit::Stack* stack) {
-  if (current == nullptr)
-    throw_unsupported("{}: a tensor without memory outlived its recording", c10::toString(op.operator_name()));
-  current->run(op, *stack);
+  if (current != nullptr) return current->run(op, *stack);
+  if (const CallHandler handler = other_calls.load(std::memory_order_acquire)) return handler(op, *stack);
+  throw_unsupported("{}: a tensor without memory outlived its recording", c10::toString(op.operator_name()));
 }
 
 void register_fallback() {
@@ -43,36 +47,12 @@ void register_fallback() {
   });
 }
 
-bool is_default(const c10::IValue& value, const c10::Argument& formal) {
-  if (!formal.default_value() || value.isTensor() || value.isTensorList()) return false;
-  const c10::IValue& usual = *formal.default_value();
-  if (usual.isNone() || value.isNone()) return usual.isNone() && value.isNone();
-  const bool comparable = (value.isInt() && usual.isInt()) || (value.isBool() && usual.isBool()) ||
-                          (value.isDouble() && usual.isDouble()) || (value.isString() && usual.isString()) ||
-                          (value.isIntList() && usual.isIntList());
-  return comparable && value == usual;
-}
-
-// A number that ATen made a tensor of, so that it takes part in type promotion as a number does.
-std::optional<Arg> as_number(const at::Tensor& tensor) {
-  if (as_fake(tensor) != nullptr || !tensor.unsafeGetTensorImpl()->is_wrapped_number()) return std::nullopt;
-  const c10::impl::ExcludeDispatchKeyGuard no_recording(recording_key);
-  const at::Scalar number = tensor.item();
-  if (number.isBoolean()) return Arg(number.toBool());
-  if (number.isIntegral(false)) return Arg(number.toLong());
-  if (number.isComplex()) {
-    const auto z = number.toComplexDouble();
-    return Arg(std::complex<double>(z.real(), z.imag()));
-  }
-  return Arg(number.toDouble());
-}
-
-bool returns_list(const c10::OperatorHandle& op) {
-  const std::vector<c10::Argument>& returns = op.schema().returns();
-  return returns.size() == 1 && returns.front().type()->kind() == c10::TypeKind::ListType;
-}
-
 }  // namespace
+
+void handle_other_calls(CallHandler handler) {
+  register_fallback();
+  other_calls.store(handler, std::memory_order_release);
+}
 
 Recorder::Recorder(model::CallGraph& graph, SharedSizes sizes, std::function<bool(std::string_view)> keeps_whole)
     : graph_(graph), sizes_(std::move(sizes)), keeps_whole_(std::move(keeps_whole)) {
@@ -131,29 +111,9 @@ CallValue Recorder::latest(CallValue value) {
 }
 
 Call Recorder::make_call(const c10::OperatorHandle& op, const torch::jit::Stack& stack) {
-  const c10::FunctionSchema& schema = op.schema();
-  const TensorToArg tensor_to_arg = [this](const at::Tensor& tensor) -> Arg {
-    if (const auto number = as_number(tensor)) return *number;
-    return OperandRef{value_of(tensor)};
-  };
-  Call call;
-  call.callee = schema.name();
-  call.overload = schema.overload_name();
+  Call call = torch_bridge::make_call(
+      op, stack, [this](const at::Tensor& tensor) -> Arg { return OperandRef{value_of(tensor)}; });
   call.origin = origin_;
-  const size_t count = schema.arguments().size();
-  const auto values = torch::jit::last(stack, count);
-  size_t positional = count;
-  while (positional > 0 && schema.arguments()[positional - 1].kwarg_only()) --positional;
-  size_t given = positional;
-  while (given > 0 && is_default(values[given - 1], schema.arguments()[given - 1])) --given;
-  for (size_t i = 0; i < count; ++i) {
-    const c10::Argument& formal = schema.arguments()[i];
-    if (i < given) {
-      call.args.push_back(to_arg(values[i], formal.real_type(), tensor_to_arg));
-    } else if (i >= positional && !is_default(values[i], formal)) {
-      call.kwargs.emplace_back(formal.name(), to_arg(values[i], formal.real_type(), tensor_to_arg));
-    }
-  }
   return call;
 }
 

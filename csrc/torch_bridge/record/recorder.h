@@ -21,6 +21,11 @@
 
 namespace cxxinductor::torch_bridge {
 
+// Calls on tensors with the recording key, on threads that are in no Recorder::Scope, arrive at the handler: the recorded
+// device's. Without one they are errors.
+using CallHandler = void (*)(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+void handle_other_calls(CallHandler handler);
+
 class Recorder {
  public:
   // keeps_whole: an op ("aten::gelu") is recorded as one call although it has a composite kernel.
