@@ -1,7 +1,7 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``plan_text``, ``counters`` and ``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``register_device`` (ops are recorded), ``plan_text``, ``counters`` and ``option_table``.
 """
 
 from typing import NoReturn
@@ -15,6 +15,7 @@ if not torch.__version__.startswith("2.11."):
 
 from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
 from .config import option_table  # noqa: E402
+from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, GraphBreak, explain  # noqa: E402
 from .planning import plan_text  # noqa: E402
@@ -31,7 +32,11 @@ __all__ = [
     "Unsupported",
     "UserError",
     "counters",
+    "device_counters",
     "explain",
+    "explain_device",
+    "mark_step",
+    "register_device",
     "wait_for_compiles",
     "optimize",
     "option_table",

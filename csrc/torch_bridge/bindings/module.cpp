@@ -1,4 +1,6 @@
 // The Python module cxxinductor._C.
+#include <ATen/Context.h>
+#include <cxxinductor/device.h>
 #include <cxxinductor/jit.h>
 
 #include <optional>
@@ -196,6 +198,34 @@ void bind_call_forms(py::module_& module) {
       py::arg("callee"), py::arg("overload"));
 }
 
+void bind_device(py::module_& module) {
+  module.def(
+      "register_device",
+      [](const std::string& name, const std::string& backing, const Options& options) {
+        const auto type = backing.empty() ? std::nullopt : std::optional(c10::Device(backing).type());
+        cxxinductor::register_device(name, type, options);
+      },
+      py::arg("name"), py::arg("backing"), py::arg("options"), "cxxinductor.register_device; no backing: \"\".");
+  module.def("mark_step", &cxxinductor::mark_step, py::call_guard<py::gil_scoped_release>());
+  module.def(
+      "seed_device",
+      [](uint64_t seed) {
+        const auto& hooks = at::globalContext().getAcceleratorHooksInterface(c10::DeviceType::PrivateUse1);
+        for (c10::DeviceIndex index = 0; index < hooks.deviceCount(); ++index) {
+          at::Generator generator = hooks.getDefaultGenerator(index);
+          const std::lock_guard lock(generator.mutex());
+          generator.set_current_seed(seed);
+        }
+      },
+      py::call_guard<py::gil_scoped_release>());
+  module.def("explain_device", &cxxinductor::explain_device);
+  module.def("device_counters", [] {
+    const DeviceCounters c = cxxinductor::device_counters();
+    return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("compiled") = c.compiled,
+                    py::arg("through_aten") = c.through_aten);
+  });
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -206,6 +236,7 @@ PYBIND11_MODULE(_C, module) {
   bind_compiled_callable(module);
   bind_kernel_timing(module);
   bind_call_forms(module);
+  bind_device(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())
       .def_static("from_environment", &checked_options_from_environment, py::arg("environment"))

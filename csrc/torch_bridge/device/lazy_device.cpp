@@ -1,0 +1,314 @@
+#include "torch_bridge/device/lazy_device.h"
+
+#include <ATen/Context.h>
+#include <ATen/autocast_mode.h>
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty_strided.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/util/hash.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "support/error.h"
+#include "torch_bridge/device/backing_guard.h"
+#include "torch_bridge/device/generator.h"
+#include "torch_bridge/record/recorder.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+// A recording that becomes longer than any step of a program is one of a loop without sync points.
+constexpr size_t most_calls = 20000;
+
+// Of the same calls with other sizes; further ones are not worth a compile each.
+constexpr int most_sizes = 16;
+
+size_t hash_of(const std::vector<int64_t>& words) {
+  size_t hash = words.size();
+  for (const int64_t word : words) hash = c10::hash_combine(hash, static_cast<size_t>(word));
+  return hash;
+}
+
+template <class Visit>
+void for_each_tensor(const c10::IValue& value, const Visit& visit) {
+  if (value.isTensor()) return visit(value.toTensor());
+  if (value.isTensorList() || value.isOptionalTensorList())
+    for (const c10::IValue& item : value.toListRef()) for_each_tensor(item, visit);
+}
+
+at::Tensor empty_backing(const Form& form, c10::Device device) {
+  return at::empty_strided(form.sizes, form.strides, at::TensorOptions(form.dtype).device(device));
+}
+
+}  // namespace
+
+c10::DeviceIndex& current_index() {
+  static thread_local c10::DeviceIndex index = 0;
+  return index;
+}
+
+LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options options)
+    : backing_(backing), options_(std::move(options)) {
+  for (c10::DeviceIndex index = 0; index < count; ++index) {
+    const c10::Device device(c10::DeviceType::PrivateUse1, index);
+    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), {}, nullptr}));
+  }
+}
+
+c10::Device LazyDevice::backing(c10::DeviceIndex index) const {
+  return backing_ == c10::kCPU ? c10::Device(c10::kCPU) : c10::Device(backing_, index);
+}
+
+c10::DeviceIndex LazyDevice::index_of(const OpInfo& info, const torch::jit::Stack& stack) const {
+  const auto arguments = torch::jit::last(stack, info.is_enum.size());
+  c10::DeviceIndex index = -1;
+  if (info.device_argument >= 0)
+    if (const c10::IValue& device = arguments[static_cast<size_t>(info.device_argument)];
+        device.isDevice() && device.toDevice().type() == c10::DeviceType::PrivateUse1)
+      index = device.toDevice().index();
+  for (const c10::IValue& argument : arguments) {
+    if (index >= 0) return index;
+    for_each_tensor(argument, [&](const at::Tensor& tensor) {
+      if (index < 0 && buffer_of(tensor) != nullptr) index = tensor.device().index();
+    });
+  }
+  return index >= 0 ? index : current_index();
+}
+
+void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
+  Lock lock(mutex_);
+  const OpInfo& info = ops_.of(op);
+  if (info.composite != nullptr || info.is_composite) {
+    lock.unlock();
+    if (info.composite != nullptr && info.composite(stack)) return;
+    if (info.is_composite) return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
+    lock.lock();
+  }
+  if (info.memory_op != MemoryOp::None) {
+    lock.unlock();
+    if (run_memory_op(info, stack)) return;
+    lock.lock();
+  }
+  const c10::DeviceIndex index = index_of(info, stack);
+  TORCH_CHECK(index < count(), "the recorded device has ", int{count()}, " indices, found index ", int{index});
+  Lane& lane = *lanes_[static_cast<size_t>(index)];
+  if (info.generator_argument >= 0) {
+    c10::IValue& generator = torch::jit::peek(stack, static_cast<size_t>(info.generator_argument), info.is_enum.size());
+    if (generator.isGenerator() && is_default_generator(generator.toGenerator())) generator = c10::IValue();
+  }
+  if (lane.recording.record(info, stack)) {
+    counters_.calls += 1;
+    if (lane.recording.size() >= most_calls) flush(lane);
+    return;
+  }
+  lock.unlock();
+  run_on_backing(info, stack);
+}
+
+void LazyDevice::flush() {
+  const Lock lock(mutex_);
+  for (const auto& lane : lanes_) flush(*lane);
+}
+
+// The only place that compiles.
+std::shared_ptr<CompiledCalls> LazyDevice::find_or_compile(Lane& lane, Recording::Finished& finished) {
+  if (finished.expected) return finished.expected;
+  const size_t hash = hash_of(finished.calls.code.words);
+  const auto [first, last] = lane.compiled.equal_range(hash);
+  const auto found = std::find_if(first, last, [&](const auto& entry) {
+    return entry.second->calls.code == finished.calls.code && entry.second->results == finished.results;
+  });
+  if (found != last) return found->second;
+  auto made = std::make_shared<CompiledCalls>();
+  made->calls = std::move(finished.calls);
+  made->results = finished.results;
+  model::CallGraph graph = made->calls.graph;
+  graph.name = fmt::format("recorded_{}", counters_.compiled);
+  const auto end = std::find(made->results.begin(), made->results.end(), -1);
+  for (auto value = made->results.begin(); value != end; ++value)
+    graph.outputs.emplace_back(OperandRef{static_cast<uint32_t>(*value)});
+  for (auto input = end + 1; input != made->results.end(); ++input) graph.donated.insert(static_cast<uint32_t>(*input));
+  const auto alike = std::count_if(
+      first, last, [&](const auto& entry) { return entry.second->calls.code.words == made->calls.code.words; });
+  Options options = options_;
+  if (alike >= most_sizes) options.tier = "aten";
+  made->graph = CompiledGraph::from_trace(std::move(graph), options);
+  counters_.compiled += 1;
+  lane.compiled.emplace(hash, made);
+  return made;
+}
+
+void LazyDevice::flush(Lane& lane) {
+  if (lane.recording.size() == 0) return;
+  const BackingGuard guard;
+  Recording::Finished finished = lane.recording.finish();
+  try {
+    const std::shared_ptr<CompiledCalls> calls = find_or_compile(lane, finished);
+    Recording::set_results(finished, calls->graph->run(std::move(finished.inputs)));
+    counters_.runs += 1;
+    if (lane.last) lane.last->next = calls;
+    lane.last = calls;
+    const std::shared_ptr<CompiledCalls> next = calls->next.lock();
+    lane.recording.expect(next ? next : calls);
+  } catch (const std::exception& error) {
+    Recording::fail(finished, fmt::format("a recorded computation failed: {}", error.what()));
+    throw;
+  }
+}
+
+void LazyDevice::draw_recorded(c10::DeviceIndex index) {
+  Lane& lane = *lanes_.at(static_cast<size_t>(index));
+  if (!lane.recording.is_random()) return;
+  at::Generator generator = at::globalContext().defaultGenerator(backing(index));
+  {
+    const std::lock_guard lock(generator.mutex());
+    generator.set_state(lane.recording.random_state());
+  }
+  flush(lane);
+}
+
+bool LazyDevice::run_memory_op(const OpInfo& info, torch::jit::Stack& stack) {
+  const auto set = [&](const at::Tensor& self, const c10::Storage& storage, int64_t offset, c10::IntArrayRef sizes,
+                       c10::IntArrayRef strides) {
+    c10::TensorImpl* tensor = self.unsafeGetTensorImpl();
+    tensor->set_storage_keep_dtype(storage);
+    tensor->set_sizes_and_strides(sizes, strides, offset);
+    torch::jit::drop(stack, info.is_enum.size());
+    stack.emplace_back(self);
+    return true;
+  };
+  const size_t count = info.is_enum.size();
+  switch (info.memory_op) {
+    case MemoryOp::Empty:
+    case MemoryOp::EmptyStrided:
+      make_empty(stack, info);
+      return true;
+    case MemoryOp::Copy:
+      return copy(stack);
+    case MemoryOp::ToCopy:
+      return to_copy(stack);
+    case MemoryOp::SetStorage: {
+      const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor();
+      const c10::Storage storage = torch::jit::peek(stack, 1, count).toStorage();
+      return set(self, storage, 0, static_cast<int64_t>(storage.nbytes() / self.element_size()), 1);
+    }
+    case MemoryOp::SetStorageView: {
+      const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor();
+      const auto sizes = torch::jit::peek(stack, 3, count).toIntVector(),
+                 strides = torch::jit::peek(stack, 4, count).toIntVector();
+      return set(self, torch::jit::peek(stack, 1, count).toStorage(), torch::jit::peek(stack, 2, count).toInt(), sizes,
+                 strides);
+    }
+    case MemoryOp::SetTensor: {
+      const at::Tensor self = torch::jit::peek(stack, 0, count).toTensor(),
+                       source = torch::jit::peek(stack, 1, count).toTensor();
+      return set(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+    }
+    case MemoryOp::None:
+      break;
+  }
+  return false;
+}
+
+// Memory that nobody has written to needs no call, and none may follow that reads it.
+void LazyDevice::make_empty(torch::jit::Stack& stack, const OpInfo& info) {
+  const c10::DeviceIndex index = index_of(info, stack);
+  TORCH_CHECK(index < count(), "the recorded device has ", int{count()}, " indices, found index ", int{index});
+  const size_t arguments = info.is_enum.size();
+  const bool is_strided = info.memory_op == MemoryOp::EmptyStrided;
+  const auto sizes = torch::jit::peek(stack, 0, arguments).toIntVector();
+  Form form;
+  form.sizes.assign(sizes.begin(), sizes.end());
+  if (is_strided) {
+    const auto strides = torch::jit::peek(stack, 1, arguments).toIntVector();
+    form.strides.assign(strides.begin(), strides.end());
+  } else {
+    const c10::IValue format = torch::jit::peek(stack, 5, arguments);
+    const auto strides = at::empty(sizes, at::TensorOptions().device(at::kMeta),
+                                   format.isNone() ? c10::MemoryFormat::Contiguous : format.toMemoryFormat())
+                             .strides();
+    form.strides.assign(strides.begin(), strides.end());
+  }
+  const c10::IValue dtype = torch::jit::peek(stack, is_strided ? 2 : 1, arguments);
+  form.dtype = dtype.isNone() ? at::typeMetaToScalarType(at::get_default_dtype()) : dtype.toScalarType();
+  torch::jit::drop(stack, arguments);
+  stack.emplace_back(make_device_tensor(make_storage(c10::make_intrusive<Buffer>(index, form)), form));
+}
+
+// A tensor of this device with the elements that a tensor of another one has now.
+at::Tensor LazyDevice::on_device(const at::Tensor& tensor, c10::DeviceIndex index) {
+  const BackingGuard guard;
+  at::Tensor elements = tensor.to(tensor.options().device(backing(index)), /*non_blocking=*/false, /*copy=*/true,
+                                  c10::MemoryFormat::Preserve);
+  auto buffer = c10::make_intrusive<Buffer>(index, form_of(elements));
+  const Form form = buffer->base;
+  buffer->backing = std::move(elements);
+  return make_device_tensor(make_storage(std::move(buffer)), form);
+}
+
+// copy_(self, src, non_blocking). False: it is to be recorded, or to be run through ATen.
+bool LazyDevice::copy(torch::jit::Stack& stack) {
+  const at::Tensor self = torch::jit::peek(stack, 0, 3).toTensor(), source = torch::jit::peek(stack, 1, 3).toTensor();
+  Buffer* buffer = buffer_of(self);
+  if (buffer == nullptr || buffer_of(source) != nullptr || source.unsafeGetTensorImpl()->is_wrapped_number())
+    return false;
+  {
+    const Lock lock(mutex_);
+    const uint64_t no_recording = 0;
+    if (buffer->recording == no_recording && !buffer->backing.defined() && shows(self, buffer->base)) {
+      const BackingGuard guard;
+      buffer->backing = empty_backing(buffer->base, backing(buffer->index));
+      buffer->backing.copy_(source);
+      torch::jit::drop(stack, 3);
+      stack.emplace_back(self);
+      return true;
+    }
+  }
+  torch::jit::peek(stack, 1, 3) = on_device(source, buffer->index);
+  return false;
+}
+
+// _to_copy(self, *, dtype, layout, device, pin_memory, non_blocking, memory_format)
+bool LazyDevice::to_copy(torch::jit::Stack& stack) {
+  constexpr size_t arguments = 7;
+  const at::Tensor self = torch::jit::peek(stack, 0, arguments).toTensor();
+  c10::IValue& device = torch::jit::peek(stack, 3, arguments);
+  torch::jit::peek(stack, 5, arguments) = false;
+  if (device.isNone()) return false;
+  const c10::Device wanted = device.toDevice();
+  if (wanted.type() != c10::DeviceType::PrivateUse1) return false;
+  const c10::DeviceIndex index = wanted.has_index() ? wanted.index() : current_index();
+  if (index == self.device().index()) {
+    device = c10::IValue();
+    return false;
+  }
+  const c10::IValue dtype = torch::jit::peek(stack, 1, arguments);
+  const at::TensorOptions options =
+      self.options().device(wanted).dtype(dtype.isNone() ? self.scalar_type() : dtype.toScalarType());
+  at::Tensor made = self.is_non_overlapping_and_dense() ? at::empty_strided(self.sizes(), self.strides(), options)
+                                                        : at::empty(self.sizes(), options);
+  made.copy_(self);
+  torch::jit::drop(stack, arguments);
+  stack.emplace_back(std::move(made));
+  return true;
+}
+
+DeviceCounters LazyDevice::counters() const {
+  const Lock lock(mutex_);
+  return counters_;
+}
+
+std::string LazyDevice::describe() const {
+  const Lock lock(mutex_);
+  std::string text = fmt::format("{} calls recorded, {} runs of {} compiled recordings\n", counters_.calls,
+                                 counters_.runs, counters_.compiled);
+  for (const auto& [op, times] : through_aten_) text += fmt::format("through ATen: {} ({} times)\n", op, times);
+  for (const auto& lane : lanes_)
+    for (const auto& [hash, compiled] : lane->compiled)
+      text += compiled->graph->describe(fmt::format("recording of {} calls", compiled->calls.ends.size()));
+  return text;
+}
+
+}  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,76 @@
+// The recorded device: calls on its tensors are recorded, and run compiled at sync points.
+//
+// One lock guards recordings and buffers: autograd records the backward on a thread of its own. It is not held while an
+// op runs through ATen, which may call back into Python.
+#pragma once
+
+#include <cxxinductor/device.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "torch_bridge/device/recording.h"
+
+namespace cxxinductor::torch_bridge {
+
+class LazyDevice {
+ public:
+  LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options options);
+
+  // A call below autograd: results replace arguments on the stack.
+  void call(const c10::OperatorHandle& op, torch::jit::Stack& stack);
+  // Runs what is recorded, on all devices.
+  void flush();
+  // Random numbers that are recorded are drawn before `change` runs, from the state that they were recorded with.
+  template <class Change>
+  auto with_generator(c10::DeviceIndex index, const Change& change) {
+    const std::lock_guard lock(mutex_);
+    draw_recorded(index);
+    return change();
+  }
+
+  c10::DeviceIndex count() const { return static_cast<c10::DeviceIndex>(lanes_.size()); }
+  c10::Device backing(c10::DeviceIndex index) const;
+  DeviceCounters counters() const;
+  std::string describe() const;
+
+ private:
+  // Of an index.
+  struct Lane {
+    Recording recording;
+    std::unordered_multimap<size_t, std::shared_ptr<CompiledCalls>> compiled;  // by hash of the code's words
+    std::shared_ptr<CompiledCalls> last;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  bool run_memory_op(const OpInfo& info, torch::jit::Stack& stack);
+  void make_empty(torch::jit::Stack& stack, const OpInfo& info);
+  bool copy(torch::jit::Stack& stack);
+  bool to_copy(torch::jit::Stack& stack);
+  // Through ATen, on the backing tensors.
+  void run_on_backing(const OpInfo& info, torch::jit::Stack& stack);
+  c10::IValue to_backing(const c10::IValue& value);
+  c10::IValue from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index);
+  void flush(Lane& lane);
+  void draw_recorded(c10::DeviceIndex index);
+  std::shared_ptr<CompiledCalls> find_or_compile(Lane& lane, Recording::Finished& finished);
+  c10::DeviceIndex index_of(const OpInfo& info, const torch::jit::Stack& stack) const;
+  at::Tensor on_device(const at::Tensor& tensor, c10::DeviceIndex index);
+
+  const c10::DeviceType backing_;
+  const Options options_;
+  mutable std::mutex mutex_;  // guards all that follows, and Buffers
+  OpTable ops_;
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  DeviceCounters counters_;
+  std::map<std::string, int64_t> through_aten_;  // how often, by op
+};
+
+// The index of this thread.
+c10::DeviceIndex& current_index();
+
+}  // namespace cxxinductor::torch_bridge

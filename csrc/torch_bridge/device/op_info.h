@@ -1,0 +1,50 @@
+// What the recorded device knows of an op, found once for each.
+#pragma once
+
+#include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/stack.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/infer/infer.h"
+#include "torch_bridge/record/composites.h"
+
+namespace cxxinductor::torch_bridge {
+
+// Ops on metadata and memory alone, which the device does itself.
+enum class MemoryOp : uint8_t { None, Empty, EmptyStrided, Copy, ToCopy, SetStorage, SetStorageView, SetTensor };
+
+struct OpInfo {
+  explicit OpInfo(const c10::OperatorHandle& op);
+
+  c10::OperatorHandle op;
+  std::string name;                   // "aten::add.Tensor"
+  std::optional<model::OpRule> rule;  // none: it cannot be recorded
+  Composite composite = nullptr;      // what runs it instead, where the arguments ask for that
+  bool is_composite = false;          // it runs as the calls that it consists of
+  MemoryOp memory_op = MemoryOp::None;
+  bool is_sync = false;  // reads elements by nature
+  bool is_random = false;
+  bool returns_list = false;
+  // By argument: an integer that is an enum (a dtype), not a size.
+  std::vector<bool> is_enum;
+  // By result: the argument that it is, written; -1: another tensor.
+  std::vector<int> written_argument;
+  int device_argument = -1, generator_argument = -1;
+};
+
+// The lock of the device is held.
+class OpTable {
+ public:
+  const OpInfo& of(const c10::OperatorHandle& op);
+
+ private:
+  std::unordered_map<const c10::FunctionSchema*, std::unique_ptr<OpInfo>> infos_;
+};
+
+}  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,93 @@
+// The calls since the last sync point on the tensors of one device. While they are those of an earlier recording, they
+// are only compared with it, call by call; from the first that differs on, their metadata is inferred and they become
+// calls of a graph.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+#include <ATen/core/stack.h>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "torch_bridge/device/calls.h"
+#include "torch_bridge/device/op_info.h"
+
+namespace cxxinductor::torch_bridge {
+
+class Recording {
+ public:
+  // backing: of the tensors of this device.
+  Recording(c10::Device device, c10::Device backing, OpTable& ops);
+
+  // Records the call: its results replace its arguments on the stack. False: it cannot be recorded; nothing has
+  // happened then.
+  bool record(const OpInfo& info, torch::jit::Stack& stack);
+  static bool goes_elsewhere(const OpInfo& info, const torch::jit::Stack& stack);
+  size_t size() const { return count_; }
+  bool is_random() const { return random_state_.defined(); }
+  // Of the backing device's generator, when the first random call was recorded.
+  const at::Tensor& random_state() const { return random_state_; }
+
+  // All calls; the recording starts anew. expected: what the next calls will be, as far as that is known.
+  struct Finished {
+    std::shared_ptr<CompiledCalls> expected;  // null: `calls` have not been compared with compiled ones
+    RecordedCalls calls;
+    std::vector<int64_t> results;     // values of `outputs`, -1, positions of donated inputs
+    std::vector<c10::IValue> inputs;  // on the backing device
+    std::vector<BufferPtr> outputs;   // that get the results
+  };
+  Finished finish();
+  void expect(std::shared_ptr<CompiledCalls> expected) { expected_ = std::move(expected); }
+  // The results of `finish` have elements now, or never will.
+  static void set_results(const Finished& finished, const std::vector<c10::IValue>& results);
+  static void fail(const Finished& finished, const std::string& reason);
+
+ private:
+  struct Input {
+    uint32_t value = 0;
+    RecordedCalls::Value info;
+    c10::Device device = c10::kCPU;
+    at::Tensor tensor;
+    std::optional<c10::weak_intrusive_ptr<Buffer>> buffer;  // none: of a CPU scalar
+  };
+  struct Created {
+    uint32_t value = 0;
+    c10::weak_intrusive_ptr<Buffer> buffer;
+  };
+
+  bool follows() const { return expected_ != nullptr; }
+  const RecordedCalls& calls() const { return follows() ? expected_->calls : own_; }
+  std::optional<uint32_t> known_value(const Buffer& buffer, const at::Tensor& tensor) const;
+  uint32_t value_of(const at::Tensor& tensor);
+  uint32_t value_of_scalar(const at::Tensor& tensor);
+  void enter(Buffer& buffer, const at::Tensor& tensor);
+  void add_input(Input input);
+  void add_own_input(const Input& input);
+  bool record_first(const OpInfo& info, torch::jit::Stack stack);
+  void need_operands(const c10::IValue& argument);
+  void encode(const OpInfo& info, const torch::jit::Stack& stack);
+  void encode(const c10::IValue& value, bool is_enum);
+  bool is_expected() const;
+  void diverge();
+  bool infer(const OpInfo& info, const torch::jit::Stack& stack);
+  void push_results(const OpInfo& info, torch::jit::Stack& stack);
+  at::Tensor result(uint32_t value, const torch::jit::Stack& arguments);
+  void start();
+
+  const c10::Device device_, backing_;
+  OpTable& ops_;
+  uint64_t number_ = 0;  // of this recording, in the process
+  std::shared_ptr<CompiledCalls> expected_;
+  RecordedCalls own_;  // where the calls are not the expected ones
+  size_t count_ = 0;   // of calls
+  uint32_t values_ = 0;
+  CallCode pending_;  // of inputs since the last call, and of the call at hand
+  std::vector<Input> inputs_;
+  std::vector<Created> created_;
+  std::vector<std::pair<const void*, uint32_t>> scalars_;  // of the call at hand
+  Buffer* into_ = nullptr;                                 // whose first value is the result of the call at hand
+  at::Tensor random_state_;
+};
+
+}  // namespace cxxinductor::torch_bridge
