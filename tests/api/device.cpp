@@ -110,6 +110,16 @@ TEST_CASE("views of memory that was computed before a sync point") {
   check_close(view, expected);
 }
 
+TEST_CASE("a scalar of the CPU is written at once") {
+  at::Tensor scalar = at::zeros({});
+  scalar.copy_(at::ones({3}, cxxi()).sum());
+  CHECK(scalar.item<float>() == 3);
+  at::Tensor factor = at::full({}, 2.0);
+  const at::Tensor x = at::ones({3}, cxxi()) * factor;
+  factor.fill_(5);
+  check_close(x, at::full({3}, 2.0));
+}
+
 TEST_CASE("ops without a rule run through ATen and are counted") {
   const c10::Device device = cxxi();
   const at::Tensor a = at::arange(6), x = a.to(device) - 2;

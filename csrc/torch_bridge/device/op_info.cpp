@@ -65,7 +65,9 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toStri
   is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   returns_list = torch_bridge::returns_list(op);
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
     is_enum.push_back(torch_bridge::is_enum(schema.arguments()[i]));
+    is_written.push_back(alias != nullptr && alias->isWrite());
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::DeviceObjType)) device_argument = static_cast<int>(i);
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::GeneratorType)) generator_argument = static_cast<int>(i);
   }

@@ -31,8 +31,8 @@ struct OpInfo {
   bool is_sync = false;  // reads elements by nature
   bool is_random = false;
   bool returns_list = false;
-  // By argument: an integer that is an enum (a dtype), not a size.
-  std::vector<bool> is_enum;
+  // By argument: an integer that is an enum (a dtype), not a size; a tensor that is written.
+  std::vector<bool> is_enum, is_written;
   // By result: the argument that it is, written; -1: another tensor.
   std::vector<int> written_argument;
   int device_argument = -1, generator_argument = -1;

@@ -382,7 +382,12 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
   size_t words = pending_.words.size(), numbers = pending_.numbers.size();
   try {
     const size_t arguments = info.is_enum.size();
-    for (size_t i = 0; i < arguments; ++i) need_operands(torch::jit::peek(stack, i, arguments));
+    for (size_t i = 0; i < arguments; ++i) {
+      const c10::IValue& argument = torch::jit::peek(stack, i, arguments);
+      if (info.is_written[i] && argument.isTensor() && buffer_of(argument.toTensor()) == nullptr)
+        throw_unsupported("{}: it writes to a tensor of another device", info.name);
+      need_operands(argument);
+    }
     words = pending_.words.size();
     numbers = pending_.numbers.size();
     encode(info, stack);
