@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "support/fork_locks.h"
 #include "torch_bridge/record/fake_tensor.h"
 
 namespace cxxinductor::torch_bridge {
@@ -32,8 +33,8 @@ class DeviceAllocator final : public c10::Allocator {
 };
 
 DeviceAllocator* allocator() {
-  static constinit DeviceAllocator instance;
-  return &instance;
+  static constinit MadeOnce<DeviceAllocator, ForkLock::Leaf> made;
+  return &made.get([] { return DeviceAllocator(); });
 }
 
 at::Tensor view_of(const at::Tensor& memory, const Form& form, int64_t offset) {
