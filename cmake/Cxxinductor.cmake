@@ -15,6 +15,8 @@ find_path(NLOHMANN_JSON_INCLUDE_DIR nlohmann/json.hpp REQUIRED)
 find_path(MINIZIP_INCLUDE_DIR minizip/unzip.h REQUIRED)
 find_library(MINIZIP_LIBRARY minizip REQUIRED)
 find_library(ZLIB_LIBRARY z REQUIRED)
+find_path(OPENSSL_INCLUDE_DIR openssl/evp.h REQUIRED)
+find_library(CRYPTO_LIBRARY crypto REQUIRED)
 
 # -Wrestrict, -Wfree-nonheap-object: false positives of GCC 12 on std::string concatenation and on vectors. Warnings of
 # compilers that nobody here has tried are not errors: they come with every release.

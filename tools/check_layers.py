@@ -20,18 +20,21 @@ ALLOWED = {
     "model": {"support", "sym", "ir"},
     **{layer: {"support", "sym", "ir"} for layer in MIDDLE},
     "readers": {"support", "sym", "ir", "model"},
+    "package": {"support", "sym", "ir", "model", "readers"},
     "frontend": {"support", "sym", "ir", "model"},
     "driver": {"support", "sym", "ir", "model"} | MIDDLE,
     "torch_bridge": {"support", "sym", "ir", "model", "readers", "driver"} | MIDDLE,
-    "api": {"support", "sym", "ir", "model", "readers", "torch_bridge"},
-    "cli": {"support", "sym", "ir", "model", "readers", "torch_bridge", "api"},
+    "api": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge"},
+    "cli": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge", "api"},
 }
 # Header pattern -> folders (under csrc) that alone may include it.
 CONFINED = {
     r"^(torch|ATen|c10|caffe2)/": ["torch_bridge", "api", "cli"],
     r"^(cuda|nvrtc|cuda_runtime)\.h$": ["runtime/cuda"],
     r"^ginac/": ["sym"],
-    r"^(nlohmann/|minizip/|zlib\.h)": ["readers"],
+    r"^nlohmann/": ["readers", "package"],
+    r"^(minizip/|zlib\.h)": ["readers"],
+    r"^openssl/": ["package"],
     r"^CLI/": ["cli"],
     r"^(pybind11/|Python\.h)": ["torch_bridge/bindings"],
 }

@@ -193,8 +193,8 @@ GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) 
     return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), shape.block_x,
                                    shape.block_y, shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
   };
-  provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc, machine->driver,
-                                                           pool_, nullptr);
+  provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, [machine]() -> const runtime::Nvrtc& { return machine->nvrtc; },
+                                                           machine->driver, pool_, nullptr);
   provider->prepare(plan);
   executable = std::make_unique<runtime::Executable>(plan, provider, host);
 }

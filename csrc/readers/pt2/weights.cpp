@@ -15,8 +15,9 @@ std::vector<int64_t> constants_of(const std::vector<sym::Expr>& list, const Fiel
   return out;
 }
 
-// Bytes of storage up to the last element.
-int64_t bytes_reached(const WeightRef& weight, const Field& meta) {
+}  // namespace
+
+std::optional<int64_t> bytes_reached(const WeightRef& weight) {
   int64_t last = weight.storage_offset;
   bool fits = true;
   for (size_t d = 0; d < weight.sizes.size(); ++d) {
@@ -28,11 +29,8 @@ int64_t bytes_reached(const WeightRef& weight, const Field& meta) {
   int64_t bytes = 0;
   fits =
       fits && !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, byte_size(weight.dtype), &bytes);
-  meta.require(fits, "a tensor of fewer than 2^63 bytes");
-  return bytes;
+  return fits ? std::optional(bytes) : std::nullopt;
 }
-
-}  // namespace
 
 Weights::Weights(const Archive& archive, const Document& weights, const Document& constants) : archive_(archive) {
   add(weights, "data/weights/");
@@ -71,10 +69,11 @@ WeightRef Weights::read(std::string_view name, WeightRef::Kind kind, const model
   if (entry == nullptr) path.fail(fmt::format("the name of an entry in {}", found->second.folder));
   weight.byte_offset = entry->offset;
   weight.byte_size = entry->size;
-  const int64_t reached = bytes_reached(weight, meta);
-  if (static_cast<uint64_t>(reached) > entry->size)
-    path.fail(fmt::format("an entry of {} bytes or more instead of {}", reached, entry->size));
-  if (reached > 0 && entry->offset % static_cast<size_t>(byte_size(weight.dtype)) != 0)
+  const auto reached = bytes_reached(weight);
+  meta.require(reached.has_value(), "a tensor of fewer than 2^63 bytes");
+  if (static_cast<uint64_t>(*reached) > entry->size)
+    path.fail(fmt::format("an entry of {} bytes or more instead of {}", *reached, entry->size));
+  if (*reached > 0 && entry->offset % static_cast<size_t>(byte_size(weight.dtype)) != 0)
     path.fail(
         fmt::format("an entry at a multiple of {} bytes instead of byte {}", byte_size(weight.dtype), entry->offset));
   return weight;

@@ -13,6 +13,9 @@
 
 namespace cxxinductor::readers {
 
+// Bytes of storage up to the last element, the offset included; none where that is 2^63 or more.
+std::optional<int64_t> bytes_reached(const WeightRef& weight);
+
 class Weights {
  public:
   // The tables of the model of this name; every document has to be parsed already and outlive this.

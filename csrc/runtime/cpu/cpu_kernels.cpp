@@ -8,6 +8,7 @@
 
 #include "runtime/failed_check.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor::runtime {
 namespace {
@@ -82,6 +83,11 @@ std::string_view text_of(const DiskCache::Bytes& bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+std::string cache_key(const std::string& compiler_identity, const std::string& content) {
+  return "cpu object\n" + compiler_identity + content;
+}
+std::string packaged_hash(const std::string& content) { return content_hash("cpu object" + content); }
+
 // Heaviest first onto the lightest unit.
 std::vector<std::vector<plan::KernelId>> divide(const plan::Plan& plan, size_t threads) {
   std::vector<plan::KernelId> kernels;
@@ -130,90 +136,149 @@ std::vector<std::string> cpu_compile_flags(const Target& target) {
 struct CpuKernelProvider::Unit {
   std::vector<plan::KernelId> ids;
   std::vector<const plan::Kernel*> kernels;
+  CpuUnitSource source;
+  std::string content;  // all that its object depends on but the compiler
   std::unique_ptr<SharedObject> object;
-  bool from_cache = false;
+  bool from_cache = false, from_package = false;
+
+  std::string what() const {
+    const std::string& first = kernels.front()->name;
+    return kernels.size() > 1 ? fmt::format("{} and {} more kernels", first, kernels.size() - 1) : first;
+  }
+  double cost() const {
+    double sum = 0;
+    for (const plan::Kernel* kernel : kernels) sum += cost_of(*kernel);
+    return sum;
+  }
 };
 
 CpuKernelProvider::CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool,
-                                     DiskCache* cache, Host& host, std::chrono::seconds compile_timeout)
+                                     DiskCache* cache, Host& host, std::chrono::seconds compile_timeout, PackagedCode packaged)
     : target_(std::move(target)),
       emitter_(std::move(emitter)),
       compiler_(compiler),
       pool_(pool),
       cache_(cache),
       host_(host),
-      compile_timeout_(compile_timeout) {}
+      compile_timeout_(compile_timeout),
+      packaged_(std::move(packaged)) {}
 CpuKernelProvider::~CpuKernelProvider() = default;
 
-void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity,
-                                  const ProcessLimits& limits) const {
-  const CpuUnitSource source = emitter_(unit.kernels);
-  const std::vector<std::string> flags = cpu_compile_flags(target_);
-  std::string key = "cpu object\n" + compiler_identity;
-  for (const std::string& flag : flags) key += "\n" + flag;
-  key += "\n" + source.text;
-  std::string what = unit.kernels.front()->name;
-  if (unit.kernels.size() > 1) what += fmt::format(" and {} more kernels", unit.kernels.size() - 1);
-  // Where objects are loaded from: temporary folders are often mounted without the right to execute.
-  std::vector<std::string> folders{compiler_.temporary_folder()};
-  if (cache_ && cache_->usable()) folders.push_back(cache_->folder());
-  if (cache_) {
-    if (const auto bytes = cache_->get(key)) {
-      try {
-        unit.object = std::make_unique<SharedObject>(text_of(*bytes), folders);
-        unit.from_cache = true;
-      } catch (const InternalError&) {
-        // Made for another C library, say: compiled again below.
-      }
-    }
-  }
-  if (!unit.object) {
-    const std::string bytes = compiler_.compile(source.text, flags, what, limits);
-    unit.object = std::make_unique<SharedObject>(bytes, folders);
-    if (cache_) cache_->put(key, bytes);
-  }
-  auto** math = static_cast<void**>(unit.object->find("cxxi_math"));
-  CXXI_CHECK(math != nullptr || source.math_symbols.empty(), "{} has no table of math functions", what);
-  for (size_t i = 0; i < source.math_symbols.size(); ++i) math[i] = host_.find_symbol(source.math_symbols[i].c_str());
-}
-
-void CpuKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
-  CXXI_CHECK(kernels_.empty(), "a provider is prepared once");
+std::vector<CpuKernelProvider::Unit> CpuKernelProvider::units_of(const plan::Plan& plan, size_t most) const {
   std::vector<Unit> units;
-  for (std::vector<plan::KernelId>& ids : divide(plan, static_cast<size_t>(pool_.thread_count()))) {
+  for (std::vector<plan::KernelId>& ids : divide(plan, most)) {
     Unit unit;
     for (plan::KernelId id : ids) unit.kernels.push_back(&plan.kernels[id]);
     unit.ids = std::move(ids);
     units.push_back(std::move(unit));
   }
-  if (units.empty()) {
-    kernels_.resize(plan.kernels.size());
-    return;
+  return units;
+}
+
+void CpuKernelProvider::emit(Unit& unit) const {
+  if (!unit.content.empty()) return;
+  unit.source = emitter_(unit.kernels);
+  for (const std::string& flag : cpu_compile_flags(target_)) unit.content += "\n" + flag;
+  unit.content += "\n" + unit.source.text;
+}
+
+// Temporary folders are often mounted without the right to execute.
+std::vector<std::string> CpuKernelProvider::object_folders() const {
+  std::vector<std::string> folders{compiler_.temporary_folder()};
+  if (cache_ && cache_->usable()) folders.push_back(cache_->folder());
+  return folders;
+}
+
+std::unique_ptr<SharedObject> CpuKernelProvider::load_if_possible(std::string_view bytes) const {
+  try {
+    return std::make_unique<SharedObject>(bytes, object_folders());
+  } catch (const InternalError&) {
+    return nullptr;  // made for another C library, say
   }
+}
+
+void CpuKernelProvider::load_packaged(Unit& unit) const {
+  emit(unit);
+  if (const auto bytes = packaged_(packaged_hash(unit.content))) unit.object = load_if_possible(*bytes);
+  unit.from_package = unit.object != nullptr;
+}
+
+void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity,
+                                  const ProcessLimits& limits) const {
+  emit(unit);
+  const std::string key = cache_key(compiler_identity, unit.content);
+  if (cache_) {
+    if (const auto bytes = cache_->get(key)) unit.object = load_if_possible(text_of(*bytes));
+    unit.from_cache = unit.object != nullptr;
+  }
+  if (unit.object) return;
+  const std::string bytes = compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+  unit.object = std::make_unique<SharedObject>(bytes, object_folders());
+  if (cache_) cache_->put(key, bytes);
+}
+
+// work(unit, compiler's identity, limits) for each of them, several at once.
+template <class Work>
+void CpuKernelProvider::run_on_pool(const std::vector<Unit*>& units, const InterruptCheck& interrupted, const Work& work) const {
+  if (units.empty()) return;
   const std::string identity = compiler_.identity({compile_timeout_, interrupted});
   std::vector<CompileTask> tasks;
-  for (Unit& unit : units) {
-    double cost = 0;
-    for (const plan::Kernel* kernel : unit.kernels) cost += cost_of(*kernel);
-    tasks.push_back({unit.kernels.front()->name, cost, [this, &unit, &identity](const InterruptCheck& stopped) {
-                       load_unit(unit, identity, {compile_timeout_, stopped});
+  for (Unit* unit : units)
+    tasks.push_back({unit->kernels.front()->name, unit->cost(), [&, unit](const InterruptCheck& stopped) {
+                       work(*unit, identity, ProcessLimits{compile_timeout_, stopped});
                      }});
-  }
   const std::vector<CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
   if (!failures.empty()) std::rethrow_exception(failures.front().error);
-  kernels_.resize(plan.kernels.size());
-  for (Unit& unit : units) {
-    ++counters_.units;
-    ++(unit.from_cache ? counters_.from_cache : counters_.compiled);
-    for (plan::KernelId id : unit.ids) {
-      const plan::Kernel& kernel = plan.kernels[id];
-      void* function = unit.object->find(kernel.name);
-      CXXI_CHECK(function != nullptr, "the compiled unit has no kernel {}", kernel.name);
-      kernels_[id.index()] =
-          std::make_unique<LoadedCpuKernel>(kernel, plan.origins, reinterpret_cast<KernelFunction>(function));
-    }
-    objects_.push_back(std::move(unit.object));
+}
+
+void CpuKernelProvider::take(Unit& unit, const plan::Plan& plan) {
+  auto** math = static_cast<void**>(unit.object->find("cxxi_math"));
+  const std::vector<std::string>& symbols = unit.source.math_symbols;
+  CXXI_CHECK(math != nullptr || symbols.empty(), "{} has no table of math functions", unit.what());
+  for (size_t i = 0; i < symbols.size(); ++i) math[i] = host_.find_symbol(symbols[i].c_str());
+  ++counters_.units;
+  ++(unit.from_package ? counters_.from_package : unit.from_cache ? counters_.from_cache : counters_.compiled);
+  for (plan::KernelId id : unit.ids) {
+    const plan::Kernel& kernel = plan.kernels[id];
+    void* function = unit.object->find(kernel.name);
+    CXXI_CHECK(function != nullptr, "the compiled unit has no kernel {}", kernel.name);
+    kernels_[id.index()] =
+        std::make_unique<LoadedCpuKernel>(kernel, plan.origins, reinterpret_cast<KernelFunction>(function));
   }
+  objects_.push_back(std::move(unit.object));
+}
+
+void CpuKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
+  CXXI_CHECK(kernels_.empty(), "a provider is prepared once");
+  std::vector<Unit> units = units_of(plan, packaged_ ? kMostUnits : static_cast<size_t>(pool_.thread_count()));
+  std::vector<Unit*> missing;
+  for (Unit& unit : units) {
+    if (packaged_) load_packaged(unit);
+    if (!unit.object) missing.push_back(&unit);
+  }
+  run_on_pool(missing, interrupted, [this](Unit& unit, const std::string& identity, const ProcessLimits& limits) {
+    load_unit(unit, identity, limits);
+  });
+  kernels_.resize(plan.kernels.size());
+  for (Unit& unit : units) take(unit, plan);
+}
+
+CodeByHash CpuKernelProvider::compile_for_package(const plan::Plan& plan, const InterruptCheck& interrupted) const {
+  std::vector<Unit> units = units_of(plan, kMostUnits);
+  std::vector<Unit*> all;
+  for (Unit& unit : units) all.push_back(&unit);
+  CodeByHash code;
+  run_on_pool(all, interrupted, [&](Unit& unit, const std::string& identity, const ProcessLimits& limits) {
+    emit(unit);
+    const std::string key = cache_key(identity, unit.content);
+    const auto cached = cache_ ? cache_->get(key) : std::nullopt;
+    std::string bytes = cached ? std::string(text_of(*cached))
+                               : compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+    if (cache_ && !cached) cache_->put(key, bytes);
+    const ForkGuard guard(ForkLock::Leaf);
+    code.insert_or_assign(packaged_hash(unit.content), std::move(bytes));
+  });
+  return code;
 }
 
 const LoadedKernel& CpuKernelProvider::get(plan::KernelId kernel, plan::Variant) {

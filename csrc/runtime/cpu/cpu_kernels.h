@@ -14,6 +14,7 @@
 #include "runtime/cpu/shared_object.h"
 #include "runtime/disk_cache.h"
 #include "runtime/executable.h"
+#include "runtime/packaged_code.h"
 
 namespace cxxinductor::runtime {
 
@@ -29,23 +30,34 @@ std::vector<std::string> cpu_compile_flags(const Target& target);
 
 class CpuKernelProvider : public KernelProvider {
  public:
-  // All references must outlive the provider. cache may be null. compile_timeout: of each run of the compiler.
+  // All references must outlive the provider. cache may be null. compile_timeout: of each run of the compiler. packaged: of this
+  // plan, as compile_for_package makes it.
   CpuKernelProvider(Target target, CpuEmitter emitter, HostCompiler& compiler, CompilePool& pool, DiskCache* cache,
-                    Host& host, std::chrono::seconds compile_timeout = std::chrono::seconds(300));
+                    Host& host, std::chrono::seconds compile_timeout = std::chrono::seconds(300), PackagedCode packaged = {});
   ~CpuKernelProvider() override;
   // Compiles and loads the plan's CPU kernels, several units at once when there is work for them. Called once, before
   // get. UserError when the machine has no compiler, or it takes too long: the caller falls back.
   void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) override;
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
+  // The code that prepare would look for in a package. Loads nothing.
+  CodeByHash compile_for_package(const plan::Plan& plan, const InterruptCheck& interrupted = {}) const;
 
   struct Counters {
-    int units = 0, compiled = 0, from_cache = 0;
+    int units = 0, compiled = 0, from_cache = 0, from_package = 0;
   };
   const Counters& counters() const { return counters_; }
 
  private:
   struct Unit;
+  std::vector<Unit> units_of(const plan::Plan& plan, size_t most) const;
+  void emit(Unit& unit) const;
+  std::vector<std::string> object_folders() const;
+  std::unique_ptr<SharedObject> load_if_possible(std::string_view bytes) const;
+  void load_packaged(Unit& unit) const;
   void load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits) const;
+  template <class Work>
+  void run_on_pool(const std::vector<Unit*>& units, const InterruptCheck& interrupted, const Work& work) const;
+  void take(Unit& unit, const plan::Plan& plan);
 
   Target target_;
   CpuEmitter emitter_;
@@ -54,6 +66,7 @@ class CpuKernelProvider : public KernelProvider {
   DiskCache* cache_;
   Host& host_;
   std::chrono::seconds compile_timeout_;
+  PackagedCode packaged_;
   std::vector<std::unique_ptr<SharedObject>> objects_;
   std::vector<std::unique_ptr<LoadedKernel>> kernels_;  // for each kernel of the plan; null for other devices
   Counters counters_;

@@ -39,6 +39,21 @@ std::string without_origins(std::string_view source) {
   return text;
 }
 
+// All that a cubin depends on but the compiler.
+std::string content_of(const std::string& source, const std::string& arch) {
+  std::string content = "\n" + arch;
+  for (const char* option : Nvrtc::options()) content += std::string("\n") + option;
+  return content + "\n" + without_origins(source);
+}
+std::string packaged_hash(const std::string& source, const std::string& arch) {
+  return content_hash("cubin" + content_of(source, arch));
+}
+
+// Whether sizes that the assumptions allow need it: launches ask for no other.
+bool may_need_index64(const plan::Kernel& kernel) {
+  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).high >= plan::index32_limit;
+}
+
 int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_cast<uint32_t>(low); }
 
 }  // namespace
@@ -46,9 +61,7 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
                                 const std::string& what, DiskCache* cache, bool rebuild,
                                 const InterruptCheck& interrupted) {
-  std::string key = "cubin\nnvrtc " + nvrtc.version() + "\n" + arch;
-  for (const char* option : Nvrtc::options()) key += std::string("\n") + option;
-  key += "\n" + without_origins(source);
+  const std::string key = "cubin\nnvrtc " + nvrtc.version() + content_of(source, arch);
   if (cache && !rebuild) {
     if (const auto bytes = cache->get(key))
       return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
@@ -56,6 +69,34 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
   CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
   if (cache) cache->put(key, out.cubin);
   return out;
+}
+
+CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
+                                    const Nvrtc& nvrtc, CompilePool& pool, DiskCache* cache) {
+  CodeByHash code;
+  std::vector<CompileTask> tasks;
+  const std::vector<bool> own = plan::base_kernels(plan);
+  const auto add = [&](const plan::Kernel& kernel, plan::Variant variant) {
+    tasks.push_back({kernel.name, cost_of(kernel), [&, variant](const InterruptCheck& stopped) {
+                       const std::string source = emitter(kernel, variant, plan.origins).text;
+                       std::string cubin = compile_cuda_unit(nvrtc, source, target.arch, kernel.name, cache, false, stopped).cubin;
+                       const ForkGuard guard(ForkLock::Leaf);
+                       code.insert_or_assign(packaged_hash(source, target.arch), std::move(cubin));
+                     }});
+  };
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
+    if (kernel.device != device) continue;
+    if (!plan::needs_index64(kernel)) add(kernel, {.vectorized = true});
+    if (!own[i]) continue;  // specializations run in this variant alone
+    if (!plan::needs_index64(kernel)) add(kernel, {.vectorized = false});
+    if (!may_need_index64(kernel)) continue;
+    add(kernel, {.vectorized = true, .index64 = true});
+    add(kernel, {.vectorized = false, .index64 = true});
+  }
+  const std::vector<CompileFailure> failures = pool.run_all(std::move(tasks));
+  if (!failures.empty()) std::rethrow_exception(failures.front().error);
+  return code;
 }
 
 // Everything that a launch needs, so that it does not read the plan.
@@ -124,31 +165,43 @@ struct CudaKernelProvider::Unit {
   plan::Variant variant;
   CudaUnitSource source;
   std::string cubin;
-  bool from_cache = false;
+  bool from_cache = false, from_package = false;
 };
 
-CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc,
-                                       CudaDriver& driver, CompilePool& pool, DiskCache* cache)
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc,
+                                       CudaDriver& driver, CompilePool& pool, DiskCache* cache, PackagedCode packaged)
     : target_(std::move(target)),
       device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
-      nvrtc_(nvrtc),
+      nvrtc_(std::move(nvrtc)),
       pool_(pool),
       cache_(cache),
+      packaged_(std::move(packaged)),
       context_(driver, device) {}
 CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
 
 CudaKernelProvider::Counters CudaKernelProvider::counters() const {
-  return {compiled_.load(), from_cache_.load(), late_.load(), failed_.load()};
+  return {compiled_.load(), from_cache_.load(), from_package_.load(), late_.load(), failed_.load()};
+}
+
+bool CudaKernelProvider::find_packaged(Unit& unit) {
+  if (!packaged_) return false;
+  unit.source = emitter_(plan_kernels_[unit.id], unit.variant, origins_);
+  auto cubin = packaged_(packaged_hash(unit.source.text, target_.arch));
+  if (!cubin) return false;
+  unit.cubin = std::move(*cubin);
+  unit.from_package = true;
+  return true;
 }
 
 void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
   CompiledCubin compiled =
-      compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted);
+      compile_cuda_unit(nvrtc_(), unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted);
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
+  unit.from_package = false;
 }
 
 std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit) {
@@ -158,12 +211,12 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
   try {
     function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
   } catch (const InternalError&) {
-    if (!unit.from_cache) throw;
-    // The driver refuses what the cache held.
-    compile_unit(unit, true);
+    if (!unit.from_cache && !unit.from_package) throw;
+    // The driver refuses what the cache or the package held.
+    compile_unit(unit, unit.from_cache);
     function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
   }
-  ++(unit.from_cache ? from_cache_ : compiled_);
+  ++(unit.from_package ? from_package_ : unit.from_cache ? from_cache_ : compiled_);
   void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
   return std::make_unique<Kernel>(*this, kernel, function, unit.source, record);
 }
@@ -180,13 +233,14 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
     if (kernel.device != device_) continue;
     if (own[i])
-      units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}, false});
+      units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}});
     const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));
   }
   std::vector<CompileTask> tasks;
   for (Unit& unit : units) {
+    if (find_packaged(unit)) continue;
     const plan::Kernel& kernel = plan_kernels_[unit.id];
     tasks.push_back({kernel.name, cost_of(kernel),
                      [this, &unit](const InterruptCheck& stopped) { compile_unit(unit, false, stopped); }});
@@ -210,8 +264,8 @@ const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId k
   CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
   std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
-  Unit unit{kernel, variant, {}, {}, false};
-  compile_unit(unit, false, interrupted);
+  Unit unit{kernel, variant, {}, {}};
+  if (!find_packaged(unit)) compile_unit(unit, false, interrupted);
   const ForkGuard guard(ForkLock::Kernels);
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   kernels_.push_back(make_kernel(unit));

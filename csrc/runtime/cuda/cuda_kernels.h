@@ -17,6 +17,7 @@
 #include "runtime/cuda/nvrtc.h"
 #include "runtime/disk_cache.h"
 #include "runtime/executable.h"
+#include "runtime/packaged_code.h"
 
 namespace cxxinductor::runtime {
 
@@ -39,11 +40,18 @@ CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, c
                                 const std::string& what, DiskCache* cache, bool rebuild = false,
                                 const InterruptCheck& interrupted = {});
 
+// Opened when something is compiled. The result outlives the provider. UserError where there is none.
+using NvrtcSource = std::function<const Nvrtc&()>;
+
+// All that the plan's kernels on the device may need, for packages. Needs no GPU.
+CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
+                                    const Nvrtc& nvrtc, CompilePool& pool, DiskCache* cache);
+
 class CudaKernelProvider : public KernelProvider {
  public:
   // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
-  CudaKernelProvider(Target target, int device, CudaEmitter emitter, const Nvrtc& nvrtc, CudaDriver& driver,
-                     CompilePool& pool, DiskCache* cache);
+  CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc, CudaDriver& driver,
+                     CompilePool& pool, DiskCache* cache, PackagedCode packaged = {});
   ~CudaKernelProvider() override;
 
   // Compiles and loads the variants that aligned inputs of ordinary size need, but no specializations. Called once, before
@@ -55,7 +63,7 @@ class CudaKernelProvider : public KernelProvider {
   void raise_failed_checks() const;
 
   struct Counters {
-    int compiled = 0, from_cache = 0;
+    int compiled = 0, from_cache = 0, from_package = 0;
     int late = 0, failed = 0;  // of those that find requested: loaded, and failed
   };
   Counters counters() const;
@@ -66,15 +74,17 @@ class CudaKernelProvider : public KernelProvider {
   static constexpr size_t kVariants = 4;
 
   void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {});
+  bool find_packaged(Unit& unit);
   const Kernel& load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted);
   std::unique_ptr<Kernel> make_kernel(Unit& unit);
 
   Target target_;
   Device device_;
   CudaEmitter emitter_;
-  const Nvrtc& nvrtc_;
+  NvrtcSource nvrtc_;
   CompilePool& pool_;
   DiskCache* cache_;
+  PackagedCode packaged_;
   CudaContext context_;
   IdVector<plan::KernelId, plan::Kernel> plan_kernels_;
   OriginTable origins_;
@@ -83,7 +93,7 @@ class CudaKernelProvider : public KernelProvider {
   std::unique_ptr<std::atomic<const Kernel*>[]> loaded_;  // kernel * kVariants + variant
   std::unique_ptr<std::atomic<bool>[]> asked_;            // the same: find has requested it
   std::vector<std::unique_ptr<Kernel>> kernels_;          // late ones are added under ForkLock::Kernels
-  std::atomic<int> compiled_ = 0, from_cache_ = 0, late_ = 0, failed_ = 0;
+  std::atomic<int> compiled_ = 0, from_cache_ = 0, from_package_ = 0, late_ = 0, failed_ = 0;
 };
 
 }  // namespace cxxinductor::runtime

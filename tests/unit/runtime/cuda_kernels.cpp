@@ -62,7 +62,7 @@ struct Machine {
   PlainHost host;
 
   std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit) {
-    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), *nvrtc, driver, pool,
+    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), [this]() -> const Nvrtc& { return *nvrtc; }, driver, pool,
                                                 cache);
   }
   void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
