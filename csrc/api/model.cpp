@@ -3,7 +3,7 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
-#include <cxxinductor/cxxinductor.h>
+#include <cxxinductor/package.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -13,16 +13,15 @@
 #include <utility>
 
 #include "api/mapped_file.h"
+#include "api/model_source.h"
 #include "api/signature.h"
 #include "api/weights.h"
+#include "api/write_package.h"
 #include "ir/strides.h"
 #include "readers/pt2/read_pt2.h"
 #include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
-#include "torch_bridge/dispatcher_schemas.h"
-#include "torch_bridge/process_check.h"
-#include "torch_bridge/providers.h"
 
 namespace cxxinductor {
 
@@ -48,12 +47,6 @@ std::optional<std::vector<int64_t>> numbers(const std::vector<sym::Expr>& expres
   return found;
 }
 
-bool is_on_gpu(const model::CallGraph& calls) {
-  return std::any_of(calls.values.begin(), calls.values.end(), [](const model::CallValueInfo& value) {
-    return value.kind == model::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda;
-  });
-}
-
 // Tensors whose elements lie in memory as sizes and strides say.
 void require_plain(const std::string& name, const at::Tensor& tensor) {
   if (!tensor.defined()) throw_user_error("input '{}': expected a tensor, found an undefined one", name);
@@ -65,18 +58,18 @@ void require_plain(const std::string& name, const at::Tensor& tensor) {
 
 class Model::Impl {
  public:
-  Impl(readers::Program program, const api::Bytes& file, const Options& options)
-      : weights_(api::make_weights(program, file)) {
+  explicit Impl(api::ModelSource source)
+      : program_(std::move(source.program)), options_(source.options), weights_(api::make_weights(program_, source.bytes)) {
+    const readers::Program& program = program_;
     for (size_t w = 0; w < program.weights.size(); ++w) names_.emplace(program.weights[w].name, weights_[w]);
     inputs_.resize(program.calls.inputs.size());
     for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
     for (const OutputSpec& spec : program.signature.outputs) add_output(spec, program);
-    name_ = program.name;
-    graph_ = torch_bridge::CompiledGraph::from_file(std::move(program.calls), options);
+    graph_ = make_graph(source);
     for (Leaf& leaf : leaves_)
       if (leaf.input && graph_->writes_input(*leaf.input)) leaf.keep_strides();
     if (!graph_->fallback_reason().empty())
-      TORCH_WARN("cxxinductor: model '", name_, "' runs op by op through ATen: ", graph_->fallback_reason());
+      TORCH_WARN("cxxinductor: model '", program_.name, "' runs op by op through ATen: ", graph_->fallback_reason());
   }
 
   std::vector<c10::IValue> run(std::vector<c10::IValue> given) const {
@@ -125,7 +118,20 @@ class Model::Impl {
     return types;
   }
 
-  std::string explain() const { return graph_->describe(fmt::format("model '{}'", name_)); }
+  std::string explain() const {
+    const std::string text = graph_->describe(fmt::format("model '{}'", program_.name));
+    return note_.empty() ? text : fmt::format("{}\nthe package's machine code is not used: {}\n", text, note_);
+  }
+
+  void package(const std::string& path, const PackageOptions& package_options) const {
+    if (!graph_->fallback_reason().empty()) throw_unsupported("the model is not compiled: {}", graph_->fallback_reason());
+    std::vector<at::Tensor> on_cpu;  // until the package is written
+    const auto storage_of = [&](const readers::WeightRef& weight) {
+      on_cpu.push_back(api::storage_bytes(names_.at(weight.name)));
+      return std::span(static_cast<const std::byte*>(on_cpu.back().data_ptr()), static_cast<size_t>(on_cpu.back().numel()));
+    };
+    api::write_package(program_, storage_of, path, package_options, options_);
+  }
 
   const std::map<std::string, at::Tensor>& weights() const { return names_; }
 
@@ -203,7 +209,22 @@ class Model::Impl {
     }
   }
 
-  std::string name_;
+  // The package's code, or what is compiled from the calls where there is none, or it does not load.
+  std::shared_ptr<torch_bridge::CompiledGraph> make_graph(const api::ModelSource& source) {
+    note_ = source.note;
+    if (source.plan) {
+      try {
+        return torch_bridge::CompiledGraph::from_package(program_.calls, *source.plan, options_);
+      } catch (const Error& error) {
+        note_ = error.what();
+      }
+    }
+    return torch_bridge::CompiledGraph::from_file(program_.calls, options_);
+  }
+
+  const readers::Program program_;
+  const Options options_;
+  std::string note_;  // why the code of a package is not used
   std::vector<at::Tensor> weights_;
   std::map<std::string, at::Tensor> names_;
   std::vector<c10::IValue> inputs_;  // of the graph: weights where they belong, none elsewhere
@@ -234,13 +255,8 @@ at::Tensor Model::weight(const std::string& name) const {
 }
 
 struct ModelMaker {
-  static Model make(const api::Bytes& file, const Options& options) {
-    torch_bridge::check_process();
-    check_options(options);
-    readers::Program program = readers::read_pt2(file.span, torch_bridge::DispatcherSchemas());
-    if (is_on_gpu(program.calls)) torch_bridge::open_torch_cuda();
-    return Model(std::make_shared<const Model::Impl>(std::move(program), file, options));
-  }
+  static Model make(api::ModelSource source) { return Model(std::make_shared<const Model::Impl>(std::move(source))); }
+  static const Model::Impl& impl(const Model& model) { return *model.impl_; }
 };
 
 Options options_from_environment() {
@@ -250,9 +266,13 @@ Options options_from_environment() {
   return options_from_environment(variables);
 }
 
-Model load(const std::string& path, const Options& options) { return ModelMaker::make(api::map_file(path), options); }
+Model load(const std::string& path, const Options& options) { return ModelMaker::make(api::read_model(path, options)); }
 Model load(const void* bytes, size_t size, const Options& options) {
-  return ModelMaker::make(api::copy_bytes(bytes, size), options);
+  return ModelMaker::make(api::read_model(api::copy_bytes(bytes, size), "", options));
+}
+
+void package(const Model& model, const std::string& path, const PackageOptions& package_options) {
+  ModelMaker::impl(model).package(path, package_options);
 }
 
 }  // namespace cxxinductor

@@ -32,4 +32,10 @@ std::vector<at::Tensor> make_weights(const readers::Program& program, const Byte
   return weights;
 }
 
+at::Tensor storage_bytes(const at::Tensor& tensor) {
+  at::Tensor bytes = at::empty({0}, tensor.options().dtype(at::kByte));
+  bytes.set_(tensor.storage(), 0, {static_cast<int64_t>(tensor.storage().nbytes())}, {1});
+  return bytes.cpu();
+}
+
 }  // namespace cxxinductor::api

@@ -14,4 +14,7 @@ namespace cxxinductor::api {
 // that share storage in the file share it here.
 std::vector<at::Tensor> make_weights(const readers::Program& program, const Bytes& file);
 
+// All bytes of a tensor's storage, on the CPU.
+at::Tensor storage_bytes(const at::Tensor& tensor);
+
 }  // namespace cxxinductor::api

@@ -19,12 +19,17 @@ struct Arguments {
   std::string outputs;               // where run writes its results; "": a summary alone
   std::optional<double> tolerance;   // of verify; none: by dtype
   int64_t samples = 30;              // of bench
+  std::string package;               // what compile writes
+  std::vector<std::string> archs;    // that it compiles for; none: the machine's
+  std::string weights = "inside";    // or "beside"
+  std::string signing_key;           // a file; "": not signed
 };
 
 // Exit statuses.
 constexpr int success = 0, failure = 1, wrong_use = 2;
 
 // Each prints to standard output, returns an exit status, and throws what the library throws.
+int compile(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 int explain(const Arguments& arguments);
 int run(const Arguments& arguments);

@@ -1,4 +1,4 @@
-// cxxinductor: inspects, runs, times and verifies exported models from a shell.
+// cxxinductor: packages, inspects, runs, times and verifies exported models from a shell.
 #include <c10/util/Exception.h>
 #include <cxxinductor/cxxinductor.h>
 
@@ -12,17 +12,18 @@ namespace {
 using namespace cxxinductor;
 using cli::Arguments;
 
-constexpr const char* footer = R"(Models come from torch.export.save(torch.export.export(model, args), "model.pt2").
-Files are untrusted: nothing in them is executed but PyTorch's ops that compute, and ops that option allow_ops names.
+constexpr const char* footer = R"(Models come from torch.export.save(torch.export.export(model, args), "model.pt2"), or from `cxxinductor compile`.
+Files are untrusted: nothing in them is executed but PyTorch's ops that compute, ops that option allow_ops names, and the machine code
+of packages under option trust, or signed with a key that option trusted_keys lists.
 
 Options of the library are environment variables CXXINDUCTOR_NAME, or --option name=value, which wins: docs/options.md.
 
 Exit status: 0; 1 when verify finds a difference, or a call fails; 2 for wrong arguments, or a file that cannot be read.)";
 
-void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file")->required(); }
+void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file, or a package")->required(); }
 
-void add_options(CLI::App& command, Arguments& arguments) {
-  command.add_option("-o,--option", arguments.options, "an option of the library, name=value; may be repeated")->type_size(1)->take_all();
+void add_options(CLI::App& command, Arguments& arguments, const char* names = "-o,--option") {
+  command.add_option(names, arguments.options, "an option of the library, name=value; may be repeated")->type_size(1)->take_all();
 }
 
 void add_inputs(CLI::App& command, Arguments& arguments) {
@@ -41,6 +42,19 @@ int run_command(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cxxinductor ") + version());
   app.require_subcommand(1);
   Arguments arguments;
+
+  CLI::App& compile = *app.add_subcommand("compile", "compile a model into a package: one file that loads without compiling");
+  add_model(compile, arguments);
+  compile.add_option("-o,--output", arguments.package, "the package")->required();
+  compile.add_option("--arch", arguments.archs,
+                     "compile for this GPU (sm_80, sm_90a) or CPU (x86-64-v3); may be repeated; default: what this machine has")
+      ->type_size(1)
+      ->take_all();
+  compile.add_option("--weights", arguments.weights, "inside of the package, or beside it in a file of their own")
+      ->check(CLI::IsMember({"inside", "beside"}))
+      ->capture_default_str();
+  compile.add_option("--sign", arguments.signing_key, "a file: the Ed25519 private key, as `openssl genpkey -algorithm ed25519` writes it");
+  add_options(compile, arguments, "--option");
 
   CLI::App& inspect = *app.add_subcommand("inspect", "print signature, weights, ops and symbols of a file; compiles nothing");
   add_model(inspect, arguments);
@@ -76,6 +90,7 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? cli::success : cli::wrong_use;
   }
+  if (compile) return cli::compile(arguments);
   if (inspect) return cli::inspect(arguments);
   if (explain) return cli::explain(arguments);
   if (run) return cli::run(arguments);

@@ -2,19 +2,16 @@
 
 #include <fmt/ranges.h>
 
+#include "api/model_source.h"
 #include "support/error.h"
 #include "support/options.h"
-#include "torch_bridge/dispatcher_schemas.h"
-#include "torch_bridge/process_check.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::cli {
 
 ModelFile read_model(const std::string& path) {
-  torch_bridge::check_process();
-  ModelFile file{api::map_file(path), {}};
-  file.program = readers::read_pt2(file.bytes.span, torch_bridge::DispatcherSchemas());
-  return file;
+  api::ModelSource source = api::read_model(path, Options(), false);
+  return {std::move(source.bytes), std::move(source.program)};
 }
 
 Options library_options(const Arguments& arguments) {

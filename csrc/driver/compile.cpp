@@ -211,6 +211,20 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
 
+// The last stages of every compile.
+void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation& out) {
+  collect_externs(plan, request.call_reasons, out.report);
+  if (request.keep_texts) collect_texts(plan, request.targets, out.report);
+  if (!request.make_provider) return;
+  auto kernels = request.make_provider(plan, request.targets);
+  watch.stage("compile kernels", [&] {
+    kernels->prepare(plan, request.interrupted);
+    return true;
+  });
+  out.executable = watch.stage(
+      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+}
+
 }  // namespace
 
 Compilation compile(Request request) {
@@ -226,20 +240,17 @@ Compilation compile(Request request) {
     out.const_graph = watch.stage("compile const_graph",
                                   [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
 
-  plan::Plan plan = std::move(planned.plan);
-  collect_externs(plan, request.call_reasons, report);
-  if (request.keep_texts) collect_texts(plan, request.targets, report);
-
-  if (request.make_provider) {
-    auto kernels = request.make_provider(plan, request.targets);
-    watch.stage("compile kernels", [&] {
-      kernels->prepare(plan, request.interrupted);
-      return true;
-    });
-    out.executable = watch.stage(
-        "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
-  }
+  load(std::move(planned.plan), request, watch, out);
   watch.write_to(report);
+  return out;
+}
+
+Compilation compile_plan(std::string_view text, const Request& request) {
+  Compilation out;
+  Stopwatch watch(request);
+  out.report.eager_numerics = request.options.eager_numerics();
+  load(watch.stage("read plan", [&] { return plan::parse(text); }), request, watch, out);
+  watch.write_to(out.report);
   return out;
 }
 

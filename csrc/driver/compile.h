@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -79,6 +80,10 @@ struct Compilation {
 
 // Throws Unsupported (fall back), UserError, InternalError or Interrupted.
 Compilation compile(Request request);
+
+// From the text of a plan that compile made for the same targets; the request's graph is not looked at. The text is verified, but not
+// for memory safety: it must come from someone the caller trusts.
+Compilation compile_plan(std::string_view text, const Request& request);
 
 // Devices of the graph's values, the main one first: the GPU that is found first, else the CPU.
 std::vector<Device> devices_of(const graph::Graph& graph);

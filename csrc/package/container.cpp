@@ -15,7 +15,7 @@
 #include "support/error.h"
 #include "support/files.h"
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 namespace {
 
 constexpr std::array<char, 8> magic{'c', 'x', 'x', 'i', 'p', 'k', 'g', '\n'};
@@ -26,7 +26,7 @@ constexpr std::string_view signed_prefix = "cxxinductor package 1\n";
 // Both are written and compared as bytes: little-endian, no padding.
 struct Header {
   // The digest covers this and the table.
-  std::array<char, 8> magic = package::magic;
+  std::array<char, 8> magic = package_file::magic;
   uint32_t version = format_version;
   uint32_t section_count = 0;
   uint64_t file_size = 0;
@@ -45,7 +45,7 @@ struct Entry {
   uint64_t offset = 0;
   uint64_t size = 0;
   Digest digest{};
-  std::array<char, 72> name{};  // zeros behind it
+  std::array<char, longest_name> name{};  // zeros behind it
 };
 static_assert(sizeof(Entry) == 128);
 
@@ -268,4 +268,4 @@ void write_pieces(const std::string& path, std::span<const std::span<const std::
   file.finish();
 }
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

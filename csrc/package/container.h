@@ -15,7 +15,7 @@
 
 #include "package/digest.h"
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 
 // Numbers are those of the file.
 enum class SectionKind : uint32_t {
@@ -30,6 +30,7 @@ std::string_view to_string(SectionKind kind);
 
 constexpr size_t section_alignment = 4096;
 constexpr size_t storage_alignment = 64;
+constexpr size_t longest_name = 72;  // of a section
 
 // Whether the bytes begin as a package does.
 bool is_package(std::span<const std::byte> file);
@@ -75,4 +76,4 @@ void write_container(const std::string& path, std::span<const NewSection> sectio
 // A file of the pieces alone, in the same way.
 void write_pieces(const std::string& path, std::span<const std::span<const std::byte>> pieces);
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

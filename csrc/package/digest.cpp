@@ -6,7 +6,7 @@
 
 #include "support/error.h"
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 namespace {
 
 struct FreeKey {
@@ -115,4 +115,4 @@ bool is_signed(std::span<const std::byte> message, const Signature& signature, c
          EVP_DigestVerify(context.get(), as_chars(signature.data()), signature.size(), as_chars(message.data()), message.size()) == 1;
 }
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

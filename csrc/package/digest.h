@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 
 using Digest = std::array<std::byte, 32>;     // SHA-256
 using PublicKey = std::array<std::byte, 32>;  // Ed25519
@@ -50,4 +50,4 @@ class SigningKey {
 
 bool is_signed(std::span<const std::byte> message, const Signature& signature, const PublicKey& key);
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "package/container.h"
@@ -11,7 +12,7 @@
 #include "readers/pt2/weights.h"
 #include "support/error.h"
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 namespace {
 
 using readers::Field;
@@ -145,6 +146,36 @@ WeightRef read_weight(const Field& field, const model::CallGraph& calls) {
   return weight;
 }
 
+bool has_handle(const Arg& arg) {
+  if (arg.as<Handle>() != nullptr) return true;
+  const auto* list = arg.as<ArgList>();
+  return list != nullptr && std::ranges::any_of(*list, has_handle);
+}
+
+// What the text of calls may say, but no file: it names objects of a process, or inputs that are the callee's to overwrite.
+void require_calls_of_file(const model::CallGraph& calls) {
+  for (const model::Call& call : calls.calls) {
+    bool handles = std::ranges::any_of(call.args, has_handle);
+    for (const auto& [name, value] : call.kwargs) handles = handles || has_handle(value);
+    if (handles) throw_user_error("package: calls: {}: expected no handles of objects, found one", readers::printable(full_name(call)));
+  }
+  if (!calls.donated.empty() || !calls.frozen.empty()) throw_user_error("package: calls: expected inputs that are neither donated nor frozen");
+}
+
+// As the reader of .pt2 archives leaves them: inputs share memory where weights share a storage, and weights have their strides.
+void set_input_memory(Program& program) {
+  model::CallGraph& calls = program.calls;
+  for (model::CallValueInfo& value : calls.values) value.storage = 0;
+  calls.input_strides.clear();
+  std::map<size_t, uint32_t> storages;
+  for (const WeightRef& weight : program.weights) {
+    model::CallValueInfo& info = calls.values[calls.inputs[weight.input]];
+    info.storage = storages.try_emplace(weight.byte_offset, storages.size() + 1).first->second;
+    const std::vector<sym::Expr> strides(weight.strides.begin(), weight.strides.end());
+    if (strides != info.strides) calls.input_strides[weight.input] = strides;
+  }
+}
+
 void read_weights(const Field& list, Program& program) {
   std::set<std::string, std::less<>> names;
   std::set<uint32_t> inputs;
@@ -154,6 +185,7 @@ void read_weights(const Field& list, Program& program) {
     field.at("input").require(inputs.insert(weight.input).second, "an input that no weight before is");
     program.weights.push_back(std::move(weight));
   });
+  set_input_memory(program);
 }
 
 Json to_json(const InputSpec& spec) {
@@ -206,12 +238,10 @@ void read_outputs(const Field& list, Program& program) {
 Json to_json(const Build& build) {
   Json archs = Json::array();
   for (const auto& [device, arch] : build.archs) archs.push_back({{"device", to_string(device)}, {"arch", arch}});
-  Json json = {{"archs", std::move(archs)}, {"deterministic", build.deterministic}, {"writes", build.writes}, {"plan", build.plan}};
-  if (build.const_graph) json["const_graph"] = {{"plan", build.const_graph->plan}, {"inputs", build.const_graph->inputs}};
-  return json;
+  return {{"archs", std::move(archs)}, {"deterministic", build.deterministic}, {"writes", build.writes}, {"plan", build.plan}};
 }
 
-Build read_build(const Field& field, const model::CallGraph& calls) {
+Build read_build(const Field& field) {
   Build build;
   field.at("archs").for_each_item([&](const Field& item) {
     const auto device = find_device(item.at("device").text());
@@ -222,12 +252,6 @@ Build read_build(const Field& field, const model::CallGraph& calls) {
   build.deterministic = field.at("deterministic").boolean();
   build.writes = field.at("writes").boolean();
   build.plan = field.at("plan").text();
-  if (const auto const_graph = field.find("const_graph")) {
-    build.const_graph.emplace();
-    build.const_graph->plan = const_graph->at("plan").text();
-    const_graph->at("inputs").for_each_item(
-        [&](const Field& input) { build.const_graph->inputs.push_back(read_index(input, calls.inputs.size())); });
-  }
   return build;
 }
 
@@ -278,6 +302,7 @@ Manifest read_manifest(std::string_view text, model::CallGraph calls) {
   Manifest manifest;
   Program& program = manifest.program;
   program.calls = std::move(calls);
+  require_calls_of_file(program.calls);
   manifest.library_version = readers::printable(root.at("library_version").text());
   program.torch_version = readers::printable(root.at("torch_version").text());
   program.name = readers::printable(root.at("name").text());
@@ -296,7 +321,7 @@ Manifest read_manifest(std::string_view text, model::CallGraph calls) {
   program.signature.in_spec = read_tree_if_there(signature, "in_spec", static_cast<size_t>(arguments));
   program.signature.out_spec = read_tree_if_there(signature, "out_spec", static_cast<size_t>(results));
   if (const auto file = root.find("weight_file")) manifest.weight_file = read_weight_file(*file);
-  root.at("builds").for_each_item([&](const Field& build) { manifest.builds.push_back(read_build(build, program.calls)); });
+  root.at("builds").for_each_item([&](const Field& build) { manifest.builds.push_back(read_build(build)); });
   return manifest;
 }
 
@@ -307,4 +332,4 @@ void check_storages(const Program& program, size_t weight_bytes) {
                        readers::printable(weight.name), weight_bytes, weight.byte_size, weight.byte_offset);
 }
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

@@ -15,7 +15,7 @@
 #include "package/digest.h"
 #include "readers/pt2/read_pt2.h"
 
-namespace cxxinductor::package {
+namespace cxxinductor::package_file {
 
 // A plan with its machine code, for the devices that the model is on.
 struct Build {
@@ -23,12 +23,6 @@ struct Build {
   bool deterministic = false;                          // of PyTorch, when the plan was made
   bool writes = false;                                 // the model writes to inputs or weights
   std::string plan;                                    // name of its section
-  // What is computed once of weights (option freezing): its plan, and which of the model's inputs it reads.
-  struct ConstGraph {
-    std::string plan;
-    std::vector<uint32_t> inputs;
-  };
-  std::optional<ConstGraph> const_graph;
 };
 
 // Weights in a file of their own, in the package's folder.
@@ -47,9 +41,10 @@ struct Manifest {
 };
 
 std::string print_manifest(const Manifest& manifest);
-// calls: the package's, which become the program's. UserError that names the field.
+// calls: the package's, which become the program's; what they state of the layout and memory of inputs is replaced by what the
+// weights have. UserError that names the field.
 Manifest read_manifest(std::string_view text, model::CallGraph calls);
 // That all storages lie in weights of this many bytes.
 void check_storages(const readers::Program& program, size_t weight_bytes);
 
-}  // namespace cxxinductor::package
+}  // namespace cxxinductor::package_file

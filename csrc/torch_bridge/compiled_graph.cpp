@@ -189,6 +189,12 @@ struct CompiledGraph::Impl {
         tensor.unsafeGetTensorImpl()->bump_version();
   }
 
+  void find_complex_inputs(const model::CallGraph& calls) {
+    for (uint32_t i = 0; i < calls.inputs.size(); ++i)
+      if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
+        complex_inputs.emplace_back(i, info.conjugate);
+  }
+
   void keep_const_graph() {
     if (!compilation.const_graph) return;
     folded = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
@@ -206,7 +212,9 @@ struct CompiledGraph::Impl {
 };
 
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options) {
-  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return targets.of(device); })};
+  const frontend::ImportEnvironment environment{.gpus = gpus_of(calls, [&](Device device) { return targets.of(device); }),
+                                                .deterministic = at::globalContext().deterministicAlgorithms(),
+                                                .any_order = !options.eager_numerics()};
   driver::Request request;
   request.eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
@@ -217,6 +225,22 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   request.host = &torch_host();
   request.keep_texts = true;
   return driver::compile(std::move(request)).report;
+}
+
+PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
+  passes::check_skip_passes(options);
+  const Replayed replayed = replay(calls);
+  frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
+  model::CallGraph functional = functional_calls(replayed);
+  const ViewsOfInputs shown(replayed.calls);
+  for (const ViewsOfInputs::View& view : shown.views()) functional.outputs[view.output] = None();
+  driver::Report report = plan_calls(std::move(functional), targets, options);
+  PlanForPackage out;
+  out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
+  out.plan = std::move(report.plan_text);
+  out.sources = std::move(report.kernel_sources);
+  out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
+  return out;
 }
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -233,9 +257,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   if (replayed) views_of_inputs = ViewsOfInputs(replayed->calls);
   for (const ViewsOfInputs::View& view : views_of_inputs.views()) calls.outputs[view.output] = None();
   objects = calls.objects;
-  for (uint32_t i = 0; i < calls.inputs.size(); ++i)
-    if (const auto& info = calls.values[calls.inputs[i]]; frontend::is_complex_value(info))
-      complex_inputs.emplace_back(i, info.conjugate);
+  find_complex_inputs(calls);
   frontend::ImportNotes found;
   environment.gpus = gpus_of(calls, target_for);
   if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
@@ -304,6 +326,30 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
   frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
   impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
   impl->compile_or_fall_back(std::move(calls), {});
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGraph& calls, const PackagedPlan& packaged,
+                                                           const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  if (packaged.writes) {
+    const Replayed replayed = replay(calls);
+    impl->written = model::written_inputs(replayed.calls, DispatcherSchemas());
+    impl->views_of_inputs = ViewsOfInputs(replayed.calls);
+  }
+  impl->find_complex_inputs(calls);
+  driver::Request request;
+  request.targets = packaged.targets;
+  request.options = options;
+  request.host = &torch_host();
+  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
+    frontend::check_calls(plan, DispatcherSchemas(), list_items(options.allow_ops));
+    return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
+  };
+  impl->compilation = driver::compile_plan(packaged.plan, request);
+  counters().graphs += 1;
+  count(*impl->compilation.executable, impl->compilation.report);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

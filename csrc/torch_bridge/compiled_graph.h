@@ -13,12 +13,21 @@
 #include "driver/compile.h"
 #include "driver/summary.h"
 #include "model/call_graph.h"
+#include "runtime/packaged_code.h"
 #include "support/interrupt.h"
 #include "support/options.h"
 
 namespace cxxinductor::torch_bridge {
 
 class FoldedConstants;
+
+// A plan with its machine code, read back from a package.
+struct PackagedPlan {
+  std::string plan;  // text
+  Targets targets;
+  runtime::PackagedCode code;
+  bool writes = false;
+};
 
 class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
  public:
@@ -30,6 +39,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
   // Falls back as from_calls does.
   static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options);
+  // From a plan that package_calls made of the same calls, on targets that this machine runs; its code is used where it is there, the rest is
+  // compiled. The plan is trusted, as in from_plan. There is nothing to fall back to: whatever fails throws.
+  static std::shared_ptr<CompiledGraph> from_package(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
   // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
   static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
@@ -69,6 +81,16 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   void stay_if_captured() const;
   std::unique_ptr<Impl> impl_;
 };
+
+// The plan of a file's calls for these targets, which need not be machines at hand, and all its machine code.
+struct PlanForPackage {
+  std::string plan;
+  runtime::CodeByHash code;
+  std::vector<driver::Report::KernelSource> sources;
+  bool writes = false;  // to inputs
+};
+// Unsupported and UserError as from_file, where it would fall back, too.
+PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options);
 
 // The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options);

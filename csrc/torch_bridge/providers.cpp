@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
@@ -24,6 +27,7 @@
 #include "support/error.h"
 #include "support/files.h"
 #include "support/fork_locks.h"
+#include "torch_bridge/torch_host.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -210,20 +214,87 @@ Targets targets_for(const std::vector<Device>& devices) {
 
 namespace {
 
-std::shared_ptr<runtime::KernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
-                                                           const std::optional<std::string>& source) {
-  auto emitter = [target, source](const std::vector<const plan::Kernel*>& kernels) {
+// From the one that all have to the widest.
+constexpr std::array<std::string_view, 4> cpu_levels{"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+
+std::optional<size_t> cpu_level(std::string_view arch) {
+  const auto found = std::ranges::find(cpu_levels, arch);
+  return found == cpu_levels.end() ? std::nullopt : std::optional<size_t>(found - cpu_levels.begin());
+}
+
+// "sm_90a" is 90, with features that later architectures lack.
+struct GpuArch {
+  int number = 0;
+  bool specific = false;
+};
+std::optional<GpuArch> parse_gpu_arch(std::string_view arch) {
+  GpuArch out;
+  if (!arch.starts_with("sm_")) return std::nullopt;
+  arch.remove_prefix(3);
+  out.specific = arch.ends_with('a');
+  if (out.specific) arch.remove_suffix(1);
+  const auto [end, error] = std::from_chars(arch.data(), arch.data() + arch.size(), out.number);
+  const bool valid = error == std::errc() && end == arch.data() + arch.size() && out.number >= 50 && out.number < 1000;
+  return valid ? std::optional(out) : std::nullopt;
+}
+
+// Whether a GPU runs code of the other architecture: of its own, or an earlier one of the same generation.
+bool runs_gpu_code(const std::string& gpu, const std::string& code) {
+  const auto own = parse_gpu_arch(gpu), other = parse_gpu_arch(code);
+  if (!own || !other) return false;
+  if (other->specific) return gpu == code;
+  return own->number / 10 == other->number / 10 && own->number >= other->number;
+}
+
+}  // namespace
+
+std::optional<Target> find_target(Device device, const std::string& arch) {
+  if (device.type == DeviceType::Cpu) {
+    const auto level = cpu_level(arch);
+    if (!level || *level > cpu_level(cpu_arch()).value()) return std::nullopt;
+    return cpu_target(arch, at::get_num_threads());
+  }
+  try {
+    Target target = target_for(device);
+    if (!runs_gpu_code(target.arch, arch)) return std::nullopt;
+    target.arch = arch;
+    return target;
+  } catch (const UserError&) {  // no driver, or no such GPU
+    return std::nullopt;
+  }
+}
+
+Target target_of_arch(Device device, const std::string& arch) {
+  if (auto here = find_target(device, arch)) return *here;
+  if (device.type == DeviceType::Cpu) {
+    if (!cpu_level(arch)) throw_user_error("expected an architecture x86-64, x86-64-v2, x86-64-v3 or x86-64-v4, found '{}'", arch);
+    return cpu_target(arch, at::get_num_threads());
+  }
+  const auto gpu = parse_gpu_arch(arch);
+  if (!gpu) throw_user_error("expected the architecture of a GPU, as sm_90, found '{}'", arch);
+  constexpr int a100 = 108, h100 = 132;  // multiprocessors; more or fewer change how work is divided, not what is right
+  return cuda_target(arch, gpu->number < 90 ? a100 : h100);
+}
+
+namespace {
+
+runtime::CpuEmitter cpu_emitter(const Target& target, const std::optional<std::string>& source) {
+  return [target, source](const std::vector<const plan::Kernel*>& kernels) {
     return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
                                   codegen::cpu_math_symbols(kernels, target)};
   };
-  Services& shared = services(options);
-  return std::make_shared<runtime::CpuKernelProvider>(target, emitter, shared.compiler, shared.pool, shared.cache(options), host,
-                                                      std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)));
 }
 
-std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const Target& target, const Options& options,
-                                                            const std::optional<std::string>& source) {
-  auto emitter = [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+std::shared_ptr<runtime::CpuKernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
+                                                              const std::optional<std::string>& source,
+                                                              const runtime::PackagedCode& packaged) {
+  Services& shared = services(options);
+  return std::make_shared<runtime::CpuKernelProvider>(target, cpu_emitter(target, source), shared.compiler, shared.pool, shared.cache(options), host,
+                                                      std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)), packaged);
+}
+
+runtime::CudaEmitter cuda_emitter(const std::optional<std::string>& source) {
+  return [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
     runtime::CudaUnitSource unit;
     unit.text = source ? *source : codegen::emit_cuda({&kernel}, variant, origins);
@@ -233,25 +304,50 @@ std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const
     unit.has_checks = codegen::cuda_has_checks(kernel);
     return unit;
   };
+}
+
+std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const Target& target, const Options& options,
+                                                            const std::optional<std::string>& source,
+                                                            const runtime::PackagedCode& packaged) {
   Services& shared = services(options);
-  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, emitter, shared.compiler_for_gpu(options), gpus().cuda(),
-                                                       shared.pool, shared.cache(options));
+  const auto nvrtc = [&shared, options]() -> const runtime::Nvrtc& { return shared.compiler_for_gpu(options); };
+  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, cuda_emitter(source), nvrtc, gpus().cuda(), shared.pool,
+                                                       shared.cache(options), packaged);
 }
 
 }  // namespace
 
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets, const Options& options,
-                                                       runtime::Host& host, const std::optional<std::string>& source) {
+                                                       runtime::Host& host, const std::optional<std::string>& source,
+                                                       const runtime::PackagedCode& packaged) {
   CXXI_CHECK(!source || plan.kernels.size() == 1, "one source for {} kernels", plan.kernels.size());
   std::map<Device, std::shared_ptr<runtime::KernelProvider>> providers;
   for (const plan::Kernel& kernel : plan.kernels) {
     auto& provider = providers[kernel.device];
     if (provider) continue;
     const Target& target = targets.of(kernel.device);
-    provider = target.device == DeviceType::Cpu ? make_cpu_provider(target, options, host, source)
-                                                : make_cuda_provider(kernel.device, target, options, source);
+    if (target.device == DeviceType::Cpu)
+      provider = make_cpu_provider(target, options, host, source, packaged);
+    else
+      provider = make_cuda_provider(kernel.device, target, options, source, packaged);
   }
   return std::make_shared<runtime::DeviceKernels>(std::move(providers));
+}
+
+runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options) {
+  runtime::CodeByHash code;
+  std::set<Device> devices;
+  for (const plan::Kernel& kernel : plan.kernels) devices.insert(kernel.device);
+  Services& shared = services(options);
+  for (Device device : devices) {
+    const Target& target = targets.of(device);
+    if (device.type == DeviceType::Cpu)
+      code.merge(make_cpu_provider(target, options, torch_host(), {}, {})->compile_for_package(plan));
+    else
+      code.merge(runtime::compile_cuda_for_package(plan, device, target, cuda_emitter({}), shared.compiler_for_gpu(options), shared.pool,
+                                                   shared.cache(options)));
+  }
+  return code;
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -9,6 +9,7 @@
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
 #include "runtime/executable.h"
+#include "runtime/packaged_code.h"
 #include "support/options.h"
 
 namespace cxxinductor::torch_bridge {
@@ -29,10 +30,19 @@ void wait_for_compiles();
 runtime::CompilePool& graph_compiles(const Options& options);
 // Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
 bool is_capturing(void* stream);
-// source: compiled in the place of the text that codegen would emit, for a plan of one kernel.
+// The target of a device for code of this architecture ("sm_80", "x86-64-v3"), which may be older than the device's own. None where
+// the machine does not run it.
+std::optional<Target> find_target(Device device, const std::string& arch);
+// As the machine's own, for devices that need not be there. UserError for an unknown name.
+Target target_of_arch(Device device, const std::string& arch);
+
+// source: compiled in the place of the text that codegen would emit, for a plan of one kernel. packaged: code of this plan.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,
                                                        const Options& options, runtime::Host& host,
-                                                       const std::optional<std::string>& source = std::nullopt);
+                                                       const std::optional<std::string>& source = std::nullopt,
+                                                       const runtime::PackagedCode& packaged = {});
+// The machine code of all kernels of the plan, for devices that need not be there.
+runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options);
 // Why the cache on disk is not used, or could not be written to; empty when all is well or the cache is off.
 std::string cache_status(const Options& options);
 
