@@ -1,7 +1,8 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``register_device`` (ops are recorded), ``plan_text``, ``counters`` and ``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``counters`` and
+``option_table``.
 """
 
 from typing import NoReturn
@@ -18,6 +19,7 @@ from .config import option_table  # noqa: E402
 from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, GraphBreak, explain  # noqa: E402
+from .packages import LoadedModel, load, package  # noqa: E402
 from .planning import plan_text  # noqa: E402
 from .torchscript import optimize  # noqa: E402
 
@@ -29,6 +31,7 @@ __all__ = [
     "IndexOutOfRange",
     "InternalError",
     "KernelMismatch",
+    "LoadedModel",
     "Unsupported",
     "UserError",
     "counters",
@@ -38,8 +41,10 @@ __all__ = [
     "mark_step",
     "register_device",
     "wait_for_compiles",
+    "load",
     "optimize",
     "option_table",
+    "package",
     "plan_text",
     "reset_counters",
 ]

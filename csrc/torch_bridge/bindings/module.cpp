@@ -16,6 +16,7 @@
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/kernel_timing.h"
+#include "torch_bridge/bindings/models.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -243,6 +244,7 @@ PYBIND11_MODULE(_C, module) {
       .def("set", set_checked_option)
       .def("get", [](const Options& options, const std::string& name) { return get_option(options, name); })
       .def("__repr__", [](const Options& options) { return to_string(options); });
+  bind_models(module);
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
