@@ -6,6 +6,7 @@
 
 #include "api/signature.h"
 #include "cli/model_file.h"
+#include "package/container.h"
 #include "readers/pt2/printable.h"
 #include "support/error.h"
 
@@ -53,6 +54,17 @@ void print_weights(const Program& program) {
   }
 }
 
+// What a package holds beside the model; nothing for other files.
+void print_sections(const std::string& path) {
+  const api::Bytes file = api::map_file(path);
+  if (!package_file::is_package(file.span)) return;
+  const package_file::Container container(file.span);
+  std::cout << "\npackage of " << size_text(static_cast<int64_t>(file.span.size())) << ", "
+            << (container.signer() ? "signed with key " + package_file::to_hex(*container.signer()) : "not signed") << "\n";
+  for (const package_file::Section& section : container.sections())
+    std::cout << fmt::format("  {} {}: {}\n", to_string(section.kind), section.name, size_text(static_cast<int64_t>(section.size)));
+}
+
 void print_ops(const Program& program) {
   std::map<std::string, int64_t> counts;
   for (const model::Call& call : program.calls.calls) ++counts[full_name(call)];
@@ -84,6 +96,7 @@ int inspect(const Arguments& arguments) {
   print_weights(file.program);
   print_ops(file.program);
   print_symbols(file.program);
+  print_sections(arguments.file);
   return success;
 }
 

@@ -2,12 +2,13 @@
 
 #include <cxxinductor/package.h>
 #include <pybind11/stl.h>
-#include <torch/csrc/jit/python/pybind_utils.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <string>
 #include <vector>
 
+#include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/bindings/without_gil.h"
 
@@ -16,21 +17,34 @@ namespace {
 
 namespace py = pybind11;
 
-// Tensors, integers and what else a model was exported for.
-std::vector<c10::IValue> to_inputs(const py::sequence& values) {
-  std::vector<c10::IValue> inputs;
-  for (const py::handle value : values) inputs.push_back(torch::jit::toTypeInferredIValue(value));
-  return inputs;
+c10::IValue to_ivalue(py::handle value) {
+  if (value.is_none()) return {};
+  if (THPVariable_Check(value.ptr())) return THPVariable_Unpack(value.ptr());
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::int_>(value)) return value.cast<int64_t>();
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  throw_user_error("expected inputs that are tensors, numbers, texts and None, found a {}", py::str(py::type::of(value).attr("__name__")).cast<std::string>());
+}
+
+py::object to_object(const c10::IValue& value) {
+  if (value.isTensor()) return py::reinterpret_steal<py::object>(THPVariable_Wrap(value.toTensor()));
+  if (value.isBool()) return py::bool_(value.toBool());
+  if (value.isInt()) return py::int_(value.toInt());
+  if (value.isDouble()) return py::float_(value.toDouble());
+  if (value.isString()) return py::str(value.toStringRef());
+  return py::none();
 }
 
 py::list run(const Model& model, const py::sequence& values) {
-  std::vector<c10::IValue> inputs = to_inputs(values), outputs;
+  std::vector<c10::IValue> inputs, outputs;
+  for (const py::handle value : values) inputs.push_back(to_ivalue(value));
   {
     const py::gil_scoped_release release;
     outputs = model.run(std::move(inputs));
   }
   py::list results;
-  for (c10::IValue& output : outputs) results.append(torch::jit::toPyObject(std::move(output)));
+  for (const c10::IValue& output : outputs) results.append(to_object(output));
   return results;
 }
 

@@ -1,0 +1,321 @@
+"""Packages: made here, loaded in other processes, with and without compilers, keys and weights."""
+
+import json
+import os
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.export import Dim
+
+import cxxinductor
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ROOT / "build" / "release" / "bin" / "cxxinductor"
+# Of RFC 8032, section 7.1, test 1.
+KEY = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
+PUBLIC_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
+
+# Runs a model on inputs in a process of its own: (path, inputs, options) -> results, weights and what was compiled.
+RUN = """
+import json, sys, warnings, torch, cxxinductor
+from cxxinductor import _C
+path, inputs, options, written = sys.argv[1], torch.load(sys.argv[2]), json.loads(sys.argv[3]), sys.argv[4]
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    model = cxxinductor.load(path, options=options)
+results = [model.run(*given) for given in inputs]
+torch.save({"results": results, "weights": {name: model.weight(name).clone() for name in model.weight_names()},
+            "compiled": _C.compile_progress()[0], "counters": cxxinductor.counters(), "explain": model.explain(),
+            "warnings": [str(w.message) for w in caught]}, written)
+"""
+
+
+class Block(nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.first, self.second = (nn.Conv2d(channels, channels, 3, padding=1, bias=False) for _ in range(2))
+        self.norm, self.last = nn.BatchNorm2d(channels), nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return F.relu(x + self.last(self.second(F.relu(self.norm(self.first(x))))))
+
+
+class Convolutions(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.stem, self.blocks, self.head = nn.Conv2d(3, 8, 7, stride=2), nn.Sequential(Block(8), Block(8)), nn.Linear(8, 5)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.stem(x)), 3, stride=2)
+        return self.head(self.blocks(x).mean((2, 3))).softmax(-1)
+
+
+class Transformer(nn.Module):
+    """Tied weights, sizes that change."""
+
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.head = nn.Embedding(40, 16), nn.Linear(16, 40, bias=False)
+        self.head.weight = self.embedding.weight
+        self.norm, self.qkv, self.up, self.down = nn.LayerNorm(16), nn.Linear(16, 48), nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, tokens):
+        x = self.embedding(tokens)
+        q, k, v = (t.unflatten(-1, (2, 8)).transpose(1, 2) for t in self.qkv(self.norm(x)).chunk(3, -1))
+        x = x + F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+        x = x + self.down(F.gelu(self.up(self.norm(x))))
+        return self.head(x), tokens.shape[1] * 2
+
+
+class Counter(nn.Module):
+    """Buffers that are updated, one of them handed out."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("total", torch.zeros(4))
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x):
+        self.calls += 1
+        self.total.mul_(0.5).add_(x.sigmoid().sum(0))
+        return self.total * x.tanh(), self.total
+
+
+def exported(name):
+    torch.manual_seed(0)
+    if name == "convolutions":
+        module, sizes = Convolutions().eval(), [(torch.randn(2, 3, 64, 64),)]
+        for norm in (m for m in module.modules() if isinstance(m, nn.BatchNorm2d)):
+            norm.running_mean.normal_()
+            norm.running_var.uniform_(0.5, 2)
+        return torch.export.export(module, sizes[0]), sizes
+    if name == "transformer":
+        inputs = [(torch.randint(0, 40, shape),) for shape in [(3, 7), (2, 12), (5, 33)]]
+        shapes = ({0: Dim("batch", min=2, max=64), 1: Dim("length", min=2, max=128)},)
+        return torch.export.export(Transformer().eval(), inputs[0], dynamic_shapes=shapes), inputs
+    inputs = [(torch.randn(3, 4),) for _ in range(3)]
+    return torch.export.export(Counter(), inputs[0]), inputs
+
+
+NAMES = ["convolutions", "transformer", "counter"]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def packaged(request, tmp_path_factory):
+    """(folder with model.pt2, model.cxxi, signed.cxxi and inputs.pt; the results of the model compiled here)"""
+    folder = tmp_path_factory.mktemp(request.param)
+    program, inputs = exported(request.param)
+    torch.export.save(program, folder / "model.pt2")
+    torch.save(inputs, folder / "inputs.pt")
+    (folder / "key.pem").write_text(KEY)
+    cxxinductor.package(program, folder / "model.cxxi")
+    cxxinductor.package(program, folder / "signed.cxxi", signing_key=folder / "key.pem")
+    model = cxxinductor.load(folder / "model.pt2")
+    results = [model.run(*(x.clone() for x in given)) for given in inputs]
+    return folder, [[r.clone() if isinstance(r, torch.Tensor) else r for r in result] for result in results], model
+
+
+def run_elsewhere(folder, name, tmp_path, compiler=True, **options):
+    """In a process with an empty cache and, unless `compiler`, no program on PATH."""
+    environment = os.environ | {"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT / "python")}
+    if not compiler:
+        environment["PATH"] = str(tmp_path / "nothing")
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(folder / name), str(folder / "inputs.pt"), json.dumps(options), str(tmp_path / "out.pt")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return torch.load(tmp_path / "out.pt")
+
+
+def assert_same(found, expected, exact=True):
+    assert len(found) == len(expected)
+    for got, wanted in zip(found, expected):
+        assert len(got) == len(wanted)
+        for a, b in zip(got, wanted):
+            if isinstance(b, torch.Tensor) and not exact:
+                torch.testing.assert_close(a, b)
+            else:
+                assert torch.equal(a, b) if isinstance(b, torch.Tensor) else a == b
+
+
+def test_trusted_packages_run_without_a_compiler(packaged, tmp_path):
+    folder, expected, model = packaged
+    found = run_elsewhere(folder, "model.cxxi", tmp_path, compiler=False, trust=True)
+    assert_same(found["results"], expected)
+    assert found["compiled"] == 0 and not found["warnings"]
+    assert found["counters"]["graphs"] == 1 and found["counters"]["kernels"] > 0
+    assert found["counters"]["aten_fallback"] == 0
+    for name, tensor in found["weights"].items():
+        assert torch.equal(tensor, model.weight(name))
+
+
+def test_signed_packages_run_without_a_compiler(packaged, tmp_path):
+    folder, expected, _ = packaged
+    found = run_elsewhere(folder, "signed.cxxi", tmp_path, compiler=False, trusted_keys=f"{'0' * 64},{PUBLIC_KEY}")
+    assert_same(found["results"], expected)
+    assert found["compiled"] == 0 and found["counters"]["aten_fallback"] == 0
+
+
+@pytest.mark.parametrize(
+    "name, options, reason",
+    [
+        ("model.cxxi", {}, "it is not signed"),
+        ("model.cxxi", {"trusted_keys": PUBLIC_KEY}, "it is not signed"),
+        ("signed.cxxi", {}, f"signed with key {PUBLIC_KEY}"),
+        ("signed.cxxi", {"trusted_keys": "0" * 64}, "which option trusted_keys does not list"),
+    ],
+)
+def test_code_that_is_not_trusted_is_compiled_again(packaged, tmp_path, name, options, reason):
+    folder, expected, _ = packaged
+    found = run_elsewhere(folder, name, tmp_path, **options)
+    assert_same(found["results"], expected)
+    assert found["compiled"] > 0 and found["counters"]["aten_fallback"] == 0
+    assert reason in found["explain"]
+
+
+def test_without_trust_and_compiler_packages_run_through_aten(packaged, tmp_path):
+    folder, expected, _ = packaged
+    found = run_elsewhere(folder, "model.cxxi", tmp_path, compiler=False)
+    assert_same(found["results"], expected, exact=False)
+    assert found["compiled"] == 0 and found["counters"]["aten_fallback"] == 1
+    assert "runs op by op through ATen" in found["explain"] and "it is not signed" in found["explain"]
+
+
+@pytest.fixture(scope="module")
+def transformer():
+    return exported("transformer")
+
+
+@pytest.fixture
+def small(tmp_path):
+    program, inputs = exported("counter")
+    torch.save(inputs, tmp_path / "inputs.pt")
+    return program, inputs
+
+
+def test_weights_beside(transformer, tmp_path):
+    program, inputs = transformer
+    path = tmp_path / "model.cxxi"
+    cxxinductor.package(program, path, weights_beside=True)
+    weights = tmp_path / "model.cxxi.weights"
+    state = program.state_dict
+    assert weights.stat().st_size >= sum(t.numel() * 4 for name, t in state.items() if name != "head.weight")
+    model = cxxinductor.load(path, options={"trust": True})
+    torch.testing.assert_close(model.run(*inputs[1])[0], program.module()(*inputs[1])[0])
+    assert model.weight("head.weight").data_ptr() == model.weight("embedding.weight").data_ptr()
+    assert all(model.weight(name).data_ptr() % 64 == 0 for name in model.weight_names())
+    del model
+
+    right = weights.read_bytes()
+    weights.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
+    with pytest.raises(cxxinductor.UserError, match="digest does not match"):
+        cxxinductor.load(path)
+    weights.write_bytes(right + b"x")
+    with pytest.raises(cxxinductor.UserError, match=f"expected the {len(right)} bytes of weights"):
+        cxxinductor.load(path)
+    weights.unlink()
+    with pytest.raises(cxxinductor.UserError, match="model.cxxi.weights: No such file"):
+        cxxinductor.load(path)
+
+
+def test_weights_are_packaged_as_they_are_now(small, tmp_path):
+    program, inputs = small
+    torch.export.save(program, tmp_path / "model.pt2")
+    cxxinductor.package(program, tmp_path / "first.cxxi")
+    model = cxxinductor.load(tmp_path / "first.cxxi", options={"trust": True})
+    before = model.weight("total").clone()
+    model.run(*inputs[0])
+    assert not torch.equal(model.weight("total"), before)
+    # The file is what it was.
+    assert torch.equal(cxxinductor.load(tmp_path / "first.cxxi", options={"trust": True}).weight("total"), before)
+
+
+def test_options_that_shape_kernels_are_the_packages_own(tmp_path):
+    program, inputs = exported("transformer")
+    cxxinductor.package(program, tmp_path / "model.cxxi", options={"fusion": False})
+    model = cxxinductor.load(tmp_path / "model.cxxi", options={"trust": True})
+    unfused = cxxinductor.counters()["kernels"]
+    cxxinductor.reset_counters()
+    cxxinductor.package(program, tmp_path / "model.cxxi")
+    model = cxxinductor.load(tmp_path / "model.cxxi", options={"trust": True, "fusion": False})
+    assert 0 < cxxinductor.counters()["kernels"] < unfused
+    torch.testing.assert_close(model.run(*inputs[2])[0], program.module()(*inputs[2])[0])
+
+
+def test_a_machine_without_the_instructions_compiles(small, tmp_path):
+    program, inputs = small
+    cxxinductor.package(program, tmp_path / "old.cxxi", archs=["x86-64-v2", "x86-64"])
+    found = run_elsewhere(tmp_path, "old.cxxi", tmp_path, compiler=False, trust=True)
+    assert found["compiled"] == 0 and found["counters"]["aten_fallback"] == 0
+    with pytest.raises(cxxinductor.UserError, match="x86-64-v3 or x86-64-v4, found 'arm64'"):
+        cxxinductor.package(program, tmp_path / "arm.cxxi", archs=["arm64"])
+
+
+
+
+def test_what_is_no_package_is_refused(small, tmp_path):
+    program, _ = small
+    path = tmp_path / "model.cxxi"
+    cxxinductor.package(program, path)
+    right = path.read_bytes()
+    for at in range(0, len(right), 997):
+        path.write_bytes(right[:at] + bytes([right[at] ^ 4]) + right[at + 1 :])
+        with pytest.raises((cxxinductor.UserError, cxxinductor.Unsupported, RuntimeError)):
+            cxxinductor.load(path, options={"trust": True}).run()
+    path.write_bytes(right[: len(right) // 2])
+    with pytest.raises(cxxinductor.UserError, match=f"expected {len(right)} bytes, as its header says"):
+        cxxinductor.load(path)
+    path.write_bytes(right[:8] + struct.pack("<I", 9) + right[12:])
+    with pytest.raises(cxxinductor.Unsupported, match="expected format version 1, found 9"):
+        cxxinductor.load(path)
+
+
+def test_keys_that_are_none_are_refused(small, tmp_path):
+    program, _ = small
+    (tmp_path / "key.pem").write_text("no key")
+    with pytest.raises(cxxinductor.UserError, match="key.pem: expected an Ed25519 private key"):
+        cxxinductor.package(program, tmp_path / "model.cxxi", signing_key=tmp_path / "key.pem")
+    assert not (tmp_path / "model.cxxi").exists()
+    cxxinductor.package(program, tmp_path / "model.cxxi", signing_key=write_key(tmp_path))
+    with pytest.raises(cxxinductor.UserError, match="trusted_keys: expected the 64 hexadecimal digits"):
+        cxxinductor.load(tmp_path / "model.cxxi", options={"trusted_keys": "abc"})
+
+
+def write_key(folder):
+    (folder / "right.pem").write_text(KEY)
+    return folder / "right.pem"
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
+def test_the_program_makes_and_takes_packages(packaged, tmp_path):
+    folder, _, _ = packaged
+
+    def command(*arguments, status=0, **environment):
+        done = subprocess.run(
+            [str(PROGRAM), *map(str, arguments)], capture_output=True, text=True, timeout=300, env=os.environ | environment
+        )
+        assert done.returncode == status, done.stdout + done.stderr
+        return done.stdout
+
+    path = tmp_path / "model.cxxi"
+    text = command("compile", folder / "model.pt2", "-o", path, "--weights", "beside", "--sign", folder / "key.pem")
+    assert f"signed with key {PUBLIC_KEY}" in text and (tmp_path / "model.cxxi.weights").exists()
+    shown = command("inspect", path)
+    for part in (f"signed with key {PUBLIC_KEY}", "x86-64", "weights: ", "code"):
+        assert part in shown
+    keys = {"CXXINDUCTOR_TRUSTED_KEYS": PUBLIC_KEY}
+    for subcommand in ("run", "verify"):
+        assert "random, seed 0" in command(subcommand, path, **keys)
+    assert "read plan" in command("explain", path, **keys)
+    assert "read plan" not in command("explain", path)
+    assert "medians of 2 samples" in command("bench", path, "--samples", "2", **keys)
