@@ -1,10 +1,13 @@
 """Packages: made here, loaded in other processes, with and without compilers, keys and weights."""
 
+import io
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -175,12 +178,21 @@ def test_signed_packages_run_without_a_compiler(packaged, tmp_path):
         ("signed.cxxi", {"trusted_keys": "0" * 64}, "which option trusted_keys does not list"),
     ],
 )
-def test_code_that_is_not_trusted_is_compiled_again(packaged, tmp_path, name, options, reason):
+def test_models_say_why_code_is_not_trusted(small, tmp_path, name, options, reason):
+    program, inputs = small
+    cxxinductor.package(program, tmp_path / name, signing_key=write_key(tmp_path) if name.startswith("signed") else "")
+    model = cxxinductor.load(tmp_path / name, options=options)
+    assert reason in model.explain() and "read plan" not in model.explain()
+    assert cxxinductor.counters()["aten_fallback"] == 0
+    torch.testing.assert_close(model.run(*inputs[0])[0], program.module()(*inputs[0])[0])
+
+
+def test_code_that_is_not_trusted_is_compiled_again(packaged, tmp_path):
     folder, expected, _ = packaged
-    found = run_elsewhere(folder, name, tmp_path, **options)
+    found = run_elsewhere(folder, "signed.cxxi", tmp_path, trusted_keys="0" * 64)
     assert_same(found["results"], expected)
     assert found["compiled"] > 0 and found["counters"]["aten_fallback"] == 0
-    assert reason in found["explain"]
+    assert "the package's machine code is not used" in found["explain"]
 
 
 def test_without_trust_and_compiler_packages_run_through_aten(packaged, tmp_path):
@@ -319,3 +331,54 @@ def test_the_program_makes_and_takes_packages(packaged, tmp_path):
     assert "read plan" in command("explain", path, **keys)
     assert "read plan" not in command("explain", path)
     assert "medians of 2 samples" in command("bench", path, "--samples", "2", **keys)
+
+
+def on_gpu(archive):
+    """An archive of the CPU as an export with tensors on a GPU would have written it, which needs a GPU."""
+    moved = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(archive)) as old, zipfile.ZipFile(moved, "w") as new:
+        for name in old.namelist():
+            data, info = old.read(name), zipfile.ZipInfo(name)
+            if name.endswith(".json"):
+                data = re.sub(rb'{"type": "cpu", "index": null}', b'{"type": "cuda", "index": 0}', data)
+            padding = -(new.fp.tell() + 30 + len(name) + 4) % 64  # data at a multiple of 64 bytes, as PyTorch has it
+            info.extra = b"FB" + padding.to_bytes(2, "little") + bytes(padding)
+            new.writestr(info, data)
+    return moved.getvalue()
+
+
+def sections(path):
+    """(kind, name, bytes) of each section: docs/design/package.md."""
+    data = path.read_bytes()
+    for i in range(struct.unpack_from("<I", data, 12)[0]):
+        kind, _, offset, size, _, name = struct.unpack_from("<IIQQ32s72s", data, 160 + 128 * i)
+        yield kind, name.rstrip(b"\0").decode(), data[offset : offset + size]
+
+
+@pytest.mark.skipif(torch.version.cuda is None, reason="PyTorch brings NVRTC in its CUDA builds")
+def test_packages_for_gpus_are_made_without_one(tmp_path):
+    program, _ = exported("transformer")
+    archive = io.BytesIO()
+    torch.export.save(program, archive)
+    (tmp_path / "model.pt2").write_bytes(on_gpu(archive.getvalue()))
+    made = tmp_path / "model.cxxi"
+
+    def make(*archs):
+        options = cxxinductor.config.resolve({"cache_dir": str(tmp_path / "cache")})
+        cxxinductor._C.package((tmp_path / "model.pt2").read_bytes(), str(made), list(archs), False, "", options)
+
+    make("sm_80", "sm_90")
+    found = list(sections(made))
+    plans = {name.split()[0]: data for kind, name, data in found if kind == 3}
+    assert set(plans) == {"sm_80", "sm_90"}
+    assert all(b"on cuda:0" in plan or b"cuda:0" in plan for plan in plans.values())
+    cubins = [data for kind, _, data in found if kind == 5]
+    assert len(cubins) >= 2 * 3 and all(data[:4] == b"\x7fELF" and data[18:20] == b"\xbe\x00" for data in cubins)  # EM_CUDA
+    if torch.cuda.is_available():
+        return
+    with pytest.raises(cxxinductor.UserError, match="name its architecture, as sm_90"):
+        make()
+    with pytest.raises(cxxinductor.UserError, match="architecture of a GPU, as sm_90, found 'sm_x'"):
+        make("sm_x")
+    with pytest.raises(Exception):  # noqa: B017  PyTorch's own: there is no GPU for the weights
+        cxxinductor.load(made, options={"trust": True})

@@ -108,8 +108,8 @@ class Mutator {
     const size_t kind = below(10);
     if (kind < 5) manifest = mutate_json();
     if (kind == 5) mutate_text(calls);
-    std::string package = package_of(sections_of(manifest, calls), below(8) == 0);
-    if (kind < 6) return package;
+    if (kind < 6) return package_of(sections_of(manifest, calls));
+    std::string package = below(2) == 0 ? unsigned_ : signed_;
     for (size_t edits = 1 + below(3); edits > 0; --edits) mutate_table(package);
     if (kind < 9) renew_digest(package);
     return package;
@@ -165,6 +165,7 @@ class Mutator {
   }
 
   const std::string manifest_ = print_manifest(some_manifest()), calls_ = model::print(some_calls());
+  const std::string unsigned_ = package_of(sections_of(manifest_, calls_)), signed_ = package_of(sections_of(manifest_, calls_), true);
   std::mt19937_64 random_;
 };
 
@@ -192,10 +193,10 @@ TEST_CASE("manifests that do not fit calls and weights are errors") {
     return "read";
   };
   CHECK(error_of_edit([](Json&) {}) == "read");
-  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["input"] = 3; }), mentions("weights[0].input"));
+  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["input"] = 3; }), mentions("weights[0] (w).input: expected an integer from 0 to 2, found 3"));
   CHECK_THAT(error_of_edit([](Json& m) { m["weights"][1]["input"] = 0; }), mentions("weights[1]"));
-  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["dtype"] = "i64"; }), mentions("weights[0].dtype: expected the calls' dtype f32"));
-  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["sizes"] = {3, 3}; }), mentions("weights[0].sizes: expected the sizes"));
+  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["dtype"] = "i64"; }), mentions("weights[0] (w).dtype: expected the calls' dtype f32"));
+  CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["sizes"] = {3, 3}; }), mentions("weights[0] (w).sizes: expected the sizes"));
   CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["strides"] = {4, 1}; }), mentions("byte_size: expected all that sizes"));
   CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["strides"] = {-2, 1}; }), mentions("strides[0]"));
   CHECK_THAT(error_of_edit([](Json& m) { m["weights"][0]["byte_offset"] = 8; }), mentions("byte_offset: expected a multiple of 64"));

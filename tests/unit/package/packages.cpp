@@ -28,6 +28,7 @@ std::vector<TestSection> usual_sections() {
 }
 
 void renew_digest(std::string& package) {
+  if (package.size() < header_size) return;
   uint32_t count = 0;
   std::memcpy(&count, package.data() + 12, sizeof count);
   const size_t table = std::min(count * entry_size, package.size() - header_size);
