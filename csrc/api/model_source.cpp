@@ -11,7 +11,6 @@
 #include "package/container.h"
 #include "package/manifest.h"
 #include "readers/pt2/printable.h"
-#include "runtime/disk_cache.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "support/options.h"
