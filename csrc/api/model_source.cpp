@@ -1,9 +1,11 @@
 #include "api/model_source.h"
 
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <cxxinductor/cxxinductor.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "api/shaping_options.h"
@@ -102,6 +104,12 @@ void add_plan(ModelSource& source, const Bytes& file, const Manifest& manifest) 
                              build->writes};
 }
 
+void parallel_for(size_t count, const std::function<void(size_t)>& work) {
+  at::parallel_for(0, static_cast<int64_t>(count), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) work(static_cast<size_t>(i));
+  });
+}
+
 Bytes map_weights(const package_file::WeightFile& expected, const std::string& folder) {
   if (folder.empty())
     throw_user_error("package: its weights are in the file '{}' beside it: load it by its path", readers::printable(expected.name));
@@ -109,7 +117,7 @@ Bytes map_weights(const package_file::WeightFile& expected, const std::string& f
   Bytes file = map_file(path);
   if (file.span.size() != expected.size)
     throw_user_error("{}: expected the {} bytes of weights that the package was made with, found {}", path, expected.size, file.span.size());
-  if (package_file::digest_of(file.span) != expected.digest)
+  if (package_file::section_digest(file.span, parallel_for) != expected.digest)
     throw_user_error("{}: expected the weights that the package was made with: their digest does not match", path);
   return file;
 }
@@ -124,7 +132,7 @@ ModelSource read_package(const Bytes& file, const std::string& folder, const Opt
   if (manifest.weight_file) {
     source.bytes = map_weights(*manifest.weight_file, folder);
   } else if (const package_file::Section* weights = container.find(SectionKind::Weights, "weights")) {
-    const std::span<const std::byte> mapped = container.map(*weights);
+    const std::span<const std::byte> mapped = container.map(*weights, parallel_for);
     source.bytes = {file.owner, file.span.subspan(weights->offset, mapped.size())};
   }
   package_file::check_storages(manifest.program, source.bytes.span.size());

@@ -128,7 +128,7 @@ std::vector<NewSection> sections_of(const Contents& contents) {
 
 package_file::WeightFile write_weights(const std::string& path, std::span<const Piece> pieces) {
   package_file::WeightFile file{path.substr(path.find_last_of('/') + 1), 0, {}};
-  package_file::Hasher hasher;
+  package_file::SectionHasher hasher;
   for (const Piece piece : pieces) {
     hasher.add(piece);
     file.size += piece.size();

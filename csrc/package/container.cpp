@@ -211,13 +211,13 @@ void Container::check_digest(const Section& section, const Digest& found) const 
 std::string Container::read(const Section& section) const {
   const std::span<const std::byte> bytes = file_.subspan(section.offset, section.size);
   std::string copy(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  check_digest(section, digest_of(std::as_bytes(std::span(copy))));
+  check_digest(section, section_digest(std::as_bytes(std::span(copy))));
   return copy;
 }
 
-std::span<const std::byte> Container::map(const Section& section) const {
+std::span<const std::byte> Container::map(const Section& section, const ParallelFor& parallel_for) const {
   const std::span<const std::byte> bytes = file_.subspan(section.offset, section.size);
-  check_digest(section, digest_of(bytes));
+  check_digest(section, section_digest(bytes, parallel_for));
   return bytes;
 }
 
@@ -232,7 +232,7 @@ void write_container(const std::string& path, std::span<const NewSection> sectio
     entry.kind = static_cast<uint32_t>(section.kind);
     std::copy(section.name.begin(), section.name.end(), entry.name.begin());
     entry.offset = aligned(end);
-    Hasher hasher;
+    SectionHasher hasher;
     for (const std::span<const std::byte> piece : section.pieces) {
       hasher.add(piece);
       entry.size += piece.size();

@@ -53,7 +53,7 @@ class Container {
   // A copy of the section's bytes, whose digest was compared: later changes of a mapped file do not reach it.
   std::string read(const Section& section) const;
   // The bytes themselves, once their digest was compared.
-  std::span<const std::byte> map(const Section& section) const;
+  std::span<const std::byte> map(const Section& section, const ParallelFor& parallel_for = {}) const;
   // Of a package that is signed: the key, whose signature was checked. Whether to trust it is the caller's decision.
   const std::optional<PublicKey>& signer() const { return signer_; }
 

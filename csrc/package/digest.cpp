@@ -4,6 +4,8 @@
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
+#include <algorithm>
+
 #include "support/error.h"
 
 namespace cxxinductor::package_file {
@@ -53,10 +55,52 @@ Digest Hasher::finish() {
   return digest;
 }
 
-Digest digest_of(std::span<const std::byte> bytes) {
+namespace {
+
+constexpr size_t chunk_size = size_t{1} << 20;
+
+Digest sha256(std::span<const std::byte> bytes) {
   Hasher hasher;
   hasher.add(bytes);
   return hasher.finish();
+}
+
+}  // namespace
+
+void SectionHasher::add(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    if (!chunk_) chunk_.emplace();
+    const std::span<const std::byte> taken = bytes.first(std::min(bytes.size(), chunk_size - filled_));
+    chunk_->add(taken);
+    filled_ += taken.size();
+    bytes = bytes.subspan(taken.size());
+    if (filled_ == chunk_size) end_chunk();
+  }
+}
+
+void SectionHasher::end_chunk() {
+  digests_.push_back(chunk_->finish());
+  chunk_.reset();
+  filled_ = 0;
+}
+
+Digest SectionHasher::finish() {
+  if (chunk_) end_chunk();
+  return sha256(std::as_bytes(std::span(digests_)));
+}
+
+Digest section_digest(std::span<const std::byte> bytes, const ParallelFor& parallel_for) {
+  std::vector<Digest> digests((bytes.size() + chunk_size - 1) / chunk_size);
+  const auto digest = [&](size_t i) {
+    const size_t begin = i * chunk_size;
+    digests[i] = sha256(bytes.subspan(begin, std::min(chunk_size, bytes.size() - begin)));
+  };
+  if (parallel_for) {
+    parallel_for(digests.size(), digest);
+  } else {
+    for (size_t i = 0; i < digests.size(); ++i) digest(i);
+  }
+  return sha256(std::as_bytes(std::span(digests)));
 }
 
 std::string to_hex(std::span<const std::byte> bytes) {

@@ -4,10 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cxxinductor::package_file {
 
@@ -26,7 +29,22 @@ class Hasher {
   struct Context;
   std::unique_ptr<Context> context_;
 };
-Digest digest_of(std::span<const std::byte> bytes);
+
+// Of sections: the SHA-256 of the SHA-256s of each 2^20 bytes, so that several threads can compute it. Bytes come in pieces of any size.
+class SectionHasher {
+ public:
+  void add(std::span<const std::byte> bytes);
+  Digest finish();  // the last call
+
+ private:
+  void end_chunk();
+  std::optional<Hasher> chunk_;
+  size_t filled_ = 0;
+  std::vector<Digest> digests_;
+};
+// Calls the function for each number below `count`, perhaps several at once; empty: in turn.
+using ParallelFor = std::function<void(size_t count, const std::function<void(size_t)>& work)>;
+Digest section_digest(std::span<const std::byte> bytes, const ParallelFor& parallel_for = {});
 
 // Lower case, two digits per byte.
 std::string to_hex(std::span<const std::byte> bytes);

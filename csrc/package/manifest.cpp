@@ -259,7 +259,7 @@ WeightFile read_weight_file(const Field& field) {
   WeightFile file{std::string(field.at("name").text()), static_cast<uint64_t>(field.at("size").integer(0, most)), {}};
   field.at("name").require(!file.name.empty() && file.name.find_first_of(std::string_view("/\0", 2)) == std::string::npos && file.name[0] != '.',
                            "the name of a file in the package's folder");
-  file.digest = parse_public_key(field.at("sha256").text(), field.at("sha256").place());
+  file.digest = parse_public_key(field.at("digest").text(), field.at("digest").place());
   return file;
 }
 
@@ -288,7 +288,7 @@ std::string print_manifest(const Manifest& manifest) {
                {"weights", list(program.weights)},
                {"builds", list(manifest.builds)}};
   if (const auto& file = manifest.weight_file)
-    json["weight_file"] = {{"name", file->name}, {"size", file->size}, {"sha256", to_hex(file->digest)}};
+    json["weight_file"] = {{"name", file->name}, {"size", file->size}, {"digest", to_hex(file->digest)}};
   try {
     return json.dump(1);
   } catch (const Json::exception& error) {

@@ -40,6 +40,34 @@ TEST_CASE("what is written is read") {
   CHECK(error_of(package_of({})) == "read");
 }
 
+TEST_CASE("digests do not depend on how the bytes come") {
+  std::string bytes(2'500'000, 'a');
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(i * 7 + i / 1000);
+  const std::span<const std::byte> all = bytes_of(bytes);
+  const Digest digest = section_digest(all);
+  SectionHasher hasher;
+  for (size_t begin = 0, size = 1; begin < all.size(); begin += size, size = size * 3 + 1) {
+    size = std::min(size, all.size() - begin);
+    hasher.add(all.subspan(begin, size));
+  }
+  CHECK(hasher.finish() == digest);
+  std::vector<size_t> calls;
+  const ParallelFor backwards = [&](size_t count, const std::function<void(size_t)>& work) {
+    for (size_t i = count; i-- > 0;) {
+      work(i);
+      calls.push_back(i);
+    }
+  };
+  CHECK(section_digest(all, backwards) == digest);
+  CHECK(calls == std::vector<size_t>{2, 1, 0});
+  for (size_t at : {size_t{0}, size_t{1048575}, size_t{1048576}, bytes.size() - 1}) {
+    std::string changed = bytes;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    CHECK(section_digest(bytes_of(changed)) != digest);
+  }
+  CHECK(section_digest(all.first(1048576)) != section_digest(all.first(1048577)));
+}
+
 TEST_CASE("every byte counts") {
   for (const bool is_signed : {false, true}) {
     const std::string package = package_of(usual_sections(), is_signed);

@@ -206,7 +206,7 @@ TEST_CASE("manifests that do not fit calls and weights are errors") {
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["outputs"][0]["index"] = 1; }), mentions("outputs[0].index"));
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["outputs"][0]["is_truth"] = true; }), mentions("is_truth"));
   CHECK_THAT(error_of_edit([](Json& m) { m["signature"]["in_spec"]["children"].erase(0); }), mentions("in_spec: expected 2 leaves"));
-  CHECK_THAT(error_of_edit([](Json& m) { m["weight_file"] = {{"name", "../w"}, {"size", 1}, {"sha256", ""}}; }), mentions("a file in the package's folder"));
+  CHECK_THAT(error_of_edit([](Json& m) { m["weight_file"] = {{"name", "../w"}, {"size", 1}, {"digest", ""}}; }), mentions("a file in the package's folder"));
 }
 
 TEST_CASE("calls that only a process could have made are errors") {
