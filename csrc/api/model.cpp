@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -22,6 +23,7 @@
 #include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/providers.h"
 
 namespace cxxinductor {
 
@@ -65,11 +67,19 @@ class Model::Impl {
     inputs_.resize(program.calls.inputs.size());
     for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
     for (const OutputSpec& spec : program.signature.outputs) add_output(spec, program);
-    graph_ = make_graph(source);
+    note_ = source.note;
+    first_ = make_graph(source.plan);
+    graph_ = first_.get();
     for (Leaf& leaf : leaves_)
-      if (leaf.input && graph_->writes_input(*leaf.input)) leaf.keep_strides();
-    if (!graph_->fallback_reason().empty())
-      TORCH_WARN("cxxinductor: model '", program_.name, "' runs op by op through ATen: ", graph_->fallback_reason());
+      if (leaf.input && first_->writes_input(*leaf.input)) leaf.keep_strides();
+    if (compiles_in_background_)
+      torch_bridge::graph_compiles(options_).run_in_background(
+          this, {program_.name, 1, [this](const InterruptCheck& interrupted) { compile_in_background(interrupted); }});
+    else
+      warn_of_fallback(*first_);
+  }
+  ~Impl() {
+    if (compiles_in_background_) torch_bridge::graph_compiles(options_).cancel(this);
   }
 
   std::vector<c10::IValue> run(std::vector<c10::IValue> given) const {
@@ -93,7 +103,7 @@ class Model::Impl {
                          given[i].tagKind());
       inputs[*leaf.input] = std::move(given[i]);
     }
-    std::vector<c10::IValue> found = graph_->run(std::move(inputs)), results;
+    std::vector<c10::IValue> found = graph_.load(std::memory_order_acquire)->run(std::move(inputs)), results;
     results.reserve(outputs_.size());
     for (const Result& result : outputs_) {
       if (!result.output)
@@ -119,12 +129,16 @@ class Model::Impl {
   }
 
   std::string explain() const {
-    const std::string text = graph_->describe(fmt::format("model '{}'", program_.name));
+    const torch_bridge::CompiledGraph* graph = graph_.load(std::memory_order_acquire);
+    if (compiles_in_background_ && graph == first_.get())
+      return fmt::format("model '{}': is being compiled; calls run op by op through ATen", program_.name);
+    const std::string text = graph->describe(fmt::format("model '{}'", program_.name));
     return note_.empty() ? text : fmt::format("{}\nthe package's machine code is not used: {}\n", text, note_);
   }
 
   void package(const std::string& path, const PackageOptions& package_options) const {
-    if (!graph_->fallback_reason().empty()) throw_unsupported("the model is not compiled: {}", graph_->fallback_reason());
+    const std::string& reason = graph_.load(std::memory_order_acquire)->fallback_reason();
+    if (!reason.empty()) throw_unsupported("the model is not compiled: {}", reason);
     std::vector<at::Tensor> on_cpu;  // until the package is written
     const auto storage_of = [&](const readers::WeightRef& weight) {
       on_cpu.push_back(api::storage_bytes(names_.at(weight.name)));
@@ -209,17 +223,34 @@ class Model::Impl {
     }
   }
 
-  // The package's code, or what is compiled from the calls where there is none, or it does not load.
-  std::shared_ptr<torch_bridge::CompiledGraph> make_graph(const api::ModelSource& source) {
-    note_ = source.note;
-    if (source.plan) {
+  // The package's code, or what is compiled from the calls where there is none, or it does not load; calls as they stand where what is
+  // compiled comes later.
+  std::shared_ptr<torch_bridge::CompiledGraph> make_graph(const std::optional<torch_bridge::PackagedPlan>& plan) {
+    if (plan) {
       try {
-        return torch_bridge::CompiledGraph::from_package(program_.calls, *source.plan, options_);
+        return torch_bridge::CompiledGraph::from_package(program_.calls, *plan, options_);
       } catch (const Error& error) {
         note_ = error.what();
       }
     }
-    return torch_bridge::CompiledGraph::from_file(program_.calls, options_);
+    compiles_in_background_ = !options_.wait;
+    return options_.wait ? torch_bridge::CompiledGraph::from_file(program_.calls, options_)
+                         : torch_bridge::CompiledGraph::uncompiled(program_.calls, options_);
+  }
+
+  void compile_in_background(const InterruptCheck& interrupted) {
+    try {
+      compiled_ = torch_bridge::CompiledGraph::from_file(program_.calls, options_, interrupted);
+    } catch (const Interrupted&) {  // the model is gone
+      return;
+    }
+    graph_.store(compiled_.get(), std::memory_order_release);
+    warn_of_fallback(*compiled_);
+  }
+
+  void warn_of_fallback(const torch_bridge::CompiledGraph& graph) const {
+    if (!graph.fallback_reason().empty())
+      TORCH_WARN("cxxinductor: model '", program_.name, "' runs op by op through ATen: ", graph.fallback_reason());
   }
 
   const readers::Program program_;
@@ -230,7 +261,9 @@ class Model::Impl {
   std::vector<c10::IValue> inputs_;  // of the graph: weights where they belong, none elsewhere
   std::vector<Leaf> leaves_;
   std::vector<Result> outputs_;
-  std::shared_ptr<torch_bridge::CompiledGraph> graph_;
+  bool compiles_in_background_ = false;
+  std::shared_ptr<torch_bridge::CompiledGraph> first_, compiled_;  // compiled_: by the background's thread
+  std::atomic<const torch_bridge::CompiledGraph*> graph_ = nullptr;  // the one that calls run
 };
 
 Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -180,6 +180,8 @@ struct CompiledGraph::Impl {
   void compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted);
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
+  void run_through_aten(model::CallGraph calls);
+  static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options);
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
   // So that autograd finds out where it saved one of them, as in eager.
@@ -291,9 +293,23 @@ void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const Int
   }
   if (fallback_reason.empty()) return;
   dump_fallback(calls, options, fallback_reason);
+  run_through_aten(std::move(calls));
+  counters().aten_fallbacks += 1;
+}
+
+void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
   if (check_inputs) input_check = compile_input_check(calls);
   fallback = std::make_unique<AtenExecutor>(std::move(calls));
-  counters().aten_fallbacks += 1;
+}
+
+std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options) {
+  passes::check_skip_passes(options);
+  auto impl = std::make_unique<Impl>();
+  impl->options = options;
+  impl->replayed = replay(calls);
+  frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
+  impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
+  return impl;
 }
 
 // The graph without its calls: a run of it checks the inputs and does nothing else.
@@ -318,14 +334,16 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options) {
-  passes::check_skip_passes(options);
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  impl->replayed = replay(calls);
-  frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
-  impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
-  impl->compile_or_fall_back(std::move(calls), {});
+std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options,
+                                                        const InterruptCheck& interrupted) {
+  auto impl = Impl::of_file(calls, options);
+  impl->compile_or_fall_back(std::move(calls), interrupted);
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::uncompiled(model::CallGraph calls, const Options& options) {
+  auto impl = Impl::of_file(calls, options);
+  impl->run_through_aten(std::move(calls));
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

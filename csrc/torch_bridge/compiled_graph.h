@@ -38,7 +38,10 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
                                                    const InterruptCheck& interrupted = {});
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
   // Falls back as from_calls does.
-  static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options);
+  static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options,
+                                                  const InterruptCheck& interrupted = {});
+  // The same, run op by op through ATen and not compiled, which is no fallback that counts.
+  static std::shared_ptr<CompiledGraph> uncompiled(model::CallGraph calls, const Options& options);
   // From a plan that package_calls made of the same calls, on targets that this machine runs; its code is used where it is there, the rest is
   // compiled. The plan is trusted, as in from_plan. There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_package(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);

@@ -62,6 +62,7 @@ Options options_from_environment();
 // Reads and compiles a .pt2 file of PyTorch 2.11, decomposed or not. Weights on the CPU are mapped from the file, which
 // must stay as it is while the model lives; a write to one changes the model alone.
 // The file is untrusted: it can call no op but those that Options::allow_ops names and those of PyTorch that do nothing but compute.
+// With options.wait = false it returns before the model is compiled: calls run op by op through ATen until it is.
 // A model that cannot be compiled, or is on a CPU without a C++ compiler, runs op by op through ATen; a warning says why.
 Model load(const std::string& path, const Options& options = {});
 // The same from memory, which is copied.

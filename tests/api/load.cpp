@@ -140,6 +140,21 @@ TEST_CASE("a model says what became of it") {
   check_user_error([&] { (void)model.run({at::randn({4, 2})}); }, "(x): expected sizes");
 }
 
+TEST_CASE("a model that nobody waits for runs through ATen until it is compiled") {
+  const Model model = cxxinductor::load(fixture("mlp.pt2"), cxxinductor::without_waiting());
+  const at::Tensor x = at::randn({3, 2});
+  const auto is_compiling = [&] { return model.explain().find("is being compiled") != std::string::npos; };
+  for (int i = 0; i < 1200 && is_compiling(); ++i) {
+    CHECK(at::allclose(only(model.run({x})), mlp(model, x)));
+    check_user_error([&] { (void)model.run({at::randn({4, 2})}); }, "(x): expected sizes");
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  INFO(model.explain());
+  CHECK(model.explain().find("peak memory") != std::string::npos);
+  CHECK(at::allclose(only(model.run({x})), mlp(model, x)));
+  for (int i = 0; i < 4; ++i) (void)cxxinductor::load(fixture("mlp.pt2"), cxxinductor::without_waiting());  // gone before it is compiled
+}
+
 TEST_CASE("files that are no models are refused") {
   check_user_error([] { (void)cxxinductor::load("no/such/file.pt2"); }, "no/such/file.pt2");
   check_user_error([] { (void)cxxinductor::load(CXXINDUCTOR_SOURCE_DIR); }, "expected a file");

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/jit/interpret.h"
 #include "torch_bridge/jit/region_group.h"
 #include "torch_bridge/jit/value_tree.h"
