@@ -36,6 +36,7 @@ gpu-test: build
 	@tools/run_gpu_tests.sh $(BUILD)
 
 bench: build
+	@cmake --build $(BUILD) -j $(JOBS) --target libtorch_benchmark
 	@$(PY) benchmarks/run.py
 
 asan:
