@@ -17,4 +17,12 @@ std::string describe(const CallGraph& graph, const Call& call) {
   return text;
 }
 
+bool is_higher_order(const Call& call) { return call.callee.starts_with("higher_order::"); }
+
+void for_each_subgraph(const Call& call, const std::function<void(const std::string& name)>& visit) {
+  if (!is_higher_order(call)) return;
+  for (const Arg& arg : call.args)
+    if (const auto* name = arg.as<std::string>()) visit(*name);
+}
+
 }  // namespace cxxinductor::model

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -35,6 +36,13 @@ struct CallValueInfo {
   bool conjugate = false, negative = false;
 };
 
+// Mixed precision: what ops on a device's tensors take their operands as, where it is on.
+struct Autocast {
+  std::optional<DType> cpu, cuda;
+  bool is_on() const { return cpu || cuda; }
+  friend bool operator==(const Autocast&, const Autocast&) = default;
+};
+
 struct Call {
   std::string callee;    // "aten::add"
   std::string overload;  // "Tensor"; "" is the default overload
@@ -43,6 +51,7 @@ struct Call {
   std::vector<CallValue> results;  // list results are flattened; unused ones are present too
   bool ordered = false;            // has effects that its schema does not show: keeps its order among ordered calls
   bool result_is_list = false;     // the schema returns Tensor[]: results are its items
+  Autocast autocast;               // of exports that are not decomposed; replay applies it
   OriginId origin;
 };
 
@@ -65,7 +74,15 @@ struct CallGraph {
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
   std::vector<std::shared_ptr<const void>> objects;  // the objects of the handles among the arguments
+  // What higher-order operators among the calls run, by the texts among their arguments. Inputs and outputs are those of the operator's
+  // functions; symbols of the graph around one are known in it too.
+  std::map<std::string, std::shared_ptr<const CallGraph>, std::less<>> subgraphs;
 };
+
+// "higher_order::cond": no op of the dispatcher; some of its arguments are texts that name subgraphs.
+bool is_higher_order(const Call& call);
+// Calls visit with the names of the subgraphs that the call runs, in order. Each is among those of its graph (model/verify.h).
+void for_each_subgraph(const Call& call, const std::function<void(const std::string& name)>& visit);
 
 std::string describe(const CallGraph& graph, const Call& call);  // its full name, with the model's line: "aten::relu (model.py:12)"
 

@@ -13,21 +13,22 @@ namespace {
 
 class Parser {
  public:
-  explicit Parser(std::string_view text) : cursor_(text), origins_(calls_.origins) {}
+  explicit Parser(TextCursor& cursor) : cursor_(cursor), origins_(calls_.origins) {}
 
   CallGraph parse() {
-    parse_guarded(cursor_, [&] { parse_calls(); });
-    require_valid("call graph", verify(calls_));
+    parse_calls();
     return std::move(calls_);
   }
 
  private:
   void parse_calls() {
+    TextCursor::Nested nested(cursor_);
     cursor_.expect("calls");
     calls_.name = cursor_.sigil_name('@', "the call graph's name");
     if (cursor_.accept("on")) device_ = parse_device(cursor_);
     parse_where(cursor_, calls_.assumptions);
     cursor_.expect("{");
+    while (cursor_.looking_at("calls")) parse_subgraph();
     while (cursor_.accept("input")) parse_input();
     while (!cursor_.looking_at("final") && !cursor_.looking_at("return")) {
       if (calls_.calls.size() >= max_text_items) cursor_.fail("fewer calls");
@@ -40,7 +41,14 @@ class Parser {
       while (cursor_.accept(","));
     }
     cursor_.expect("}");
-    if (!cursor_.at_end()) cursor_.fail("the end of the text");
+  }
+
+  void parse_subgraph() {
+    if (calls_.subgraphs.size() >= max_text_items) cursor_.fail("fewer subgraphs");
+    TextCursor start = cursor_;
+    auto subgraph = std::make_shared<const CallGraph>(Parser(cursor_).parse());
+    const std::string name = subgraph->name;
+    if (!calls_.subgraphs.emplace(name, std::move(subgraph)).second) start.fail("a new name of a subgraph");
   }
 
   std::vector<sym::Expr> parse_strides(size_t rank) {
@@ -134,6 +142,11 @@ class Parser {
     parse_call_args(cursor_, call.args, call.kwargs, operand_reader());
     call.result_is_list = cursor_.accept("list");
     call.ordered = cursor_.accept("ordered");
+    while (cursor_.accept("autocast")) {
+      const bool cuda = cursor_.accept("cuda");
+      if (!cuda) cursor_.expect("cpu");
+      (cuda ? call.autocast.cuda : call.autocast.cpu) = parse_dtype(cursor_);
+    }
     call.origin = origins_.parse(cursor_);
     for (CallValueInfo& result : results) call.results.push_back(define(std::move(result)));  // it reads none of them
     calls_.calls.push_back(std::move(call));
@@ -155,7 +168,7 @@ class Parser {
     if (cursor_.accept("flexible")) calls_.flexible_outputs.insert(static_cast<uint32_t>(calls_.outputs.size() - 1));
   }
 
-  TextCursor cursor_;
+  TextCursor& cursor_;
   CallGraph calls_;
   OriginReader origins_;
   Device device_;
@@ -164,6 +177,15 @@ class Parser {
 
 }  // namespace
 
-CallGraph parse(std::string_view text) { return Parser(text).parse(); }
+CallGraph parse(std::string_view text) {
+  TextCursor cursor(text);
+  CallGraph calls;
+  parse_guarded(cursor, [&] {
+    calls = Parser(cursor).parse();
+    if (!cursor.at_end()) cursor.fail("the end of the text");
+  });
+  require_valid("call graph", verify(calls));
+  return calls;
+}
 
 }  // namespace cxxinductor::model

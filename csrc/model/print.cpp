@@ -10,7 +10,7 @@ namespace {
 
 class Printer {
  public:
-  explicit Printer(const CallGraph& calls) : calls_(calls) {
+  Printer(const CallGraph& calls, TextWriter& writer) : calls_(calls), writer_(writer) {
     for (const CallValueInfo& info : calls.values)
       if (info.kind == CallValueInfo::Kind::Tensor) {
         device_ = info.device;
@@ -34,10 +34,11 @@ class Printer {
     return text + print_where(used);
   }
 
-  std::string print() {
+  void print() {
     writer_.line("calls @{}{}{} {{", calls_.name, device_ == Device() ? "" : " on " + to_string(device_),
                  print_where(calls_.assumptions));
     writer_.indent();
+    for (const auto& [name, subgraph] : calls_.subgraphs) Printer(*subgraph, writer_).print();
     for (uint32_t i = 0; i < calls_.inputs.size(); ++i) print_input(i);
     for (const Call& call : calls_.calls) print_call(call);
     for (const auto& [input, value] : calls_.mutations)
@@ -45,7 +46,6 @@ class Printer {
     print_outputs();
     writer_.dedent();
     writer_.line("}}");
-    return std::move(writer_).take();
   }
 
  private:
@@ -97,10 +97,17 @@ class Printer {
     std::vector<std::string> results;
     for (CallValue id : call.results) results.push_back(declaration(id));
     const OperandSpelling spell = [this](OperandRef ref) { return name(ref.operand); };
-    writer_.line("{}{}{}{}{}{}{}", fmt::join(results, ", "), results.empty() ? "" : " = ",
+    writer_.line("{}{}{}{}{}{}{}{}", fmt::join(results, ", "), results.empty() ? "" : " = ",
                  print_callee(call.callee, call.overload), print_call_args(call.args, call.kwargs, spell),
-                 call.result_is_list ? " list" : "", call.ordered ? " ordered" : "",
+                 call.result_is_list ? " list" : "", call.ordered ? " ordered" : "", print_autocast(call.autocast),
                  print_origin(calls_.origins, call.origin));
+  }
+
+  static std::string print_autocast(const Autocast& autocast) {
+    std::string text;
+    if (autocast.cpu) text += fmt::format(" autocast cpu {}", to_string(*autocast.cpu));
+    if (autocast.cuda) text += fmt::format(" autocast cuda {}", to_string(*autocast.cuda));
+    return text;
   }
 
   void print_outputs() {
@@ -113,15 +120,20 @@ class Printer {
 
   const CallGraph& calls_;
   Device device_;  // of the first tensor: the one that types leave out
-  TextWriter writer_;
+  TextWriter& writer_;
 };
 
 }  // namespace
 
-std::string print(const CallGraph& calls) { return Printer(calls).print(); }
+std::string print(const CallGraph& calls) {
+  TextWriter writer;
+  Printer(calls, writer).print();
+  return std::move(writer).take();
+}
 
 std::string print_type(const CallGraph& calls, CallValue value) {
-  return Printer(calls).type_with_ranges(calls.values[value]);
+  TextWriter writer;
+  return Printer(calls, writer).type_with_ranges(calls.values[value]);
 }
 
 }  // namespace cxxinductor::model

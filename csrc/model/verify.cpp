@@ -10,8 +10,9 @@
 //  C6  A call names its callee, "namespace::op", and its arguments by keyword at most once.
 //  C7  A final version is a tensor of its input's device and dtype; each input has at most one.
 //  C8  An output is a value, an expression, an integer or none. Only values may have flexible strides.
-//  C9  Every symbol is one of an input's, has a range, or is a result's size, stride, offset or value before it is read.
+//  C9  Every symbol is one of an input's, has a range, is one of the graph around a subgraph, or is a result's size, stride, offset or value before it is read.
 //  C10 A donated or frozen input is a tensor, and not both.
+//  C11 Subgraphs are valid, go by their own names, and write no input. Those that a higher-order operator names are there.
 #include "model/verify.h"
 
 #include <fmt/format.h>
@@ -20,6 +21,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "ir/text_parts.h"
 
@@ -28,7 +30,9 @@ namespace {
 
 class Verifier {
  public:
-  explicit Verifier(const CallGraph& calls) : calls_(calls), defined_(calls.values.size(), 0) {}
+  // known: symbols of the graph around it.
+  explicit Verifier(const CallGraph& calls, std::set<std::string> known = {})
+      : calls_(calls), defined_(calls.values.size(), 0), known_(std::move(known)) {}
 
   std::vector<std::string> run() {
     check_ids();
@@ -42,6 +46,7 @@ class Verifier {
       if (!defined_[id]) report("C2", name(id), "is no input and no call's result");
     check_mutations();
     check_outputs();
+    for (const auto& [name, subgraph] : calls_.subgraphs) check_subgraph(name, *subgraph);
     return std::move(messages_);
   }
 
@@ -156,7 +161,16 @@ class Verifier {
       if (!keywords.insert(keyword).second) report("C6", place, "has the argument '{}' twice", keyword);
       check_argument(arg, place);
     }
+    for_each_subgraph(call, [&](const std::string& name) {
+      if (!calls_.subgraphs.contains(name)) report("C11", place, "runs the subgraph '{}', which is not there", name);
+    });
     for (CallValue id : call.results) define(id);
+  }
+
+  void check_subgraph(const std::string& name, const CallGraph& subgraph) {
+    if (subgraph.name != name) report("C11", "@" + name, "is a subgraph with the name '{}'", subgraph.name);
+    if (!subgraph.mutations.empty()) report("C11", "@" + name, "writes an input");
+    for (const std::string& message : Verifier(subgraph, known_).run()) messages_.push_back(fmt::format("@{}: {}", name, message));
   }
 
   void check_mutations() {

@@ -271,8 +271,8 @@ class Functionalizer {
 
   void add_write(const Call& call, const Schema& schema, const CallEffects& effects) {
     auto form = functional_form(call, schema, schemas_);
-    if (!form) throw_unsupported("{}: it writes to an argument and has no form that returns it", describe(read_, call));
     const std::vector<CallValue> written = written_operands(call, schema);
+    if (!form) return add_write_to_copies(call, effects, written);
     std::set<uint32_t> storages;
     for (CallValue value : written) {
       check_random(call, value);
@@ -290,6 +290,71 @@ class Functionalizer {
     for (size_t r = 0; r < call.results.size(); ++r)
       if (const int alias = effects.alias_of[r]; alias >= 0)
         states_[call.results[r]].root = root_of(static_cast<CallValue>(alias));
+  }
+
+  // A call that no other op stands for: it writes to copies of what it writes to and of all that this is a view of.
+  void add_write_to_copies(const Call& call, const CallEffects& effects, const std::vector<CallValue>& written) {
+    if (call.callee.starts_with("aten::") || changes_metadata(call.callee))
+      throw_unsupported("{}: it writes to an argument and has no form that returns it", describe(read_, call));
+    std::map<uint32_t, std::pair<CallValue, CallValue>> copies;  // by storage: a value of read_ that shows all of it, its copy of out_
+    for (CallValue value : written) {
+      if (overlapping_.contains(states_[value].storage))
+        throw_unsupported("a write to an input whose memory another input shows in another form");
+      CallValue whole = root_of(value);
+      while (states_[whole].base) whole = root_of(*states_[whole].base);
+      const auto [copy, fresh_one] = copies.try_emplace(states_[value].storage, whole, 0);
+      if (fresh_one)
+        copy->second.second = copy_of(whole, call.origin);
+      else if (copy->second.first != whole)
+        throw_unsupported("{}: it writes to two tensors of one memory", describe(read_, call));
+    }
+    Call on_copies = call;
+    for_each_operand_ref(on_copies, [&](OperandRef& ref) {
+      const auto copy = copies.find(states_[ref.operand].storage);
+      ref.operand = copy == copies.end() ? fresh(ref.operand) : view_of_copy(ref.operand, copy->second);
+    });
+    for (size_t r = 0; r < call.results.size(); ++r) {
+      State& state = states_[call.results[r]];
+      if (const int alias = effects.alias_of[r]; alias >= 0) state.root = root_of(static_cast<CallValue>(alias));
+      on_copies.results[r] = state.current = add_value(read_.values[call.results[r]]);
+    }
+    out_.calls.push_back(std::move(on_copies));
+    for (const auto& [storage, copy] : copies) {
+      const auto& [whole, current] = copy;
+      states_[whole].current = current;
+      states_[whole].version = ++versions_[storage];
+      states_[whole].written = true;
+    }
+  }
+
+  // In the strides of the tensor.
+  CallValue copy_of(CallValue whole, OriginId origin) {
+    ProvenSizes sizes(read_.assumptions);
+    if (!is_dense(read_.values[whole], sizes))
+      throw_unsupported("a call of a custom op that writes to a tensor with strides {}", to_string(read_.values[whole].strides));
+    Call copy;
+    copy.callee = "aten::clone";
+    copy.args = {OperandRef{fresh(whole)}};
+    copy.origin = origin;
+    CallValueInfo info = read_.values[whole];
+    info.storage_offset = 0;
+    copy.results = {add_unnamed(std::move(info))};
+    out_.calls.push_back(std::move(copy));
+    return out_.calls.back().results.front();
+  }
+
+  // What `value` shows of a tensor, of the copy of that. copy: the tensor (of read_) and the copy.
+  CallValue view_of_copy(CallValue value, const std::pair<CallValue, CallValue>& copy) {
+    value = root_of(value);
+    if (value == copy.first) return copy.second;
+    const State& state = states_[value];
+    if (!state.base) throw_unsupported("a call of a custom op that writes to memory of tensor '{}'", read_.values[value].name);
+    Call view = *state.view;
+    const CallValue base = view_of_copy(*state.base, copy);
+    replace_operands(view, *state.base, base);
+    for (CallValue& shown : view.results) shown = add_unnamed(read_.values[shown]);
+    out_.calls.push_back(std::move(view));
+    return out_.calls.back().results[state.result];
   }
 
   // What returns random numbers draws them for a copy, which has no gaps: in the order of memory, as eager does. But
