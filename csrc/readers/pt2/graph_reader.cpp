@@ -19,30 +19,8 @@ using model::Schema;
 namespace {
 
 constexpr size_t max_arguments = 1024;  // of a call
-constexpr size_t max_prefix = 256;      // characters before the names of a subgraph's values
 constexpr std::string_view dispatcher_prefix = "torch.ops.";
 constexpr std::string_view higher_order_prefix = "torch.ops.higher_order.";
-
-// "torch.ops.aten.add.Tensor" -> aten::add, Tensor; "_operator.mul" -> _operator::mul, a function on sizes.
-void read_target(const Field& field, Call& call) {
-  const std::string_view target = field.text();
-  if (target.starts_with(dispatcher_prefix)) {
-    const std::string_view name = target.substr(dispatcher_prefix.size());
-    const size_t first = name.find('.'), last = name.rfind('.');
-    const bool has_parts = is_text_name(name) && first > 0 && last > first + 1 && last + 1 < name.size();
-    field.require(first != name.npos && has_parts, "torch.ops.namespace.op.overload");
-    call.callee = fmt::format("{}::{}", name.substr(0, first), name.substr(first + 1, last - first - 1));
-    call.overload = name.substr(last + 1) == "default" ? "" : name.substr(last + 1);
-    return;
-  }
-  static constexpr std::array<std::string_view, 3> modules{"_operator", "math", "torch"};
-  const size_t dot = target.rfind('.');
-  const std::string_view module = target.substr(0, dot == target.npos ? 0 : dot);
-  if (std::find(modules.begin(), modules.end(), module) == modules.end())
-    field.unsupported("calls of {}", printable(target));
-  field.require(is_text_name(target.substr(dot + 1)), "the name of a function");
-  call.callee = fmt::format("{}::{}", module, target.substr(dot + 1));
-}
 
 // Ops of the dispatcher that compute on sizes alone.
 bool reads_sizes(std::string_view callee) {
@@ -76,8 +54,28 @@ std::string_view innermost_module(std::string_view stack) {
 
 }  // namespace
 
-GraphReader::GraphReader(Reading& reading, const Field& graph, std::string prefix)
-    : reading_(reading), graph_(graph), prefix_(std::move(prefix)) {}
+void read_target(const Field& field, Call& call) {
+  const std::string_view target = field.text();
+  if (target.starts_with(dispatcher_prefix)) {
+    const std::string_view name = target.substr(dispatcher_prefix.size());
+    const size_t first = name.find('.'), last = name.rfind('.');
+    const bool has_parts = is_text_name(name) && first > 0 && last > first + 1 && last + 1 < name.size();
+    field.require(first != name.npos && has_parts, "torch.ops.namespace.op.overload");
+    call.callee = fmt::format("{}::{}", name.substr(0, first), name.substr(first + 1, last - first - 1));
+    call.overload = name.substr(last + 1) == "default" ? "" : name.substr(last + 1);
+    return;
+  }
+  static constexpr std::array<std::string_view, 3> modules{"_operator", "math", "torch"};
+  const size_t dot = target.rfind('.');
+  const std::string_view module = target.substr(0, dot == target.npos ? 0 : dot);
+  if (std::find(modules.begin(), modules.end(), module) == modules.end())
+    field.unsupported("calls of {}", printable(target));
+  field.require(is_text_name(target.substr(dot + 1)), "the name of a function");
+  call.callee = fmt::format("{}::{}", module, target.substr(dot + 1));
+}
+
+GraphReader::GraphReader(Reading& reading, const Field& graph, std::string prefix, const model::Autocast& autocast)
+    : reading_(reading), graph_(graph), prefix_(std::move(prefix)), autocast_(autocast) {}
 
 std::string GraphReader::new_name(const Field& name) const {
   name.require(is_text_name(name.text()), "a name of letters, digits, _ and .");
@@ -144,6 +142,7 @@ void GraphReader::read_node(const Field& node) {
   read_arguments(node, schema ? &*schema : nullptr, call);
   if (on_sizes && read_arithmetic(node)) return;
   call.origin = read_origin(node);
+  call.autocast = autocast_;
   read_results(node, schema ? &*schema : nullptr, call);
   reading_.calls.calls.push_back(std::move(call));
 }
@@ -251,6 +250,10 @@ void GraphReader::read_symbolic_result(std::string_view kind, const Field& name,
   bind(name, expression ? Arg(*expression) : Arg(OperandRef{call.results.back()}));
 }
 
+void GraphReader::read_result_list(const Field& outputs, Call& call) {
+  outputs.for_each_item([&](const Field& output) { read_result(output, call); });
+}
+
 // The expression or number that a result is, false if it has none: a float that is made of sizes, or a comparison of
 // one.
 std::pair<bool, Arg> GraphReader::expression_of(const Field& output) {
@@ -282,63 +285,6 @@ bool GraphReader::read_arithmetic(const Field& node) {
   auto [known, value] = expression_of(output);
   if (known) bind(output.alternative().second.at("as_name"), std::move(value));
   return known;
-}
-
-void GraphReader::read_higher_order(const Field& node, std::string_view name) {
-  // Positions of the subgraph and of its first operand. Autograd's mode is not part of a call graph.
-  const Field inputs = node.at("inputs");
-  const auto subgraph_at = [&](size_t position) {
-    inputs.require(position < inputs.size(), "a subgraph among the operands");
-    return inputs.item(position).at("arg").at("as_graph");
-  };
-  if (name == "wrap_with_set_grad_enabled") return read_inside(node, subgraph_at(1), 2);
-  if (name == "invoke_subgraph") return read_inside(node, subgraph_at(0), 2);
-  if (name == "wrap_with_autocast")
-    node.unsupported(
-        "higher_order::wrap_with_autocast: call run_decompositions() on the exported program before it is saved");
-  node.unsupported("higher_order::{}", printable(name));
-}
-
-void GraphReader::read_inside(const Field& node, const Field& subgraph, size_t first_operand) {
-  const Field name = subgraph.at("name"), graph = subgraph.at("graph");
-  name.require(is_text_name(name.text()), "the name of a subgraph");
-  std::string prefix = fmt::format("{}{}.", prefix_, name.text());
-  if (const int before = reading_.subgraphs[prefix]++; before > 0) prefix += fmt::format("{}.", before);
-  name.require(prefix.size() <= max_prefix, "shorter names of nested subgraphs");
-  GraphReader inner(reading_, graph, std::move(prefix));
-
-  const Field operands = node.at("inputs"), inputs = graph.at("inputs");
-  operands.require(operands.size() == first_operand + inputs.size(),
-                   fmt::format("{} operands for the subgraph", inputs.size()));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Field operand = operands.item(first_operand + i).at("arg");
-    inner.bind_outside(inputs.item(i), argument(operand), operand);
-  }
-  inner.read_nodes();
-
-  const Field results = graph.at("outputs");
-  std::vector<Field> outputs;  // of the node
-  node.at("outputs").for_each_item([&](const Field& output) { outputs.push_back(output); });
-  node.at("outputs").require(outputs.size() == results.size(),
-                             fmt::format("the subgraph's {} results", results.size()));
-  for (size_t i = 0; i < outputs.size(); ++i)
-    bind_outside(outputs[i], inner.argument(results.item(i)), results.item(i));
-}
-
-// Binds what an input of a subgraph, or a result of its node, names to a value of the other graph.
-void GraphReader::bind_outside(const Field& argument, const Arg& value, const Field& user) {
-  const auto [kind, field] = argument.alternative();
-  const auto* ref = value.as<OperandRef>();
-  const bool is_tensor = ref != nullptr && reading_.calls.values[ref->operand].kind == CallValueInfo::Kind::Tensor;
-  if (kind == "as_tensor") {
-    user.require(is_tensor, "a tensor");
-    bind(field.at("name"), value);
-  } else if (kind == "as_sym_int" || kind == "as_sym_float" || kind == "as_sym_bool") {
-    user.require(!is_tensor, "a number");
-    if (field.alternative().first == "as_name") bind(field.at("as_name"), value);
-  } else if (kind == "as_tensors" || kind == "as_graph" || kind == "as_custom_obj") {
-    argument.unsupported("operands and results of subgraphs of kind {}", printable(kind));
-  }
 }
 
 }  // namespace cxxinductor::readers

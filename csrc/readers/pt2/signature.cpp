@@ -28,6 +28,7 @@ void SignatureReader::read_input(const Field& spec, const Field& graph_input) {
   if (kind == "buffer") return read_weight(value, "buffer_name", WeightRef::Kind::Buffer, graph_input);
   if (kind == "tensor_constant")
     return read_weight(value, "tensor_constant_name", WeightRef::Kind::Constant, graph_input);
+  if (kind == "token") return reader_.bind_token(graph_input);
   InputSpec input;
   if (kind == "constant_input") {
     input.kind = InputSpec::Kind::Literal;
@@ -77,6 +78,7 @@ void SignatureReader::read_outputs() {
 void SignatureReader::read_output(const Field& spec, const Field& graph_output) {
   using Kind = OutputSpec::Kind;
   const auto [kind, value] = spec.alternative();
+  if (kind == "token") return;
   const Arg output = reader_.argument(graph_output);
   if (kind == "user_output") {
     const Field argument = value.at("arg");
