@@ -23,6 +23,7 @@
 #include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/file_model.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor {
@@ -129,7 +130,7 @@ class Model::Impl {
   }
 
   std::string explain() const {
-    const torch_bridge::CompiledGraph* graph = graph_.load(std::memory_order_acquire);
+    const torch_bridge::FileModel* graph = graph_.load(std::memory_order_acquire);
     if (compiles_in_background_ && graph == first_.get())
       return fmt::format("model '{}': is being compiled; calls run op by op through ATen", program_.name);
     const std::string text = graph->describe(fmt::format("model '{}'", program_.name));
@@ -137,7 +138,7 @@ class Model::Impl {
   }
 
   void package(const std::string& path, const PackageOptions& package_options) const {
-    const std::string& reason = graph_.load(std::memory_order_acquire)->fallback_reason();
+    const std::string reason = graph_.load(std::memory_order_acquire)->fallback_reason();
     if (!reason.empty()) throw_unsupported("the model is not compiled: {}", reason);
     std::vector<at::Tensor> on_cpu;  // until the package is written
     const auto storage_of = [&](const readers::WeightRef& weight) {
@@ -225,22 +226,23 @@ class Model::Impl {
 
   // The package's code, or what is compiled from the calls where there is none, or it does not load; calls as they stand where what is
   // compiled comes later.
-  std::shared_ptr<torch_bridge::CompiledGraph> make_graph(const std::optional<torch_bridge::PackagedPlan>& plan) {
+  std::shared_ptr<const torch_bridge::FileModel> make_graph(const std::optional<torch_bridge::PackagedPlan>& plan) {
     if (plan) {
       try {
-        return torch_bridge::CompiledGraph::from_package(program_.calls, *plan, options_);
+        return std::make_shared<const torch_bridge::FileModel>(torch_bridge::CompiledGraph::from_package(program_.calls, *plan, options_),
+                                                               program_.calls);
       } catch (const Error& error) {
         note_ = error.what();
       }
     }
     compiles_in_background_ = !options_.wait;
-    return options_.wait ? torch_bridge::CompiledGraph::from_file(program_.calls, options_)
-                         : torch_bridge::CompiledGraph::uncompiled(program_.calls, options_);
+    return options_.wait ? torch_bridge::FileModel::compile(program_.calls, options_)
+                         : torch_bridge::FileModel::uncompiled(program_.calls, options_);
   }
 
   void compile_in_background(const InterruptCheck& interrupted) {
     try {
-      compiled_ = torch_bridge::CompiledGraph::from_file(program_.calls, options_, interrupted);
+      compiled_ = torch_bridge::FileModel::compile(program_.calls, options_, interrupted);
     } catch (const Interrupted&) {  // the model is gone
       return;
     }
@@ -248,9 +250,9 @@ class Model::Impl {
     warn_of_fallback(*compiled_);
   }
 
-  void warn_of_fallback(const torch_bridge::CompiledGraph& graph) const {
-    if (!graph.fallback_reason().empty())
-      TORCH_WARN("cxxinductor: model '", program_.name, "' runs op by op through ATen: ", graph.fallback_reason());
+  void warn_of_fallback(const torch_bridge::FileModel& graph) const {
+    if (const std::string reason = graph.fallback_reason(); !reason.empty())
+      TORCH_WARN("cxxinductor: model '", program_.name, "' runs op by op through ATen: ", reason);
   }
 
   const readers::Program program_;
@@ -262,8 +264,8 @@ class Model::Impl {
   std::vector<Leaf> leaves_;
   std::vector<Result> outputs_;
   bool compiles_in_background_ = false;
-  std::shared_ptr<torch_bridge::CompiledGraph> first_, compiled_;  // compiled_: by the background's thread
-  std::atomic<const torch_bridge::CompiledGraph*> graph_ = nullptr;  // the one that calls run
+  std::shared_ptr<const torch_bridge::FileModel> first_, compiled_;  // compiled_: by the background's thread
+  std::atomic<const torch_bridge::FileModel*> graph_ = nullptr;  // the one that calls run
 };
 
 Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -16,8 +16,10 @@ namespace cxxinductor::frontend {
 // allowed: ops that may be called besides those that text may reach (ir/callees.h): "mylib::op", or "mylib" for all ops of a
 // library. All take what their verifiers accept. UserError naming the op, what was expected and what was found.
 void check_calls(const graph::Graph& graph, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
-// Of a model's calls the names alone: aliases and mutations follow from the schemas.
+// Of a model's calls the names alone: aliases and mutations follow from the schemas. Calls of functions of this process, by their
+// handles, are taken for ours: files hold no handles.
 void check_calls(const model::CallGraph& calls, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
+bool holds_handle(const Arg& arg);
 void check_calls(const plan::Plan& plan, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
 
 }  // namespace cxxinductor::frontend

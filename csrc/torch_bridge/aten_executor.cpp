@@ -12,6 +12,7 @@
 
 #include "ir/arg_expressions.h"
 #include "support/error.h"
+#include "torch_bridge/autocast_scope.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
@@ -169,7 +170,10 @@ void AtenExecutor::run_call(size_t number, State& state) const {
   const Call& call = impl_->calls.calls[number];
   const c10::OperatorHandle& callee = impl_->callees[number];
   std::vector<c10::IValue> stack = build_stack(callee.schema(), call.args, call.kwargs, resolver_of(state));
-  callee.callBoxed(&stack);
+  {
+    const AutocastScope autocast(call.autocast);
+    callee.callBoxed(&stack);
+  }
   if (call.result_is_list) {
     std::vector<at::Tensor> items = stack.at(0).toTensorVector();
     for (size_t r = 0; r < call.results.size(); ++r) state.values[call.results[r]] = items.at(r);

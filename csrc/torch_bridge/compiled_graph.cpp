@@ -27,6 +27,7 @@
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
+#include "torch_bridge/input_symbols.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
 #include "torch_bridge/replay/views_of_inputs.h"
@@ -181,7 +182,8 @@ struct CompiledGraph::Impl {
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
-  static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options);
+  static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
+  void check_guards() const;
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
   // So that autograd finds out where it saved one of them, as in eager.
@@ -231,8 +233,12 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
   passes::check_skip_passes(options);
-  const Replayed replayed = replay(calls);
+  if (!calls.subgraphs.empty()) throw_unsupported("a package of a model with control flow");
+  const Replayed replayed = replay(with_derived_symbols(calls));
   frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
+  if (!replayed.guards.empty())
+    throw_unsupported("a package of a model whose calls depend on sizes beyond the ranges of their symbols: {}",
+                      model::to_string(replayed.guards.front()));
   model::CallGraph functional = functional_calls(replayed);
   const ViewsOfInputs shown(replayed.calls);
   for (const ViewsOfInputs::View& view : shown.views()) functional.outputs[view.output] = None();
@@ -271,12 +277,29 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   keep_const_graph();
 }
 
+// Callers know the symbols of inputs.
+void CompiledGraph::Impl::check_guards() const {
+  if (!replayed) return;
+  std::set<std::string, std::less<>> known;
+  for (model::CallValue input : replayed->calls.inputs) {
+    const model::CallValueInfo& info = replayed->calls.values[input];
+    if (info.kind == model::CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) known.emplace(info.symbol.name());
+    for (sym::Expr size : info.sizes)
+      if (size.is_symbol()) known.emplace(size.name());
+  }
+  for (const model::SizeGuard& guard : replayed->guards)
+    for (sym::Expr symbol : guard.expression.free_symbols())
+      if (!known.contains(symbol.name()))
+        throw_unsupported("its calls depend on a size that is data: {}", model::to_string(guard));
+}
+
 // compile, or what is done instead where that fails.
 void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted) {
   frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(),
                                           .any_order = !options.eager_numerics()};
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
+    check_guards();
     compile(calls, environment, interrupted);
   } catch (const Interrupted&) {
     throw;
@@ -302,11 +325,12 @@ void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
   fallback = std::make_unique<AtenExecutor>(std::move(calls));
 }
 
-std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options) {
+std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
+                                                             model::SizeHints hints) {
   passes::check_skip_passes(options);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  impl->replayed = replay(calls);
+  impl->replayed = replay(calls, std::move(hints));
   frontend::check_calls(impl->replayed->calls, DispatcherSchemas(), list_items(options.allow_ops));
   impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
   return impl;
@@ -335,8 +359,8 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options,
-                                                        const InterruptCheck& interrupted) {
-  auto impl = Impl::of_file(calls, options);
+                                                        const InterruptCheck& interrupted, model::SizeHints hints) {
+  auto impl = Impl::of_file(calls, options, std::move(hints));
   impl->compile_or_fall_back(std::move(calls), interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
@@ -352,7 +376,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   if (packaged.writes) {
-    const Replayed replayed = replay(calls);
+    const Replayed replayed = replay(with_derived_symbols(calls));
     impl->written = model::written_inputs(replayed.calls, DispatcherSchemas());
     impl->views_of_inputs = ViewsOfInputs(replayed.calls);
   }
@@ -455,6 +479,11 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
 }
 
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
+// Calls as they were read hold for all sizes.
+std::span<const model::SizeGuard> CompiledGraph::guards() const {
+  if (!impl_->replayed || impl_->fallback) return {};
+  return impl_->replayed->guards;
+}
 std::vector<std::string> CompiledGraph::take_check_notes() const {
   const ForkGuard guard(ForkLock::Leaf);
   std::vector<std::string> taken(impl_->notes.begin(), impl_->notes.end());

@@ -13,6 +13,7 @@
 #include "driver/compile.h"
 #include "driver/summary.h"
 #include "model/call_graph.h"
+#include "model/size_guards.h"
 #include "runtime/packaged_code.h"
 #include "support/interrupt.h"
 #include "support/options.h"
@@ -37,9 +38,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
-  // Falls back as from_calls does.
+  // Falls back as from_calls does. hints: sizes that the result holds for, see guards().
   static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options,
-                                                  const InterruptCheck& interrupted = {});
+                                                  const InterruptCheck& interrupted = {}, model::SizeHints hints = {});
   // The same, run op by op through ATen and not compiled, which is no fallback that counts.
   static std::shared_ptr<CompiledGraph> uncompiled(model::CallGraph calls, const Options& options);
   // From a plan that package_calls made of the same calls, on targets that this machine runs; its code is used where it is there, the rest is
@@ -66,6 +67,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   void set_constants(std::vector<at::Tensor> constants);
 
   const std::string& fallback_reason() const;  // "" when compiled
+  // Of graphs from files: on symbols of the inputs, the caller's to check. Where one does not hold, the graph computes something else.
+  std::span<const model::SizeGuard> guards() const;
   const driver::Report& report() const;
   bool writes_input(uint32_t position) const;  // of graphs from files
   bool writes_inputs() const;

@@ -126,6 +126,7 @@ py::object compile_as_written(const CallGraphBuilder& written, const Options& op
   {
     const WithoutGil scope;
     graph = torch_bridge::CompiledGraph::from_file(written.graph(), options);
+    if (!graph->guards().empty()) throw_unsupported("calls that hold where {}", model::to_string(graph->guards().front()));
   }
   return make_compiled_callable(std::move(graph));
 }

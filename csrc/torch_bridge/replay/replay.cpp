@@ -12,6 +12,7 @@
 #include "model/effects.h"
 #include "model/passes/functionalize.h"
 #include "support/error.h"
+#include "torch_bridge/autocast_scope.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/record/fake_tensor.h"
 #include "torch_bridge/record/recorder.h"
@@ -66,7 +67,11 @@ class Replay {
     const Recorder::Mark before = recorder_.mark();
     std::string reason;
     try {
-      recorder_.run(*op, stack);
+      const AutocastScope autocast(call.autocast);
+      if (call.autocast.is_on())
+        op->callBoxed(stack);  // through autocast's kernels, to the recorder
+      else
+        recorder_.run(*op, stack);
     } catch (const Unsupported& error) {
       reason = error.what();
     } catch (const c10::Error& error) {  // of a composite that reads elements, or sizes as numbers
@@ -95,6 +100,7 @@ class Replay {
 
   // As one call, with the metadata of the reader.
   void copy(Call call) {
+    if (call.callee == "aten::item") call.callee = "aten::_local_scalar_dense";  // what it is made of
     for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = value(ref.operand); });
     for (CallValue& result : call.results) result = values_[result].emplace(add(result));
     share_storages(call);
@@ -143,9 +149,9 @@ class Replay {
 Replayed replay(const CallGraph& read, model::SizeHints hints) { return Replay(read, std::move(hints)).run(); }
 
 CallGraph functional_calls(const Replayed& replayed) {
-  if (!replayed.guards.empty())
-    throw_unsupported("its calls depend on sizes beyond the ranges of their symbols: {}",
-                      model::to_string(replayed.guards.front()));
+  for (const Call& call : replayed.calls.calls)
+    if (call.autocast.is_on())
+      throw_unsupported("{}: autocast decides its dtypes, and it stays one call", describe(replayed.calls, call));
   return model::functionalize(replayed.calls, DispatcherSchemas());
 }
 

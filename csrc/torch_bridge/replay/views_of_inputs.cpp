@@ -23,39 +23,26 @@ bool is_plain(const CallValueInfo& info) {
 
 }  // namespace
 
-ViewsOfInputs::ViewsOfInputs(const CallGraph& calls) {
-  for (uint32_t input : calls.inputs) inputs_.push_back(calls.values[input]);
+ViewsOfInputs::ViewsOfInputs(const CallGraph& calls) : inputs_(calls) {
+  const std::vector<CallValueInfo>& infos = inputs_.inputs();
   const std::set<uint32_t> written = model::written_inputs(calls, DispatcherSchemas());
   for (uint32_t o = 0; o < calls.outputs.size(); ++o) {
     const auto* ref = calls.outputs[o].as<OperandRef>();
     if (ref == nullptr || !is_plain(calls.values[ref->operand])) continue;
     const CallValueInfo& shown = calls.values[ref->operand];
     const auto of = std::find_if(written.begin(), written.end(), [&](uint32_t input) {
-      return is_plain(inputs_[input]) && inputs_[input].storage == shown.storage;
+      return is_plain(infos[input]) && infos[input].storage == shown.storage;
     });
-    if (of != written.end()) views_.push_back({o, *of, shown, model::show_the_same(shown, inputs_[*of])});
+    if (of != written.end()) views_.push_back({o, *of, shown, model::show_the_same(shown, infos[*of])});
   }
-}
-
-ViewsOfInputs::Symbols ViewsOfInputs::symbols_of(const std::vector<c10::IValue>& inputs) const {
-  Symbols symbols;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i].symbol.is_symbol() && inputs[i].isInt())
-      symbols.emplace(inputs_[i].symbol.name(), inputs[i].toInt());
-    for (size_t d = 0; d < inputs_[i].sizes.size(); ++d)
-      if (inputs_[i].sizes[d].is_symbol())
-        symbols.emplace(inputs_[i].sizes[d].name(), inputs[i].toTensor().size(static_cast<int64_t>(d)));
-  }
-  return symbols;
 }
 
 std::vector<at::Tensor> ViewsOfInputs::make(const std::vector<c10::IValue>& inputs) const {
   std::vector<at::Tensor> made;
   if (views_.empty()) return made;
-  const Symbols symbols = symbols_of(inputs);
-  const auto number = [&](sym::Expr e) {
-    return sym::evaluate(e, [&](std::string_view name) { return symbols.find(name)->second; });
-  };
+  const auto symbols = inputs_.values(inputs);
+  if (!symbols) return made;  // the inputs are checked next, and refused
+  const auto number = [&](sym::Expr e) { return evaluate(e, *symbols); };
   const auto numbers = [&](const std::vector<sym::Expr>& expressions) {
     std::vector<int64_t> values;
     for (sym::Expr e : expressions) values.push_back(number(e));
@@ -68,7 +55,7 @@ std::vector<at::Tensor> ViewsOfInputs::make(const std::vector<c10::IValue>& inpu
       continue;
     }
     // The caller's tensor may start elsewhere in its memory than the one that the calls were recorded with.
-    const int64_t moved = input.storage_offset() - number(inputs_[view.input].storage_offset);
+    const int64_t moved = input.storage_offset() - number(inputs_.inputs()[view.input].storage_offset);
     at::Tensor tensor = at::empty({0}, input.options().dtype(to_torch(view.shown.dtype)));
     const int64_t moved_elements =
         moved * static_cast<int64_t>(input.element_size()) / static_cast<int64_t>(tensor.element_size());

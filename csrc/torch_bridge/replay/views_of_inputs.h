@@ -6,11 +6,10 @@
 #include <ATen/core/ivalue.h>
 
 #include <cstdint>
-#include <map>
-#include <string>
 #include <vector>
 
 #include "model/call_graph.h"
+#include "torch_bridge/input_symbols.h"
 
 namespace cxxinductor::torch_bridge {
 
@@ -31,11 +30,8 @@ class ViewsOfInputs {
   std::vector<at::Tensor> make(const std::vector<c10::IValue>& inputs) const;
 
  private:
-  using Symbols = std::map<std::string, int64_t, std::less<>>;
-  Symbols symbols_of(const std::vector<c10::IValue>& inputs) const;
-
   std::vector<View> views_;
-  std::vector<model::CallValueInfo> inputs_;
+  InputSymbols inputs_;
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -1,0 +1,168 @@
+#include "torch_bridge/file_model.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <utility>
+
+#include "model/size_guards.h"
+#include "support/error.h"
+#include "torch_bridge/control_flow.h"
+#include "torch_bridge/input_symbols.h"
+#include "torch_bridge/providers.h"
+
+namespace cxxinductor::torch_bridge {
+
+using Graph = std::shared_ptr<const CompiledGraph>;
+
+namespace {
+
+// Beyond this many forms calls run op by op: something that differs in each of them decides.
+constexpr size_t most_forms = 16;
+
+bool hold(std::span<const model::SizeGuard> guards, const InputSymbols::Values& symbols) {
+  return std::all_of(guards.begin(), guards.end(), [&](const model::SizeGuard& guard) {
+    return model::holds(guard, [&](std::string_view symbol) { return symbols.find(symbol)->second; });
+  });
+}
+
+}  // namespace
+
+// Compiled forms, one for each outcome of the guards.
+class FileModel::Forms {
+ public:
+  Forms(model::CallGraph calls, Graph first, const Options& options)
+      : calls_(std::move(calls)), symbols_(calls_), options_(options), forms_{std::move(first)} {}
+  ~Forms() {
+    if (!options_.wait) graph_compiles(options_).cancel(this);
+  }
+
+  // Null where inputs are not what the graph takes.
+  Graph find_or_make(const std::vector<c10::IValue>& inputs) {
+    const auto symbols = symbols_.values(inputs);
+    if (!symbols) return nullptr;
+    if (Graph found = find(*symbols)) return found;
+    const std::lock_guard making(making_);
+    if (Graph found = find(*symbols)) return found;
+    if (forms_.size() >= most_forms) return uncompiled();
+    if (options_.wait) return add(*symbols, {});
+    if (!is_compiling_) {
+      is_compiling_ = true;
+      graph_compiles(options_).run_in_background(
+          this, {calls_.name, 1, [this, symbols](const InterruptCheck& interrupted) { add_in_background(*symbols, interrupted); }});
+    }
+    return uncompiled();
+  }
+
+  std::vector<Graph> all() const {
+    const std::shared_lock lock(mutex_);
+    return forms_;
+  }
+
+ private:
+  Graph find(const InputSymbols::Values& symbols) const {
+    const std::shared_lock lock(mutex_);
+    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Graph& form) { return hold(form->guards(), symbols); });
+    return found == forms_.end() ? nullptr : *found;
+  }
+
+  Graph add(const InputSymbols::Values& symbols, const InterruptCheck& interrupted) {
+    Graph made = CompiledGraph::from_file(calls_, options_, interrupted, symbols);
+    const std::unique_lock lock(mutex_);
+    forms_.push_back(made);
+    return made;
+  }
+
+  void add_in_background(const InputSymbols::Values& symbols, const InterruptCheck& interrupted) {
+    try {
+      add(symbols, interrupted);
+    } catch (const Interrupted&) {  // the model is gone
+      return;
+    }
+    const std::lock_guard making(making_);
+    is_compiling_ = false;
+  }
+
+  Graph uncompiled() {
+    if (!uncompiled_) uncompiled_ = CompiledGraph::uncompiled(calls_, options_);
+    return uncompiled_;
+  }
+
+  const model::CallGraph calls_;
+  const InputSymbols symbols_;
+  const Options options_;
+  mutable std::shared_mutex mutex_;  // guards forms_
+  std::vector<Graph> forms_;
+  std::mutex making_;  // guards what follows
+  bool is_compiling_ = false;
+  Graph uncompiled_;
+};
+
+FileModel::FileModel(Graph graph, const model::CallGraph& calls) : symbols_(calls), first_(std::move(graph)) {}
+
+FileModel::FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options, bool compiled,
+                     const InterruptCheck& interrupted)
+    : name_(calls.name), symbols_(calls), subgraphs_(std::move(subgraphs)) {
+  calls = with_derived_symbols(std::move(calls));
+  first_ = compiled ? CompiledGraph::from_file(calls, options, interrupted) : CompiledGraph::uncompiled(calls, options);
+  if (!first_->guards().empty()) forms_ = std::make_unique<Forms>(std::move(calls), first_, options);
+}
+
+FileModel::~FileModel() = default;
+
+std::shared_ptr<const FileModel> FileModel::make(const model::CallGraph& calls, const Options& options, bool compiled,
+                                                 const InterruptCheck& interrupted) {
+  std::vector<std::shared_ptr<const FileModel>> subgraphs;
+  const auto make_subgraph = [&](model::CallGraph subgraph) {
+    std::vector<std::shared_ptr<const FileModel>> none;
+    subgraphs.push_back(
+        std::shared_ptr<const FileModel>(new FileModel(std::move(subgraph), std::move(none), options, compiled, interrupted)));
+    return subgraphs.back();
+  };
+  model::CallGraph lowered = with_functions(calls, make_subgraph);
+  return std::shared_ptr<const FileModel>(new FileModel(std::move(lowered), std::move(subgraphs), options, compiled, interrupted));
+}
+
+std::shared_ptr<const FileModel> FileModel::compile(const model::CallGraph& calls, const Options& options, const InterruptCheck& interrupted) {
+  return make(calls, options, true, interrupted);
+}
+
+std::shared_ptr<const FileModel> FileModel::uncompiled(const model::CallGraph& calls, const Options& options) {
+  return make(calls, options, false, {});
+}
+
+std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
+  const std::vector<std::string> derived = symbols_.derived();
+  if (!derived.empty()) {
+    const auto values = symbols_.values(inputs);
+    // Inputs of other kinds or ranks are refused.
+    for (const std::string& symbol : derived) inputs.emplace_back(values ? values->find(symbol)->second : 0);
+  }
+  const Graph form = forms_ ? forms_->find_or_make(inputs) : nullptr;
+  return (form ? form : first_)->run(std::move(inputs));
+}
+
+bool FileModel::writes_input(uint32_t position) const { return first_->writes_input(position); }
+
+std::string FileModel::fallback_reason() const {
+  if (!first_->fallback_reason().empty()) return first_->fallback_reason();
+  for (const auto& subgraph : subgraphs_)
+    if (const std::string reason = subgraph->fallback_reason(); !reason.empty()) return fmt::format("@{}: {}", subgraph->name_, reason);
+  return {};
+}
+
+std::string FileModel::describe(std::string_view title) const {
+  std::vector<std::string> texts;
+  for (const Graph& form : forms_ ? forms_->all() : std::vector<Graph>{first_}) {
+    std::vector<std::string> guards;
+    for (const model::SizeGuard& guard : form->guards()) guards.push_back(model::to_string(guard));
+    texts.push_back(form->describe(guards.empty() ? std::string(title) : fmt::format("{} where {}", title, fmt::join(guards, ", "))));
+  }
+  for (const auto& subgraph : subgraphs_) texts.push_back(subgraph->describe(fmt::format("{}, subgraph @{}", title, subgraph->name_)));
+  return fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+}  // namespace cxxinductor::torch_bridge
