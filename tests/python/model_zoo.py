@@ -1,12 +1,15 @@
-"""Exports of torchvision's and transformers' models, not decomposed, through examples/run_model against eager. Not part of the tests.
+"""Exports of torchvision's, timm's and transformers' models, and of the programs of exported_programs.py, against eager: what becomes of each.
 
-``python tests/python/model_zoo.py [--static] [--dynamic] [--replay] [name ...]`` prints a line per model and kind of batch. Weights are random;
-inputs are small. --replay: within this process, where ATen runs the calls that would be compiled: seconds, and no kernels.
+``python tests/python/model_zoo.py [--static] [--dynamic] [--as-written] [--decomposed] [--aten] [--program] [name ...]`` prints a line per model, kind of
+batch and kind of export: ok (with kernels), the reason why it runs through ATen, an error, or what is wrong. Weights are random; inputs are
+small. Not part of the tests: minutes, or hours. --aten: ATen runs the calls, without kernels. --program: through examples/run_model, in a
+process without Python.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import logging
 import os
 import subprocess
@@ -16,10 +19,15 @@ import warnings
 from pathlib import Path
 from typing import Any, Callable, Iterator
 
+import exported_ops  # noqa: F401  (more programs)
 import torch
+from exported_programs import PROGRAMS, Program
+from run_program import exported, run_program, same
 from torch.export import Dim
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_flatten
 
+Made = tuple[torch.nn.Module, tuple[Any, ...], Any]
+TOLERANCE = 1e-3
 PROGRAM = Path(os.environ.get("CXXI_RUN_MODEL", Path(__file__).resolve().parents[2] / "build" / "release" / "examples" / "run_model"))
 
 CLASSIFICATION = {
@@ -44,6 +52,10 @@ TEXT = (
     "bert", "roberta", "distilbert", "albert", "electra", "deberta-v2", "mpnet", "gpt2", "gpt_neo", "gpt_neox", "opt", "bloom", "llama", "mistral",
     "qwen2", "qwen3", "gemma", "gemma2", "phi", "falcon", "mamba", "t5", "bart", "mixtral",
 )  # fmt: skip
+TIMM = (
+    "convmixer_768_32", "crossvit_tiny_240", "eca_nfnet_l0", "edgenext_xx_small", "efficientformer_l1", "ghostnet_050", "hrnet_w18_small", "levit_128s",
+    "mixer_s32_224", "mobilevit_xxs", "nf_resnet26", "poolformer_s12", "rexnet_100", "twins_svt_small", "volo_d1_224", "xcit_nano_12_p16_224",
+)  # fmt: skip
 VISION = ("vit", "deit", "beit", "convnextv2", "dinov2", "clip_vision_model", "siglip_vision_model")
 
 
@@ -60,7 +72,7 @@ class Outputs(torch.nn.Module):
         return self.model(x, **given, **fixed, return_dict=True)[0]
 
 
-def text_model(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
+def text_model(name: str) -> Made:
     import transformers
 
     torch.manual_seed(0)
@@ -70,7 +82,7 @@ def text_model(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
     return model.eval(), (x,), ({0: Dim("batch", min=2, max=64), 1: Dim.AUTO},)
 
 
-def vision_model(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
+def vision_model(name: str) -> Made:
     import transformers
 
     torch.manual_seed(0)
@@ -79,7 +91,7 @@ def vision_model(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
     return Outputs(transformers.AutoModel.from_config(config)).eval(), (torch.randn(2, 3, 32, 32),), ({0: Dim("batch", min=2, max=64)},)
 
 
-def image_model(name: str, size: int) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
+def image_model(name: str, size: int) -> Made:
     import torchvision
 
     torch.manual_seed(0)
@@ -88,7 +100,7 @@ def image_model(name: str, size: int) -> tuple[torch.nn.Module, tuple[Any, ...],
     return model.eval(), (torch.randn(2, 3, size, size),), ({0: Dim("batch", min=2, max=64)},)
 
 
-def backbone(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
+def backbone(name: str) -> Made:
     import torchvision
 
     torch.manual_seed(0)
@@ -96,18 +108,29 @@ def backbone(name: str) -> tuple[torch.nn.Module, tuple[Any, ...], Any]:
     return model.eval(), (torch.randn(2, 3, 64, 64),), ({0: Dim("batch", min=2, max=64)},)
 
 
-def models() -> Iterator[tuple[str, Callable[[], tuple[torch.nn.Module, tuple[Any, ...], Any]]]]:
+def as_program(make: Callable[[str], Made], *args: Any) -> Callable[[], Program]:
+    def made() -> Program:
+        module, inputs, shapes = make(*args)
+        return Program(module, inputs, dynamic_shapes=shapes)
+
+    return made
+
+
+def models() -> Iterator[tuple[str, Callable[[], Program]]]:
+    yield from PROGRAMS.items()
     for name, size in (CLASSIFICATION | SEGMENTATION).items():
-        yield name, lambda name=name, size=size: image_model(name, size)
+        yield name, as_program(image_model, name, size)
     for name in BACKBONES:
-        yield f"{name}.backbone", lambda name=name: backbone(name)
+        yield f"{name}.backbone", as_program(backbone, name)
     for name in TEXT:
-        yield name, lambda name=name: text_model(name)
+        yield name, as_program(text_model, name)
     for name in VISION:
-        yield name, lambda name=name: vision_model(name)
+        yield name, as_program(vision_model, name)
+    for name in TIMM:
+        yield name, as_program(timm_model, name)
 
 
-def run_program(program: Any, args: Any) -> tuple[list[Any], str]:
+def run_in_program(program: Any, args: Any) -> tuple[list[Any], str]:
     with tempfile.TemporaryDirectory() as folder:
         files = [f"{folder}/{name}" for name in ("model.pt2", "inputs.pt", "outputs.pt")]
         torch.export.save(program, files[0])
@@ -118,63 +141,65 @@ def run_program(program: Any, args: Any) -> tuple[list[Any], str]:
         return list(torch.load(files[2])), done.stderr.strip()
 
 
-def replay(program: Any, args: Any) -> tuple[list[Any], str]:
-    from cxxinductor import _C, fx_reader
+def timm_model(name: str) -> Made:
+    import timm
 
-    graph = fx_reader.read_graph(program.graph_module)
-    replayed = _C.replayed(graph.builder)
-    if replayed["guards"]:
-        raise RuntimeError(f"guards {replayed['guards']}")
-    options = _C.Options()
-    options.set("tier", "aten")
-    replayed["builder"].graph_text()
-    compiled = _C.compile(replayed["builder"], options)
-    tensors = {**dict(program.named_parameters()), **dict(program.named_buffers()), **program.constants}
-    inputs, given = [], iter(args)
-    for spec in program.graph_signature.input_specs:
-        inputs.append(tensors[spec.target].detach().clone() if spec.target else next(given))
-    kept = "; ".join(f"kept {op}: {reason.splitlines()[0]}" for op, reason in replayed["kept"].items())
-    return compiled([*inputs, *graph.constants]), kept
+    torch.manual_seed(0)
+    model = timm.create_model(name, pretrained=False, num_classes=7).eval()
+    _, height, width = model.default_cfg["input_size"]
+    return model, (torch.randn(2, 3, height, width),), ({0: Dim("batch", min=2, max=64)},)
 
 
-def outcome(make: Callable[..., Any], dynamic: bool, run: Callable[..., Any]) -> str:
+def in_program(given: Program, decomposed: bool) -> str:
+    program = exported(given, decomposed)
+    with torch.no_grad():
+        expected = tree_flatten(program.module()(*given.args))[0]
+        found, said = run_in_program(program, given.args)
+    return f"WRONG: {error}" if (error := same(found, expected, TOLERANCE)) else said[:400] or "ok"
+
+
+def in_process(given: Program, decomposed: bool, options: dict[str, Any]) -> str:
+    outcome = run_program(given, decomposed=decomposed, options=options, tolerance=TOLERANCE)
+    if outcome.error:
+        return f"{'' if 'Error' in outcome.error or 'Unsupported' in outcome.error else 'WRONG: '}{outcome.error[:400]}"
+    return f"through ATen: {outcome.fallback[:300]}" if outcome.fallback else f"ok, {outcome.kernels} kernels"
+
+
+def line(make: Callable[[], Program], dynamic: bool, decomposed: bool, run: Callable[..., str]) -> str:
     try:
-        with torch.no_grad():
-            model, args, shapes = make()
-            expected = [y for y in tree_leaves(model(*args)) if isinstance(y, torch.Tensor)]
-            program = torch.export.export(model, args, dynamic_shapes=shapes if dynamic else None)
+        given = make()
+        given = given if dynamic else dataclasses.replace(given, dynamic_shapes=None, others=[])
+        exported(given, decomposed)
     except Exception as error:
         return f"not exported: {type(error).__name__}: {str(error).strip().splitlines()[0][:150]}"
     try:
-        with torch.no_grad():
-            found, said = run(program, args)
+        return run(given, decomposed)
     except Exception as error:
         return f"FAILED: {str(error).strip()[:400]}"
-    found = [y for y in tree_leaves(found) if isinstance(y, torch.Tensor)]
-    if len(found) != len(expected):
-        return f"WRONG: {len(found)} tensors, expected {len(expected)}"
-    for i, (a, b) in enumerate(zip(found, expected)):
-        if a.shape != b.shape or a.dtype != b.dtype or a.stride() != b.stride():
-            return f"WRONG: output {i}: {a.dtype} {list(a.shape)} {a.stride()}, expected {b.dtype} {list(b.shape)} {b.stride()}"
-        if not torch.allclose(a, b, rtol=1e-3, atol=1e-4 * max(1.0, b.abs().max().item() if b.numel() else 0.0), equal_nan=True):
-            return f"WRONG: output {i}: {(a - b).abs().max().item()} apart"
-    return said[:400] or "ok"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for option in ("--static", "--dynamic", "--replay"):
+    for option in ("--static", "--dynamic", "--as-written", "--decomposed", "--aten", "--program"):
         parser.add_argument(option, action="store_true")
     parser.add_argument("names", nargs="*")
     given = parser.parse_args()
     logging.disable(logging.ERROR)
     warnings.simplefilter("ignore")
+    options = {"tier": "aten"} if given.aten else {}
+    run = in_program if given.program else lambda program, decomposed: in_process(program, decomposed, options)
     kinds = [False] * (given.static or not given.dynamic) + [True] * (given.dynamic or not given.static)
+    forms = [False] * (given.as_written or not given.decomposed) + [True] * (given.decomposed or not given.as_written)
     for name, make in models():
-        for dynamic in kinds if not given.names or name in given.names else []:
-            start = time.monotonic()
-            text = outcome(make, dynamic, replay if given.replay else run_program)
-            print(f"{name:32} {'dynamic' if dynamic else 'static':8} {time.monotonic() - start:6.1f} s  {text}", flush=True)
+        if given.names and name not in given.names:
+            continue
+        for dynamic in kinds:
+            for decomposed in forms:
+                start = time.monotonic()
+                torch.manual_seed(0)
+                text = line(make, dynamic, decomposed, run)
+                kind = f"{'dynamic' if dynamic else 'static':8} {'decomposed' if decomposed else 'as written'}"
+                print(f"{name:32} {kind} {time.monotonic() - start:6.1f} s  {text}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import importlib.util
 import io
 import math
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -305,19 +306,54 @@ def test_fixtures_are_what_torch_writes(tmp_path):
         assert text == (DATA / "pt2" / f"{name}.txt").read_text()
 
 
-@pytest.mark.parametrize("op", ["cond", "autocast"])
-def test_what_is_not_read_is_named(op):
-    def cond(self, x):
+def renamed(program, old, new):
+    """The archive of a program without weights, with another text in its graph."""
+    written, changed = io.BytesIO(), io.BytesIO()
+    torch.export.save(program, written)
+    with zipfile.ZipFile(written) as archive, zipfile.ZipFile(changed, "w") as other:
+        for entry in archive.infolist():
+            other.writestr(entry.filename, archive.read(entry).replace(old, new) if entry.filename.endswith("model.json") else archive.read(entry))
+    return changed.getvalue()
+
+
+class Cond(nn.Module):
+    def forward(self, x):
         return torch.cond(x.sum() > 0, lambda a: a + 1, lambda a: a - 1, (x,))
 
+
+def test_what_is_not_read_is_named():
+    program = torch.export.export(Cond(), (torch.ones(4, 4),))
+    with pytest.raises(cxxinductor.Unsupported, match=r"graph\.nodes\[\d+\] \(.*\): higher_order::bond"):
+        _C.read_pt2_text(renamed(program, b"higher_order.cond", b"higher_order.bond"))
+
+
+def test_subgraphs_are_graphs_of_their_own():
+    text = read(torch.export.export(Cond(), (torch.ones(4, 4),)))
+    assert re.search(r'"higher_order::cond"\(%gt, "true_graph_0", "false_graph_0", \[%x\]\)', text)
+    for name, op in (("true_graph_0", "add"), ("false_graph_0", "sub")):
+        body = text[text.index(f"  calls @{name} {{") :].split("\n  }", 1)[0]
+        assert f"aten::{op}.Tensor" in body
+
+
+def test_operands_of_control_flow_have_to_fit():
+    program = torch.export.export(Cond(), (torch.ones(4, 4),))
+    operands = b'{"as_tensors": [{"name": "x"}]}'
+    with pytest.raises(cxxinductor.UserError, match=r"higher_order::cond.*: expected 1 operands of @true_graph_0, found 0"):
+        _C.read_pt2_text(renamed(program, operands, b'{"as_tensors": []}'))
+    with pytest.raises(cxxinductor.UserError, match="a list as argument 3"):
+        _C.read_pt2_text(renamed(program, operands, b'{"as_tensor": {"name": "x"}}'))
+
+
+def test_autocast_is_a_mode_of_calls():
     def autocast(self, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
-            return x @ x
+            y = x @ x
+            with torch.autocast("cpu", enabled=False):
+                return y, x @ x
 
-    function = cond if op == "cond" else autocast
-    program = torch.export.export(Function(function), (torch.ones(4, 4),), strict=False)
-    with pytest.raises(cxxinductor.Unsupported, match=rf"graph\.nodes\[\d+\] \(.*\): higher_order::.*{op}"):
-        read(program)
+    text = read(torch.export.export(Function(autocast), (torch.ones(4, 4),), strict=False))
+    assert len(re.findall("aten::matmul", text)) == 2
+    assert len(re.findall(r"aten::matmul.* autocast cpu bf16", text)) == 1
 
 
 def test_errors_name_the_place():
