@@ -8,6 +8,9 @@ from pathlib import Path
 
 import torch
 from torch import nn
+from torch._higher_order_ops.map import map as map_rows
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 from torch.export import Dim
 
 
@@ -79,6 +82,26 @@ class Sizes(nn.Module):
         return y, x.shape[0] * 2 + n, torch.zeros(count), x.shape[1] == 4
 
 
+class Control(nn.Module):
+    """Control flow, one graph in another, a size that a branch reads, mixed precision, and a block that is shared."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x):
+        def inner(y):
+            return torch.cond(y.max() > 2, lambda z: z * y.shape[0], lambda z: self.layer(z), (y,))
+
+        carry, rows = scan(lambda c, y: (c + y, c * y), torch.ones(2), x)
+        mapped = map_rows(lambda r, c: r + c, x, carry)
+        x = torch.cond(x.sum() > 0, inner, lambda y: y.sin(), (x,))
+        _, x = while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, self.layer(y)), (torch.zeros((), dtype=torch.int64), x))
+        with torch.autocast("cpu", torch.bfloat16):
+            y = self.layer(rows)
+        return x, y, mapped
+
+
 batch = Dim("batch", min=2, max=64)
 MODELS = {
     "mlp": (Mlp, (torch.zeros(3, 2),), {}, None, True),
@@ -92,6 +115,7 @@ MODELS = {
         False,
     ),
     "sizes": (Sizes, (torch.zeros(6, 4), 5), {}, ({0: batch}, Dim.DYNAMIC), False),
+    "control": (Control, (torch.ones(4, 2),), {}, ({0: batch},), False),
 }
 
 

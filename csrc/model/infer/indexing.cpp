@@ -9,6 +9,14 @@ namespace {
 
 InferredResults one(CallValueInfo info) { return std::vector{std::move(info)}; }
 
+// Of an argument whose elements are positions.
+const CallValueInfo& index_of(const InferContext& c, const char* name) {
+  const CallValueInfo& index = c.tensor(name);
+  if (index.dtype != DType::I64 && index.dtype != DType::I32)
+    c.reject("expected '{}' of i64 or i32, found {}", name, to_string(index.dtype));
+  return index;
+}
+
 bool is_mask(const CallValueInfo& index) { return index.dtype == DType::Bool || index.dtype == DType::U8; }
 
 // self[indices]: the indices broadcast to one block of dimensions, where they are if they are neighbours, else in
@@ -63,7 +71,7 @@ InferredResults infer_index(InferContext& c) {
 }
 
 InferredResults infer_index_select(InferContext& c) {
-  const CallValueInfo &self = c.tensor("self"), &index = c.tensor("index");
+  const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index");
   if (index.sizes.size() > 1) c.reject("expected an index of at most 1 dimension, found {}", index.sizes.size());
   Exprs sizes = self.sizes;
   const auto dim = static_cast<size_t>(c.dim("dim", sizes.size()));
@@ -72,19 +80,58 @@ InferredResults infer_index_select(InferContext& c) {
 }
 
 InferredResults infer_gather(InferContext& c) {
-  const CallValueInfo &self = c.tensor("self"), &index = c.tensor("index");
+  const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index");
   c.dim("dim", self.sizes.size());
   if (std::max<size_t>(self.sizes.size(), 1) != std::max<size_t>(index.sizes.size(), 1) && !c.is_empty(index.sizes))
     c.reject("expected an index of {} dimensions, found {}", self.sizes.size(), index.sizes.size());
   return one(contiguous_like(self, index.sizes));
 }
 
-InferredResults infer_take(InferContext& c) { return one(contiguous_like(c.tensor("self"), c.tensor("index").sizes)); }
+InferredResults infer_take(InferContext& c) {
+  return one(contiguous_like(c.tensor("self"), index_of(c, "index").sizes));
+}
+
+// self with elements of `src` at the positions that `index` gives along a dimension.
+InferredResults infer_scatter(InferContext& c) {
+  const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index");
+  const auto dim = static_cast<size_t>(c.dim("dim", self.sizes.size()));
+  if (c.is_empty(index.sizes)) return one(contiguous_like(self, self.sizes));
+  const auto require_covered = [&](const CallValueInfo& by, const char* what, bool along_dim) {
+    if (std::max<size_t>(by.sizes.size(), 1) != std::max<size_t>(index.sizes.size(), 1))
+      c.reject("expected an index of as many dimensions as '{}', {}, found {}", what, by.sizes.size(),
+               index.sizes.size());
+    for (size_t d = 0; d < std::min(by.sizes.size(), index.sizes.size()); ++d)
+      if ((along_dim || d != dim) && c.sizes.is_less(by.sizes[d], index.sizes[d]))
+        c.reject("expected an index within the sizes {} of '{}', found {}", to_string(by.sizes), what,
+                 to_string(index.sizes));
+  };
+  require_covered(self, "self", false);
+  if (const CallValueInfo* source = c.optional_tensor("src")) {
+    require_covered(*source, "src", true);
+    if (source->dtype != self.dtype)
+      c.reject("expected 'src' of {}, found {}", to_string(self.dtype), to_string(source->dtype));
+  }
+  return one(contiguous_like(self, self.sizes));
+}
+
+// self with slices of `source` added, or copied, at the positions that a vector gives along a dimension.
+InferredResults infer_index_add(InferContext& c) {
+  const CallValueInfo &self = c.tensor("self"), &index = index_of(c, "index"), &source = c.tensor("source");
+  const auto dim = static_cast<size_t>(c.dim("dim", self.sizes.size()));
+  if (index.sizes.size() > 1) c.reject("expected an index of at most 1 dimension, found {}", index.sizes.size());
+  if (source.dtype != self.dtype)
+    c.reject("expected 'source' of {}, found {}", to_string(self.dtype), to_string(source.dtype));
+  Exprs sizes = self.sizes;
+  if (!sizes.empty()) sizes[dim] = index.sizes.empty() ? sym::Expr(1) : index.sizes[0];
+  if (source.sizes.size() == sizes.size())
+    for (size_t d = 0; d < sizes.size(); ++d) c.require_equal(sizes[d], source.sizes[d], "size of 'source'");
+  return one(contiguous_like(self, self.sizes));
+}
 
 InferredResults infer_embedding(InferContext& c) {
   const CallValueInfo& weight = c.tensor("weight");
   c.require_rank(weight, 2, "weight");
-  Exprs sizes = c.tensor("indices").sizes;
+  Exprs sizes = index_of(c, "indices").sizes;
   sizes.push_back(weight.sizes[1]);
   return one(contiguous_like(weight, sizes));
 }
@@ -172,11 +219,11 @@ void add_indexing_rules(RuleTable& table) {
   add_rules(table, {"aten::_embedding_bag_per_sample_weights_backward"}, [](InferContext& c) -> InferredResults {
     return one(contiguous_like(c.tensor("grad"), c.tensor("indices").sizes));
   });
-  add_rules(
-      table,
-      {"aten::scatter.src", "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce",
-       "aten::scatter_add", "aten::scatter_reduce.two", "aten::index_add", "aten::index_copy", "aten::index_reduce"},
-      contiguous_as("self"));
+  add_rules(table,
+            {"aten::scatter.src", "aten::scatter.value", "aten::scatter.reduce", "aten::scatter.value_reduce",
+             "aten::scatter_add", "aten::scatter_reduce.two"},
+            infer_scatter);
+  add_rules(table, {"aten::index_add", "aten::index_copy", "aten::index_reduce"}, infer_index_add);
   add_rules(table,
             {"aten::index_put", "aten::_unsafe_index_put", "aten::index_fill.int_Scalar", "aten::index_fill.int_Tensor",
              "aten::put", "aten::_unsafe_masked_index_put_accumulate"},

@@ -45,6 +45,8 @@ InferredResults infer_nll_loss(InferContext& c) {
   const CallValueInfo &self = c.tensor("self"), &target = c.tensor("target");
   const bool reduces = c.integer("reduction") != no_reduction || self.sizes.size() == 1;
   if (self.sizes.empty()) c.reject("expected a tensor with dimensions");
+  if (target.dtype != DType::I64 && target.dtype != DType::U8)
+    c.reject("expected a target of i64 or u8, found {}", to_string(target.dtype));
   return std::vector{contiguous_like(self, reduces ? Exprs{} : target.sizes), contiguous_like(self, {})};
 }
 

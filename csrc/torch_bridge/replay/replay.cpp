@@ -9,6 +9,7 @@
 
 #include "frontend/import.h"
 #include "ir/callees.h"
+#include "model/decompose/decompose.h"
 #include "model/effects.h"
 #include "model/passes/functionalize.h"
 #include "support/error.h"
@@ -152,7 +153,7 @@ CallGraph functional_calls(const Replayed& replayed) {
   for (const Call& call : replayed.calls.calls)
     if (call.autocast.is_on())
       throw_unsupported("{}: autocast decides its dtypes, and it stays one call", describe(replayed.calls, call));
-  return model::functionalize(replayed.calls, DispatcherSchemas());
+  return model::decompose(model::functionalize(replayed.calls, DispatcherSchemas()), DispatcherSchemas());
 }
 
 }  // namespace cxxinductor::torch_bridge

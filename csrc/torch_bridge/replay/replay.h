@@ -24,7 +24,7 @@ struct Replayed {
 // there are any.
 Replayed replay(const model::CallGraph& read, model::SizeHints hints = {});
 
-// What the importer reads of a model's own calls: those of `replayed` without writes, right where its guards hold.
+// What the importer reads of a model's own calls: those of `replayed` without writes, decomposed; right where its guards hold.
 model::CallGraph functional_calls(const Replayed& replayed);
 
 }  // namespace cxxinductor::torch_bridge

@@ -30,7 +30,7 @@ float element(const std::string& zip, const WeightRef& weight, size_t index) {
 }  // namespace
 
 TEST_CASE("fixtures give the calls of their golden files") {
-  for (const std::string name : {"mlp", "tied", "training", "nested", "sizes"}) {
+  for (const std::string name : {"mlp", "tied", "training", "nested", "sizes", "control"}) {
     INFO(name);
     const std::string found = model::print(read(fixture_bytes(name + ".pt2")).calls);
     if (std::getenv("CXXINDUCTOR_BLESS") != nullptr)

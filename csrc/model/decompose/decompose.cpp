@@ -1,0 +1,141 @@
+#include "model/decompose/decompose.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "model/decompose/fragment.h"
+#include "support/error.h"
+#include "support/fork_locks.h"
+
+namespace cxxinductor::model {
+namespace {
+
+const DecomposeTable& table() {
+  static constinit MadeOnce<DecomposeTable, ForkLock::Tables> made;
+  return made.get([] {
+    DecomposeTable table;
+    add_loss_decompositions(table);
+    add_movement_decompositions(table);
+    add_norm_decompositions(table);
+    return table;
+  });
+}
+
+class Decomposer {
+ public:
+  Decomposer(const CallGraph& calls, const SchemaSource& schemas)
+      : out_(calls), read_(std::exchange(out_.calls, {})), schemas_(schemas), rules_(schemas), sizes_(out_.assumptions) {
+    for (CallValue id = 0; id < out_.values.size(); ++id) current_.push_back(id);
+  }
+
+  CallGraph run() {
+    for (Call& call : read_) {
+      for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
+      if (!replace(call)) out_.calls.push_back(std::move(call));
+    }
+    for (Arg& output : out_.outputs) for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
+    for (auto& [input, last] : out_.mutations) last = current_[last];
+    drop_unused_values();
+    return std::move(out_);
+  }
+
+ private:
+  bool replace(const Call& call) {
+    const auto row = table().find(full_name(call));
+    if (row == table().end()) return false;
+    const auto schema = schemas_.find(call.callee, call.overload);
+    if (!schema) return false;
+    const size_t values = out_.values.size(), calls = out_.calls.size();
+    Fragment fragment(out_, call, *schema, rules_, sizes_);
+    bool done = false;
+    try {
+      const Replacement found = row->second(fragment);
+      done = found && take(call, fragment, *found);
+    } catch (const Fragment::NoRule&) {
+    } catch (const UserError&) {  // sizes that no rule takes: the call raises as eager does
+    }
+    if (done) return true;
+    out_.values.resize(values);
+    out_.calls.resize(calls);
+    return false;
+  }
+
+  // The replacements, in the types and layouts that the call's results have.
+  bool take(const Call& call, Fragment& fragment, std::vector<Arg> found) {
+    if (found.size() != call.results.size()) throw_internal("{}: its rule makes {} results", describe(out_, call), found.size());
+    for (size_t r = 0; r < found.size(); ++r) {
+      const CallValueInfo wanted = fragment.result(r);
+      if (wanted.kind == CallValueInfo::Kind::None || found[r].is_none()) continue;
+      found[r] = fragment.cast(found[r], wanted.dtype);
+      if (is_laid_out(wanted, fragment.info(found[r]))) continue;
+      const auto format = format_of(wanted);
+      if (!format) return false;
+      found[r] = fragment("aten::clone", {found[r]}, {{"memory_format", MemoryFormatArg{*format}}});
+      if (!is_laid_out(wanted, fragment.info(found[r]))) return false;
+    }
+    for (size_t r = 0; r < found.size(); ++r)
+      if (found[r].is_none() && out_.values[call.results[r]].kind != CallValueInfo::Kind::None) return false;
+    for (size_t r = 0; r < found.size(); ++r) {
+      if (found[r].is_none()) continue;
+      const CallValue result = call.results[r], value = found[r].as<OperandRef>()->operand;
+      current_[result] = value;
+      if (out_.values[value].name.empty()) std::swap(out_.values[value].name, out_.values[result].name);
+    }
+    return true;
+  }
+
+  bool is_laid_out(const CallValueInfo& wanted, const CallValueInfo& found) {
+    if (wanted.sizes.size() != found.sizes.size()) return false;
+    for (size_t d = 0; d < wanted.sizes.size(); ++d) {
+      if (!sizes_.are_equal(wanted.sizes[d], found.sizes[d])) return false;
+      if (!sizes_.are_equal(wanted.strides[d], found.strides[d]) && !sizes_.are_equal(wanted.sizes[d], 1)) return false;
+    }
+    return wanted.device == found.device;
+  }
+
+  std::optional<int> format_of(const CallValueInfo& wanted) {
+    if (is_contiguous(wanted, sizes_)) return static_cast<int>(MemoryFormat::Contiguous);
+    const size_t rank = wanted.sizes.size();
+    if ((rank == 4 || rank == 5) && is_channels_last_contiguous(wanted, sizes_))
+      return static_cast<int>(rank == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+    return std::nullopt;
+  }
+
+  // Those of calls that are replaced: every value is an input or a call's result.
+  void drop_unused_values() {
+    std::vector<CallValue> number(out_.values.size(), 0);
+    std::vector<CallValueInfo> kept;
+    const auto keep = [&](CallValue& value) {
+      number[value] = static_cast<CallValue>(kept.size());
+      kept.push_back(std::move(out_.values[value]));
+      value = number[value];
+    };
+    for (CallValue& input : out_.inputs) keep(input);
+    for (Call& call : out_.calls) {
+      for_each_operand_ref(call, [&](OperandRef& ref) { ref.operand = number[ref.operand]; });
+      for (CallValue& result : call.results) keep(result);
+    }
+    for (Arg& output : out_.outputs) for_each_operand_ref(output, [&](OperandRef& ref) { ref.operand = number[ref.operand]; });
+    for (auto& [input, last] : out_.mutations) last = number[last];
+    out_.values = std::move(kept);
+  }
+
+  CallGraph out_;
+  std::vector<Call> read_;
+  const SchemaSource& schemas_;
+  RuleCache rules_;
+  ProvenSizes sizes_;
+  std::vector<CallValue> current_;  // by value of the calls that were read
+};
+
+}  // namespace
+
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas) { return Decomposer(calls, schemas).run(); }
+
+std::vector<std::string> decomposed_ops() {
+  std::vector<std::string> names;
+  for (const auto& [name, rule] : table()) names.push_back(name);
+  return names;
+}
+
+}  // namespace cxxinductor::model

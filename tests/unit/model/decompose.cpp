@@ -1,0 +1,89 @@
+#include "model/decompose/decompose.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+
+#include "model/schema_text.h"
+#include "model/text.h"
+#include "model/verify.h"
+#include "unit/catch.h"
+
+namespace cxxinductor::model {
+namespace {
+
+const SchemaTable& schemas() {
+  static const SchemaTable table = [] {
+    std::ifstream file(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tools/aten_schemas.txt");
+    return SchemaTable(std::string{std::istreambuf_iterator<char>(file), {}});
+  }();
+  return table;
+}
+
+CallGraph decomposed(const std::string& text) {
+  CallGraph calls = decompose(parse(text), schemas());
+  CHECK(verify(calls).empty());
+  CHECK(print(parse(print(calls))) == print(calls));
+  return calls;
+}
+
+bool has(const CallGraph& calls, std::string_view callee) {
+  return std::any_of(calls.calls.begin(), calls.calls.end(), [&](const Call& call) { return call.callee == callee; });
+}
+
+}  // namespace
+
+TEST_CASE("a fragment takes the place of a call, and its sizes are symbols") {
+  const CallGraph calls = decomposed(R"(calls @f where 2 <= s0 <= 64 {
+  input %x: f32[s0, 3, 4]
+  %y: f32[s0, 3, 7] = "aten::reflection_pad1d"(%x, [1, 2])
+  %z: f32[s0, 3, 7] = "aten::exp"(%y)
+  return %y, %z
+})");
+  CHECK_FALSE(has(calls, "aten::reflection_pad1d"));
+  CHECK(has(calls, "aten::index"));
+  const CallValueInfo& result = calls.values[calls.outputs[0].as<OperandRef>()->operand];
+  CHECK(result.name == "y");
+  CHECK(result.sizes == std::vector<sym::Expr>{sym::Expr::symbol("s0"), 3, 7});
+  CHECK(calls.calls.back().args[0].as<OperandRef>()->operand == calls.outputs[0].as<OperandRef>()->operand);
+}
+
+TEST_CASE("results keep the strides that the call has") {
+  const CallGraph calls = decomposed(R"(calls @f {
+  input %x: f32[2, 3, 4, 5]
+  %y: f32[2, 3, 6, 6] strides [108, 1, 18, 3] = "aten::replication_pad2d"(%x, [1, 0, 1, 1])
+  return %y
+})");
+  CHECK_FALSE(has(calls, "aten::replication_pad2d"));
+  const CallValueInfo& result = calls.values[calls.outputs[0].as<OperandRef>()->operand];
+  CHECK(result.strides == std::vector<sym::Expr>{108, 1, 18, 3});
+}
+
+TEST_CASE("forms that a rule does not cover stay calls") {
+  for (const char* call : {R"(%y: f32[] = "aten::mse_loss"(%x, %i))", R"(%y: f32[3] = "aten::linalg_vector_norm"(%x, 2, [1]))"}) {
+    const std::string text = fmt::format("calls @f {{ input %x: f32[3, 4] input %i: i64[3, 4] {} return %y }}", call);
+    CHECK(print(decomposed(text)) == print(parse(text)));
+  }
+}
+
+TEST_CASE("what nobody asked for has no calls") {
+  const CallGraph calls = decomposed(R"(calls @f {
+  input %g: f32[3, 4]
+  input %x: f32[3, 4]
+  input %mean: f32[3, 1]
+  input %rstd: f32[3, 1]
+  %dx: f32[3, 4], %1: none, %2: none = "aten::native_layer_norm_backward"(%g, %x, [4], %mean, %rstd, none, none, [true, false, false])
+  return %dx
+})");
+  CHECK_FALSE(has(calls, "aten::native_layer_norm_backward"));
+}
+
+TEST_CASE("operations with a rule are listed once, in order") {
+  const std::vector<std::string> ops = decomposed_ops();
+  CHECK(std::is_sorted(ops.begin(), ops.end()));
+  CHECK(std::adjacent_find(ops.begin(), ops.end()) == ops.end());
+}
+
+}  // namespace cxxinductor::model
