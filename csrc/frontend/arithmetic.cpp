@@ -22,7 +22,8 @@ Results import_sum(CallContext& context, std::vector<Term> terms, ScalarOp plain
     return apply(context, ScalarOp::LogicalOr, terms, *dtype);
   }
   if (unit) return apply(context, plain, terms, *dtype);
-  if (std::holds_alternative<double>(*alpha) && !is_float(*dtype)) return std::nullopt;
+  if (!is_float(*dtype) && (std::holds_alternative<double>(*alpha) || std::holds_alternative<GivenReal>(*alpha)))
+    return std::nullopt;
   terms.push_back(*alpha);
   return apply(context, weighted, terms, *dtype);
 }
@@ -53,12 +54,14 @@ Results import_mul(CallContext& context) {
 }
 
 // 1 / number in the compute type, as eager's CUDA kernel computes it once on the host.
-std::optional<Operand> inverse(CallContext& context, const ScalarArg& number, DType dtype) {
+Operand inverse(CallContext& context, const ScalarArg& number, DType dtype) {
   const DType compute = compute_type(dtype);
   if (const auto* symbol = std::get_if<sym::Expr>(&number)) {
     const ValueId value = context.build.full(Operand(*symbol), compute, context.result().device, {});
     return Operand(context.build.elementwise(ScalarOp::Reciprocal, {value}));
   }
+  if (const auto* given = std::get_if<GivenReal>(&number))
+    return Operand(context.apply_to_number(ScalarOp::Reciprocal, context.in_compute_type(*given, dtype), compute));
   const double divisor = Scalar::from_real(compute, *constant_real(number)).real();
   return Operand(Scalar::from_real(compute, 1.0 / divisor));  // two roundings of a quotient of singles equal one
 }
@@ -80,7 +83,7 @@ Results import_quotient(CallContext& context, Rounding rounding) {
       rounding == Rounding::Floor) {
     return apply(context, op, *terms, *dtype, ScalarRounding::Never);
   }
-  const Operand factor = *inverse(context, *divisor, *dtype);
+  const Operand factor = inverse(context, *divisor, *dtype);
   graph::Builder& build = context.build;
   if (rounding == Rounding::None)
     return std::vector{build.elementwise(ScalarOp::Mul, {build.cast(*dividend, *dtype), factor})};
@@ -117,7 +120,7 @@ Results import_pow_scalar(CallContext& context) {
   const bool special = root || e == 1 || e == 2 || e == 3 || e == -1 || e == -2;
   if (!special) {
     // Eager's kernels take the exponent in the tensor's dtype.
-    const auto power = immediate(is_float(*dtype) ? ScalarArg(round_to(*dtype, e)) : *exponent, *dtype);
+    const auto power = number_operand(context, is_float(*dtype) ? ScalarArg(round_to(*dtype, e)) : *exponent, *dtype);
     if (!power) return std::nullopt;
     return std::vector{build.elementwise(ScalarOp::Pow, {build.cast(std::get<ValueId>(base), *dtype), *power})};
   }

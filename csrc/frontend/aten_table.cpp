@@ -14,7 +14,7 @@ const ImportTable& aten_table() {
   return table.get([] {
     ImportTable rows;
     add_arithmetic_rows(rows);
-    for (auto& [name, row] : rows) row.host_scalars = true;
+    for (auto& [name, row] : rows) row.host_scalars = row.given_reals = true;
     add_reduction_rows(rows);
     add_scan_rows(rows);
     add_softmax_rows(rows);

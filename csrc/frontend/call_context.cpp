@@ -112,6 +112,18 @@ std::optional<ValueId> CallContext::on_device_of_result(ValueId id) const {
   return value(id).device == result().device ? std::optional(id) : generated_on_result_device(id);
 }
 
+ValueId CallContext::apply_to_number(ScalarOp op, ValueId number, DType dtype) const {
+  graph::Value value;
+  value.dtype = dtype;
+  value.device = result().device;
+  return build.append(graph::Elementwise{op}, {number}, std::move(value));
+}
+
+ValueId CallContext::in_compute_type(GivenReal number, DType dtype) const {
+  const DType compute = compute_type(dtype);
+  return compute == this->dtype(number.value) ? number.value : apply_to_number(ScalarOp::Cast, number.value, compute);
+}
+
 const Target* CallContext::gpu() const {
   const auto found = environment_.gpus.find(result().device);
   return found == environment_.gpus.end() ? nullptr : &found->second;
@@ -145,8 +157,15 @@ const Arg* CallContext::find(size_t position, std::string_view name) const {
 
 std::optional<ValueId> CallContext::as_tensor(const Arg& arg) const {
   const OperandRef* ref = arg.as<OperandRef>();
-  if (ref == nullptr || ref->operand >= values_.size()) return std::nullopt;
+  if (ref == nullptr || ref->operand >= values_.size() || as_given_real(arg)) return std::nullopt;
   return values_[ref->operand];
+}
+
+std::optional<GivenReal> CallContext::as_given_real(const Arg& arg) const {
+  const OperandRef* ref = arg.as<OperandRef>();
+  if (ref == nullptr || graph_.values[ref->operand].kind != CallValueInfo::Kind::SymFloat) return std::nullopt;
+  const auto& value = values_[ref->operand];
+  return value ? std::optional(GivenReal{*value}) : std::nullopt;
 }
 
 std::optional<ValueId> CallContext::optional_tensor(size_t position, std::string_view name) const {
@@ -226,6 +245,7 @@ std::optional<ScalarArg> CallContext::scalar_arg(size_t position, std::string_vi
   if (arg == nullptr) return std::nullopt;
   if (const auto value = to_scalar_arg(*arg)) return value;
   if (const auto symbol = as_expr(*arg)) return to_scalar_arg(Arg(*symbol));
+  if (const auto number = as_given_real(*arg)) return ScalarArg(*number);
   return std::nullopt;
 }
 

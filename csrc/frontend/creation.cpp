@@ -16,28 +16,30 @@ Results import_constant(CallContext& context, double value) {
   return filled(context, Operand(immediate_real(context.result().dtype, value)));
 }
 
+std::vector<ValueId> spread(CallContext& context, ValueId number) {
+  const ValueId source = context.build.cast(number, context.result().dtype);
+  return {context.build.elementwise(ScalarOp::Identity, {context.build.expand(source, context.result().sizes)})};
+}
+
+Results filled(CallContext& context, const ScalarArg& number) {
+  const auto operand = number_operand(context, number, context.result().dtype);
+  if (!operand) return std::nullopt;
+  const auto* value = std::get_if<ValueId>(&*operand);
+  return value != nullptr ? spread(context, *value) : filled(context, *operand);
+}
+
 Results import_full(CallContext& context, size_t position) {
   const auto value = context.scalar_arg(position, position == 0 ? "s" : "fill_value");
-  const auto operand = value ? immediate(*value, context.result().dtype) : std::nullopt;
-  if (!operand) return std::nullopt;
-  return filled(context, *operand);
+  return value ? filled(context, *value) : std::nullopt;
 }
 
 // fill(self, value) with a rank-0 tensor.
 Results import_fill_tensor(CallContext& context) {
   const auto value = term(context, 1, "value");
   if (!value) return std::nullopt;
-  const DType dtype = context.result().dtype;
-  if (const ScalarArg* number = scalar_arg_of(*value)) {
-    const auto operand = immediate(*number, dtype);
-    if (!operand) return std::nullopt;
-    return filled(context, *operand);
-  }
+  if (const ScalarArg* number = scalar_arg_of(*value)) return filled(context, *number);
   const auto given = context.on_device_of_result(std::get<ValueId>(*value));
-  if (!given) return std::nullopt;
-  const ValueId source = context.build.cast(*given, dtype);
-  const ValueId spread = context.build.expand(source, context.result().sizes);
-  return std::vector{context.build.elementwise(ScalarOp::Identity, {spread})};
+  return given ? Results(spread(context, *given)) : std::nullopt;
 }
 
 // start + step * i. Integers exactly; floats in the accumulate type when both are whole, else as a call.
@@ -82,9 +84,14 @@ void add_creation_rows(ImportTable& table) {
   };
   add({"aten::zeros", "aten::zeros_like", "aten::new_zeros"}, [](CallContext& c) { return import_constant(c, 0); });
   add({"aten::ones", "aten::ones_like", "aten::new_ones"}, [](CallContext& c) { return import_constant(c, 1); });
-  add({"aten::full", "aten::full_like", "aten::fill.Scalar"}, [](CallContext& c) { return import_full(c, 1); });
-  add({"aten::new_full"}, [](CallContext& c) { return import_full(c, 2); });
-  add({"aten::scalar_tensor"}, [](CallContext& c) { return import_full(c, 0); });
+  const auto add_full = [&table](const char* name, size_t position) {
+    table.emplace(name, ImportRow{.importer = [position](CallContext& c) { return import_full(c, position); },
+                                  .accepts = Accepts::Copies,
+                                  .given_reals = true});
+  };
+  for (const char* name : {"aten::full", "aten::full_like", "aten::fill.Scalar"}) add_full(name, 1);
+  add_full("aten::new_full", 2);
+  add_full("aten::scalar_tensor", 0);
   table.emplace("aten::fill.Tensor", ImportRow{.importer = import_fill_tensor, .accepts = Accepts::Copies, .host_constants = true});
   add({"aten::arange"}, import_arange);
   add({"aten::arange.start"}, [](CallContext& c) {

@@ -50,6 +50,7 @@ class OperandCollector {
     const CallValueInfo& info = graph_.values.at(ref.operand);
     if (info.kind == CallValueInfo::Kind::SymInt) return translate(Arg(info.symbol));
     if (info.kind == CallValueInfo::Kind::None) return Arg(None{});
+    if (const auto number = context_.as_given_real(Arg(ref))) return operand_ref_for(number->value);
     auto value = context_.as_tensor(Arg(ref));
     if (!value) context_.reject(fmt::format("argument %{} is neither a tensor nor an integer", info.name));
     return operand_ref_for(as_recorded(*value, info));

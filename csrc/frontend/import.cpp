@@ -78,6 +78,8 @@ class Import {
       input_positions_[*values_[id]] = static_cast<uint32_t>(position);
       for (sym::Expr e : info.sizes) know_symbols(e);
       for (sym::Expr e : info.strides) know_symbols(e);
+    } else if (info.kind == CallValueInfo::Kind::SymFloat) {
+      values_[id] = build_.input(info.name, DType::F64, {}, {}, {});
     } else if (info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) {
       build_.symbol_input(std::string(info.symbol.name()), calls_.assumptions.range(info.symbol.name()));
       know_symbols(info.symbol);
@@ -305,6 +307,10 @@ class Import {
     if (ref == nullptr) return true;
     const CallValueInfo& info = calls_.values[ref->operand];
     if (info.kind == CallValueInfo::Kind::SymInt) return true;
+    if (info.kind == CallValueInfo::Kind::SymFloat && context.as_given_real(arg)) {
+      if (!row.given_reals) context.decline("a number of it differs between calls");
+      return row.given_reals;
+    }
     if (info.kind != CallValueInfo::Kind::Tensor) {
       context.decline("an argument of it is neither a tensor nor an integer");
       return false;

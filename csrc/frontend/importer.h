@@ -32,10 +32,14 @@ using graph::Operand;
 using graph::ValueId;
 using Sizes = std::vector<sym::Expr>;
 
-// A Python number or a symbolic integer among the arguments of a call.
-using ScalarArg = std::variant<bool, int64_t, double, sym::Expr>;
+// A float that each call gives anew: a value of f64 and rank 0 in the CPU's memory. It promotes as a number.
+struct GivenReal {
+  ValueId value;
+};
+// A Python number, a symbolic integer or a float that is given among the arguments of a call.
+using ScalarArg = std::variant<bool, int64_t, double, sym::Expr, GivenReal>;
 std::optional<ScalarArg> to_scalar_arg(const Arg& arg);
-std::optional<double> constant_real(const ScalarArg& number);  // none for a symbolic integer
+std::optional<double> constant_real(const ScalarArg& number);  // none for a symbolic integer and a float that is given
 
 // The tensor of the graph that stands for a value of the call graph, if there is one.
 using ImportedValues = std::vector<std::optional<ValueId>>;
@@ -73,6 +77,9 @@ class CallContext {
   std::optional<ValueId> scalar_constant_on_result_device(ValueId id) const;
   // The value itself if it is on that device; else as generated_on_result_device.
   std::optional<ValueId> on_device_of_result(ValueId id) const;
+  // Of a number: a scalar op's result on the result's device, whose kernels take the number by value.
+  ValueId apply_to_number(ScalarOp op, ValueId number, DType dtype) const;
+  ValueId in_compute_type(GivenReal number, DType dtype) const;  // of dtype, a float
 
   // The argument at a position or of that name; null when absent or None. Absent arguments have the schema's default,
   // which the importer states where it asks.
@@ -84,6 +91,7 @@ class CallContext {
   std::optional<ValueId> optional_tensor(size_t position, std::string_view name) const;
   std::vector<ValueId> tensors(size_t position, std::string_view name) const;
   std::optional<ValueId> as_tensor(const Arg& arg) const;
+  std::optional<GivenReal> as_given_real(const Arg& arg) const;
   int64_t integer(size_t position, std::string_view name, int64_t otherwise) const;
   bool boolean(size_t position, std::string_view name, bool otherwise) const;
   double real(size_t position, std::string_view name, double otherwise) const;
@@ -130,6 +138,7 @@ struct ImportRow {
   bool host_scalars = false;  // on CUDA, operands may be rank-0 CPU tensors: kernels take their values
   bool host_constants = false;  // CUDA calls may have operands that are generated on the CPU
   bool any_device = false;  // the importer moves operands that are on other devices than the result
+  bool given_reals = false;  // numbers may be GivenReals
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

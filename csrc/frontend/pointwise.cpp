@@ -77,12 +77,9 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
   for (int i = row.tensors; i < info(row.op).arity; ++i) {
     const auto p = static_cast<size_t>(i - row.tensors);
     const auto given = context.scalar_arg(static_cast<size_t>(i), row.names[p]);
-    auto value = immediate(given.value_or(ScalarArg(row.defaults[p])), *dtype);
+    const auto value = number_operand(context, given.value_or(ScalarArg(row.defaults[p])), *dtype);
     if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
-    if (auto* scalar = std::get_if<Scalar>(&*value); row.rounds_parameters && scalar != nullptr && is_float(*dtype)) {
-      *scalar = immediate_real(*dtype, round_to(*dtype, scalar->real()));
-    }
-    parameters.push_back(*value);
+    parameters.push_back(row.rounds_parameters && is_float(*dtype) ? rounded_number(context, *value, *dtype) : *value);
   }
   auto operands = operands_in(context, tensors, *dtype);
   operands->insert(operands->end(), parameters.begin(), parameters.end());
@@ -105,7 +102,7 @@ Results import_leaky_relu_backward(CallContext& context) {
   const std::vector<Term> tensors{context.tensor(0, "grad_output"), context.tensor(1, "self")};
   const auto slope = context.scalar_arg(2, "negative_slope");
   const auto dtype = operation_dtype(context, ScalarOp::LeakyReluBackward, tensors);
-  const auto parameter = slope && dtype ? immediate(*slope, *dtype) : std::nullopt;
+  const auto parameter = slope && dtype ? number_operand(context, *slope, *dtype) : std::nullopt;
   if (!parameter) return std::nullopt;
   auto operands = operands_in(context, tensors, *dtype);
   operands->push_back(*parameter);
@@ -122,6 +119,7 @@ Results import_clamp(CallContext& context) {
   if (high) terms.push_back(*high);
   // Eager's kernels of one bound are the target's minimum and maximum, which take the element where the bound is NaN.
   const ScalarArg* bound = low && high ? nullptr : scalar_arg_of(terms[1]);
+  if (bound != nullptr && std::holds_alternative<GivenReal>(*bound)) return std::nullopt;
   if (bound != nullptr && std::isnan(constant_real(*bound).value_or(0))) {
     const auto dtype = common_dtype(context.build.graph(), terms);
     return dtype ? apply(context, ScalarOp::Identity, {terms.data(), 1}, *dtype) : std::nullopt;
@@ -163,7 +161,7 @@ Results import_weighted(CallContext& context, ScalarOp op) {
                                   context.tensor(2, "tensor2")};
   const auto dtype = operation_dtype(context, op, tensors);
   const auto given = context.scalar_arg(3, "value");
-  const auto weight = dtype ? immediate(given.value_or(ScalarArg(1.0)), *dtype) : std::nullopt;
+  const auto weight = dtype ? number_operand(context, given.value_or(ScalarArg(1.0)), *dtype) : std::nullopt;
   if (!weight) return std::nullopt;
   graph::Builder& build = context.build;
   auto operands = *operands_in(context, tensors, *dtype);
@@ -181,7 +179,7 @@ Results import_lerp_scalar(CallContext& context) {
   const std::vector<Term> tensors{context.tensor(0, "self"), context.tensor(1, "end")};
   const auto dtype = operation_dtype(context, ScalarOp::Lerp, tensors);
   const auto given = context.scalar_arg(2, "weight");
-  const auto weight = dtype && given ? immediate(*given, *dtype) : std::nullopt;
+  const auto weight = dtype && given ? number_operand(context, *given, *dtype) : std::nullopt;
   if (!weight) return std::nullopt;
   auto operands = operands_in(context, tensors, *dtype);
   operands->push_back(*weight);
@@ -370,8 +368,11 @@ Results import_over_six(CallContext& context, ScalarOp op) {
 }  // namespace
 
 void add_pointwise_rows(ImportTable& table) {
+  const auto add = [&table](std::string_view name, const Importer& importer) {
+    table.emplace(name, ImportRow{.importer = importer, .given_reals = true});
+  };
   for (const ParameterRow& row : kParameterRows) {
-    table.emplace(row.overload, ImportRow{[&row](CallContext& c) { return import_with_parameters(c, row); }});
+    add(row.overload, [&row](CallContext& c) { return import_with_parameters(c, row); });
   }
   table.emplace("aten::gelu", ImportRow{import_gelu});
   table.emplace("aten::gelu_backward", ImportRow{import_gelu_backward});
@@ -379,23 +380,21 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::_prelu_kernel", ImportRow{import_prelu});
   table.emplace("aten::celu", ImportRow{import_celu});
   table.emplace("aten::native_dropout_backward", ImportRow{import_dropout_backward});
-  table.emplace("aten::leaky_relu_backward", ImportRow{import_leaky_relu_backward});
+  add("aten::leaky_relu_backward", import_leaky_relu_backward);
   table.emplace("aten::log_sigmoid_forward", ImportRow{import_log_sigmoid});
   table.emplace("aten::log_sigmoid_backward", ImportRow{import_log_sigmoid_backward});
   table.emplace("aten::elu_backward", ImportRow{import_elu_backward});
   table.emplace("aten::_prelu_kernel_backward", ImportRow{import_prelu_backward});
   table.emplace("aten::round.decimals", ImportRow{import_round_decimals});
-  for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) table.emplace(name, ImportRow{import_clamp});
+  for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) add(name, import_clamp);
   for (const char* name :
        {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
     table.emplace(name, ImportRow{import_where});
   }
-  for (const char* name : {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}) {
-    table.emplace(name, ImportRow{import_masked_fill});
-  }
-  table.emplace("aten::addcmul", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcmul); }});
-  table.emplace("aten::addcdiv", ImportRow{[](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); }});
-  table.emplace("aten::lerp.Scalar", ImportRow{import_lerp_scalar});
+  for (const char* name : {"aten::masked_fill.Scalar", "aten::masked_fill.Tensor"}) add(name, import_masked_fill);
+  add("aten::addcmul", [](CallContext& c) { return import_weighted(c, ScalarOp::Addcmul); });
+  add("aten::addcdiv", [](CallContext& c) { return import_weighted(c, ScalarOp::Addcdiv); });
+  add("aten::lerp.Scalar", import_lerp_scalar);
   table.emplace("aten::hardswish", ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardswish); }});
   table.emplace("aten::hardsigmoid",
                 ImportRow{[](CallContext& c) { return import_over_six(c, ScalarOp::Hardsigmoid); }});
@@ -407,7 +406,9 @@ void add_pointwise_rows(ImportTable& table) {
     table.emplace(name, ImportRow{[op](CallContext& c) { return import_rounding(c, op); }});
   }
   const auto add_plain = [&table](std::string_view name, ScalarOp op) {
-    table.emplace(name, ImportRow{[op](CallContext& c) { return import_plain(c, op); }, Accepts::Arithmetic, true});
+    table.emplace(name, ImportRow{.importer = [op](CallContext& c) { return import_plain(c, op); },
+                                  .host_scalars = true,
+                                  .given_reals = true});
   };
   for (const model::PointwiseOp& row : model::pointwise_ops()) add_plain(row.overload, row.op);
 }

@@ -8,7 +8,7 @@ namespace {
 
 DType dtype_of(const ScalarArg& number) {
   if (std::holds_alternative<bool>(number)) return DType::Bool;
-  return std::holds_alternative<double>(number) ? DType::F32 : DType::I64;
+  return std::holds_alternative<double>(number) || std::holds_alternative<GivenReal>(number) ? DType::F32 : DType::I64;
 }
 
 bool holds(DType dtype, int64_t value) {
@@ -37,9 +37,16 @@ std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Ter
   return common && is_opaque(*common) ? std::nullopt : common;
 }
 
+std::optional<Operand> number_operand(const CallContext& context, const ScalarArg& number, DType dtype) {
+  const auto* given = std::get_if<GivenReal>(&number);
+  if (given == nullptr) return immediate(number, dtype);
+  return is_float(dtype) ? std::optional<Operand>(context.in_compute_type(*given, dtype)) : std::nullopt;
+}
+
 std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
   const DType compute = compute_type(dtype);
   if (const auto* symbol = std::get_if<sym::Expr>(&number)) return Operand(*symbol);
+  if (std::holds_alternative<GivenReal>(number)) return std::nullopt;
   if (is_float(dtype)) return Operand(Scalar::from_real(compute, *constant_real(number)));
   if (const auto* real = std::get_if<double>(&number)) {
     if (std::trunc(*real) != *real || std::abs(*real) >= 0x1p53) return std::nullopt;
@@ -48,6 +55,15 @@ std::optional<Operand> immediate(const ScalarArg& number, DType dtype) {
   const int64_t integer = std::holds_alternative<bool>(number) ? std::get<bool>(number) : std::get<int64_t>(number);
   if (!holds(dtype, integer)) return std::nullopt;
   return Operand(Scalar::from_integer(compute, integer));
+}
+
+Operand rounded_number(const CallContext& context, Operand number, DType dtype) {
+  const DType compute = compute_type(dtype);
+  if (const auto* scalar = std::get_if<Scalar>(&number))
+    return Operand(Scalar::from_real(compute, round_to(dtype, scalar->real())));
+  if (const auto* value = std::get_if<ValueId>(&number))
+    return Operand(context.build.cast(context.build.cast(*value, dtype), compute));
+  return number;
 }
 
 const ScalarArg* scalar_arg_of(const Term& term) {
@@ -97,12 +113,9 @@ std::optional<std::vector<Operand>> operands_in(CallContext& context, std::span<
   std::vector<Operand> operands(terms.size(), Operand(sym::Expr()));
   for (size_t i = 0; i < terms.size(); ++i) {  // numbers first: nothing is built when one does not fit
     if (const ScalarArg* number = scalar_arg_of(terms[i])) {
-      const auto converted = immediate(*number, dtype);
+      const auto converted = number_operand(context, *number, dtype);
       if (!converted) return std::nullopt;
-      operands[i] = *converted;
-      if (auto* scalar = std::get_if<Scalar>(&operands[i]); round && scalar != nullptr) {
-        *scalar = Scalar::from_real(compute_type(dtype), round_to(dtype, scalar->real()));
-      }
+      operands[i] = round ? rounded_number(context, *converted, dtype) : *converted;
     } else {
       dimensioned = dimensioned || context.rank(std::get<ValueId>(terms[i])) > 0;
     }

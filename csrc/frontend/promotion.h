@@ -27,8 +27,13 @@ std::optional<DType> common_dtype(const graph::Graph& graph, std::span<const Ter
 
 using model::integer_to_float;
 
-// The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises).
+// The number as an immediate of dtype's compute type; none when an integer dtype cannot hold it (eager raises), and for a
+// GivenReal.
 std::optional<Operand> immediate(const ScalarArg& number, DType dtype);
+// As an immediate, or as a value in that type.
+std::optional<Operand> number_operand(const CallContext& context, const ScalarArg& number, DType dtype);
+// The operand, a number, rounded to dtype: kernels hold it in the compute type.
+Operand rounded_number(const CallContext& context, Operand number, DType dtype);
 
 // How numbers and rank-0 tensors enter a kernel of a narrower dtype. Eager's CUDA kernels hold numbers in the compute
 // type; its CPU kernels round them to the dtype, but for mul and div, which hold rank-0 tensors too in the compute

@@ -58,11 +58,6 @@ int64_t integer_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& 
   mismatch(arg, type);
 }
 
-double real_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
-  if (const auto* d = arg.as<double>()) return *d;
-  return static_cast<double>(integer_of(arg, type, resolver));
-}
-
 std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver) {
   if (const auto* b = arg.as<bool>()) return at::Scalar(*b);
   if (const auto* i = arg.as<int64_t>()) return at::Scalar(*i);
@@ -76,13 +71,20 @@ std::optional<at::Scalar> number_of(const Arg& arg, const ArgResolver& resolver)
   return std::nullopt;
 }
 
-// A tensor of one element where the schema wants a number: floats that are made of sizes.
-std::optional<at::Scalar> element_of(const Arg& arg, const ArgResolver& resolver) {
+// A float that each call gives anew, or a tensor of one element where the schema wants a number: floats that are made of sizes.
+std::optional<at::Scalar> given_number(const Arg& arg, const ArgResolver& resolver) {
   const auto* ref = arg.as<OperandRef>();
   if (ref == nullptr) return std::nullopt;
   const c10::IValue value = resolver.operand(ref->operand);
+  if (value.isDouble()) return value.toDouble();
   if (!value.isTensor() || value.toTensor().dim() != 0) return std::nullopt;
   return value.toTensor().item();
+}
+
+double real_of(const Arg& arg, const c10::TypePtr& type, const ArgResolver& resolver) {
+  if (const auto* d = arg.as<double>()) return *d;
+  if (const auto number = given_number(arg, resolver)) return number->toDouble();
+  return static_cast<double>(integer_of(arg, type, resolver));
 }
 
 // Symbolic where the resolver's symbols are.
@@ -189,7 +191,6 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       mismatch(arg, type);
     case c10::TypeKind::FloatType:
     case c10::TypeKind::SymFloatType:
-      if (const auto element = element_of(arg, resolver)) return element->toDouble();
       return real_of(arg, type, resolver);
     case c10::TypeKind::BoolType:
     case c10::TypeKind::SymBoolType:
@@ -198,7 +199,7 @@ c10::IValue to_ivalue(const Arg& arg, const c10::TypePtr& type, const ArgResolve
       if (const auto* d = arg.as<double>()) return *d;
       if (const auto* z = arg.as<std::complex<double>>()) return c10::complex<double>(z->real(), z->imag());
       if (const auto* b = arg.as<bool>()) return *b;
-      if (const auto element = element_of(arg, resolver)) return *element;
+      if (const auto number = given_number(arg, resolver)) return *number;
       return size_of(arg, type, resolver);
     case c10::TypeKind::StringType:
       if (const auto* s = arg.as<std::string>()) return *s;

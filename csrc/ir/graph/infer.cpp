@@ -74,7 +74,10 @@ struct Inference {
       if (!shape) shape = &value;
     }
     if (!place) throw_user_error("{} expects a tensor among its operands", row.name);
-    return {typed(result_dtype(e.op, dtype, declared.dtype), place->device, shape ? shape->sizes : Sizes{})};
+    // Kernels of any device take numbers in the CPU's memory.
+    const bool anywhere = place->sizes.empty() && place->device.type == DeviceType::Cpu;
+    return {typed(result_dtype(e.op, dtype, declared.dtype), anywhere ? declared.device : place->device,
+                  shape ? shape->sizes : Sizes{})};
   }
 
   std::vector<Value> operator()(const Reduce& r) const {

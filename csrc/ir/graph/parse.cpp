@@ -137,6 +137,7 @@ class Parser {
     declared.device = declarations[0].device.value_or(device_);
     TextCursor start = cursor_;
     node.kind = parse_kind(declared);
+    if (std::holds_alternative<Elementwise>(node.kind)) declared.device = declarations[0].device.value_or(Device());
     if ((declares_sizes(node.kind)) && !declarations[0].dtype)
       start.fail("a node whose result type follows from its operands (write %name: dtype[sizes] = ...)");
     node.operands = parse_operands(node.kind, declared);

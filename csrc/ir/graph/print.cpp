@@ -130,6 +130,7 @@ class Printer {
     Value declaration;
     if (!node.results.empty()) declaration = graph_.values[node.results[0]];
     if (node.as<Full>() || node.as<Iota>()) declaration.device = device_;
+    if (node.as<Elementwise>()) declaration.device = {};
     try {
       return infer_results(graph_, node.kind, node.operands, declaration);
     } catch (const UserError&) {

@@ -71,10 +71,20 @@ class ProducerInliner {
 
   const loops::Program& program() const { return dependencies_.program(); }
 
+  // A number in the CPU's memory: kernels of a GPU take it by value.
+  bool is_number(loops::BufferId id) const {
+    const loops::Buffer& buffer = program().buffers[id];
+    return buffer.sizes.empty() && buffer.device.type == DeviceType::Cpu && buffer.role == loops::Buffer::Role::Input;
+  }
+
+  bool reads_numbers_alone(const RegionSummary& summary) const {
+    return std::all_of(summary.reads.begin(), summary.reads.end(), [this](loops::BufferId id) { return is_number(id); });
+  }
+
   bool is_cheap_by_itself(const loops::Region& slice, const RegionSummary& summary, loops::BufferId buffer,
                           size_t reader_count) const {
     if (summary.transcendental > 0) return false;
-    if (summary.reads.empty()) return true;
+    if (reads_numbers_alone(summary)) return true;
     double loaded = 0;
     for (loops::BufferId read : summary.reads) loaded += costs_.buffer_bytes(read);
     const double stored = costs_.buffer_bytes(buffer);
@@ -137,7 +147,7 @@ class ProducerInliner {
     if (!whole && dependencies_.summary(producer).checks > 0 && reads_by_data(slice)) return;
     if (!summary.pointwise() || summary.applies > max_applies) return;
     const std::vector<StepId> steps = dependencies_.readers(buffer);
-    if (steps.empty() || steps.size() > (summary.reads.empty() ? max_readers_of_constants : max_readers)) return;
+    if (steps.empty() || steps.size() > (reads_numbers_alone(summary) ? max_readers_of_constants : max_readers)) return;
     const bool cheap = is_cheap_by_itself(slice, summary, buffer, steps.size());
     std::vector<Reader> readers;
     bool any_rearranged = false;
