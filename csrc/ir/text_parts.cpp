@@ -195,7 +195,10 @@ std::string print_callee(std::string_view callee, std::string_view overload) {
 }
 
 void parse_callee(TextCursor& cursor, std::string& callee, std::string& overload) {
+  constexpr size_t longest = 500;  // messages name it
+  TextCursor start = cursor;
   callee = cursor.quoted("the callee, in quotes");
+  if (callee.size() > longest) start.fail(fmt::format("a callee of at most {} characters", longest));
   if (cursor.accept("overload")) {
     overload = cursor.quoted("the overload, in quotes");
   } else if (size_t dot = callee.find('.'); dot != callee.npos) {
