@@ -5,7 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <charconv>
+#include <limits>
 #include <map>
+#include <tuple>
+#include <utility>
 
 #include "ir/strides.h"
 #include "support/error.h"
@@ -44,9 +49,11 @@ ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
 }
 
 bool is_constant(const c10::IValue& value) {
-  return value.isNone() || value.isBool() || value.isDouble() || value.isString() || value.isDevice() ||
+  return value.isNone() || value.isBool() || value.isString() || value.isDevice() ||
          value.isIntList() || value.isDoubleList() || value.isBoolList() || value.isComplexDouble();
 }
+
+uint64_t bits_of(double number) { return std::bit_cast<uint64_t>(number); }
 
 bool equals(const c10::IValue& a, const c10::IValue& b) { return a.tagKind() == b.tagKind() && a == b; }
 
@@ -79,17 +86,48 @@ CallPattern::CallPattern(std::span<const c10::IValue> arguments) {
       pattern.kind = argument.toInt() >= 0 ? Kind::Integer : Kind::Constant;
       pattern.integer = argument.toInt();
       pattern.constant = argument;
+    } else if (argument.isDouble()) {
+      pattern.kind = Kind::Real;
+      pattern.constant = argument;
     } else if (is_constant(argument)) {
       pattern.constant = argument;
     } else {
       throw_unsupported("arguments of type {}", argument.tagKind());
     }
   }
+  find_inputs();
+}
+
+void CallPattern::find_inputs() {
+  std::vector<char> symbols(hints_.size()), reals(reals_);
+  for (ArgumentPattern& pattern : arguments_) {
+    pattern.is_input = pattern.kind == Kind::Tensor;
+    const auto is_first = [](std::vector<char>& found, size_t number) { return std::exchange(found[number], 1) == 0; };
+    if (pattern.is_symbol()) pattern.is_input = is_first(symbols, static_cast<size_t>(-1 - pattern.integer));
+    if (pattern.real) pattern.is_input = is_first(reals, *pattern.real);
+  }
+}
+
+std::vector<int64_t> CallPattern::numbers() const {
+  std::vector<int64_t> all;
+  for (const ArgumentPattern& pattern : arguments_) {
+    all.insert(all.end(), pattern.sizes.begin(), pattern.sizes.end());
+    if (pattern.kind == Kind::Integer) all.push_back(pattern.integer);
+  }
+  return all;
+}
+
+std::vector<c10::IValue> CallPattern::take_inputs(std::span<c10::IValue> arguments) const {
+  std::vector<c10::IValue> inputs;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (arguments_[i].is_input) inputs.push_back(std::move(arguments[i]));
+  return inputs;
 }
 
 std::optional<std::vector<int64_t>> CallPattern::match(std::span<const c10::IValue> arguments) const {
   if (arguments.size() != arguments_.size()) return std::nullopt;
   std::vector<int64_t> symbols(hints_.size(), 0);
+  std::vector<std::optional<double>> reals(reals_);
   for (size_t i = 0; i < arguments.size(); ++i) {
     const ArgumentPattern& pattern = arguments_[i];
     const c10::IValue& argument = arguments[i];
@@ -105,6 +143,15 @@ std::optional<std::vector<int64_t>> CallPattern::match(std::span<const c10::IVal
       case Kind::Integer:
         if (!argument.isInt() || !match_number(pattern.integer, argument.toInt(), symbols)) return std::nullopt;
         break;
+      case Kind::Real: {
+        if (!argument.isDouble()) return std::nullopt;
+        const double found = argument.toDouble();
+        std::optional<double>* given = pattern.real ? &reals[*pattern.real] : nullptr;
+        const double expected = given ? given->value_or(found) : pattern.constant.toDouble();
+        if (bits_of(expected) != bits_of(found)) return std::nullopt;
+        if (given) *given = found;
+        break;
+      }
       case Kind::Constant:
         if (!equals(argument, pattern.constant)) return std::nullopt;
         break;
@@ -113,43 +160,192 @@ std::optional<std::vector<int64_t>> CallPattern::match(std::span<const c10::IVal
   return symbols;
 }
 
-std::optional<CallPattern> CallPattern::generalized(std::span<const c10::IValue> arguments) const {
+namespace {
+
+// Makes a pattern more general, number by number. Numbers that were equal and are equal stay one.
+class Generalization {
+ public:
+  explicit Generalization(Generality generality) : generality_(generality) {}
+
+  // False: the number cannot be a symbol.
+  bool add_size(int64_t& expected, int64_t found) {
+    if (expected == found) return true;
+    if (expected >= 0 && !generality_.sizes) {
+      expected = found;
+      return true;
+    }
+    if (found <= 1 || expected == 0 || expected == 1) return false;
+    const auto [symbol, fresh] = symbols_.emplace(std::pair(expected, found), hints_.size());
+    if (fresh) hints_.push_back(found);
+    expected = ArgumentPattern::symbol(symbol->second);
+    return true;
+  }
+
+  bool add_tensor(ArgumentPattern& pattern, const c10::IValue& argument) {
+    if (!argument.isTensor() || !argument.toTensor().defined() || !is_alike(pattern, argument.toTensor())) return false;
+    const at::Tensor& tensor = argument.toTensor();
+    for (size_t d = 0; d < pattern.sizes.size(); ++d)
+      if (!add_size(pattern.sizes[d], tensor.size(static_cast<int64_t>(d)))) return false;
+    pattern.strides = tensor.strides().vec();
+    return true;
+  }
+
+  bool add_real(ArgumentPattern& pattern, const c10::IValue& argument) {
+    if (!argument.isDouble()) return false;
+    const uint64_t found = bits_of(argument.toDouble());
+    const uint64_t before = pattern.real ? *pattern.real : bits_of(pattern.constant.toDouble());
+    if (!pattern.real && before == found) return true;
+    if (!generality_.reals) return false;
+    pattern.real = reals_.emplace(std::tuple(pattern.real.has_value(), before, found), reals_.size()).first->second;
+    return true;
+  }
+
+  std::vector<int64_t> hints() { return std::move(hints_); }
+  size_t reals() const { return reals_.size(); }
+
+ private:
+  const Generality generality_;
+  std::map<std::pair<int64_t, int64_t>, size_t> symbols_;  // by what stood there and what does now
+  std::vector<int64_t> hints_;
+  std::map<std::tuple<bool, uint64_t, uint64_t>, size_t> reals_;  // by whether a given float stood there, likewise
+};
+
+}  // namespace
+
+std::optional<CallPattern> CallPattern::generalized(std::span<const c10::IValue> arguments,
+                                                    Generality generality) const {
   if (arguments.size() != arguments_.size()) return std::nullopt;
   CallPattern general = *this;
-  general.hints_.clear();
-  std::map<std::pair<int64_t, int64_t>, size_t> symbols;  // by what stood there and what does now
-  bool fits = true;
-  const auto generalize = [&](int64_t& expected, int64_t found) {
-    if (expected == found) return;
-    fits = fits && found > 1 && (expected < 0 || expected > 1);
-    const auto [symbol, fresh] = symbols.emplace(std::pair(expected, found), general.hints_.size());
-    if (fresh) general.hints_.push_back(found);
-    expected = ArgumentPattern::symbol(symbol->second);
-  };
-  for (size_t i = 0; i < arguments.size() && fits; ++i) {
+  Generalization made(generality);
+  for (size_t i = 0; i < arguments.size(); ++i) {
     ArgumentPattern& pattern = general.arguments_[i];
-    const c10::IValue& argument = arguments[i];
+    bool fits = false;
     switch (pattern.kind) {
-      case Kind::Tensor: {
-        if (!argument.isTensor() || !argument.toTensor().defined() || !is_alike(pattern, argument.toTensor()))
-          return std::nullopt;
-        const c10::IntArrayRef sizes = argument.toTensor().sizes();
-        for (size_t d = 0; d < sizes.size(); ++d) generalize(pattern.sizes[d], sizes[d]);
+      case Kind::Tensor:
+        fits = made.add_tensor(pattern, arguments[i]);
         break;
-      }
       case Kind::Integer:
-        if (!argument.isInt()) return std::nullopt;
-        generalize(pattern.integer, argument.toInt());
+        fits = arguments[i].isInt() && arguments[i].toInt() >= 0 && made.add_size(pattern.integer, arguments[i].toInt());
+        pattern.constant = arguments[i];
+        break;
+      case Kind::Real:
+        fits = made.add_real(pattern, arguments[i]);
         break;
       case Kind::Constant:
-        if (!equals(argument, pattern.constant)) return std::nullopt;
+        fits = equals(arguments[i], pattern.constant);
         break;
     }
+    if (!fits) return std::nullopt;
   }
-  return fits ? std::optional(std::move(general)) : std::nullopt;
+  general.hints_ = made.hints();
+  general.reals_ = made.reals();
+  general.find_inputs();
+  return general;
+}
+
+CallPattern CallPattern::with_given_reals() const {
+  CallPattern given = *this;
+  given.reals_ = 0;
+  for (ArgumentPattern& pattern : given.arguments_)
+    if (pattern.kind == Kind::Real) pattern.real = given.reals_++;
+  given.find_inputs();
+  return given;
+}
+
+sym::Assumptions assumptions_of(const CallPattern& pattern) {
+  sym::Assumptions assumptions;
+  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol)
+    assumptions.set_range(symbol_name(symbol), {2, std::numeric_limits<int64_t>::max()});
+  return assumptions;
+}
+
+model::SizeHints hints_of(const CallPattern& pattern) {
+  model::SizeHints hints;
+  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol)
+    hints.emplace(symbol_name(symbol), pattern.hint(symbol));
+  return hints;
+}
+
+std::optional<CallPattern> CallPattern::with_symbols(std::span<const c10::IValue> arguments, std::span<const std::vector<int64_t>> sizes,
+                                                     size_t symbol_count) {
+  CallPattern pattern(arguments);
+  if (sizes.size() != arguments.size()) return std::nullopt;
+  pattern.hints_.assign(symbol_count, 0);
+  const auto place = [&](int64_t& number, int64_t wanted) {
+    if (!match_number(wanted, number, pattern.hints_)) return false;
+    number = wanted;
+    return true;
+  };
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    ArgumentPattern& argument = pattern.arguments_[i];
+    std::vector<int64_t*> numbers;
+    if (argument.kind == Kind::Integer) numbers.push_back(&argument.integer);
+    if (argument.kind == Kind::Tensor)
+      for (int64_t& size : argument.sizes) numbers.push_back(&size);
+    if (numbers.size() != sizes[i].size()) return std::nullopt;
+    for (size_t d = 0; d < numbers.size(); ++d)
+      if (!place(*numbers[d], sizes[i][d])) return std::nullopt;
+  }
+  pattern.find_inputs();
+  const bool all_bound = std::find(pattern.hints_.begin(), pattern.hints_.end(), 0) == pattern.hints_.end();
+  return all_bound ? std::optional(std::move(pattern)) : std::nullopt;
+}
+
+CallPattern CallPattern::with_numbers(const std::vector<bool>& symbols) const {
+  CallPattern pattern = *this;
+  pattern.hints_.clear();
+  std::vector<int64_t> replacements;
+  for (size_t symbol = 0; symbol < hints_.size(); ++symbol) {
+    replacements.push_back(symbols[symbol] ? hints_[symbol] : ArgumentPattern::symbol(pattern.hints_.size()));
+    if (!symbols[symbol]) pattern.hints_.push_back(hints_[symbol]);
+  }
+  const auto replace = [&](int64_t& number) {
+    if (number < 0) number = replacements[static_cast<size_t>(-1 - number)];
+  };
+  for (ArgumentPattern& argument : pattern.arguments_) {
+    if (argument.kind == Kind::Integer) replace(argument.integer);
+    for (int64_t& size : argument.sizes) replace(size);
+  }
+  pattern.find_inputs();
+  return pattern;
+}
+
+std::vector<std::vector<int64_t>> CallPattern::symbolic_sizes() const {
+  std::vector<std::vector<int64_t>> sizes;
+  for (const ArgumentPattern& argument : arguments_) {
+    std::vector<int64_t>& list = sizes.emplace_back();
+    if (argument.kind == Kind::Tensor) list = argument.sizes;
+    if (argument.kind == Kind::Integer) list = {argument.integer};
+  }
+  return sizes;
+}
+
+std::string kind_text(const ArgumentPattern& pattern) {
+  switch (pattern.kind) {
+    case Kind::Integer:
+      return "integer";
+    case Kind::Real:
+      if (pattern.real) return fmt::format("float {}", *pattern.real);
+      [[fallthrough]];
+    case Kind::Constant:
+      return fmt::format("constant {} {}", pattern.constant.tagKind(), c10::str(pattern.constant));
+    case Kind::Tensor:
+      break;
+  }
+  return fmt::format("{} on {} {}{}{}{}", c10::toString(pattern.dtype), pattern.device.str(),
+                     pattern.format ? c10::str(*pattern.format) : fmt::format("strides {}", c10::str(pattern.strides)),
+                     pattern.conjugate ? " conjugate" : "", pattern.negative ? " negative" : "",
+                     pattern.is_wrapped_number ? " number" : "");
 }
 
 std::string symbol_name(size_t symbol) { return fmt::format("s{}", symbol); }
+
+size_t symbol_number(std::string_view name) {
+  size_t number = 0;
+  const auto [end, error] = std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  CXXI_CHECK(error == std::errc() && end == name.data() + name.size(), "{} is not a symbol of a pattern", name);
+  return number;
+}
 
 namespace {
 

@@ -30,21 +30,23 @@ CompiledFunction::Flags CompiledFunction::flags_of(const std::vector<c10::IValue
   return flags;
 }
 
-Specializations& CompiledFunction::specializations(Flags flags) {
+CompiledFunction::Traced& CompiledFunction::traced(Flags flags) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Specializations>& found = specializations_[flags];
-  if (!found)
-    found = std::make_unique<Specializations>(name_,
-                                              flags.requires_gradient.empty() ? inference_tracer(name_, function_, options_)
-                                                                              : gradient_tracer(name_, function_, flags.requires_gradient, options_),
-                                              options_);
+  std::unique_ptr<Traced>& found = traced_[flags];
+  if (!found) {
+    Tracer tracer = flags.requires_gradient.empty() ? inference_tracer(name_, function_, options_)
+                                                    : gradient_tracer(name_, function_, flags.requires_gradient, options_);
+    found.reset(new Traced{std::move(tracer), {name_, options_}});
+  }
   return *found;
 }
 
 std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& arguments) {
   calls_ += 1;
-  if (!is_autocast_on())
-    if (auto results = specializations(flags_of(arguments)).run(arguments)) return std::move(*results);
+  if (!is_autocast_on()) {
+    Traced& found = traced(flags_of(arguments));
+    if (auto results = found.forms.run(std::vector(arguments), found.tracer)) return std::move(*results);
+  }
   uncompiled_calls_ += 1;
   return function_(arguments);
 }
@@ -52,7 +54,7 @@ std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& a
 std::string CompiledFunction::describe() const {
   const std::lock_guard lock(mutex_);
   std::string text;
-  for (const auto& [flags, forms] : specializations_) text += forms->describe();
+  for (const auto& [flags, traced] : traced_) text += traced->forms.describe();
   if (uncompiled_calls_ > 0)
     text += fmt::format("{}: {} of {} calls ran as they are: autocast was on, a compile was under way, or a reason above\n", name_,
                         uncompiled_calls_.load(), calls_.load());

@@ -30,14 +30,18 @@ class CompiledFunction {
     std::vector<bool> requires_gradient;  // of the arguments; empty: grad mode is off
     auto operator<=>(const Flags&) const = default;
   };
+  struct Traced {
+    Tracer tracer;
+    Specializations forms;
+  };
   static Flags flags_of(const std::vector<c10::IValue>& arguments);
-  Specializations& specializations(Flags flags);
+  Traced& traced(Flags flags);
 
   const std::string name_;
   const TracedFunction function_;
   const Options options_;
   mutable std::mutex mutex_;  // guards the map
-  std::map<Flags, std::unique_ptr<Specializations>> specializations_;
+  std::map<Flags, std::unique_ptr<Traced>> traced_;
   std::atomic<int64_t> calls_ = 0, uncompiled_calls_ = 0;
 };
 

@@ -4,7 +4,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "model/effects.h"
@@ -21,24 +23,63 @@ constexpr size_t most_forms = 16;
 
 // A write to one argument could be seen through another.
 bool share_memory(const std::vector<c10::IValue>& arguments) {
-  std::set<const void*> storages;
+  std::vector<const void*> storages;
   for (const c10::IValue& argument : arguments)
-    if (argument.isTensor() && argument.toTensor().defined() && argument.toTensor().numel() > 0 &&
-        !storages.insert(argument.toTensor().storage().unsafeGetStorageImpl()).second)
-      return true;
-  return false;
+    if (argument.isTensor() && argument.toTensor().defined() && argument.toTensor().numel() > 0)
+      storages.push_back(argument.toTensor().storage().unsafeGetStorageImpl());
+  std::sort(storages.begin(), storages.end());
+  return std::adjacent_find(storages.begin(), storages.end()) != storages.end();
+}
+
+// The machine may refuse the package's code.
+std::shared_ptr<CompiledGraph> compile_trace(model::CallGraph calls, const std::optional<PackagedPlan>& plan, const Options& options,
+                                             const InterruptCheck& interrupted) {
+  if (plan) {
+    try {
+      return CompiledGraph::from_packaged_trace(calls, *plan, options);
+    } catch (const Error&) {
+    }
+  }
+  return CompiledGraph::from_trace(std::move(calls), options, interrupted);
+}
+
+// Whether the guard leaves the symbol one value, as far as can be told by trying others, where the other symbols keep theirs.
+bool fixes(const model::SizeGuard& guard, size_t symbol, const CallPattern& pattern, bool is_solved) {
+  static constexpr std::array<int64_t, 12> steps{-1, 1, 2, 3, 4, 5, 7, 8, 12, 16, 64, 1024};
+  bool is_alone = true;
+  const bool holds_elsewhere = std::any_of(steps.begin(), steps.end(), [&](int64_t step) {
+    return model::holds(guard, [&](std::string_view name) {
+      const size_t number = symbol_number(name);
+      is_alone = is_alone && number == symbol;
+      return pattern.hint(number) + (number == symbol ? step : 0);
+    });
+  });
+  return !holds_elsewhere && (is_alone || !is_solved);
+}
+
+// Those that have to be numbers: with the number in their place the compiler knows it.
+std::vector<bool> fixed_symbols(const CallPattern& pattern, const TracedForm& traced) {
+  std::vector<bool> fixed(pattern.symbol_count());
+  for (size_t symbol = 0; symbol < fixed.size(); ++symbol)
+    fixed[symbol] = std::any_of(traced.guards.begin(), traced.guards.end(), [&](const model::SizeGuard& guard) {
+      return fixes(guard, symbol, pattern, traced.has_solved_guards);
+    });
+  return fixed;
 }
 
 }  // namespace
 
-Tracer inference_tracer(std::string name, TracedFunction function, Options options) {
-  return [name = std::move(name), function = std::move(function), options = std::move(options)](const CallPattern& pattern) {
+Tracer inference_tracer(std::string name, TracedFunction function, Options options, PlanFinder find_plan) {
+  return [name = std::move(name), function = std::move(function), options = std::move(options),
+          find_plan = std::move(find_plan)](const CallPattern& pattern) {
     auto traced = std::make_shared<Trace>(trace(name, function, pattern));
     TracedForm form;
     form.guards = std::move(traced->guards);
     form.writes = !model::written_inputs(traced->calls, DispatcherSchemas()).empty();
-    form.compile = [traced, options](const InterruptCheck& interrupted) {
-      const auto graph = CompiledGraph::from_trace(std::move(traced->calls), options, interrupted);
+    auto plan = find_plan ? find_plan(traced->calls) : std::nullopt;
+    form.is_packaged = plan.has_value();
+    form.compile = [traced, options, plan = std::move(plan)](const InterruptCheck& interrupted) {
+      const auto graph = compile_trace(std::move(traced->calls), plan, options, interrupted);
       graph->set_constants(std::move(traced->captured));
       return CompiledForm{[graph](std::vector<c10::IValue> inputs) { return graph->run(std::move(inputs)); },
                           [graph](std::string_view title) { return graph->describe(title); }, graph->fallback_reason()};
@@ -47,8 +88,8 @@ Tracer inference_tracer(std::string name, TracedFunction function, Options optio
   };
 }
 
-Specializations::Specializations(std::string name, Tracer tracer, const Options& options)
-    : name_(std::move(name)), tracer_(std::move(tracer)), options_(options) {}
+Specializations::Specializations(std::string name, const Options& options, SpecializationPolicy policy, PatternFinder find_packaged)
+    : name_(std::move(name)), find_packaged_(std::move(find_packaged)), options_(options), policy_(policy) {}
 
 // A compile that has begun is interrupted.
 Specializations::~Specializations() { if (!options_.wait) graph_compiles(options_).cancel(this); }
@@ -56,32 +97,56 @@ Specializations::~Specializations() { if (!options_.wait) graph_compiles(options
 bool Specializations::holds(const Form& form, const std::vector<c10::IValue>& arguments) {
   const auto symbols = form.pattern.match(arguments);
   if (!symbols) return false;
-  const auto value_of = [&](std::string_view name) {
-    for (size_t symbol = 0; symbol < symbols->size(); ++symbol)
-      if (symbol_name(symbol) == name) return (*symbols)[symbol];
-    throw_internal("the symbol {} has no value", name);
-  };
+  const auto value_of = [&](std::string_view name) { return symbols->at(symbol_number(name)); };
   return std::all_of(form.guards.begin(), form.guards.end(),
-                     [&](const model::SizeGuard& guard) { return model::holds(guard, value_of); }) &&
-         !(form.writes && share_memory(arguments));
+                     [&](const model::SizeGuard& guard) { return model::holds(guard, value_of); });
 }
 
 std::shared_ptr<const Specializations::Form> Specializations::find(const std::vector<c10::IValue>& arguments) const {
   const std::shared_lock lock(mutex_);
   const auto found =
-      std::find_if(forms_.begin(), forms_.end(), [&](const auto& form) { return holds(*form, arguments); });
-  return found == forms_.end() ? nullptr : *found;
+      std::find_if(forms_.rbegin(), forms_.rend(), [&](const auto& form) { return holds(*form, arguments); });
+  return found == forms_.rend() ? nullptr : *found;
 }
 
-// The newest form that differs in sizes alone has most symbols.
+// The newest form that differs in numbers alone has most inputs for them.
 CallPattern Specializations::pattern_for(const std::vector<c10::IValue>& arguments) const {
   const std::shared_lock lock(mutex_);
-  for (auto form = forms_.rbegin(); form != forms_.rend(); ++form)
-    if (auto general = (*form)->pattern.generalized(arguments); general && (!(*form)->is_ready || (*form)->compiled.run)) return std::move(*general);
-  return CallPattern(arguments);
+  std::optional<CallPattern> with_numbers, with_symbols;
+  std::set<std::vector<int64_t>> sets_of_sizes;
+  for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
+    if ((*form)->is_ready && !(*form)->compiled.run) continue;
+    const CallPattern& pattern = (*form)->pattern;
+    auto other_numbers = pattern.generalized(arguments, {.sizes = false, .reals = policy_.reals});
+    if (!other_numbers) continue;
+    sets_of_sizes.insert(pattern.numbers());
+    if (!with_numbers) with_numbers = std::move(other_numbers);
+    if (!with_symbols) with_symbols = pattern.generalized(arguments, {.sizes = true, .reals = policy_.reals});
+  }
+  if (with_symbols && sets_of_sizes.size() >= policy_.sets_of_sizes) return std::move(*with_symbols);
+  return with_numbers ? std::move(*with_numbers) : CallPattern(arguments);
 }
 
-std::shared_ptr<const Specializations::Form> Specializations::make(const std::vector<c10::IValue>& arguments) {
+// Of a pattern that has a package's form, else of the most general one at hand.
+std::pair<CallPattern, TracedForm> Specializations::trace(const std::vector<c10::IValue>& arguments, const Tracer& tracer) const {
+  for (CallPattern& packaged : find_packaged_ ? find_packaged_(arguments) : std::vector<CallPattern>()) {
+    try {
+      if (TracedForm traced = tracer(packaged); traced.is_packaged) return {std::move(packaged), std::move(traced)};
+    } catch (const Unsupported&) {
+    } catch (const UserError&) {
+    }
+  }
+  CallPattern pattern = pattern_for(arguments);
+  TracedForm traced = tracer(pattern);
+  const std::vector<bool> fixed = fixed_symbols(pattern, traced);
+  if (std::find(fixed.begin(), fixed.end(), true) == fixed.end()) return {std::move(pattern), std::move(traced)};
+  CallPattern with_numbers = pattern.with_numbers(fixed);
+  traced = tracer(with_numbers);
+  return {std::move(with_numbers), std::move(traced)};
+}
+
+std::shared_ptr<const Specializations::Form> Specializations::make(const std::vector<c10::IValue>& arguments,
+                                                                   const Tracer& tracer) {
   const std::lock_guard lock(tracing_);
   if (auto found = find(arguments)) return found;
   {
@@ -90,15 +155,26 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
   }
   const auto form = std::make_shared<Form>(pattern_for(arguments));
   std::function<CompiledForm(const InterruptCheck&)> compile;
-  try {
-    TracedForm traced = tracer_(form->pattern);
-    form->guards = std::move(traced.guards);
-    form->writes = traced.writes;
-    compile = std::move(traced.compile);
-  } catch (const Unsupported& error) {
-    form->compiled.reason = error.what();
-  } catch (const UserError& error) {  // eager raises the error of its own
-    form->compiled.reason = error.what();
+  bool is_packaged = false;
+  const auto take = [&](const auto& trace_form) {
+    try {
+      TracedForm traced;
+      std::tie(form->pattern, traced) = trace_form();
+      is_packaged = traced.is_packaged;
+      form->guards = std::move(traced.guards);
+      form->writes = traced.writes;
+      compile = std::move(traced.compile);
+    } catch (const Unsupported& error) {
+      form->compiled.reason = error.what();
+    } catch (const UserError& error) {  // eager raises the error of its own
+      form->compiled.reason = error.what();
+    }
+  };
+  take([&] { return trace(arguments, tracer); });
+  if (!compile && form->pattern.is_general()) {  // something has to be a number
+    form->pattern = CallPattern(arguments);
+    form->compiled.reason.clear();
+    take([&] { return std::pair(form->pattern, tracer(form->pattern)); });
   }
   const auto finish = [form, compile = std::move(compile)](const InterruptCheck& interrupted) {
     try {
@@ -110,7 +186,7 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
     }
     form->is_ready = true;
   };
-  if (options_.wait) {
+  if (options_.wait || is_packaged) {
     finish({});
   } else {
     graph_compiles(options_).run_in_background(this, {name_, 1, finish});
@@ -120,14 +196,20 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
   return form;
 }
 
-std::optional<std::vector<c10::IValue>> Specializations::run(const std::vector<c10::IValue>& arguments) {
+std::optional<std::vector<c10::IValue>> Specializations::run(std::vector<c10::IValue>&& arguments,
+                                                             const Tracer& tracer) {
   std::shared_ptr<const Form> form = find(arguments);
-  if (!form) form = make(arguments);
+  if (!form) form = make(arguments, tracer);
   if (!form || !form->is_ready || !form->compiled.run || (form->writes && share_memory(arguments))) return std::nullopt;
-  std::vector<c10::IValue> inputs;
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (form->pattern.arguments()[i].kind != ArgumentPattern::Kind::Constant) inputs.push_back(arguments[i]);
-  return form->compiled.run(std::move(inputs));
+  return form->compiled.run(form->pattern.take_inputs(arguments));
+}
+
+std::vector<CallPattern> Specializations::patterns() const {
+  const std::shared_lock lock(mutex_);
+  std::vector<CallPattern> patterns;
+  for (const auto& form : forms_)
+    if (form->is_ready && form->compiled.run && form->compiled.reason.empty()) patterns.push_back(form->pattern);
+  return patterns;
 }
 
 std::string Specializations::reasons() const {

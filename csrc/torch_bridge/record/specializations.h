@@ -8,21 +8,24 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "model/size_guards.h"
 #include "support/interrupt.h"
 #include "support/options.h"
+#include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/record/call_pattern.h"
 #include "torch_bridge/record/trace.h"
 
 namespace cxxinductor::torch_bridge {
 
 struct CompiledForm {
-  // Takes the tensors and integers among the arguments. None: the caller runs the function itself, whose reason is `reason`.
+  // Takes CallPattern::take_inputs. None: the caller runs the function itself, whose reason is `reason`.
   std::function<std::vector<c10::IValue>(std::vector<c10::IValue> inputs)> run;
   std::function<std::string(std::string_view title)> describe;
   std::string reason;  // why it was not compiled, or runs op by op through ATen; "" otherwise
@@ -31,25 +34,41 @@ struct CompiledForm {
 // A function recorded for a kind of arguments, to be compiled.
 struct TracedForm {
   std::vector<model::SizeGuard> guards;
+  bool has_solved_guards = false;         // sizes that guards tie to others are written in terms of these
   bool writes = false;                    // to an argument
+  bool is_packaged = false;               // compiled before: `compile` reads it back
   std::function<CompiledForm(const InterruptCheck& interrupted)> compile;  // once, on any thread
 };
 // Unsupported, or a user error of its own, where the function cannot be recorded.
 using Tracer = std::function<TracedForm(const CallPattern& pattern)>;
 
+// The plan and machine code that a package has for calls, if any.
+using PlanFinder = std::function<std::optional<PackagedPlan>(const model::CallGraph& calls)>;
 // Of functions whose results carry no gradients.
-Tracer inference_tracer(std::string name, TracedFunction function, Options options);
+Tracer inference_tracer(std::string name, TracedFunction function, Options options, PlanFinder find_plan = {});
+
+// Patterns that fit arguments, for which there may be forms that are packaged.
+using PatternFinder = std::function<std::vector<CallPattern>(std::span<const c10::IValue> arguments)>;
+
+// When numbers that differ between calls become inputs.
+struct SpecializationPolicy {
+  bool reals = false;         // floats: at the second
+  size_t sets_of_sizes = 1;  // compiled as numbers before sizes become symbols
+};
 
 class Specializations {
  public:
   // The function is traced at the first call, and again for arguments of other dtypes, devices, ranks or layouts. Where
-  // sizes alone differ, those that do become symbols. options.wait: whether calls wait for the compiler.
-  Specializations(std::string name, Tracer tracer, const Options& options);
+  // numbers alone differ, those that do become inputs. options.wait: whether calls wait for the compiler.
+  Specializations(std::string name, const Options& options, SpecializationPolicy policy = {}, PatternFinder find_packaged = {});
   ~Specializations();  // drops what is being compiled
 
-  // The results of the compiled function. None where it has no compiled form for these arguments, or not yet: the caller
-  // runs it itself. Thread-safe.
-  std::optional<std::vector<c10::IValue>> run(const std::vector<c10::IValue>& arguments);
+  // The results of the compiled function, which `tracer` traces; the arguments are moved then. None where it has no
+  // compiled form for these arguments, or not yet: the caller runs it itself. Thread-safe.
+  std::optional<std::vector<c10::IValue>> run(std::vector<c10::IValue>&& arguments, const Tracer& tracer);
+
+  // Of the forms that are compiled, in the order of their making.
+  std::vector<CallPattern> patterns() const;
 
   // Why calls were not compiled, each reason once; "" when all were.
   std::string reasons() const;
@@ -57,6 +76,7 @@ class Specializations {
 
  private:
   struct Form {
+    explicit Form(CallPattern of) : pattern(std::move(of)) {}
     CallPattern pattern;
     std::vector<model::SizeGuard> guards;
     bool writes = false;
@@ -64,13 +84,15 @@ class Specializations {
     CompiledForm compiled;
   };
   std::shared_ptr<const Form> find(const std::vector<c10::IValue>& arguments) const;
-  std::shared_ptr<const Form> make(const std::vector<c10::IValue>& arguments);
+  std::shared_ptr<const Form> make(const std::vector<c10::IValue>& arguments, const Tracer& tracer);
   CallPattern pattern_for(const std::vector<c10::IValue>& arguments) const;
+  std::pair<CallPattern, TracedForm> trace(const std::vector<c10::IValue>& arguments, const Tracer& tracer) const;
   static bool holds(const Form& form, const std::vector<c10::IValue>& arguments);
 
   const std::string name_;
-  const Tracer tracer_;
+  const PatternFinder find_packaged_;
   const Options options_;
+  const SpecializationPolicy policy_;
   mutable std::shared_mutex mutex_;  // guards forms_
   std::vector<std::shared_ptr<const Form>> forms_;
   std::mutex tracing_;

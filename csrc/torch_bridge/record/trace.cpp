@@ -2,7 +2,6 @@
 
 #include <c10/util/Exception.h>
 
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -16,17 +15,6 @@
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-// Symbols of a pattern are above 1, which is what a pattern matches.
-std::pair<sym::Assumptions, model::SizeHints> symbols_of(const CallPattern& pattern) {
-  sym::Assumptions assumptions;
-  model::SizeHints hints;
-  for (size_t symbol = 0; symbol < pattern.symbol_count(); ++symbol) {
-    assumptions.set_range(symbol_name(symbol), {2, std::numeric_limits<int64_t>::max()});
-    hints.emplace(symbol_name(symbol), pattern.hint(symbol));
-  }
-  return {assumptions, hints};
-}
 
 Arg output_of(const c10::IValue& value, Recorder& recorder) {
   if (value.isNone()) return {};
@@ -44,10 +32,9 @@ Arg output_of(const c10::IValue& value, Recorder& recorder) {
 class Tracing {
  public:
   Tracing(std::string name, const CallPattern& pattern) {
-    auto [assumptions, hints] = symbols_of(pattern);
     traced_.calls.name = std::move(name);
-    traced_.calls.assumptions = assumptions;
-    sizes_ = std::make_shared<model::HintedSizes>(std::move(assumptions), std::move(hints));
+    traced_.calls.assumptions = assumptions_of(pattern);
+    sizes_ = std::make_shared<model::HintedSizes>(traced_.calls.assumptions, hints_of(pattern));
     recorder_.emplace(traced_.calls, sizes_, frontend::is_read_whole);
     recorder_->capture_tensors();
     for (const ArgumentPattern& argument : pattern.arguments()) add_argument(argument);
@@ -73,16 +60,15 @@ class Tracing {
 
  private:
   void add_argument(const ArgumentPattern& argument) {
-    if (argument.kind == ArgumentPattern::Kind::Constant) {
+    if (argument.kind == ArgumentPattern::Kind::Tensor) {
+      arguments_.emplace_back(recorder_->tensor_of(add_input(info_of(argument), "x")));
+    } else if (argument.is_symbol()) {
+      const model::CallValueInfo info = info_of(argument);
+      if (argument.is_input) add_input(info, "n");
+      arguments_.emplace_back(to_symint(info.symbol, sizes_));
+    } else {
       arguments_.push_back(argument.constant);
-      return;
     }
-    const bool is_tensor = argument.kind == ArgumentPattern::Kind::Tensor;
-    const model::CallValue value = add_input(info_of(argument), is_tensor ? "x" : "n");
-    if (is_tensor)
-      arguments_.emplace_back(recorder_->tensor_of(value));
-    else
-      arguments_.emplace_back(to_symint(traced_.calls.values[value].symbol, sizes_));
   }
 
   Trace traced_;
@@ -134,7 +120,7 @@ std::optional<GradientTrace> trace_with_gradients(std::string name, const Traced
     const at::AutoGradMode with_history(true);
     uint32_t position = 0;
     for (size_t i = 0; i < tracing.arguments().size(); ++i) {
-      if (pattern.arguments()[i].kind == ArgumentPattern::Kind::Constant) continue;
+      if (!pattern.arguments()[i].is_input) continue;
       if (requires_gradient[i]) {
         inputs.push_back(tracing.arguments()[i].toTensor().requires_grad_());
         found.differentiable_inputs.push_back(position);
