@@ -23,13 +23,16 @@ namespace cxxinductor {
 
 // Makes the device, once in a process and before its first backward pass. Calls on its tensors are recorded below autograd. They run
 // at sync points: item(), copies to other devices, printing, ops whose result sizes depend on elements, ops that cannot be recorded,
-// mark_step(), and 20000 calls without any of these. Recordings are compiled once for their ops and sizes; results are those of eager
+// mark_step(), and 20000 calls, or 256 MiB of inputs that the program has dropped, without any of these. Results are those of eager
 // PyTorch on the backing device. Random numbers come from the backing device's generator; they are drawn at the sync point.
+//
+// Recordings are compiled for their ops. Floats that differ between recordings are inputs from the second one on, sizes are
+// symbols from the third set of sizes on. Unless options.wait says otherwise, a recording runs through ATen while the compiler works.
 //
 // backing: kCUDA (an index for each GPU) or kCPU (two indices). None: CUDA where PyTorch finds a GPU.
 // Error::Kind::User where PyTorch's slot for devices (PrivateUse1) is taken, or there is no such backing.
 void register_device(const std::string& name = "cxxi", std::optional<c10::DeviceType> backing = std::nullopt,
-                     const Options& options = {});
+                     const Options& options = without_waiting());
 
 // Runs what is recorded: a sync point. Error::Kind::User before register_device.
 void mark_step();
@@ -37,9 +40,10 @@ void mark_step();
 // Since the device was registered.
 struct DeviceCounters {
   int64_t calls = 0;         // recorded
-  int64_t runs = 0;          // of recordings
-  int64_t compiled = 0;      // recordings that differed from all before
-  int64_t through_aten = 0;  // ops that could not be recorded, and ran through ATen on the backing device
+  int64_t runs = 0;             // of recordings
+  int64_t uncompiled_runs = 0;  // of these, op by op through ATen: the compiler was not done, or would have to work too often
+  int64_t compiled = 0;         // forms of recordings
+  int64_t through_aten = 0;     // ops that could not be recorded, and ran through ATen on the backing device
 };
 DeviceCounters device_counters();
 

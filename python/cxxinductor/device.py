@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import types
 from typing import Any, Mapping
@@ -23,14 +24,17 @@ def register_device(
     Args:
         name: of the device.
         backing: ``"cuda"`` (an index for each GPU) or ``"cpu"`` (two indices); by default the GPU if there is one.
-        options: names of ``cxxinductor.option_table()``; beside them the environment variables count.
+        options: names of ``cxxinductor.option_table()``; beside them the environment variables count. While the compiler works,
+            recordings run through ATen, unless ``wait`` is True.
 
     Raises:
         UserError: PyTorch's slot for devices (PrivateUse1) is taken, or there is no such backing.
     """
-    _C.register_device(name, backing or "", config.resolve(options))
+    unless_set = {"wait": os.environ.get("CXXINDUCTOR_WAIT", "false")}
+    _C.register_device(name, backing or "", config.resolve({**unless_set, **(options or {})}))
     torch._register_device_module(name, _module(name))
     torch.utils.generate_methods_for_privateuse1_backend()
+    _make_new_tensor_known(name)
     return torch.device(name)
 
 
@@ -40,7 +44,8 @@ def mark_step() -> None:
 
 
 def device_counters() -> dict[str, int]:
-    """Counts since the device was registered: calls recorded, runs of recordings, compiled recordings, and ops that ran through_aten."""
+    """Counts since the device was registered: calls recorded, runs of recordings and how many of them were not compiled, compiled
+    forms of recordings, and ops that ran through_aten."""
     return _C.device_counters()
 
 
@@ -49,20 +54,64 @@ def explain_device() -> str:
     return _C.explain_device()
 
 
+def _make_new_tensor_known(name: str) -> None:
+    """``Tensor.new_tensor`` takes the device from a tensor's dispatch keys, in which ours has one that names no device."""
+    of_others = torch.Tensor.new_tensor
+
+    @functools.wraps(of_others)
+    def new_tensor(self: torch.Tensor, data: Any, **options: Any) -> torch.Tensor:
+        if self.device.type != name:
+            return of_others(self, data, **options)
+        return torch.tensor(data, **{"dtype": self.dtype, "device": self.device, **options})
+
+    torch.Tensor.new_tensor = new_tensor
+
+
 def _module(name: str) -> types.ModuleType:
-    """What PyTorch asks of ``torch.<name>``."""
+    """What PyTorch and programs ask of ``torch.<name>``."""
     module = types.ModuleType(f"torch.{name}")
     process = os.getpid()
+    generators = _C.device_generators()
+
+    def index_of(device: Any = None) -> int:
+        if isinstance(device, int):
+            return device
+        found = None if device is None else torch.device(device).index
+        return torch.accelerator.current_device_index() if found is None else found
+
+    def current(device: Any) -> torch.accelerator.device_index:
+        """A context in which the device is the current one. None, or an index below 0: no change."""
+        index = -1 if device is None else index_of(device)
+        return torch.accelerator.device_index(None if index < 0 else index)
+
+    def manual_seed_all(seed: int) -> None:
+        for generator in generators:
+            generator.manual_seed(seed)
+
+    def set_rng_state(state: torch.Tensor, device: Any = None) -> None:
+        generators[index_of(device)].set_state(state)
+
     vars(module).update(
-        is_available=lambda: True,
-        is_initialized=lambda: True,
+        _initialized=True,
         _is_in_bad_fork=lambda: os.getpid() != process,
+        current_device=torch.accelerator.current_device_index,
+        current_stream=lambda device=None: torch.accelerator.current_stream(torch.device(name, index_of(device))),
+        default_generators=generators,
+        device=current,
         device_count=torch._C._accelerator_hooks_device_count,
-        current_device=torch._C._accelerator_hooks_get_current_device,
-        set_device=lambda device: torch._C._accelerator_hooks_set_current_device(torch.device(name, device).index),
-        synchronize=lambda device=None: mark_step(),
-        manual_seed_all=_C.seed_device,
         get_amp_supported_dtype=lambda: [torch.bfloat16, torch.float16],
+        get_rng_state=lambda device=None: generators[index_of(device)].get_state(),
+        get_rng_state_all=lambda: [generator.get_state() for generator in generators],
+        initial_seed=lambda: generators[index_of()].initial_seed(),
+        is_available=lambda: True,
+        is_bf16_supported=lambda: True,
+        is_initialized=lambda: True,
+        manual_seed=lambda seed: generators[index_of()].manual_seed(seed),
+        manual_seed_all=manual_seed_all,
         mark_step=mark_step,
+        set_device=lambda device: torch.accelerator.set_device_index(index_of(device)),
+        set_rng_state=set_rng_state,
+        set_rng_state_all=lambda states: [set_rng_state(state, index) for index, state in enumerate(states)],
+        synchronize=lambda device=None: mark_step(),
     )
     return module

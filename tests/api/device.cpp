@@ -6,8 +6,10 @@
 #include <functional>
 #include <sstream>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "api/recorded_device.h"
 #include "unit/catch.h"
 
 namespace {
@@ -16,12 +18,7 @@ using cxxinductor::device_counters;
 using cxxinductor::explain_device;
 using cxxinductor::mark_step;
 
-// Once in the process, as the slot is PyTorch's.
-c10::Device cxxi() {
-  static const bool registered = (cxxinductor::register_device("cxxi", c10::kCPU), true);
-  (void)registered;
-  return c10::Device("cxxi:0");
-}
+c10::Device cxxi() { return recorded_device(); }
 
 void check_close(const at::Tensor& found, const at::Tensor& expected) {
   REQUIRE(found.sizes() == expected.sizes());
@@ -152,8 +149,67 @@ TEST_CASE("an MLP trains as in eager, one compiled graph per step") {
   CHECK(between.through_aten == before.through_aten);
   check_losses(train(device, 6, {5, 8}, {5, 4}, adamw), train(c10::kCPU, 6, {5, 8}, {5, 4}, adamw));
   CHECK(device_counters().runs == between.runs + 6);
+  CHECK(device_counters().compiled <= between.compiled + 3);  // the third takes the corrections as inputs
+  CHECK(device_counters().uncompiled_runs == before.uncompiled_runs);
   CHECK(device_counters().through_aten == before.through_aten);
   CHECK(explain_device().find("op by op") == std::string::npos);
+}
+
+TEST_CASE("a write to what an unsafe view shows is a write to the result") {
+  const c10::Device device = cxxi();
+  const at::Tensor x = at::randn({2, 5, 8}), weight = at::randn({8, 8}), bias = at::randn({8});
+  const auto run = [](const at::Tensor& a, const at::Tensor& w, const at::Tensor& b) {  // as torch::nn::Linear does it
+    at::Tensor product = a.matmul(w.t());
+    product += b;
+    const auto parts = at::unsafe_chunk(product + 1, 2, -1);
+    parts[0].mul_(3);
+    return std::vector{product, parts[0], parts[1].neg()};
+  };
+  const auto found = run(x.to(device), weight.to(device), bias.to(device)), expected = run(x, weight, bias);
+  for (size_t i = 0; i < found.size(); ++i) check_close(found[i], expected[i]);
+}
+
+TEST_CASE("sizes that differ become symbols, integers that follow from them are expressions of them") {
+  const c10::Device device = cxxi();
+  const at::Tensor table = at::randn({16, 8}), weight = at::randn({8, 8});
+  const at::Tensor table_there = table.to(device), weight_there = weight.to(device);
+  const auto run = [](const at::Tensor& x, const at::Tensor& rows, const at::Tensor& w) {
+    const int64_t batch = x.size(0), length = x.size(1);
+    const at::Tensor flat = x.reshape({batch * length, 8}).mm(w);  // a size that is a product
+    const at::Tensor shifted = flat.view({batch, length, 2, 4}).slice(1, 1, length).transpose(1, 2);
+    return (shifted + rows.slice(0, 0, length - 1).view({1, length - 1, 2, 4}).transpose(1, 2)).softmax(2) *
+           static_cast<double>(length);
+  };
+  int64_t before = device_counters().compiled;
+  const auto check = [&](int64_t batch, int64_t length) {
+    const at::Tensor x = at::randn({batch, length, 8});
+    check_close(run(x.to(device), table_there, weight_there), run(x, table, weight));
+    const int64_t compiled = device_counters().compiled - std::exchange(before, device_counters().compiled);
+    return compiled;
+  };
+  CHECK(check(3, 5) == 1);
+  CHECK(check(3, 7) == 1);
+  CHECK(check(3, 9) == 1);
+  for (const int64_t length : {4, 12, 7, 15, 6}) CHECK(check(3, length) == 0);
+  CHECK(check(4, 8) == 1);
+  CHECK(check(7, 11) == 0);
+  CHECK(device_counters().uncompiled_runs == 0);
+  INFO(explain_device());
+  CHECK(explain_device().find("op by op") == std::string::npos);
+}
+
+TEST_CASE("floats that differ in recordings with other sizes, too") {
+  const c10::Device device = cxxi();
+  const auto before = device_counters().compiled;
+  for (int i = 0; i < 12; ++i) {
+    const at::Tensor x = at::randn({3 + i % 5, 4});
+    at::Tensor there = x.to(device);
+    for (int j = 0; j < 3; ++j) there.mul_(1 + 0.01 * i).add_(x.to(device), 0.5 + j);
+    at::Tensor here = x.clone();
+    for (int j = 0; j < 3; ++j) here.mul_(1 + 0.01 * i).add_(x, 0.5 + j);
+    check_close(there, here);
+  }
+  CHECK(device_counters().compiled <= before + 3);
 }
 
 TEST_CASE("a network of convolutions with batch norm, clipped gradients and RMSprop trains as in eager") {

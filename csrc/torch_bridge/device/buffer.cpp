@@ -4,6 +4,8 @@
 #include <c10/core/Allocator.h>
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 
 #include "support/fork_locks.h"
 #include "torch_bridge/record/fake_tensor.h"
@@ -13,10 +15,15 @@ namespace {
 
 void release(void* context) { BufferPtr::reclaim(static_cast<Buffer*>(context)); }
 
+// What data_ptr() returns: an address of the buffer's own, as torch.save and much else tells storages apart by it. It
+// lies outside of what a process can map, so that to read from it ends the program rather than finding other data.
+constexpr uint64_t out_of_reach = uint64_t{1} << 62 | uint64_t{1} << 55;
+void* address_of(const Buffer* buffer) { return std::bit_cast<void*>(std::bit_cast<uint64_t>(buffer) | out_of_reach); }
+
 at::DataPtr make_data_ptr(BufferPtr buffer) {
   const c10::Device device(c10::DeviceType::PrivateUse1, buffer->index);
   Buffer* raw = buffer.release();
-  return {raw, raw, &release, device};
+  return {address_of(raw), raw, &release, device};
 }
 
 // Storages that PyTorch makes of a number of bytes.
@@ -67,11 +74,7 @@ int64_t bytes_of(const Form& form) {
 
 c10::Storage make_storage(BufferPtr buffer) {
   const auto bytes = static_cast<size_t>(bytes_of(buffer->base));
-  c10::Storage storage(c10::Storage::use_byte_size_t(), bytes, make_data_ptr(std::move(buffer)), allocator(),
-                       /*resizable=*/true);
-  storage.unsafeGetStorageImpl()->release_data_and_set_meta_custom_data_ptr_error_msg_(
-      "tensors of a recorded device have no address; copy to the CPU to read elements");
-  return storage;
+  return {c10::Storage::use_byte_size_t(), bytes, make_data_ptr(std::move(buffer)), allocator(), /*resizable=*/true};
 }
 
 at::Tensor make_device_tensor(c10::Storage storage, const Form& form) {
@@ -89,9 +92,11 @@ at::Tensor make_device_view(const at::Tensor& of, const Form& form) {
   return tensor;
 }
 
+// By its address, as storages that PyTorch makes of an address (at::from_blob) have no context.
 Buffer* buffer_of(const c10::Storage& storage) {
   if (!storage || storage.device_type() != c10::DeviceType::PrivateUse1) return nullptr;
-  return static_cast<Buffer*>(storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get_context());
+  const auto address = std::bit_cast<uint64_t>(storage.unsafeGetStorageImpl()->_mutable_data_ptr_no_checks().get());
+  return (address & out_of_reach) == out_of_reach ? std::bit_cast<Buffer*>(address & ~out_of_reach) : nullptr;
 }
 
 Buffer* buffer_of(const at::Tensor& tensor) {

@@ -44,7 +44,7 @@ using BufferPtr = c10::intrusive_ptr<Buffer>;
 
 // For PyTorch, which makes storages of a number of bytes.
 c10::Allocator* device_allocator();
-// A storage of the device. Its data pointer cannot be read: the elements may not be computed yet.
+// A storage of the device. Its data pointer is a name that nothing can be read from: elements may not be computed yet.
 c10::Storage make_storage(BufferPtr buffer);
 at::Tensor make_device_tensor(c10::Storage storage, const Form& form);
 // Of another tensor's memory. It is an inference tensor if that one is, whatever the mode is now.

@@ -5,15 +5,16 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/InferenceMode.h>
-#include <c10/util/hash.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "support/error.h"
 #include "torch_bridge/device/backing_guard.h"
 #include "torch_bridge/device/generator.h"
+#include "torch_bridge/device/out_variants.h"
 #include "torch_bridge/record/recorder.h"
 
 namespace cxxinductor::torch_bridge {
@@ -22,14 +23,11 @@ namespace {
 // A recording that becomes longer than any step of a program is one of a loop without sync points.
 constexpr size_t most_calls = 20000;
 
-// Of the same calls with other sizes; further ones are not worth a compile each.
-constexpr int most_sizes = 16;
+// Of inputs that the program has dropped, as the batches of such a loop.
+constexpr int64_t most_kept_bytes = int64_t{256} << 20;
 
-size_t hash_of(const std::vector<int64_t>& words) {
-  size_t hash = words.size();
-  for (const int64_t word : words) hash = c10::hash_combine(hash, static_cast<size_t>(word));
-  return hash;
-}
+// Of one index. A program that makes more has something in each of them that differs.
+constexpr size_t most_known = 64;
 
 template <class Visit>
 void for_each_tensor(const c10::IValue& value, const Visit& visit) {
@@ -80,9 +78,10 @@ c10::DeviceIndex LazyDevice::index_of(const OpInfo& info, const torch::jit::Stac
 void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   Lock lock(mutex_);
   const OpInfo& info = ops_.of(op);
-  if (info.composite != nullptr || info.is_composite) {
+  if (info.composite != nullptr || info.is_composite || info.functional) {
     lock.unlock();
     if (info.composite != nullptr && info.composite(stack)) return;
+    if (info.functional && write_out(op, *info.functional, stack)) return;
     if (info.is_composite) return op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, stack);
     lock.lock();
   }
@@ -100,7 +99,7 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   if (lane.recording.record(info, stack)) {
     counters_.calls += 1;
-    if (lane.recording.size() >= most_calls) flush(lane);
+    if (lane.recording.size() >= most_calls || lane.recording.keeps(most_kept_bytes)) flush(lane);
     return;
   }
   lock.unlock();
@@ -112,45 +111,46 @@ void LazyDevice::flush() {
   for (const auto& lane : lanes_) flush(*lane);
 }
 
-// The only place that compiles.
-std::shared_ptr<CompiledCalls> LazyDevice::find_or_compile(Lane& lane, Recording::Finished& finished) {
-  if (finished.expected) return finished.expected;
-  const size_t hash = hash_of(finished.calls.code.words);
-  const auto [first, last] = lane.compiled.equal_range(hash);
-  const auto found = std::find_if(first, last, [&](const auto& entry) {
-    return entry.second->calls.code == finished.calls.code && entry.second->results == finished.results;
-  });
-  if (found != last) return found->second;
-  auto made = std::make_shared<CompiledCalls>();
-  made->calls = std::move(finished.calls);
-  made->results = finished.results;
-  model::CallGraph graph = made->calls.graph;
-  graph.name = fmt::format("recorded_{}", counters_.compiled);
-  const auto end = std::find(made->results.begin(), made->results.end(), -1);
-  for (auto value = made->results.begin(); value != end; ++value)
-    graph.outputs.emplace_back(OperandRef{static_cast<uint32_t>(*value)});
-  for (auto input = end + 1; input != made->results.end(); ++input) graph.donated.insert(static_cast<uint32_t>(*input));
-  const auto alike = std::count_if(
-      first, last, [&](const auto& entry) { return entry.second->calls.code.words == made->calls.code.words; });
-  Options options = options_;
-  if (alike >= most_sizes) options.tier = "aten";
-  made->graph = CompiledGraph::from_trace(std::move(graph), options);
-  counters_.compiled += 1;
-  lane.compiled.emplace(hash, made);
-  return made;
+// What was recorded before with the same numbers, or what is known of it from now on.
+std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finished& finished) const {
+  const CallCode& code = finished.calls.code;
+  std::shared_ptr<Specializations> forms;
+  auto found = std::find(lane.known.begin(), lane.known.end(), finished.expected);
+  if (!finished.expected)
+    found = std::find_if(lane.known.begin(), lane.known.end(), [&](const auto& known) {
+      if (!known->differs_in_numbers_alone(code.words, finished.results)) return false;
+      forms = known->forms();
+      return known->calls.code.numbers == code.numbers;
+    });
+  if (found != lane.known.end()) {
+    std::rotate(found, found + 1, lane.known.end());
+    return lane.known.back();
+  }
+  if (finished.expected) return finished.expected;  // it was dropped in the meantime
+  if (!forms)
+    forms = std::make_shared<Specializations>(fmt::format("recording of {} calls", finished.calls.ends.size()), options_,
+                                              SpecializationPolicy{.reals = true, .sets_of_sizes = 2});
+  if (lane.known.size() == most_known) lane.known.erase(lane.known.begin());
+  lane.known.push_back(
+      std::make_shared<KnownCalls>(std::move(finished.calls), finished.results, std::move(forms), compiled_));
+  return lane.known.back();
 }
 
+// Calls are compiled here alone, or from here in the background.
 void LazyDevice::flush(Lane& lane) {
   if (lane.recording.size() == 0) return;
   const BackingGuard guard;
   Recording::Finished finished = lane.recording.finish();
+  if (finished.outputs.empty() && !finished.has_effects) return;  // views alone
   try {
-    const std::shared_ptr<CompiledCalls> calls = find_or_compile(lane, finished);
-    Recording::set_results(finished, calls->graph->run(std::move(finished.inputs)));
+    const std::shared_ptr<KnownCalls> calls = find_or_add(lane, finished);
+    const KnownCalls::Results results = calls->run(std::move(finished.inputs), finished.reals, options_);
+    Recording::set_results(finished, results.values);
     counters_.runs += 1;
+    if (!results.is_compiled) counters_.uncompiled_runs += 1;
     if (lane.last) lane.last->next = calls;
     lane.last = calls;
-    const std::shared_ptr<CompiledCalls> next = calls->next.lock();
+    const std::shared_ptr<KnownCalls> next = calls->next.lock();
     lane.recording.expect(next ? next : calls);
   } catch (const std::exception& error) {
     Recording::fail(finished, fmt::format("a recorded computation failed: {}", error.what()));
@@ -257,7 +257,8 @@ bool LazyDevice::copy(torch::jit::Stack& stack) {
   {
     const Lock lock(mutex_);
     const uint64_t no_recording = 0;
-    if (buffer->recording == no_recording && !buffer->backing.defined() && shows(self, buffer->base)) {
+    if (buffer->recording == no_recording && !buffer->backing.defined() && shows(self, buffer->base) &&
+        !self.is_conj() && !self.is_neg()) {
       const BackingGuard guard;
       buffer->backing = empty_backing(buffer->base, backing(buffer->index));
       buffer->backing.copy_(source);
@@ -297,17 +298,20 @@ bool LazyDevice::to_copy(torch::jit::Stack& stack) {
 
 DeviceCounters LazyDevice::counters() const {
   const Lock lock(mutex_);
-  return counters_;
+  DeviceCounters counters = counters_;
+  counters.compiled = compiled_->load();
+  return counters;
 }
 
 std::string LazyDevice::describe() const {
   const Lock lock(mutex_);
-  std::string text = fmt::format("{} calls recorded, {} runs of {} compiled recordings\n", counters_.calls,
-                                 counters_.runs, counters_.compiled);
+  std::string text = fmt::format("{} calls recorded, {} runs of recordings, {} of them not compiled\n", counters_.calls,
+                                 counters_.runs, counters_.uncompiled_runs);
   for (const auto& [op, times] : through_aten_) text += fmt::format("through ATen: {} ({} times)\n", op, times);
+  std::set<const Specializations*> described;
   for (const auto& lane : lanes_)
-    for (const auto& [hash, compiled] : lane->compiled)
-      text += compiled->graph->describe(fmt::format("recording of {} calls", compiled->calls.ends.size()));
+    for (const auto& known : lane->known)
+      if (described.insert(known->forms().get()).second) text += known->forms()->describe();
   return text;
 }
 

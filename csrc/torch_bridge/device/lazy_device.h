@@ -6,11 +6,11 @@
 
 #include <cxxinductor/device.h>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "torch_bridge/device/recording.h"
@@ -42,8 +42,8 @@ class LazyDevice {
   // Of an index.
   struct Lane {
     Recording recording;
-    std::unordered_multimap<size_t, std::shared_ptr<CompiledCalls>> compiled;  // by hash of the code's words
-    std::shared_ptr<CompiledCalls> last;
+    std::vector<std::shared_ptr<KnownCalls>> known;  // what was used longest ago first
+    std::shared_ptr<KnownCalls> last;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -57,7 +57,7 @@ class LazyDevice {
   c10::IValue from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index);
   void flush(Lane& lane);
   void draw_recorded(c10::DeviceIndex index);
-  std::shared_ptr<CompiledCalls> find_or_compile(Lane& lane, Recording::Finished& finished);
+  std::shared_ptr<KnownCalls> find_or_add(Lane& lane, Recording::Finished& finished) const;
   c10::DeviceIndex index_of(const OpInfo& info, const torch::jit::Stack& stack) const;
   at::Tensor on_device(const at::Tensor& tensor, c10::DeviceIndex index);
 
@@ -67,6 +67,7 @@ class LazyDevice {
   OpTable ops_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   DeviceCounters counters_;
+  const std::shared_ptr<std::atomic<int64_t>> compiled_ = std::make_shared<std::atomic<int64_t>>(0);
   std::map<std::string, int64_t> through_aten_;  // how often, by op
 };
 

@@ -1,21 +1,20 @@
 #include "torch_bridge/device/op_info.h"
 
+#include <ATen/ops/ones.h>
+
 #include <algorithm>
 #include <array>
 
 #include "frontend/import.h"
+#include "torch_bridge/device/backing_guard.h"
+#include "torch_bridge/device/buffer.h"
+#include "torch_bridge/device/composites.h"
+#include "torch_bridge/device/out_variants.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/record/make_call.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-// Of the recorder's composites those that need no tensors without memory.
-Composite composite_of(std::string_view name) {
-  static constexpr std::array<std::string_view, 3> names{"aten::_convolution", "aten::cudnn_batch_norm",
-                                                         "aten::native_batch_norm"};
-  return std::find(names.begin(), names.end(), name) == names.end() ? nullptr : find_composite(name);
-}
 
 MemoryOp memory_op_of(std::string_view name) {
   static constexpr std::array<std::pair<std::string_view, MemoryOp>, 7> ops{{
@@ -56,11 +55,16 @@ int written_argument_of(const c10::Argument& result, const std::vector<c10::Argu
 
 OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toString(handle.operator_name())) {
   const c10::FunctionSchema& schema = op.schema();
-  composite = composite_of(name);
+  composite = find_device_composite(name);
   is_composite =
       op.hasKernelForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd) && !frontend::is_read_whole(name);
-  if (!is_composite) rule = model::OpRule::find(schema.name(), schema.overload_name(), DispatcherSchemas());
+  // What changes a tensor's sizes in place has the tensor as its result, and no value that says so.
+  const bool changes_metadata = op.hasTag(at::Tag::inplace_view);
+  if (!is_composite && !changes_metadata)
+    rule = model::OpRule::find(schema.name(), schema.overload_name(), DispatcherSchemas());
   memory_op = memory_op_of(name);
+  if (!rule && !composite && !is_composite && !op.hasTag(at::Tag::nondeterministic_seeded))
+    functional = functional_form(op);
   is_sync = memory_op != MemoryOp::None || name == "aten::_local_scalar_dense" || name == "aten::equal";
   is_random = op.hasTag(at::Tag::nondeterministic_seeded);
   returns_list = torch_bridge::returns_list(op);
@@ -71,8 +75,35 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toStri
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::DeviceObjType)) device_argument = static_cast<int>(i);
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::GeneratorType)) generator_argument = static_cast<int>(i);
   }
-  for (const c10::Argument& result : schema.returns())
+  for (const c10::Argument& result : schema.returns()) {
     written_argument.push_back(written_argument_of(result, schema.arguments()));
+    is_alias.push_back(result.alias_info() != nullptr);
+  }
+}
+
+bool OpInfo::has_kernel(const torch::jit::Stack& stack, c10::Device backing) const {
+  if (!op.hasTag(at::Tag::pointwise)) return true;
+  torch::jit::Stack arguments = torch::jit::last(stack, is_enum.size()).vec();
+  std::vector<int> dtypes;
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensorList()) return true;
+    dtypes.push_back(argument.isTensor() && argument.toTensor().defined()
+                         ? static_cast<int>(argument.toTensor().scalar_type())
+                         : -1);
+  }
+  const auto [found, is_new] = has_kernel_.emplace(std::move(dtypes), true);
+  if (!is_new) return found->second;
+  const BackingGuard guard;
+  for (c10::IValue& argument : arguments)
+    if (argument.isTensor() && buffer_of(argument.toTensor()) != nullptr)
+      argument = at::ones({1}, at::TensorOptions(argument.toTensor().dtype()).device(backing));
+  try {
+    op.callBoxed(arguments);
+  } catch (const c10::NotImplementedError&) {
+    found->second = false;
+  } catch (const std::exception&) {  // of another kind: sizes, say, which these are not
+  }
+  return found->second;
 }
 
 const OpInfo& OpTable::of(const c10::OperatorHandle& op) {

@@ -5,6 +5,7 @@
 #include <ATen/core/stack.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,11 +23,16 @@ enum class MemoryOp : uint8_t { None, Empty, EmptyStrided, Copy, ToCopy, SetStor
 struct OpInfo {
   explicit OpInfo(const c10::OperatorHandle& op);
 
+  // Whether eager has a kernel for the dtypes of the arguments: it is tried once for each set of them, on tensors of
+  // one element. A call that eager refuses is not recorded, so that the error comes where it does in eager.
+  bool has_kernel(const torch::jit::Stack& stack, c10::Device backing) const;
+
   c10::OperatorHandle op;
-  std::string name;                   // "aten::add.Tensor"
-  std::optional<model::OpRule> rule;  // none: it cannot be recorded
-  Composite composite = nullptr;      // what runs it instead, where the arguments ask for that
-  bool is_composite = false;          // it runs as the calls that it consists of
+  std::string name;                               // "aten::add.Tensor"
+  std::optional<model::OpRule> rule;              // none: it cannot be recorded
+  Composite composite = nullptr;                  // what runs it instead, where the arguments ask for that
+  bool is_composite = false;                      // it runs as the calls that it consists of
+  std::optional<c10::OperatorHandle> functional;  // it writes the results of this one
   MemoryOp memory_op = MemoryOp::None;
   bool is_sync = false;  // reads elements by nature
   bool is_random = false;
@@ -35,7 +41,12 @@ struct OpInfo {
   std::vector<bool> is_enum, is_written;
   // By result: the argument that it is, written; -1: another tensor.
   std::vector<int> written_argument;
+  // By result: whether a write to it is one to an argument. The results of unsafe views are not, as the schemas have it.
+  std::vector<bool> is_alias;
   int device_argument = -1, generator_argument = -1;
+
+ private:
+  mutable std::map<std::vector<int>, bool> has_kernel_;  // by dtypes
 };
 
 // The lock of the device is held.

@@ -3,6 +3,7 @@
 #include <ATen/Context.h>
 #include <ATen/core/List.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <functional>
@@ -20,23 +21,7 @@ using model::CallValueInfo;
 
 constinit std::atomic<uint64_t> recordings{0};
 
-// Words of the code. An integer among the arguments is the word alone; the number is in the other list.
-enum Word : int64_t {
-  None,
-  Operand,
-  Scalar,
-  Integer,
-  Enum,
-  Bool,
-  Double,
-  Complex,
-  Text,
-  List,
-  DeviceWord,
-  Input,
-  CpuInput,
-  Call
-};
+constexpr size_t least_inputs_to_check = 64;
 
 bool is_real_tensor(const at::Tensor& tensor) { return tensor.defined() && buffer_of(tensor) != nullptr; }
 
@@ -78,6 +63,11 @@ class NumberSizes final : public model::SizeQuestions {
 
 std::vector<int64_t> numbers_of(c10::IntArrayRef numbers) { return numbers.vec(); }
 
+template <class T>
+void append(std::vector<T>& to, const std::vector<T>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
 }  // namespace
 
 Recording::Recording(c10::Device device, c10::Device backing, OpTable& ops)
@@ -91,10 +81,13 @@ void Recording::start() {
   own_ = {};
   count_ = 0;
   values_ = 0;
+  reals_.clear();
   pending_.clear();
   inputs_.clear();
   created_.clear();
+  inputs_to_check_ = least_inputs_to_check;
   random_state_ = at::Tensor();
+  writes_ = false;
 }
 
 std::optional<uint32_t> Recording::known_value(const Buffer& buffer, const at::Tensor& tensor) const {
@@ -128,7 +121,7 @@ void Recording::add_input(Input input) {
   input.value = values_++;
   input.info.memory = input.value;
   const Form& form = input.info.form;
-  pending_.words.push_back(input.device == backing_ ? Word::Input : Word::CpuInput);
+  pending_.words.push_back(input.device == backing_ ? CodeWord::Input : CodeWord::CpuInput);
   pending_.words.push_back(static_cast<int64_t>(form.dtype));
   pending_.words.push_back(static_cast<int64_t>(form.sizes.size()));
   pending_.numbers.insert(pending_.numbers.end(), form.sizes.begin(), form.sizes.end());
@@ -194,6 +187,7 @@ void Recording::need_operands(const c10::IValue& argument) {
     return;
   }
   if (buffer->index != device_.index()) throw_unsupported("a tensor on {}", tensor.device().str());
+  if (tensor.is_conj() || tensor.is_neg()) throw_unsupported("a conjugated or negated view");
   if (buffer->recording != number_) enter(*buffer, tensor);
   if (known_value(*buffer, tensor)) return;
   if (buffer->base.dtype != tensor.scalar_type()) throw_unsupported("memory that is shown in two dtypes");
@@ -207,46 +201,46 @@ void Recording::need_operands(const c10::IValue& argument) {
 void Recording::encode(const c10::IValue& value, bool is_enum) {
   std::vector<int64_t>& words = pending_.words;
   if (value.isNone()) {
-    words.push_back(Word::None);
+    words.push_back(CodeWord::None);
   } else if (value.isTensor()) {
     const at::Tensor& tensor = value.toTensor();
     if (!tensor.defined()) {
-      words.push_back(Word::None);
+      words.push_back(CodeWord::None);
     } else if (!is_real_tensor(tensor) && tensor.unsafeGetTensorImpl()->is_wrapped_number()) {
-      words.push_back(Word::Scalar);
+      words.push_back(CodeWord::Scalar);
       encode(c10::IValue(tensor.item()), false);
     } else {
-      words.push_back(Word::Operand);
+      words.push_back(CodeWord::Operand);
       words.push_back(value_of(tensor));
     }
   } else if (value.isInt()) {
-    words.push_back(is_enum ? Word::Enum : Word::Integer);
+    words.push_back(is_enum ? CodeWord::Enum : CodeWord::Integer);
     (is_enum ? words : pending_.numbers).push_back(value.toInt());
   } else if (value.isBool()) {
-    words.push_back(Word::Bool);
+    words.push_back(CodeWord::Bool);
     words.push_back(value.toBool() ? 1 : 0);
   } else if (value.isDouble()) {
-    words.push_back(Word::Double);
-    words.push_back(std::bit_cast<int64_t>(value.toDouble()));
+    words.push_back(CodeWord::Real);
+    pending_.reals.push_back(value.toDouble());
   } else if (value.isComplexDouble()) {
-    words.push_back(Word::Complex);
+    words.push_back(CodeWord::Complex);
     words.push_back(std::bit_cast<int64_t>(value.toComplexDouble().real()));
     words.push_back(std::bit_cast<int64_t>(value.toComplexDouble().imag()));
   } else if (value.isDevice()) {
-    words.push_back(Word::DeviceWord);
+    words.push_back(CodeWord::DeviceWord);
   } else if (value.isString()) {
     const std::string& text = value.toStringRef();
-    words.push_back(Word::Text);
+    words.push_back(CodeWord::Text);
     words.push_back(static_cast<int64_t>(text.size()));
     words.insert(words.end(), text.begin(), text.end());
   } else if (value.isIntList()) {
     const auto list = value.toIntList();
-    words.push_back(Word::List);
+    words.push_back(CodeWord::Integers);
     words.push_back(static_cast<int64_t>(list.size()));
     for (const int64_t item : list) pending_.numbers.push_back(item);
   } else if (value.isList()) {
     const auto items = value.toListRef();
-    words.push_back(Word::List);
+    words.push_back(CodeWord::List);
     words.push_back(static_cast<int64_t>(items.size()));
     for (const c10::IValue& item : items) encode(item, is_enum);
   } else {
@@ -255,15 +249,24 @@ void Recording::encode(const c10::IValue& value, bool is_enum) {
 }
 
 void Recording::encode(const OpInfo& info, const torch::jit::Stack& stack) {
-  pending_.words.push_back(Word::Call);
+  pending_.words.push_back(CodeWord::Call);
   pending_.words.push_back(std::bit_cast<int64_t>(&info));
   const auto arguments = torch::jit::last(stack, info.is_enum.size());
   for (size_t i = 0; i < arguments.size(); ++i) encode(arguments[i], info.is_enum[i]);
 }
 
-bool Recording::is_expected() const {
+// Of the call at hand, where the recording follows another one.
+bool Recording::is_expected() {
   const RecordedCalls& expected = expected_->calls;
   if (count_ >= expected.ends.size()) return false;
+  const size_t words = pending_.words.size();
+  if (expected.ends[count_].has_fixed_reals) fix_reals();
+  const bool is_equal = is_next(expected);
+  if (!is_equal) pending_.words.resize(words);
+  return is_equal;
+}
+
+bool Recording::is_next(const RecordedCalls& expected) const {
   const RecordedCalls::End start = count_ == 0 ? RecordedCalls::End{} : expected.ends[count_ - 1];
   const RecordedCalls::End end = expected.ends[count_];
   const auto equal = [](const std::vector<int64_t>& all, size_t from, size_t to, const std::vector<int64_t>& given) {
@@ -274,14 +277,40 @@ bool Recording::is_expected() const {
          equal(expected.code.numbers, start.numbers, end.numbers, pending_.numbers);
 }
 
+// The floats of the call at hand are words too.
+void Recording::fix_reals() {
+  pending_.words.push_back(CodeWord::FixedReals);
+  pending_.words.push_back(static_cast<int64_t>(pending_.reals.size()));
+  for (const double real : pending_.reals) pending_.words.push_back(std::bit_cast<int64_t>(real));
+}
+
 // The call at hand is not the expected one: the calls so far become this recording's own, with the inputs since.
 void Recording::diverge() {
   if (!follows()) return;
-  own_ = expected_->calls.prefix(count_);
+  own_ = expected_->calls.prefix(count_, std::move(reals_));
   expected_ = nullptr;
   const size_t known = own_.values.size();
   for (const Input& input : inputs_)
     if (input.value >= known) add_own_input(input);
+}
+
+// Whether the metadata of the call's results depends on its floats, as that of a range does: nothing states it without.
+bool Recording::reals_decide(const OpInfo& info, const model::Call& call) {
+  if (pending_.reals.empty()) return false;
+  const auto unknown = static_cast<uint32_t>(own_.graph.values.size());
+  own_.graph.values.emplace_back().kind = CallValueInfo::Kind::SymFloat;
+  std::vector<model::Call> calls{call};
+  bool decide = true;
+  try {
+    for_each_number(
+        pending_, calls, [](size_t, const NumberSlot&) {},
+        [&](size_t, const NumberSlot& slot) { slot.set(Arg(OperandRef{unknown})); });
+    NumberSizes sizes;
+    decide = !info.rule->infer(own_.graph, calls.front(), sizes);
+  } catch (const Error&) {  // of a rule that reads one of them
+  }
+  own_.graph.values.pop_back();
+  return decide;
 }
 
 bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
@@ -293,35 +322,39 @@ bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
   NumberSizes sizes;
   auto results = info.rule->infer(own_.graph, call, sizes);
   if (!results) return false;
+  const bool has_fixed_reals = reals_decide(info, call);
   std::vector<RecordedCalls::Value> values;
   for (const CallValueInfo& result : *results) {
     RecordedCalls::Value value;
     const auto id = static_cast<uint32_t>(own_.values.size() + values.size());
     value.is_none = result.kind == CallValueInfo::Kind::None;
-    if (!value.is_none) {
+    if (result.kind == CallValueInfo::Kind::SymInt && result.symbol.is_constant()) {
+      value.number = result.symbol.constant();
+    } else if (!value.is_none) {
       if (result.kind != CallValueInfo::Kind::Tensor || result.conjugate || result.negative) return false;
       auto form = known_form(result);
       if (!form) return false;
       value.form = std::move(*form);
-      value.memory = result.storage == 0 ? id : result.storage - 1;
+      const bool is_alias = info.is_alias[info.returns_list ? 0 : values.size()];
+      value.memory = is_alias && result.storage != 0 ? result.storage - 1 : id;
     }
     values.push_back(std::move(value));
   }
   call.result_is_list = info.returns_list;
   for (size_t i = 0; i < values.size(); ++i) {
     CallValueInfo& result = (*results)[i];
-    if (!values[i].is_none) result.storage = values[i].memory + 1;
+    if (!values[i].is_none && !values[i].number) result.storage = values[i].memory + 1;
     call.results.push_back(static_cast<uint32_t>(own_.values.size()));
     own_.values.push_back(std::move(values[i]));
     own_.graph.values.push_back(std::move(result));
   }
   own_.graph.calls.push_back(std::move(call));
-  const auto append = [](std::vector<int64_t>& to, const std::vector<int64_t>& from) {
-    to.insert(to.end(), from.begin(), from.end());
-  };
+  if (has_fixed_reals) fix_reals();
   append(own_.code.words, pending_.words);
   append(own_.code.numbers, pending_.numbers);
-  own_.ends.push_back({own_.code.words.size(), own_.code.numbers.size(), own_.values.size()});
+  append(own_.code.reals, pending_.reals);
+  own_.ends.push_back({own_.code.words.size(), own_.code.numbers.size(), own_.code.reals.size(), own_.values.size(),
+                       has_fixed_reals});
   return true;
 }
 
@@ -363,8 +396,12 @@ void Recording::push_results(const OpInfo& info, torch::jit::Stack& stack) {
   } else {
     for (size_t i = 0; i < count; ++i) {
       const int written = info.written_argument[i];
-      stack.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor()
-                                      : result(values_ + static_cast<uint32_t>(i), arguments));
+      const auto value = values_ + static_cast<uint32_t>(i);
+      if (const auto number = calls().values[value].number)
+        stack.emplace_back(*number);
+      else
+        stack.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor()
+                                        : result(value, arguments));
     }
   }
   values_ += static_cast<uint32_t>(count);
@@ -393,11 +430,13 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
     encode(info, stack);
     if (!(follows() && is_expected())) {
       diverge();
+      if (!info.has_kernel(stack, backing_)) throw_unsupported("{}: eager has no kernel for these dtypes", info.name);
       if (!infer(info, stack)) throw_unsupported("{}: nothing states the sizes of its results", info.name);
     }
   } catch (const Error&) {  // Unsupported; or eager raises an error too, its own
     pending_.words.resize(words);
     pending_.numbers.resize(numbers);
+    pending_.reals.clear();
     scalars_.clear();
     return false;
   }
@@ -406,6 +445,8 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
     const std::lock_guard lock(generator.mutex());
     random_state_ = generator.get_state();
   }
+  if (follows()) append(reals_, pending_.reals);
+  writes_ = writes_ || std::find(info.is_written.begin(), info.is_written.end(), true) != info.is_written.end();
   push_results(info, stack);
   count_ += 1;
   pending_.clear();
@@ -413,8 +454,18 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
   return true;
 }
 
+bool Recording::keeps(int64_t bytes) {
+  if (inputs_.size() < inputs_to_check_) return false;
+  int64_t kept = 0;
+  for (const Input& input : inputs_)
+    if (input.buffer && input.buffer->expired()) kept += bytes_of(input.info.form);
+  inputs_to_check_ = inputs_.size() + inputs_.size() / 2;
+  return kept > bytes;
+}
+
 Recording::Finished Recording::finish() {
   Finished finished;
+  finished.has_effects = writes_ || is_random();
   for (const Created& created : created_)
     if (BufferPtr buffer = created.buffer.lock()) {
       finished.results.push_back(created.value);
@@ -426,12 +477,14 @@ Recording::Finished Recording::finish() {
     if (inputs_[i].buffer && inputs_[i].buffer->expired()) finished.results.push_back(static_cast<int64_t>(i));
   }
   const bool is_whole = follows() && count_ == expected_->calls.ends.size() && pending_.words.empty();
-  if (is_whole && finished.results == expected_->results) {
+  if (is_whole && finished.results == expected_->results()) {
+    finished.reals = std::move(reals_);
     finished.expected = expected_;
   } else {
     diverge();
-    own_.code.words.insert(own_.code.words.end(), pending_.words.begin(), pending_.words.end());
-    own_.code.numbers.insert(own_.code.numbers.end(), pending_.numbers.begin(), pending_.numbers.end());
+    append(own_.code.words, pending_.words);
+    append(own_.code.numbers, pending_.numbers);
+    finished.reals = own_.code.reals;
     finished.calls = std::move(own_);
   }
   start();

@@ -10,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "torch_bridge/device/calls.h"
+#include "torch_bridge/device/known_calls.h"
 #include "torch_bridge/device/op_info.h"
 
 namespace cxxinductor::torch_bridge {
@@ -29,16 +29,22 @@ class Recording {
   // Of the backing device's generator, when the first random call was recorded.
   const at::Tensor& random_state() const { return random_state_; }
 
+  // Whether the recording alone keeps more than that of the memory of inputs, which eager would have freed. Looks at them
+  // now and then.
+  bool keeps(int64_t bytes);
+
   // All calls; the recording starts anew. expected: what the next calls will be, as far as that is known.
   struct Finished {
-    std::shared_ptr<CompiledCalls> expected;  // null: `calls` have not been compared with compiled ones
+    std::shared_ptr<KnownCalls> expected;  // null: `calls` have not been compared with known ones
     RecordedCalls calls;
+    std::vector<double> reals;        // of this recording, whatever those of the expected one were
     std::vector<int64_t> results;     // values of `outputs`, -1, positions of donated inputs
     std::vector<c10::IValue> inputs;  // on the backing device
     std::vector<BufferPtr> outputs;   // that get the results
+    bool has_effects = false;         // it writes to inputs or draws random numbers: to be run whether it has outputs or not
   };
   Finished finish();
-  void expect(std::shared_ptr<CompiledCalls> expected) { expected_ = std::move(expected); }
+  void expect(std::shared_ptr<KnownCalls> expected) { expected_ = std::move(expected); }
   // The results of `finish` have elements now, or never will.
   static void set_results(const Finished& finished, const std::vector<c10::IValue>& results);
   static void fail(const Finished& finished, const std::string& reason);
@@ -68,9 +74,12 @@ class Recording {
   void need_operands(const c10::IValue& argument);
   void encode(const OpInfo& info, const torch::jit::Stack& stack);
   void encode(const c10::IValue& value, bool is_enum);
-  bool is_expected() const;
+  bool is_expected();
+  bool is_next(const RecordedCalls& expected) const;
   void diverge();
   bool infer(const OpInfo& info, const torch::jit::Stack& stack);
+  bool reals_decide(const OpInfo& info, const model::Call& call);
+  void fix_reals();
   void push_results(const OpInfo& info, torch::jit::Stack& stack);
   at::Tensor result(uint32_t value, const torch::jit::Stack& arguments);
   void start();
@@ -78,7 +87,8 @@ class Recording {
   const c10::Device device_, backing_;
   OpTable& ops_;
   uint64_t number_ = 0;  // of this recording, in the process
-  std::shared_ptr<CompiledCalls> expected_;
+  std::shared_ptr<KnownCalls> expected_;
+  std::vector<double> reals_;  // so far, where the calls are the expected ones
   RecordedCalls own_;  // where the calls are not the expected ones
   size_t count_ = 0;   // of calls
   uint32_t values_ = 0;
@@ -88,6 +98,8 @@ class Recording {
   std::vector<std::pair<const void*, uint32_t>> scalars_;  // of the call at hand
   Buffer* into_ = nullptr;                                 // whose first value is the result of the call at hand
   at::Tensor random_state_;
+  bool writes_ = false;
+  size_t inputs_to_check_ = 0;  // when there are as many, `keeps` looks at them
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -13,9 +13,11 @@
 
 #include "model/infer/infer.h"
 #include "support/error.h"
+#include "torch_bridge/device/attention.h"
 #include "torch_bridge/device/autocast.h"
 #include "torch_bridge/device/generator.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/record/fake_tensor.h"
 #include "torch_bridge/record/recorder.h"
 
 namespace cxxinductor::torch_bridge {
@@ -39,12 +41,17 @@ class Guard final : public c10::impl::DeviceGuardImplInterface {
   // Calls are recorded in their order, whatever the stream.
   c10::Stream getStream(c10::Device device) const override { return c10::Stream(c10::Stream::DEFAULT, device); }
   c10::Stream getDefaultStream(c10::Device device) const override { return getStream(device); }
+  c10::Stream getStreamFromGlobalPool(c10::Device device, bool /*is_high_priority*/) const override {
+    return getStream(device);
+  }
+  c10::Stream getNewStream(c10::Device device, int /*priority*/) const override { return getStream(device); }
   c10::Stream exchangeStream(c10::Stream stream) const override { return getStream(stream.device()); }
   bool queryStream(const c10::Stream& /*stream*/) const override { return true; }
   void synchronizeStream(const c10::Stream& /*stream*/) const override { lazy_device().flush(); }
   void record(void** /*event*/, const c10::Stream& /*stream*/, const c10::DeviceIndex /*index*/,
               const c10::EventFlag /*flag*/) const override {}
   void block(void* /*event*/, const c10::Stream& /*stream*/) const override {}
+  void synchronizeEvent(void* /*event*/) const override { lazy_device().flush(); }
   bool queryEvent(void* /*event*/) const override { return true; }
   void synchronizeDevice(const c10::DeviceIndex /*index*/) const override { lazy_device().flush(); }
   c10::DeviceIndex deviceCount() const noexcept override { return device_.count(); }
@@ -59,6 +66,7 @@ struct Hooks final : at::PrivateUse1HooksInterface {
       generators_.push_back(make_default_generator(device, index));
   }
 
+  void init() const override {}
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex /*index*/) const override { return true; }
@@ -102,6 +110,27 @@ constinit std::atomic<LazyDevice*> the_device{nullptr};
 
 void on_call(const c10::OperatorHandle& op, torch::jit::Stack& stack) { lazy_device().call(op, stack); }
 void on_factory(const c10::OperatorHandle& op, torch::jit::Stack* stack) { lazy_device().call(op, *stack); }
+
+// A tensor that PyTorch made of a storage's address has no recording key.
+at::Tensor with_recording_key(const at::Tensor& tensor) {
+  if (tensor.key_set().has(recording_key) || tensor.device().type() != device_type) return tensor;
+  TORCH_CHECK(buffer_of(tensor) != nullptr, "a tensor of memory that is not the recorded device's");
+  return make_device_tensor(tensor.storage(), form_of(tensor));
+}
+
+// copy_ where calls do not arrive by the recording key: torch.tensor() and the like keep it away while they make a
+// tensor.
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& target, bool non_blocking) {
+  torch::jit::Stack stack{with_recording_key(target), with_recording_key(self), non_blocking};
+  lazy_device().call(c10::Dispatcher::singleton().findSchemaOrThrow("aten::copy_", ""), stack);
+  return target;
+}
+
+// Above autograd, which knows the gradients of the kernel that is chosen.
+void attend(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  if (!flash_attention(*stack)) op.callBoxedForDispatchKey(c10::DispatchKey::CompositeImplicitAutograd, *stack);
+}
+
 bool is_compatible(const at::Tensor& /*self*/, const at::Tensor& /*from*/) { return true; }
 
 // Factories have no tensor whose keys would bring their calls to us.
@@ -133,9 +162,11 @@ struct Kernels {
         continue;
       device.impl(c10::toString(name).c_str(), torch::CppFunction::makeFromBoxedFunction<&on_factory>());
     }
+    device.impl("_copy_from", &copy_from);
     // Module::to hands the device's tensors to parameters of the CPU, and back.
     device.impl("_has_compatible_shallow_copy_type", &is_compatible);
     autograd.impl("_has_compatible_shallow_copy_type", &is_compatible);
+    autograd.impl("scaled_dot_product_attention", torch::CppFunction::makeFromBoxedFunction<&attend>());
     no_cast.fallback(torch::CppFunction::makeFallthrough());
     add_autocast(autocast);
   }
@@ -171,6 +202,7 @@ void register_lazy_device(const std::string& name, std::optional<c10::DeviceType
   c10::SetAllocator(device_type, device_allocator());
   at::RegisterPrivateUse1HooksInterface(new Hooks(*device));
   new Kernels();
+  register_attention_choice();
   handle_other_calls(&on_call);
 }
 

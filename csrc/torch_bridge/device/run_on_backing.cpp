@@ -18,6 +18,13 @@ void collect_tensors(const c10::IValue& value, std::vector<at::Tensor>& tensors)
     for (const c10::IValue& item : value.toListRef()) collect_tensors(item, tensors);
 }
 
+// A tensor shows its memory conjugated or negated where these bits say so.
+at::Tensor with_bits_of(const at::Tensor& tensor, at::Tensor other) {
+  other._set_conj(tensor.is_conj());
+  other._set_neg(tensor.is_neg());
+  return other;
+}
+
 // An op in place may have changed what its argument shows, or have grown its memory.
 void take_over_metadata(const at::Tensor& tensor, const at::Tensor& elements) {
   Buffer& buffer = *buffer_of(tensor);
@@ -43,7 +50,9 @@ c10::IValue LazyDevice::to_backing(const c10::IValue& value) {
     if (!buffer->backing.defined())
       buffer->backing = at::empty_strided(buffer->base.sizes, buffer->base.strides,
                                           at::TensorOptions(buffer->base.dtype).device(backing(buffer->index)));
-    return backing_of(*buffer, value.toTensor());
+    const at::Tensor elements = backing_of(*buffer, value.toTensor());
+    if (!value.toTensor().is_conj() && !value.toTensor().is_neg()) return elements;
+    return with_bits_of(value.toTensor(), elements.alias());
   }
   if (value.isTensorList()) {
     c10::List<at::Tensor> list;
@@ -74,13 +83,15 @@ c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector
   }
   if (!value.isTensor() || !value.toTensor().defined() || value.toTensor().device() != backing(index)) return value;
   const at::Tensor& elements = value.toTensor();
+  TORCH_CHECK_NOT_IMPLEMENTED(elements.layout() == c10::kStrided, "a recorded device has no tensors of layout ",
+                              elements.layout());
   for (const at::Tensor& argument : arguments) {
     const Buffer* buffer = buffer_of(argument);
     if (buffer == nullptr || !elements.storage().is_alias_of(buffer->backing.storage())) continue;
     Form form = form_of(elements);
     form.offset -= buffer->backing.storage_offset() * static_cast<int64_t>(buffer->backing.element_size()) /
                    static_cast<int64_t>(elements.element_size());
-    return make_device_view(argument, form);
+    return with_bits_of(elements, make_device_view(argument, form));
   }
   Form form = form_of(elements);
   auto buffer = c10::make_intrusive<Buffer>(index, form);
@@ -92,7 +103,7 @@ c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector
     memory.unsafeGetTensorImpl()->set_sizes_and_strides(buffer->base.sizes, buffer->base.strides, 0);
     buffer->backing = memory;
   }
-  return make_device_tensor(make_storage(std::move(buffer)), form);
+  return with_bits_of(elements, make_device_tensor(make_storage(std::move(buffer)), form));
 }
 
 void LazyDevice::run_on_backing(const OpInfo& info, torch::jit::Stack& stack) {

@@ -6,3 +6,9 @@ several at once, since compiling is what takes time. `run.py` compares a program
 programs and takes those apart that fail. `coverage.py` makes docs/coverage.md. `python -m op_db --help` (from tests/python) runs the whole
 list, or parts of it.
 """
+
+import torch.testing._internal.common_utils as common_utils
+import torch.testing._internal.opinfo.core as opinfo
+
+# PyTorch looks for its own test method in inspect.stack() before it makes the samples of an op, which takes a second here and finds none.
+common_utils.extract_test_fn = opinfo.extract_test_fn = lambda: None
