@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cerrno>
@@ -22,6 +23,16 @@ std::string fresh_name() {
 }
 
 // Null with the reason.
+void* load(const std::string& path, std::string& reason) {
+  const ForkGuard guard(ForkLock::Loader);
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* message = ::dlerror();
+    reason = message ? message : path + ": unknown reason";
+  }
+  return handle;
+}
+
 void* load_from(const std::string& parent, std::string_view bytes, std::string& reason) {
   const PrivateFolder folder(parent);
   if (folder.path().empty()) {
@@ -34,26 +45,29 @@ void* load_from(const std::string& parent, std::string_view bytes, std::string& 
     reason = fmt::format("{} cannot be written: {}", path, std::strerror(errno));
     return nullptr;
   }
-  const ForkGuard guard(ForkLock::Loader);
-  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char* message = ::dlerror();
-    reason = message ? message : path + ": unknown reason";
+  return load(path, reason);
+}
+
+void* load_from_memory(std::string_view bytes, Descriptor& memory, std::string& reason) {
+  memory = Descriptor(::memfd_create("cxxinductor", MFD_CLOEXEC));
+  if (!memory.open() || !write_all(memory.get(), bytes)) {
+    reason = fmt::format("no memory that has the name of a file: {}", std::strerror(errno));
+    return nullptr;
   }
-  return handle;
+  return load(fmt::format("/proc/self/fd/{}", memory.get()), reason);
 }
 
 }  // namespace
 
 SharedObject::SharedObject(std::string_view bytes, std::span<const std::string> folders) {
-  std::string reasons;
+  std::string reasons, reason;
   for (const std::string& folder : folders) {
-    std::string reason;
     handle_ = load_from(folder, bytes, reason);
     if (handle_) return;
     reasons += "\n  " + reason;
   }
-  throw_internal("compiled kernels cannot be loaded from any of {} folders:{}", folders.size(), reasons);
+  handle_ = load_from_memory(bytes, memory_, reason);
+  if (!handle_) throw_internal("compiled kernels cannot be loaded from any of {} folders, nor from memory:{}\n  {}", folders.size(), reasons, reason);
 }
 
 SharedObject::~SharedObject() {

@@ -5,12 +5,15 @@
 #include <string>
 #include <string_view>
 
+#include "support/files.h"
+
 namespace cxxinductor::runtime {
 
 class SharedObject {
  public:
   // The object is written to a file in a private folder under the first of `folders` that it can be loaded from (a file
-  // system may forbid to execute), and the file is removed at once. InternalError with a reason per folder.
+  // system may forbid to execute), and the file is removed at once; to memory that has the name of a file where there is no such
+  // folder, as in a container without one to write to. InternalError with a reason for each.
   SharedObject(std::string_view bytes, std::span<const std::string> folders);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
@@ -19,6 +22,7 @@ class SharedObject {
 
  private:
   void* handle_ = nullptr;
+  Descriptor memory_;  // the loader knows the object by this number, which must not come back while it is loaded
 };
 
 }  // namespace cxxinductor::runtime
