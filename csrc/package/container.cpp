@@ -221,7 +221,11 @@ std::span<const std::byte> Container::map(const Section& section, const Parallel
   return bytes;
 }
 
-void write_container(const std::string& path, std::span<const NewSection> sections, const SigningKey* key) {
+namespace {
+
+// Calls write(bytes) with everything that a container of the sections has, in order.
+template <class Write>
+void put_container(std::span<const NewSection> sections, const SigningKey* key, const Write& write) {
   CXXI_CHECK(sections.size() <= most_sections, "{} sections", sections.size());
   std::vector<Entry> table(sections.size());
   size_t end = sizeof(Header) + table.size() * sizeof(Entry);
@@ -249,17 +253,29 @@ void write_container(const std::string& path, std::span<const NewSection> sectio
     header.signer = key->public_key();
     header.signature = key->sign(signed_message(header.digest));
   }
-  NewFile file(path);
-  file.write(bytes_of(header));
-  file.write(table_bytes);
+  write(bytes_of(header));
+  write(table_bytes);
   static constexpr std::array<std::byte, section_alignment> zeros{};
   size_t written = sizeof(Header) + table_bytes.size();
   for (size_t i = 0; i < table.size(); ++i) {
-    file.write(std::span(zeros).first(table[i].offset - written));
-    for (const std::span<const std::byte> piece : sections[i].pieces) file.write(piece);
+    write(std::span(zeros).first(table[i].offset - written));
+    for (const std::span<const std::byte> piece : sections[i].pieces) write(piece);
     written = table[i].offset + table[i].size;
   }
+}
+
+}  // namespace
+
+void write_container(const std::string& path, std::span<const NewSection> sections, const SigningKey* key) {
+  NewFile file(path);
+  put_container(sections, key, [&](std::span<const std::byte> bytes) { file.write(bytes); });
   file.finish();
+}
+
+std::vector<std::byte> container_bytes(std::span<const NewSection> sections, const SigningKey* key) {
+  std::vector<std::byte> all;
+  put_container(sections, key, [&](std::span<const std::byte> bytes) { all.insert(all.end(), bytes.begin(), bytes.end()); });
+  return all;
 }
 
 void write_pieces(const std::string& path, std::span<const std::span<const std::byte>> pieces) {

@@ -73,6 +73,8 @@ struct NewSection {
 };
 // Writes a file under a new name and renames it: `path` has the whole package or what it had before. UserError when it cannot.
 void write_container(const std::string& path, std::span<const NewSection> sections, const SigningKey* key);
+// The same in memory, for a container inside of another file.
+std::vector<std::byte> container_bytes(std::span<const NewSection> sections, const SigningKey* key);
 // A file of the pieces alone, in the same way.
 void write_pieces(const std::string& path, std::span<const std::span<const std::byte>> pieces);
 

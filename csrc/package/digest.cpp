@@ -1,8 +1,8 @@
 #include "package/digest.h"
 
-#include <openssl/bio.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
+#include <nettle/base64.h>
+#include <nettle/eddsa.h>
+#include <nettle/sha2.h>
 
 #include <algorithm>
 
@@ -11,17 +11,9 @@
 namespace cxxinductor::package_file {
 namespace {
 
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-  void operator()(BIO* source) const { BIO_free(source); }
-};
-template <class T>
-using Owned = std::unique_ptr<T, FreeKey>;
-
 template <class Byte>
-auto* as_chars(Byte* bytes) {
-  return reinterpret_cast<std::conditional_t<std::is_const_v<Byte>, const unsigned char, unsigned char>*>(bytes);
+auto* as_uint8(Byte* bytes) {
+  return reinterpret_cast<std::conditional_t<std::is_const_v<Byte>, const uint8_t, uint8_t>*>(bytes);
 }
 
 int digit_of(char c) {
@@ -31,27 +23,20 @@ int digit_of(char c) {
   return -1;
 }
 
-// A key with a passphrase must not make a library ask for it on a terminal.
-int no_passphrase(char*, int, int, void*) { return -1; }
-
 }  // namespace
 
 struct Hasher::Context {
-  Owned<EVP_MD_CTX> hash{EVP_MD_CTX_new()};
+  sha256_ctx hash;
 };
 
-Hasher::Hasher() : context_(std::make_unique<Context>()) {
-  CXXI_CHECK(context_->hash && EVP_DigestInit_ex(context_->hash.get(), EVP_sha256(), nullptr) == 1, "no SHA-256");
-}
+Hasher::Hasher() : context_(std::make_unique<Context>()) { sha256_init(&context_->hash); }
 Hasher::~Hasher() = default;
 
-void Hasher::add(std::span<const std::byte> bytes) {
-  CXXI_CHECK(EVP_DigestUpdate(context_->hash.get(), bytes.data(), bytes.size()) == 1, "SHA-256 failed");
-}
+void Hasher::add(std::span<const std::byte> bytes) { sha256_update(&context_->hash, bytes.size(), as_uint8(bytes.data())); }
 
 Digest Hasher::finish() {
   Digest digest;
-  CXXI_CHECK(EVP_DigestFinal_ex(context_->hash.get(), as_chars(digest.data()), nullptr) == 1, "SHA-256 failed");
+  sha256_digest(&context_->hash, digest.size(), as_uint8(digest.data()));
   return digest;
 }
 
@@ -122,41 +107,55 @@ PublicKey parse_public_key(std::string_view text, std::string_view what) {
 }
 
 struct SigningKey::Key {
-  Owned<EVP_PKEY> key;
+  std::array<uint8_t, ED25519_KEY_SIZE> secret{};
+  PublicKey public_key{};
 };
 
+namespace {
+
+// PKCS #8 around an Ed25519 key, as DER (RFC 8410, section 7): all but the 32 bytes of the key at its end are the same in every key.
+constexpr std::array<uint8_t, 16> der_prefix = {0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20};
+
+// What stands in base64 between the lines of a PEM text (RFC 7468); empty if it is not one, or longer than a key.
+std::vector<uint8_t> decode_pem(std::string_view pem) {
+  constexpr std::string_view begin = "-----BEGIN PRIVATE KEY-----", end = "-----END PRIVATE KEY-----";
+  const size_t at = pem.find(begin);
+  if (at == std::string_view::npos) return {};
+  const std::string_view body = pem.substr(at + begin.size());
+  const std::string_view text = body.substr(0, body.find(end));
+  if (text.size() == body.size() || text.size() > 1024) return {};
+  std::vector<uint8_t> bytes(BASE64_DECODE_LENGTH(text.size()));
+  size_t size = bytes.size();
+  base64_decode_ctx decoder;
+  base64_decode_init(&decoder);
+  if (base64_decode_update(&decoder, &size, bytes.data(), text.size(), text.data()) != 1 || base64_decode_final(&decoder) != 1) return {};
+  bytes.resize(size);
+  return bytes;
+}
+
+}  // namespace
+
 SigningKey::SigningKey(std::string_view pem, std::string_view what) : key_(std::make_unique<Key>()) {
-  const Owned<BIO> source(BIO_new_mem_buf(pem.data(), static_cast<int>(std::min<size_t>(pem.size(), 1 << 16))));
-  key_->key.reset(source ? PEM_read_bio_PrivateKey(source.get(), nullptr, no_passphrase, nullptr) : nullptr);
-  if (!key_->key || EVP_PKEY_id(key_->key.get()) != EVP_PKEY_ED25519)
+  const std::vector<uint8_t> der = decode_pem(pem);
+  if (der.size() != der_prefix.size() + key_->secret.size() || !std::equal(der_prefix.begin(), der_prefix.end(), der.begin()))
     throw_user_error("{}: expected an Ed25519 private key as PEM, as `openssl genpkey -algorithm ed25519` writes it", what);
+  std::copy(der.begin() + der_prefix.size(), der.end(), key_->secret.begin());
+  ed25519_sha512_public_key(as_uint8(key_->public_key.data()), key_->secret.data());
 }
 SigningKey::~SigningKey() = default;
 SigningKey::SigningKey(SigningKey&&) noexcept = default;
 
-PublicKey SigningKey::public_key() const {
-  PublicKey key;
-  size_t size = key.size();
-  CXXI_CHECK(EVP_PKEY_get_raw_public_key(key_->key.get(), as_chars(key.data()), &size) == 1 && size == key.size(), "no public key");
-  return key;
-}
+PublicKey SigningKey::public_key() const { return key_->public_key; }
 
 Signature SigningKey::sign(std::span<const std::byte> message) const {
   Signature signature;
-  size_t size = signature.size();
-  const Owned<EVP_MD_CTX> context(EVP_MD_CTX_new());
-  CXXI_CHECK(context && EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, key_->key.get()) == 1 &&
-                 EVP_DigestSign(context.get(), as_chars(signature.data()), &size, as_chars(message.data()), message.size()) == 1 &&
-                 size == signature.size(),
-             "Ed25519 failed");
+  ed25519_sha512_sign(as_uint8(key_->public_key.data()), key_->secret.data(), message.size(), as_uint8(message.data()),
+                      as_uint8(signature.data()));
   return signature;
 }
 
 bool is_signed(std::span<const std::byte> message, const Signature& signature, const PublicKey& key) {
-  const Owned<EVP_PKEY> verifier(EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, as_chars(key.data()), key.size()));
-  const Owned<EVP_MD_CTX> context(EVP_MD_CTX_new());
-  return verifier && context && EVP_DigestVerifyInit(context.get(), nullptr, nullptr, nullptr, verifier.get()) == 1 &&
-         EVP_DigestVerify(context.get(), as_chars(signature.data()), signature.size(), as_chars(message.data()), message.size()) == 1;
+  return ed25519_sha512_verify(as_uint8(key.data()), message.size(), as_uint8(message.data()), as_uint8(signature.data())) == 1;
 }
 
 }  // namespace cxxinductor::package_file

@@ -1,4 +1,4 @@
-// SHA-256 and Ed25519, through OpenSSL.
+// SHA-256 and Ed25519, through nettle.
 #pragma once
 
 #include <array>

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "package/build_json.h"
 #include "package/container.h"
 #include "readers/pt2/json.h"
 #include "readers/pt2/printable.h"
@@ -233,26 +234,6 @@ void read_outputs(const Field& list, Program& program) {
     }
     program.signature.outputs.push_back(std::move(spec));
   });
-}
-
-Json to_json(const Build& build) {
-  Json archs = Json::array();
-  for (const auto& [device, arch] : build.archs) archs.push_back({{"device", to_string(device)}, {"arch", arch}});
-  return {{"archs", std::move(archs)}, {"deterministic", build.deterministic}, {"writes", build.writes}, {"plan", build.plan}};
-}
-
-Build read_build(const Field& field) {
-  Build build;
-  field.at("archs").for_each_item([&](const Field& item) {
-    const auto device = find_device(item.at("device").text());
-    if (!device) item.at("device").fail("a device");
-    build.archs.emplace_back(*device, item.at("arch").text());
-  });
-  field.at("archs").require(!build.archs.empty(), "at least one");
-  build.deterministic = field.at("deterministic").boolean();
-  build.writes = field.at("writes").boolean();
-  build.plan = field.at("plan").text();
-  return build;
 }
 
 WeightFile read_weight_file(const Field& field) {

@@ -139,6 +139,15 @@ TEST_CASE("signatures are checked, whoever made them") {
 TEST_CASE("keys that are none are errors") {
   CHECK_THROWS_WITH(SigningKey("-----BEGIN PRIVATE KEY-----\nx\n", "key.pem"), mentions("key.pem: expected an Ed25519 private key"));
   CHECK_THROWS_WITH(SigningKey("", "key.pem"), mentions("key.pem"));
+  const std::string pem = test_key_pem, no_key = "key.pem: expected an Ed25519 private key";
+  const auto changed = [&pem](std::string_view part, std::string_view other) { return std::string(pem).replace(pem.find(part), part.size(), other); };
+  CHECK_THROWS_WITH(SigningKey(changed("K2Vw", "K2Vx"), "key.pem"), mentions(no_key));  // of Ed448
+  CHECK_THROWS_WITH(SigningKey(changed("rn9g", "rn8="), "key.pem"), mentions(no_key));  // a byte short
+  CHECK_THROWS_WITH(SigningKey(changed("rn9g", "rn9gAAAA"), "key.pem"), mentions(no_key));
+  CHECK_THROWS_WITH(SigningKey(changed("rn9g", "rn*g"), "key.pem"), mentions(no_key));
+  CHECK_THROWS_WITH(SigningKey(changed("-----END", "---- END"), "key.pem"), mentions(no_key));
+  CHECK_THROWS_WITH(SigningKey(changed("BEGIN PRIVATE", "BEGIN ENCRYPTED PRIVATE"), "key.pem"), mentions(no_key));
+  CHECK(to_hex(SigningKey("a comment\n" + pem, "key").public_key()) == test_public_key);
   CHECK(to_hex(parse_public_key(test_public_key, "key")) == test_public_key);
   CHECK(to_hex(SigningKey(test_key_pem, "key").public_key()) == test_public_key);
   CHECK_THROWS_WITH(parse_public_key("d75a", "trusted_keys"), mentions("trusted_keys: expected the 64 hexadecimal digits"));

@@ -1,14 +1,10 @@
-// Mutated packages: whatever comes, the answer is a program that is whole, or a UserError or Unsupported. The asan preset makes a crash
-// of what would only be luck. CXXINDUCTOR_FUZZ_SEED repeats a run, CXXINDUCTOR_PACKAGE_MUTATIONS sets its length.
-#include <cstdlib>
+// Manifests: what is printed is read, and what does not fit calls and weights is refused.
 #include <functional>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "fuzz/seed.h"
 #include "model/text.h"
 #include "package/manifest.h"
+#include "package/region_manifest.h"
 #include "readers/pt2/read_pt2.h"
 #include "unit/catch.h"
 #include "unit/package/packages.h"
@@ -99,76 +95,6 @@ void require_whole(const readers::Program& program) {
     if (spec.kind == readers::OutputSpec::Kind::User) REQUIRE(spec.index < program.calls.outputs.size());
 }
 
-class Mutator {
- public:
-  explicit Mutator(uint64_t seed) : random_(seed) {}
-
-  std::string next() {
-    std::string manifest = manifest_, calls = calls_;
-    const size_t kind = below(10);
-    if (kind < 5) manifest = mutate_json();
-    if (kind == 5) mutate_text(calls);
-    if (kind < 6) return package_of(sections_of(manifest, calls));
-    std::string package = below(2) == 0 ? unsigned_ : signed_;
-    for (size_t edits = 1 + below(3); edits > 0; --edits) mutate_table(package);
-    if (kind < 9) renew_digest(package);
-    return package;
-  }
-
- private:
-  size_t below(size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random_); }
-
-  static void collect(Json& json, std::vector<Json*>& out) {
-    out.push_back(&json);
-    if (json.is_structured())
-      for (auto& item : json) collect(item, out);
-  }
-
-  std::string mutate_json() {
-    static const std::vector<Json> odd{nullptr, true, 0, 1, -1, 2, 3, 7, 64, 128, 0.5, "", "x", "weight", "user", "literal", "mutation", "i64",
-                                       std::numeric_limits<int64_t>::max(), std::numeric_limits<uint64_t>::max(), Json::array(), Json::object(),
-                                       Json::array({1, 2}), "../weights", std::string(300, 'n'), std::string("\0\n", 2)};
-    Json json = Json::parse(manifest_);
-    for (size_t edits = 1 + below(3); edits > 0; --edits) {
-      std::vector<Json*> values;
-      collect(json, values);
-      Json& value = *values[below(values.size())];
-      if (value.is_array() && !value.empty() && below(4) == 0)
-        value.erase(below(value.size()));
-      else if (value.is_array() && !value.empty() && below(4) == 0)
-        value.push_back(Json(value[below(value.size())]));
-      else if (below(3) == 0)
-        value = Json(*values[below(values.size())]);
-      else
-        value = odd[below(odd.size())];
-    }
-    return json.dump();
-  }
-
-  void mutate_text(std::string& text) {
-    const size_t at = below(text.size());
-    if (below(2) == 0)
-      text[at] = "0123456789[](),%@\"{}=:f"[below(23)];
-    else
-      text.erase(at, 1 + below(8));
-  }
-
-  // A field of the header or the table, a byte anywhere, or the length.
-  void mutate_table(std::string& package) {
-    static constexpr uint64_t odd[] = {0, 1, 7, 128, 4095, 4096, 8192, 0x7fffffff, 0xffffffff, uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 4095};
-    const size_t kind = below(8);
-    if (kind == 7) return package.resize(below(package.size()));
-    const size_t at = kind == 0 ? below(header_size) : kind == 1 ? below(package.size()) : entry_at(below(4)) + 8 * below(16);
-    const uint64_t value = below(3) == 0 ? random_() : odd[below(std::size(odd))];
-    for (size_t i = 0, count = size_t{1} << below(4); i < count && at + i < package.size(); ++i)
-      package[at + i] = static_cast<char>(value >> (8 * i));
-  }
-
-  const std::string manifest_ = print_manifest(some_manifest()), calls_ = model::print(some_calls());
-  const std::string unsigned_ = package_of(sections_of(manifest_, calls_)), signed_ = package_of(sections_of(manifest_, calls_), true);
-  std::mt19937_64 random_;
-};
-
 }  // namespace
 
 TEST_CASE("a manifest that is printed reads the same") {
@@ -220,24 +146,48 @@ TEST_CASE("calls that only a process could have made are errors") {
   CHECK_THROWS_WITH(read_manifest(manifest, freezes), mentions("neither donated nor frozen"));
 }
 
-TEST_CASE("mutated packages are read whole or refused") {
-  const uint64_t seed = fuzz::first_seed();
-  const char* length = std::getenv("CXXINDUCTOR_PACKAGE_MUTATIONS");
-  const int64_t count = length ? std::atoll(length) : 20000;
-  Mutator mutator(seed);
-  int64_t read = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    const std::string package = mutator.next();
-    INFO("seed " << seed << ", mutation " << i);
-    try {
-      require_whole(read_all(package).program);
-      ++read;
-    } catch (const UserError&) {
-    } catch (const Unsupported&) {
-    }
+namespace {
+
+RegionManifest some_regions() {
+  RegionManifest manifest;
+  manifest.library_version = "0.1.0";
+  manifest.forms = {{"region_0", {{"Float on cpu Contiguous", {-1, 8}}, {"integer", {-2}}, {"constant None", {}}}, 2, text_digest("calls"),
+                     {{{{Device(), "x86-64-v3"}}, false, true, "0 x86-64-v3"}}}};
+  return manifest;
+}
+
+std::string error_of_region(const std::function<void(Json&)>& edit) {
+  Json json = Json::parse(print_region_manifest(some_regions()));
+  edit(json);
+  try {
+    read_region_manifest(json.dump());
+  } catch (const UserError& error) {
+    return error.what();
   }
-  CHECK(read > 0);
-  CHECK(read < count);
+  return "read";
+}
+
+}  // namespace
+
+TEST_CASE("a region's manifest that is printed reads the same") {
+  const std::string text = print_region_manifest(some_regions());
+  const RegionManifest read = read_region_manifest(text);
+  CHECK(print_region_manifest(read) == text);
+  REQUIRE(read.forms.size() == 1);
+  CHECK(read.forms[0].arguments == some_regions().forms[0].arguments);
+  CHECK(read.forms[0].calls == text_digest("calls"));
+  CHECK(text_digest("abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");  // FIPS 180-2, appendix B.1
+}
+
+TEST_CASE("regions' manifests that are wrong are errors") {
+  CHECK(error_of_region([](Json&) {}) == "read");
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["arguments"][0]["sizes"][0] = -3; }),
+             mentions("forms[0].arguments[0].sizes[0]: expected an integer from -2 to"));
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["symbols"] = 1 << 20; }), mentions("forms[0].symbols: expected an integer from 0 to 4096"));
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["calls"] = "12"; }), mentions("forms[0].calls: expected the 64 hexadecimal digits"));
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["builds"][0]["archs"] = Json::array(); }), mentions("archs: expected at least one"));
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"] = 7; }), mentions("forms: expected a list, found 7"));
+  CHECK_THAT(error_of_region([](Json& m) { m.erase("library_version"); }), mentions("expected an object with \"library_version\""));
 }
 
 }  // namespace cxxinductor::package_file
