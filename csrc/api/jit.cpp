@@ -4,16 +4,20 @@
 #include <torch/csrc/jit/passes/freeze_module.h>
 #include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/passes/remove_mutation.h>
+#include <torch/csrc/jit/serialization/import.h>
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "api/write_package.h"
 #include "support/error.h"
 #include "support/options.h"
 #include "torch_bridge/jit/region_module.h"
 #include "torch_bridge/jit/regions.h"
 #include "torch_bridge/process_check.h"
+#include "torch_bridge/providers.h"
 
 namespace cxxinductor {
 
@@ -60,6 +64,14 @@ void compile_method(Module& optimized, const std::string& name, const Options& o
   torch::jit::EliminateDeadCode(graph);
 }
 
+std::vector<Module> regions_of(const Module& optimized, std::string_view caller) {
+  std::vector<Module> regions;
+  for (const auto& part : optimized.named_children())
+    if (torch_bridge::is_region_module(part.value)) regions.push_back(part.value);
+  if (regions.empty()) throw_user_error("{}: expected a module that optimize returned, found one without compiled parts", caller);
+  return regions;
+}
+
 }  // namespace
 
 Module optimize(const Module& module, const Options& options) {
@@ -77,12 +89,31 @@ Module optimize(const Module& module, const Options& options) {
   return optimized;
 }
 
+void package(const Module& optimized, const std::string& path, const PackageOptions& package_options) {
+  torch_bridge::check_process();
+  if (package_options.weights_beside) throw_user_error("package: expected weights inside of a TorchScript file, found weights_beside");
+  const auto key = api::read_signing_key(package_options.signing_key);
+  torch_bridge::wait_for_compiles();
+  size_t forms = 0;
+  for (const Module& region : regions_of(optimized, "package")) forms += torch_bridge::pack_region(region, package_options.archs, key ? &*key : nullptr);
+  if (forms == 0) throw_user_error("package: expected a module that was called, found one of which nothing is compiled");
+  try {
+    optimized.save(path);
+  } catch (const c10::Error& error) {
+    throw_user_error("{}: {}", path, error.what_without_backtrace());
+  }
+}
+
+Module load_module(const std::string& path, const Options& options) {
+  torch_bridge::check_process();
+  check_options(options);
+  const torch_bridge::RegionOptions scope(options);
+  return torch::jit::load(path);
+}
+
 std::string explain(const Module& optimized) {
   std::string text;
-  for (const auto& part : optimized.named_children())
-    if (torch_bridge::is_region_module(part.value)) text += torch_bridge::describe_region(part.value);
-  if (text.empty())
-    throw_user_error("explain: expected a module that optimize returned, found one without compiled parts");
+  for (const Module& region : regions_of(optimized, "explain")) text += torch_bridge::describe_region(region);
   std::set<std::string> outside;
   for (const torch::jit::Method& method : optimized.get_methods()) outside.merge(torch_bridge::boundaries_of(*method.graph()));
   if (!outside.empty()) text += fmt::format("runs as TorchScript: {}\n", fmt::join(outside, ", "));

@@ -1,6 +1,5 @@
 #include "api/write_package.h"
 
-#include <ATen/Context.h>
 #include <cxxinductor/cxxinductor.h>
 
 #include <algorithm>
@@ -10,14 +9,14 @@
 
 #include "api/mapped_file.h"
 #include "api/model_source.h"
-#include "api/shaping_options.h"
 #include "model/text.h"
 #include "package/container.h"
 #include "package/manifest.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "torch_bridge/compiled_graph.h"
-#include "torch_bridge/providers.h"
+#include "torch_bridge/package_builds.h"
+#include "torch_bridge/shaping_options.h"
 
 namespace cxxinductor::api {
 namespace {
@@ -54,75 +53,17 @@ std::vector<Piece> lay_out(readers::Program& program, const StorageOf& storage_o
   return pieces;
 }
 
-struct Archs {
-  std::vector<std::string> gpu, cpu;
-};
-
-// Those that were asked for by kind, from the oldest on, or the machine's.
-Archs choose_archs(const std::set<Device>& devices, const PackageOptions& options) {
-  Archs archs;
-  for (const std::string& arch : options.archs) (arch.starts_with("sm_") ? archs.gpu : archs.cpu).push_back(arch);
-  for (auto* list : {&archs.gpu, &archs.cpu}) std::ranges::sort(*list);
-  if (archs.cpu.empty()) archs.cpu.push_back(torch_bridge::target_for(Device()).arch);
-  const bool on_gpu = std::ranges::any_of(devices, [](Device device) { return device.type == DeviceType::Cuda; });
-  if (!on_gpu) archs.gpu = {""};
-  if (!archs.gpu.empty()) return archs;
-  try {
-    for (Device device : devices)
-      if (device.type == DeviceType::Cuda) archs.gpu.push_back(torch_bridge::target_for(device).arch);
-  } catch (const UserError& error) {
-    throw_user_error("the model is on a GPU, which this machine cannot describe: name its architecture, as sm_90 (archs, --arch): {}", error.what());
-  }
-  return archs;
-}
-
-std::set<Device> devices_of(const model::CallGraph& calls) {
-  std::set<Device> devices;
-  for (const model::CallValueInfo& value : calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
-  if (devices.empty()) devices.insert(Device());
-  return devices;
-}
-
 // What the sections hold, until the file is written.
 struct Contents {
   std::string manifest, calls;
-  std::map<std::string, std::string> plans, sources;
-  runtime::CodeByHash code;
+  torch_bridge::BuiltPlans plans;
   std::vector<Piece> weights;
 };
-
-package_file::Build add_build(Contents& contents, const model::CallGraph& calls, const std::set<Device>& devices, const std::string& gpu,
-                         const std::string& cpu, const Options& options) {
-  package_file::Build build;
-  Targets targets;
-  std::string name;
-  for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // GPUs first
-    const std::string& arch = device->type == DeviceType::Cuda ? gpu : cpu;
-    build.archs.emplace_back(*device, arch);
-    targets.add(*device, torch_bridge::target_of_arch(*device, arch));
-    if (name.find(arch) == std::string::npos) name += (name.empty() ? "" : " ") + arch;
-  }
-  torch_bridge::PlanForPackage made = torch_bridge::package_calls(calls, targets, options);
-  build.deterministic = at::globalContext().deterministicAlgorithms();
-  build.writes = made.writes;
-  build.plan = name;
-  for (driver::Report::KernelSource& source : made.sources)
-    contents.sources.emplace(fmt::format("{} {}", name, source.name).substr(0, package_file::longest_name), std::move(source.text));
-  contents.plans.emplace(name, std::move(made.plan));
-  contents.code.merge(made.code);
-  return build;
-}
 
 std::vector<NewSection> sections_of(const Contents& contents) {
   std::vector<NewSection> sections{{SectionKind::Manifest, "manifest", {piece_of(contents.manifest)}},
                                    {SectionKind::Calls, "calls", {piece_of(contents.calls)}}};
-  const auto add = [&](SectionKind kind, const std::map<std::string, std::string>& texts) {
-    for (const auto& [name, text] : texts) sections.push_back({kind, name, {piece_of(text)}});
-  };
-  add(SectionKind::Plan, contents.plans);
-  add(SectionKind::Source, contents.sources);
-  add(SectionKind::Code, contents.code);
+  torch_bridge::add_sections(contents.plans, sections);
   return sections;
 }
 
@@ -138,25 +79,26 @@ package_file::WeightFile write_weights(const std::string& path, std::span<const 
   return file;
 }
 
-std::optional<package_file::SigningKey> read_key(const std::string& path) {
+}  // namespace
+
+std::optional<package_file::SigningKey> read_signing_key(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const Bytes pem = map_file(path);
   return package_file::SigningKey({reinterpret_cast<const char*>(pem.span.data()), pem.span.size()}, path);
 }
 
-}  // namespace
-
 void write_package(readers::Program program, const StorageOf& storage_of, const std::string& path, const PackageOptions& package_options,
                    const Options& options) {
-  const auto key = read_key(package_options.signing_key);
-  const std::set<Device> devices = devices_of(program.calls);
-  const Archs archs = choose_archs(devices, package_options);
+  const auto key = read_signing_key(package_options.signing_key);
+  const std::set<Device> devices = torch_bridge::devices_of(program.calls);
+  const torch_bridge::Archs archs = torch_bridge::choose_archs(devices, package_options.archs);
   Contents contents;
   contents.calls = model::print(program.calls);
   contents.weights = lay_out(program, storage_of);
-  package_file::Manifest manifest{version(), {}, shaping_options(options), std::nullopt, {}};
-  for (const std::string& gpu : archs.gpu)
-    for (const std::string& cpu : archs.cpu) manifest.builds.push_back(add_build(contents, program.calls, devices, gpu, cpu, options));
+  package_file::Manifest manifest{version(), {}, torch_bridge::shaping_options(options), std::nullopt, {}};
+  manifest.builds = torch_bridge::add_builds(contents.plans, devices, archs, "", [&](const Targets& targets) {
+    return torch_bridge::package_calls(program.calls, targets, options);
+  });
   manifest.program = std::move(program);
   if (package_options.weights_beside && !contents.weights.empty()) manifest.weight_file = write_weights(path + ".weights", contents.weights);
   contents.manifest = package_file::print_manifest(manifest);

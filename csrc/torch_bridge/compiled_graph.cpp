@@ -1,6 +1,7 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <ATen/Context.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/ops/conj_physical.h>
 #include <c10/util/Exception.h>
 
@@ -76,6 +77,13 @@ void count(const runtime::Executable& executable, const driver::Report& report) 
   counters().externs += static_cast<int64_t>(report.externs.size());
 }
 
+// What a recorded function calls by itself, its plan may call.
+std::vector<std::string> callees_of(const model::CallGraph& calls) {
+  std::set<std::string> names;
+  for (const model::Call& call : calls.calls) names.insert(call.callee);
+  return {names.begin(), names.end()};
+}
+
 std::string dump(const driver::Report& report, const std::string& name, const Options& options, const std::string& what) {
   return driver::write_dump(report, name, options.dump_dir.empty() ? "cxxinductor_dump" : options.dump_dir, what);
 }
@@ -92,14 +100,15 @@ void dump_fallback(const model::CallGraph& calls, const Options& options, std::s
   }
 }
 
-// calls: for dumps; null where there are none.
-driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const Options& options,
-                                  frontend::CallReasons reasons = {}, const InterruptCheck& interrupted = {}) {
+// calls: for dumps; null where there are none. eager: the calls that eager would run, which write in place where those do not.
+driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const model::CallGraph* eager,
+                                  const Options& options, frontend::CallReasons reasons = {},
+                                  const InterruptCheck& interrupted = {}) {
   driver::Request request;
   request.call_reasons = std::move(reasons);
   request.interrupted = interrupted;
   request.targets = targets_for(driver::devices_of(graph));
-  if (calls) request.eager_peaks = model::eager_peaks(*calls);
+  if (eager) request.eager_peaks = model::eager_peaks(*eager);
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
@@ -140,6 +149,7 @@ at::Tensor with_conjugate_bit(const at::Tensor& tensor, bool conjugate) {
 runtime::Value to_value(c10::IValue&& value) {
   if (value.isTensor()) return to_ref(std::move(value).toTensor());
   if (value.isInt()) return value.toInt();
+  if (value.isDouble()) return to_ref(at::native::wrapped_scalar_tensor(value.toDouble()));  // promotes as a number in calls
   if (value.isNone()) return {};
   throw_unsupported("inputs of type {}", value.tagKind());
 }
@@ -182,6 +192,7 @@ struct CompiledGraph::Impl {
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
+  void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed);
   static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
   void check_guards() const;
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
@@ -231,14 +242,9 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   return driver::compile(std::move(request)).report;
 }
 
-PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
-  passes::check_skip_passes(options);
-  if (!calls.subgraphs.empty()) throw_unsupported("a package of a model with control flow");
-  const Replayed replayed = replay(with_derived_symbols(calls));
-  frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
-  if (!replayed.guards.empty())
-    throw_unsupported("a package of a model whose calls depend on sizes beyond the ranges of their symbols: {}",
-                      model::to_string(replayed.guards.front()));
+namespace {
+
+PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets, const Options& options) {
   model::CallGraph functional = functional_calls(replayed);
   const ViewsOfInputs shown(replayed.calls);
   for (const ViewsOfInputs::View& view : shown.views()) functional.outputs[view.output] = None();
@@ -249,6 +255,24 @@ PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targe
   out.sources = std::move(report.kernel_sources);
   out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
   return out;
+}
+
+}  // namespace
+
+PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
+  passes::check_skip_passes(options);
+  if (!calls.subgraphs.empty()) throw_unsupported("a package of a model with control flow");
+  const Replayed replayed = replay(with_derived_symbols(calls));
+  frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
+  if (!replayed.guards.empty())
+    throw_unsupported("a package of a model whose calls depend on sizes beyond the ranges of their symbols: {}",
+                      model::to_string(replayed.guards.front()));
+  return package_replayed(replayed, targets, options);
+}
+
+PlanForPackage package_trace(const model::CallGraph& calls, const Targets& targets, const Options& options) {
+  if (!calls.objects.empty()) throw_unsupported("calls with objects of this process, as generators are, cannot be packaged");
+  return package_replayed(Replayed{calls, {}, {}}, targets, options);
 }
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
@@ -271,7 +295,8 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
   const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
-  compilation = compile_graph(std::move(graph), &calls, options, std::move(found.reasons), interrupted);
+  compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
+                              std::move(found.reasons), interrupted);
   if (options.check == "eager")
     eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
   keep_const_graph();
@@ -325,6 +350,20 @@ void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
   fallback = std::make_unique<AtenExecutor>(std::move(calls));
 }
 
+void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed) {
+  driver::Request request;
+  request.targets = packaged.targets;
+  request.options = options;
+  request.host = &torch_host();
+  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
+    frontend::check_calls(plan, DispatcherSchemas(), allowed);
+    return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
+  };
+  compilation = driver::compile_plan(packaged.plan, request);
+  counters().graphs += 1;
+  count(*compilation.executable, compilation.report);
+}
+
 std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
                                                              model::SizeHints hints) {
   passes::check_skip_passes(options);
@@ -346,7 +385,7 @@ std::shared_ptr<runtime::Executable> CompiledGraph::Impl::compile_input_check(mo
   environment.gpus = gpus_of(calls, target_for);
   frontend::ImportNotes none;
   graph::Graph graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &none);
-  return compile_graph(std::move(graph), nullptr, options).executable;
+  return compile_graph(std::move(graph), nullptr, nullptr, options).executable;
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls, const Options& options,
@@ -381,17 +420,19 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
     impl->views_of_inputs = ViewsOfInputs(replayed.calls);
   }
   impl->find_complex_inputs(calls);
-  driver::Request request;
-  request.targets = packaged.targets;
-  request.options = options;
-  request.host = &torch_host();
-  request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
-    frontend::check_calls(plan, DispatcherSchemas(), list_items(options.allow_ops));
-    return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
-  };
-  impl->compilation = driver::compile_plan(packaged.plan, request);
-  counters().graphs += 1;
-  count(*impl->compilation.executable, impl->compilation.report);
+  impl->read_plan(packaged, list_items(options.allow_ops));
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged,
+                                                                  const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->check_inputs = false;
+  impl->options = options;
+  impl->written = model::written_inputs(calls, DispatcherSchemas());
+  impl->views_of_inputs = ViewsOfInputs(calls);
+  impl->find_complex_inputs(calls);
+  impl->read_plan(packaged, callees_of(calls));
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
@@ -418,7 +459,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
     if (auto* gather = std::get_if<graph::Gather>(&node.kind)) gather->check = true;
     if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
   }
-  impl->compilation = compile_graph(std::move(graph), nullptr, impl->options);
+  impl->compilation = compile_graph(std::move(graph), nullptr, nullptr, impl->options);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

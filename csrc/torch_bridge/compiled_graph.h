@@ -46,6 +46,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // From a plan that package_calls made of the same calls, on targets that this machine runs; its code is used where it is there, the rest is
   // compiled. The plan is trusted, as in from_plan. There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_package(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
+  // The same for calls that were recorded of a function, and a plan that package_trace made of them.
+  static std::shared_ptr<CompiledGraph> from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
   // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
   static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options,
                                                    const InterruptCheck& interrupted = {});
@@ -97,6 +99,8 @@ struct PlanForPackage {
 };
 // Unsupported and UserError as from_file, where it would fall back, too.
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options);
+// Of calls that were recorded of a function.
+PlanForPackage package_trace(const model::CallGraph& calls, const Targets& targets, const Options& options);
 
 // The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options);

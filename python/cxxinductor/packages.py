@@ -8,11 +8,11 @@ from typing import Any, Mapping, Sequence
 
 import torch
 
-from . import _C, config
+from . import _C, config, errors
 
 
 def package(
-    exported_program: torch.export.ExportedProgram,
+    model: torch.export.ExportedProgram | torch.jit.ScriptModule,
     path: str | os.PathLike[str],
     *,
     archs: Sequence[str] = (),
@@ -22,19 +22,27 @@ def package(
 ) -> None:
     """Compiles an exported program into one file that loads without compiling, in Python, C++ and C.
 
+    Of a module that ``cxxinductor.optimize`` returned it saves a TorchScript file, with all that was compiled for its calls so far: any
+    program that has loaded libcxxinductor runs it, without compiling where CXXINDUCTOR_TRUSTED_KEYS lists the key or CXXINDUCTOR_TRUST is 1.
+
     Args:
         archs: architectures of GPUs (``"sm_80"``, ``"sm_90a"``) and CPUs (``"x86-64-v3"``) to compile for. Of a kind that is not
             listed, that of this machine. Code for a GPU is compiled without one.
         weights_beside: write the weights into ``path + ".weights"``, which has to stay beside the package.
         signing_key: a file with an Ed25519 private key, as ``openssl genpkey -algorithm ed25519`` writes it.
-        options: names of ``cxxinductor.option_table()``.
+        options: names of ``cxxinductor.option_table()``; of a TorchScript module they are those of ``optimize``.
 
     Raises:
         Unsupported: the program has what cannot be compiled; the message says what.
         UserError: the file cannot be written, or an argument is wrong.
     """
+    if isinstance(model, torch.jit.ScriptModule):
+        if weights_beside or options:
+            raise errors.UserError("package: expected neither weights_beside nor options beside a TorchScript module")
+        _C.package_torchscript(model._c, os.fspath(path), list(archs), os.fspath(signing_key))
+        return
     archive = io.BytesIO()
-    torch.export.save(exported_program, archive)
+    torch.export.save(model, archive)
     _C.package(
         archive.getvalue(), os.fspath(path), list(archs), weights_beside, os.fspath(signing_key), config.resolve(options)
     )

@@ -4,10 +4,14 @@
 #include <torch/csrc/jit/serialization/import.h>
 
 #include <atomic>
+#include <fstream>
 #include <sstream>
 #include <thread>
 
+#include "support/files.h"
+#include "torch_bridge/providers.h"
 #include "unit/catch.h"
+#include "unit/package/packages.h"
 
 namespace {
 
@@ -126,6 +130,32 @@ TEST_CASE("an optimized module is saved and loaded") {
   std::stringstream file;
   optimized.save(file);
   check_equal(module, torch::jit::load(file), {at::randn({3, 8})});
+}
+
+TEST_CASE("a packaged module runs without compiling where its key is trusted") {
+  const Module module = module_of(mlp), optimized = optimize(module);
+  for (int64_t rows : {3, 5}) check_equal(module, optimized, {at::randn({rows, 8})});
+  const cxxinductor::PrivateFolder folder(cxxinductor::temporary_folder());
+  const std::string key = cxxinductor::join_path(folder.path(), "key.pem"), path = cxxinductor::join_path(folder.path(), "model.pt");
+  std::ofstream(key) << cxxinductor::package_file::test_key_pem;
+  cxxinductor::PackageOptions package_options;
+  package_options.signing_key = key;
+  cxxinductor::package(optimized, path, package_options);
+
+  cxxinductor::Options options;
+  options.cache = "off";
+  options.trusted_keys = cxxinductor::package_file::test_public_key;
+  const Module trusted = cxxinductor::load_module(path, options);
+  const auto compiled = cxxinductor::torch_bridge::compile_progress();
+  for (int64_t rows : {3, 5, 9}) check_equal(module, trusted, {at::randn({rows, 8})});  // 9: by the form whose rows are a symbol
+  CHECK(cxxinductor::torch_bridge::compile_progress().given == compiled.given);
+  CHECK(explain(trusted).find("not used") == std::string::npos);
+
+  options.trusted_keys = std::string(64, '0');
+  const Module other = cxxinductor::load_module(path, options);
+  check_equal(module, other, {at::randn({3, 8})});
+  CHECK(cxxinductor::torch_bridge::compile_progress().given > compiled.given);
+  CHECK(explain(other).find("which option trusted_keys does not list") != std::string::npos);
 }
 
 TEST_CASE("gradients take the code as it stands") {

@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <cxxinductor/device.h>
 #include <cxxinductor/jit.h>
+#include <torch/csrc/Generator.h>
 
 #include <optional>
 
@@ -9,6 +10,7 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
+#include "model/decompose/decompose.h"
 #include "model/infer/infer.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
@@ -210,21 +212,20 @@ void bind_device(py::module_& module) {
       py::arg("name"), py::arg("backing"), py::arg("options"), "cxxinductor.register_device; no backing: \"\".");
   module.def("mark_step", &cxxinductor::mark_step, py::call_guard<py::gil_scoped_release>());
   module.def(
-      "seed_device",
-      [](uint64_t seed) {
+      "device_generators",
+      [] {
         const auto& hooks = at::globalContext().getAcceleratorHooksInterface(c10::DeviceType::PrivateUse1);
-        for (c10::DeviceIndex index = 0; index < hooks.deviceCount(); ++index) {
-          at::Generator generator = hooks.getDefaultGenerator(index);
-          const std::lock_guard lock(generator.mutex());
-          generator.set_current_seed(seed);
-        }
+        py::list generators;
+        for (c10::DeviceIndex index = 0; index < hooks.deviceCount(); ++index)
+          generators.append(py::reinterpret_steal<py::object>(THPGenerator_Wrap(hooks.getDefaultGenerator(index))));
+        return py::tuple(generators);
       },
-      py::call_guard<py::gil_scoped_release>());
+      "The default generators of the recorded device, by index.");
   module.def("explain_device", &cxxinductor::explain_device);
   module.def("device_counters", [] {
     const DeviceCounters c = cxxinductor::device_counters();
-    return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("compiled") = c.compiled,
-                    py::arg("through_aten") = c.through_aten);
+    return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("uncompiled_runs") = c.uncompiled_runs,
+                    py::arg("compiled") = c.compiled, py::arg("through_aten") = c.through_aten);
   });
 }
 
@@ -248,6 +249,7 @@ PYBIND11_MODULE(_C, module) {
   bind_models(module);
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
+  module.def("decomposed_ops", &model::decomposed_ops);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def(
@@ -280,6 +282,13 @@ PYBIND11_MODULE(_C, module) {
       py::arg("text"), py::arg("options"), "Compiles the text of a graph (docs/ir.md), which may be anybody's.");
   module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"),
              py::call_guard<py::gil_scoped_release>(), "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
+  module.def(
+      "package_torchscript",
+      [](const torch::jit::Module& optimized, const std::string& path, const std::vector<std::string>& archs, const std::string& signing_key) {
+        cxxinductor::package(optimized, path, {archs, false, signing_key});
+      },
+      py::arg("optimized"), py::arg("path"), py::arg("archs"), py::arg("signing_key"), py::call_guard<py::gil_scoped_release>(),
+      "Saves an optimized TorchScript module with its compiled forms; cxxinductor.package.");
   module.def(
       "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); },
       py::arg("optimized"), "What became of the compiled parts, for people.");

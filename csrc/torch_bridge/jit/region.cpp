@@ -11,6 +11,7 @@
 
 #include "support/error.h"
 #include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/jit/code_module.h"
 #include "torch_bridge/jit/interpret.h"
 #include "torch_bridge/jit/region_group.h"
 #include "torch_bridge/jit/value_tree.h"
@@ -72,11 +73,12 @@ size_t number_of(const Graph& graph, const Node* node) {
 }  // namespace
 
 // Compiled forms take and give flat lists of tensors and numbers. What these are items of is a tree: of the arguments, named by a text that is
-// one more argument; of the results, named by a number that is one more result.
+// one more argument; of the results, named by a number that is one more result: made of its content, so that the results of a plan that
+// was made in another process have it, too.
 struct Region::Shapes {
   std::mutex mutex;
   std::map<std::string, std::vector<ValueTree>> arguments;
-  std::vector<std::shared_ptr<const ValueTree>> results;
+  std::map<int64_t, std::shared_ptr<const ValueTree>> results;
   std::set<size_t> failed;  // nodes of the code that could not be traced, by number
 
   std::vector<c10::IValue> flatten(const std::vector<c10::IValue>& values) {
@@ -125,14 +127,20 @@ struct Region::Shapes {
       return {ValueTree::Kind::Constant, 0};
     };
     const auto tree = std::make_shared<const ValueTree>(c10::ivalue::Tuple::create(std::move(values)), classify);
-    const std::lock_guard lock(mutex);
-    leaves.emplace_back(static_cast<int64_t>(results.size()));
-    results.push_back(tree);
+    leaves.emplace_back(number_of(tree));
     return leaves;
   }
 
+  int64_t number_of(const std::shared_ptr<const ValueTree>& tree) {
+    constexpr size_t digits = 15;  // of 4 bits each
+    const std::string text = tree->full_text();
+    const std::lock_guard lock(mutex);
+    for (int64_t number = std::stoll(package_file::text_digest(text).substr(0, digits), nullptr, 16);; ++number)
+      if (const ValueTree& found = *results.try_emplace(number, tree).first->second; found.full_text() == text && found.has_types_of(*tree)) return number;
+  }
+
   std::vector<c10::IValue> build_results(std::vector<c10::IValue> leaves, std::span<const c10::IValue> arguments_in) {
-    const auto number = static_cast<size_t>(leaves.back().toInt());
+    const int64_t number = leaves.back().toInt();
     leaves.pop_back();
     std::shared_ptr<const ValueTree> tree;
     {
@@ -151,36 +159,43 @@ struct Region::Split {
   Code code;
 };
 
-Region::Region(std::string name, std::shared_ptr<Graph> code, Options options)
+TracedFunction Region::traced_code(const std::shared_ptr<Graph>& code, const std::shared_ptr<Shapes>& shapes) {
+  return [code, shapes](std::vector<c10::IValue> leaves) {
+    const std::vector<c10::IValue> arguments = shapes->unflatten(leaves, code->inputs().size());
+    const Node* at = nullptr;
+    std::vector<c10::IValue> results;
+    const auto fail = [&] {
+      if (at == nullptr) return;
+      const std::lock_guard lock(shapes->mutex);
+      shapes->failed.insert(number_of(*code, at));
+    };
+    try {
+      results = interpret(*code, arguments, at);
+    } catch (const Unsupported&) {
+      fail();
+      throw;
+    } catch (const c10::Error&) {  // of a kernel that reads elements, or eager's own
+      fail();
+      throw;
+    }
+    return shapes->flatten_results(std::move(results), leaves);
+  };
+}
+
+Region::Region(std::string name, std::shared_ptr<Graph> code, Options options, std::shared_ptr<const SavedForms> saved)
     : name_(std::move(name)),
       code_(std::move(code)),
       options_(std::move(options)),
       plain_(code_, name_),
       reads_requires_grad_(reads_requires_grad(*code_)),
       shapes_(std::make_shared<Shapes>()),
-      forms_(
-          name_,
-          inference_tracer(name_, [code = code_, shapes = shapes_](std::vector<c10::IValue> leaves) {
-            const std::vector<c10::IValue> arguments = shapes->unflatten(leaves, code->inputs().size());
-            const Node* at = nullptr;
-            std::vector<c10::IValue> results;
-            const auto fail = [&] {
-              if (at == nullptr) return;
-              const std::lock_guard lock(shapes->mutex);
-              shapes->failed.insert(number_of(*code, at));
-            };
-            try {
-              results = interpret(*code, arguments, at);
-            } catch (const Unsupported&) {
-              fail();
-              throw;
-            } catch (const c10::Error&) {  // of a kernel that reads elements, or eager's own
-              fail();
-              throw;
-            }
-            return shapes->flatten_results(std::move(results), leaves);
-          }, options_),
-          options_) {}
+      saved_(std::move(saved)),
+      traced_(traced_code(code_, shapes_)),
+      tracer_(inference_tracer(name_, traced_, options_,
+                               saved_ ? PlanFinder([saved = saved_](const model::CallGraph& calls) { return saved->find_plan(calls); }) : PlanFinder())),
+      forms_(name_, options_, {},
+             saved_ ? PatternFinder([saved = saved_, name = name_](std::span<const c10::IValue> leaves) { return saved->patterns_for(name, leaves); })
+                    : PatternFinder()) {}
 
 Region::~Region() = default;
 
@@ -213,7 +228,7 @@ std::optional<std::vector<c10::IValue>> Region::run_compiled(const std::vector<c
   std::optional<std::vector<c10::IValue>> results;
   try {
     leaves = shapes_->flatten(arguments);
-    results = forms_.run(leaves);
+    results = forms_.run(std::vector(leaves), tracer_);
   } catch (const Unsupported&) {  // arguments that no form can be of: sparse tensors, say
     return std::nullopt;
   }
@@ -241,9 +256,18 @@ void Region::split_where_it_failed() {
   for (size_t number : failed) excluded.insert(nodes.at(number));
   auto made = std::make_shared<Split>();
   made->failed = std::move(failed);
-  made->parts = group_regions(graph, name_, options_, excluded);
+  made->parts = group_regions(graph, name_, options_, excluded, saved_);
   made->code = Code(graph, name_);
   split_ = std::move(made);
+}
+
+// What was traced gives the same calls again, in the form that a file has them.
+void Region::pack(PackedForms& packed) const {
+  const TracedFunction traced = traced_code(as_loaded(*code_), shapes_);
+  for (const CallPattern& pattern : forms_.patterns()) packed.add(name_, pattern, trace(name_, traced, pattern).calls, options_);
+  const std::lock_guard lock(mutex_);
+  if (split_)
+    for (const auto& part : split_->parts) part->pack(packed);
 }
 
 std::string Region::describe() const {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "support/options.h"
+#include "torch_bridge/jit/saved_forms.h"
 #include "torch_bridge/jit/traceable.h"
 #include "torch_bridge/record/specializations.h"
 
@@ -22,19 +23,23 @@ namespace cxxinductor::torch_bridge {
 
 class Region final : public torch::CustomClassHolder {
  public:
-  // code: as regions.h makes it, gives a tuple.
-  Region(std::string name, std::shared_ptr<torch::jit::Graph> code, Options options);
+  // code: as regions.h makes it, gives a tuple. saved: forms of the file that the region comes from; null: there are none.
+  Region(std::string name, std::shared_ptr<torch::jit::Graph> code, Options options, std::shared_ptr<const SavedForms> saved = nullptr);
   ~Region() override;
 
   // The items of what the code gives. Thread-safe. Runs the code as it stands where arguments require gradients, under autocast, and where
   // it cannot be compiled for them: from the second such call on in parts, around the node that was the reason.
   std::vector<c10::IValue> run(const std::vector<c10::IValue>& arguments);
 
+  // Adds the compiled forms of the region and of its parts.
+  void pack(PackedForms& packed) const;
+
   // What became of it, for people.
   std::string describe() const;
 
  private:
   struct Shapes;  // of arguments and results
+  static TracedFunction traced_code(const std::shared_ptr<torch::jit::Graph>& code, const std::shared_ptr<Shapes>& shapes);
   struct Split;
 
   std::vector<c10::IValue> run_code(const std::vector<c10::IValue>& arguments) const;
@@ -50,6 +55,9 @@ class Region final : public torch::CustomClassHolder {
   const torch::jit::Code plain_;
   const bool reads_requires_grad_;
   const std::shared_ptr<Shapes> shapes_;
+  const std::shared_ptr<const SavedForms> saved_;
+  const TracedFunction traced_;
+  const Tracer tracer_;
   Specializations forms_;
   std::array<std::atomic<int64_t>, causes> calls_as_written_{};
   mutable std::mutex mutex_;  // guards split_

@@ -42,11 +42,11 @@ const RegisteredGroups registered;
 
 std::vector<c10::intrusive_ptr<Region>> group_regions(const std::shared_ptr<torch::jit::Graph>& graph,
                                                       const std::string& name, const Options& options,
-                                                      const NodeSet& excluded) {
+                                                      const NodeSet& excluded, const std::shared_ptr<const SavedForms>& saved) {
   std::vector<c10::intrusive_ptr<Region>> regions;
   const auto insert = [&](const JitRegion& found) {
     const std::string own = fmt::format("{}_{}", name, regions.size());
-    regions.push_back(c10::make_intrusive<Region>(own, found.body, options));
+    regions.push_back(c10::make_intrusive<Region>(own, found.body, options, saved));
     const auto results = found.body->outputs().at(0)->node()->inputs();
     Node* node = graph->insertNode(graph->create(c10::Symbol::fromQualString(group_op), found.inputs, results.size()));
     node->ival_(c10::Symbol::fromQualString(region_attribute), c10::IValue(regions.back()));

@@ -1,7 +1,9 @@
 #include "torch_bridge/jit/region_module.h"
 
+#include <ATen/ops/empty.h>
+#include <c10/util/Exception.h>
+#include <cxxinductor/cxxinductor.h>
 #include <fmt/format.h>
-#include <torch/csrc/jit/passes/inliner.h>
 #include <torch/csrc/jit/runtime/custom_operator.h>
 #include <torch/custom_class.h>
 
@@ -9,9 +11,12 @@
 #include <optional>
 #include <utility>
 
+#include "readers/pt2/printable.h"
 #include "support/error.h"
+#include "torch_bridge/jit/code_module.h"
 #include "torch_bridge/jit/region.h"
 #include "torch_bridge/process_check.h"
+#include "torch_bridge/shaping_options.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -24,58 +29,113 @@ using torch::jit::Value;
 
 constexpr const char* run_op = "cxxinductor::run_region";
 constexpr const char* forms_attribute = "forms";
-constexpr const char* code_method = "code";
-constexpr int64_t format_version = 1;  // of what PyTorch saves of a region
+constexpr const char* wait_option = "wait";
+constexpr int64_t format_version = 2;  // of what PyTorch saves of a region
 
-Options options_of(const c10::Dict<std::string, std::string>& texts) {
-  Options options;
-  for (const auto& entry : texts) set_option(options, entry.key(), entry.value());
+constinit thread_local const Options* options_of_loads = nullptr;
+
+using OptionDict = c10::Dict<std::string, std::string>;
+
+// A file's options are those that shape kernels, and whether calls wait; the others are the loading program's.
+Options options_of(const OptionDict& texts) {
+  Options options = options_of_loads ? *options_of_loads : options_from_environment();
+  OptionTexts shaping;
+  for (const auto& entry : texts) {
+    if (entry.key() == wait_option)
+      set_option(options, entry.key(), entry.value());
+    else
+      shaping.emplace_back(entry.key(), entry.value());
+  }
+  set_shaping_options(options, shaping);
   return options;
 }
 
-// Those that differ from the defaults.
-c10::Dict<std::string, std::string> texts_of(const Options& options) {
-  c10::Dict<std::string, std::string> texts;
-  const Options defaults;
-  for (const OptionInfo& option : option_table())
-    if (const std::string value = get_option(options, option.name); value != get_option(defaults, option.name))
-      texts.insert(std::string(option.name), value);
+OptionDict texts_of(const Options& options) {
+  OptionDict texts;
+  for (const auto& [name, value] : shaping_options(options)) texts.insert(name, value);
+  texts.insert(wait_option, get_option(options, wait_option));
   return texts;
 }
 
 // The compiled forms of a region, as an attribute of its module.
 class RegionForms final : public torch::CustomClassHolder {
  public:
-  RegionForms(std::string name, Options options) : name_(std::move(name)), options_(std::move(options)) {}
+  // packed: of the file that it comes from, empty where it has none.
+  RegionForms(std::string name, Options options, at::Tensor packed) : name_(std::move(name)), options_(std::move(options)), packed_(std::move(packed)) {
+    if (!packed_.defined()) throw_user_error("{}: expected a tensor of compiled forms", name_);
+    if (packed_.numel() > 0) saved_ = std::make_shared<const SavedForms>(packed_, options_);
+  }
 
   Region& get(const Module& module) {
     std::call_once(made_, [&] {
-      const auto code = torch::jit::toGraphFunction(module.get_method(code_method).function()).graph()->copy();
-      if (!code->inputs().at(0)->uses().empty() || code->outputs().at(0)->type()->kind() != c10::TypeKind::TupleType)
-        throw_user_error("{}: expected the code of a region, which reads no attribute and gives a tuple", name_);
-      torch::jit::Inline(*code);
-      code->eraseInput(0);
-      region_ = c10::make_intrusive<Region>(name_, code, options_);
+      const auto region = c10::make_intrusive<Region>(name_, read_code(module), options_, saved_);
+      const std::lock_guard lock(mutex_);
+      region_ = region;
     });
     return *region_;
   }
-  std::string describe() const { return region_ ? region_->describe() : fmt::format("{}: has not been called\n", name_); }
 
-  using State = std::tuple<int64_t, std::string, c10::Dict<std::string, std::string>>;
-  State save() const { return {format_version, name_, texts_of(options_)}; }
+  std::string describe() const {
+    const auto region = made_region();
+    std::string text = region ? region->describe() : fmt::format("{}: has not been called\n", name_);
+    if (saved_ && !saved_->note().empty()) text += fmt::format("{}: the file's machine code is not used: {}\n", name_, saved_->note());
+    return text;
+  }
+
+  std::string list_saved() const { return saved_ ? saved_->list() : std::string(); }
+
+  size_t pack(const std::vector<std::string>& archs, const package_file::SigningKey* key) {
+    PackedForms packed(archs, key);
+    if (const auto region = made_region()) region->pack(packed);
+    const at::Tensor bytes = packed.bytes();
+    const std::lock_guard lock(mutex_);
+    packed_ = bytes;
+    return packed.size();
+  }
+
+  using State = std::tuple<int64_t, std::string, OptionDict, at::Tensor>;
+  // What was packed, or is in the file that the region comes from; else what is compiled so far, for this machine, not signed.
+  State save() const {
+    at::Tensor packed;
+    {
+      const std::lock_guard lock(mutex_);
+      packed = packed_;
+    }
+    return {format_version, name_, texts_of(options_), packed.numel() > 0 ? packed : pack_if_possible()};
+  }
   static c10::intrusive_ptr<RegionForms> load(const State& state) {
-    const auto& [version, name, options] = state;
+    check_process();
+    const auto& [version, name, options, packed] = state;
     if (version != format_version)
       throw_user_error(
           "the module was saved by another version of cxxinductor (format {}, this one reads {}): optimize it again",
           version, format_version);
-    return c10::make_intrusive<RegionForms>(name, options_of(options));
+    return c10::make_intrusive<RegionForms>(readers::printable(name), options_of(options), packed);
   }
 
  private:
+  c10::intrusive_ptr<Region> made_region() const {
+    const std::lock_guard lock(mutex_);
+    return region_;
+  }
+
+  at::Tensor pack_if_possible() const {
+    PackedForms packed({}, nullptr);
+    try {
+      if (const auto region = made_region()) region->pack(packed);
+    } catch (const Error& error) {
+      TORCH_WARN("cxxinductor: ", name_, " is saved without its compiled forms, which are compiled again where it is loaded: ", error.what());
+      return at::empty({0}, at::kByte);
+    }
+    return packed.bytes();
+  }
+
   const std::string name_;
   const Options options_;
+  std::shared_ptr<const SavedForms> saved_;
   std::once_flag made_;
+  mutable std::mutex mutex_;  // guards what follows
+  at::Tensor packed_;
   c10::intrusive_ptr<Region> region_;
 };
 
@@ -115,12 +175,8 @@ Module make_region_module(const std::string& name, const JitRegion& region, cons
                           const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
   Module module(c10::QualifiedName("__torch__.cxxinductor." + name), unit, /*shouldMangle=*/true);
   module.register_attribute(forms_attribute, c10::getCustomClassType<c10::intrusive_ptr<RegionForms>>(),
-                            c10::make_intrusive<RegionForms>(name, options));
-  const std::shared_ptr<Graph> code = region.body->copy();
-  code->insertInput(0, "self")->setType(module._ivalue()->type());
-  torch::jit::Function* method =
-      unit->create_function(c10::QualifiedName(*module._ivalue()->type()->name(), code_method), code);
-  module._ivalue()->type()->addMethod(method);
+                            c10::make_intrusive<RegionForms>(name, options, at::empty({0}, at::kByte)));
+  add_code(module, *region.body);
   return module;
 }
 
@@ -132,8 +188,17 @@ std::vector<Value*> insert_region_call(Graph& graph, Value* module, const JitReg
   return graph.insertNode(graph.createTupleUnpack(results))->outputs().vec();
 }
 
+size_t pack_region(const Module& module, const std::vector<std::string>& archs, const package_file::SigningKey* key) {
+  return module.attr(forms_attribute).toCustomClass<RegionForms>()->pack(archs, key);
+}
+
+std::string list_saved_forms(const Module& module) { return module.attr(forms_attribute).toCustomClass<RegionForms>()->list_saved(); }
+
+RegionOptions::RegionOptions(const Options& options) : outer_(std::exchange(options_of_loads, &options)) {}
+RegionOptions::~RegionOptions() { options_of_loads = outer_; }
+
 bool is_region_module(const Module& module) {
-  return module.hasattr(forms_attribute) && module.find_method(code_method) &&
+  return module.hasattr(forms_attribute) && has_code(module) &&
          module.attr(forms_attribute).type() == c10::getCustomClassType<c10::intrusive_ptr<RegionForms>>();
 }
 std::string describe_region(const Module& module) {

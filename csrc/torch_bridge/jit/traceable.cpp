@@ -74,13 +74,13 @@ bool is_generic(const Node* node, const c10::FunctionSchema& schema) {
     if (!holds_tensors(node->input(i)->type())) continue;
     if (i >= schema.arguments().size() || !schema.arguments()[i].type()->hasFreeVariables()) return false;
   }
-  // Without arguments: regions run as written under autocast.
-  static constexpr std::array<std::string_view, 3> same_at_each_call{"aten::dict", "aten::is_autocast_enabled",
-                                                                     "aten::is_autocast_cpu_enabled"};
-  const bool depends_on_arguments =
-      !node->inputs().empty() ||
-      std::find(same_at_each_call.begin(), same_at_each_call.end(), schema.name()) != same_at_each_call.end();
+  const bool depends_on_arguments = !node->inputs().empty() || schema.name() == "aten::dict";
   return depends_on_arguments && !c10::Dispatcher::singleton().findSchema(schema.operator_name());
+}
+
+// Questions that have one answer wherever a compiled form runs: regions run as written under autocast.
+bool asks_for_autocast(const c10::FunctionSchema& schema) {
+  return schema.name() == "aten::is_autocast_enabled" || schema.name() == "aten::is_autocast_cpu_enabled";
 }
 
 // Of sizes in tensors without dimensions, as traces have them.
@@ -108,7 +108,7 @@ bool is_view(const c10::FunctionSchema& schema) {
 }
 
 Role role_of_op(Node* node, const c10::FunctionSchema& schema) {
-  if (computes_size(node)) return Role::Helper;
+  if (computes_size(node) || asks_for_autocast(schema)) return Role::Helper;
   const bool tensors = std::all_of(node->outputs().begin(), node->outputs().end(),
                                    [](const Value* value) { return gives_tensors(value->type()); });
   if (tensors && !node->outputs().empty() && can_be_recorded(schema))

@@ -1,6 +1,7 @@
 #include "torch_bridge/jit/value_tree.h"
 
 #include <ATen/core/Dict.h>
+#include <ATen/core/dynamic_type.h>
 #include <ATen/core/List.h>
 #include <fmt/format.h>
 
@@ -11,6 +12,18 @@
 namespace cxxinductor::torch_bridge {
 
 bool is_container(const c10::IValue& value) { return value.isList() || value.isTuple() || value.isGenericDict(); }
+
+namespace {
+
+// None of tuples without names. The type of one that has none yet is asked for in the form that leaves out the sizes of tensors: a size that is a
+// symbol would become a number.
+c10::TupleTypePtr named_type(const c10::ivalue::Tuple& tuple) {
+  if (tuple.type<c10::DynamicType>()) return nullptr;
+  const c10::TupleTypePtr type = tuple.type();
+  return type->schema() ? type : nullptr;
+}
+
+}  // namespace
 
 ValueTree::ValueTree(const c10::IValue& value, const Classify& classify) {
   std::vector<const void*> seen;
@@ -32,7 +45,7 @@ ValueTree::ValueTree(const c10::IValue& value, const Classify& classify, std::ve
   }
   if (value.isTuple()) {
     kind_ = Kind::Tuple;
-    type_ = value.type();
+    type_ = named_type(value.toTupleRef());
     for (const c10::IValue& item : value.toTupleRef().elements()) items_.push_back(ValueTree(item, classify, seen));
   } else if (value.isList()) {
     kind_ = Kind::List;
@@ -72,9 +85,7 @@ c10::IValue ValueTree::build(std::span<const c10::IValue>& leaves, std::span<con
     case Kind::Tuple: {
       std::vector<c10::IValue> items;
       for (const ValueTree& item : items_) items.push_back(item.build(leaves, arguments));
-      const auto type = type_->cast<c10::TupleType>();
-      return type->schema() ? c10::ivalue::Tuple::createNamed(std::move(items), type)
-                            : c10::ivalue::Tuple::create(std::move(items));
+      return type_ ? c10::ivalue::Tuple::createNamed(std::move(items), type_) : c10::ivalue::Tuple::create(std::move(items));
     }
     case Kind::Dict: {
       const c10::impl::GenericDict empty = constant_.toGenericDict();
@@ -86,15 +97,23 @@ c10::IValue ValueTree::build(std::span<const c10::IValue>& leaves, std::span<con
   throw_internal("a value of no kind");
 }
 
-std::string ValueTree::text() const {
-  const auto all = [this](char open, char close) {
+bool ValueTree::has_types_of(const ValueTree& other) const {
+  return static_cast<bool>(type_) == static_cast<bool>(other.type_) && (!type_ || *type_ == *other.type_) &&
+         std::ranges::equal(items_, other.items_, [](const ValueTree& a, const ValueTree& b) { return a.has_types_of(b); });
+}
+
+std::string ValueTree::text(bool is_full) const {
+  const auto sized = [](const std::string& part) { return fmt::format("{}:{}", part.size(), part); };
+  const auto all = [&](char open, char close) {
     std::string text(1, open);
+    if (is_full && kind_ != Kind::Tuple) text += sized(constant_.type()->str());
+    if (is_full && type_) text += sized(type_->name()->name());  // its qualifiers are of this process
     for (size_t i = 0; i < items_.size(); ++i) {
       if (kind_ == Kind::Dict) {
         const std::string key = keys_[i].isString() ? keys_[i].toStringRef() : c10::str(keys_[i]);
         text += fmt::format("{}:{}{}", key.size(), key, keys_[i].isString() ? 's' : 'n');
       }
-      text += items_[i].text();
+      text += items_[i].text(is_full);
     }
     return text + close;
   };
@@ -104,7 +123,7 @@ std::string ValueTree::text() const {
     case Kind::Argument:
       return fmt::format("#{}", argument_);
     case Kind::Constant:
-      return "=";
+      return is_full ? "=" + sized(fmt::format("{} {}", constant_.tagKind(), c10::str(constant_))) : "=";
     case Kind::List:
       return all('[', ']');
     case Kind::Tuple:

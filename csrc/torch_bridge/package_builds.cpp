@@ -1,0 +1,137 @@
+#include "torch_bridge/package_builds.h"
+
+#include <ATen/Context.h>
+#include <cxxinductor/cxxinductor.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "readers/pt2/printable.h"
+#include "support/error.h"
+#include "support/options.h"
+#include "torch_bridge/providers.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+using package_file::Build;
+using package_file::Container;
+using package_file::SectionKind;
+
+// The targets that run the build here; none where the machine does not.
+std::optional<Targets> targets_here(const Build& build) {
+  Targets targets;
+  for (const auto& [device, arch] : build.archs) {
+    auto target = find_target(device, arch);
+    if (!target) return std::nullopt;
+    targets.add(device, std::move(*target));
+  }
+  return targets;
+}
+
+std::string archs_text(const Build& build) {
+  std::string text;
+  for (const auto& [device, arch] : build.archs) text += (text.empty() ? "" : " and ") + readers::printable(arch);
+  return text;
+}
+
+}  // namespace
+
+Archs choose_archs(const std::set<Device>& devices, const std::vector<std::string>& wanted) {
+  Archs archs;
+  for (const std::string& arch : wanted) (arch.starts_with("sm_") ? archs.gpu : archs.cpu).push_back(arch);
+  for (auto* list : {&archs.gpu, &archs.cpu}) std::ranges::sort(*list);
+  if (archs.cpu.empty()) archs.cpu.push_back(target_for(Device()).arch);
+  const bool on_gpu = std::ranges::any_of(devices, [](Device device) { return device.type == DeviceType::Cuda; });
+  if (!on_gpu) archs.gpu = {""};
+  if (!archs.gpu.empty()) return archs;
+  try {
+    for (Device device : devices)
+      if (device.type == DeviceType::Cuda) archs.gpu.push_back(target_for(device).arch);
+  } catch (const UserError& error) {
+    throw_user_error("the model is on a GPU, which this machine cannot describe: name its architecture, as sm_90 (archs, --arch): {}", error.what());
+  }
+  return archs;
+}
+
+std::set<Device> devices_of(const model::CallGraph& calls) {
+  std::set<Device> devices;
+  for (const model::CallValueInfo& value : calls.values)
+    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  if (devices.empty()) devices.insert(Device());
+  return devices;
+}
+
+void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>& sections) {
+  const auto add = [&](SectionKind kind, const std::map<std::string, std::string>& texts) {
+    for (const auto& [name, text] : texts) sections.push_back({kind, name, {std::as_bytes(std::span(text))}});
+  };
+  add(SectionKind::Plan, plans.plans);
+  add(SectionKind::Source, plans.sources);
+  add(SectionKind::Code, plans.code);
+}
+
+std::vector<Build> add_builds(BuiltPlans& plans, const std::set<Device>& devices, const Archs& archs, std::string_view name,
+                              const std::function<PlanForPackage(const Targets& targets)>& make) {
+  std::vector<Build> builds;
+  for (const std::string& gpu : archs.gpu)
+    for (const std::string& cpu : archs.cpu) {
+      Build& build = builds.emplace_back();
+      build.plan = name;
+      Targets targets;
+      for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // GPUs first
+        const std::string& arch = device->type == DeviceType::Cuda ? gpu : cpu;
+        build.archs.emplace_back(*device, arch);
+        targets.add(*device, target_of_arch(*device, arch));
+        if (build.plan.find(arch) == std::string::npos) build.plan += (build.plan.empty() ? "" : " ") + arch;
+      }
+      PlanForPackage made = make(targets);
+      build.deterministic = at::globalContext().deterministicAlgorithms();
+      build.writes = made.writes;
+      for (driver::Report::KernelSource& source : made.sources)
+        plans.sources.emplace(fmt::format("{} {}", build.plan, source.name).substr(0, package_file::longest_name), std::move(source.text));
+      plans.plans.emplace(build.plan, std::move(made.plan));
+      plans.code.merge(made.code);
+    }
+  return builds;
+}
+
+std::string code_distrust(const Container& container, const std::string& library_version, const Options& options) {
+  if (!options.trust) {
+    if (!container.signer()) return "it is not signed, and option trust is off";
+    const auto is_signer = [&](const std::string& key) { return package_file::parse_public_key(key, "option trusted_keys") == *container.signer(); };
+    if (!std::ranges::any_of(list_items(options.trusted_keys), is_signer))
+      return fmt::format("it is signed with key {}, which option trusted_keys does not list", package_file::to_hex(*container.signer()));
+  }
+  if (library_version != version()) return fmt::format("it was made by version {}, and this is {}", library_version, version());
+  if (options.tier == "aten" || options.check != "off" || !options.dump.empty()) return "options tier, check and dump compile models from their calls";
+  return {};
+}
+
+std::optional<PackagedPlan> choose_plan(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds, std::string& note) {
+  const bool deterministic = at::globalContext().deterministicAlgorithms();
+  const Build* chosen = nullptr;
+  Targets targets;
+  std::string archs;
+  for (const Build& build : builds) {
+    archs += (archs.empty() ? "" : ", ") + archs_text(build) + (build.deterministic ? " (deterministic)" : "");
+    if (deterministic && !build.deterministic) continue;
+    auto found = targets_here(build);
+    if (!found) continue;
+    targets = std::move(*found);
+    chosen = &build;
+  }
+  if (!chosen) {
+    note = fmt::format("it has code for {}, none of which this machine and PyTorch's settings take", archs.empty() ? "nothing" : archs);
+    return std::nullopt;
+  }
+  return PackagedPlan{opened->container.read(opened->container.get(SectionKind::Plan, chosen->plan)), std::move(targets),
+                      [opened](const std::string& hash) -> std::optional<std::string> {
+                        const package_file::Section* section = opened->container.find(SectionKind::Code, hash);
+                        if (!section) return std::nullopt;
+                        return opened->container.read(*section);
+                      },
+                      chosen->writes};
+}
+
+}  // namespace cxxinductor::torch_bridge
