@@ -7,6 +7,7 @@
 #include <functional>
 #include <iostream>
 
+#include "cli/bench.h"
 #include "cli/inputs.h"
 #include "cli/quiet.h"
 #include "support/error.h"
@@ -36,8 +37,7 @@ std::vector<int> gpus_of(const readers::Program& program) {
 // Seconds of a call. A sample is as many calls as take a few milliseconds.
 class Timer {
  public:
-  Timer(const Model& model, const std::vector<c10::IValue>& inputs, const std::vector<int>& gpus)
-      : gpus_(gpus), call_([&model, inputs = copies(inputs)] { (void)model.run(inputs); }) {
+  Timer(std::function<void()> call, const std::vector<int>& gpus) : gpus_(gpus), call_(std::move(call)) {
     constexpr double warm_up = 0.3, sample = 5e-3;
     const Clock::time_point start = Clock::now();
     int64_t calls = 0;
@@ -78,8 +78,25 @@ void print_row(std::string_view name, const Timer& timer) {
 
 }  // namespace
 
-int bench(const Arguments& arguments) {
+void check_samples(const Arguments& arguments) {
   if (arguments.samples < 1) throw_user_error("--samples: expected at least 1, found {}", arguments.samples);
+}
+
+void compare_times(std::function<void()> aten_call, std::function<void()> compiled_call, const std::vector<int>& gpus, double load_time, int64_t samples) {
+  Timer aten(std::move(aten_call), gpus), compiled(std::move(compiled_call), gpus);
+  for (int64_t i = 0; i < samples; ++i) {
+    aten.measure();
+    compiled.measure();
+  }
+  std::cout << fmt::format("load      {:>12}\n", time_text(load_time));
+  print_row("ATen", aten);
+  print_row("compiled", compiled);
+  std::cout << fmt::format("ATen / compiled: {:.2f} (medians of {} samples, {} threads)\n", aten.quantile(0.5) / compiled.quantile(0.5), samples,
+                           at::get_num_threads());
+}
+
+int bench(const Arguments& arguments) {
+  check_samples(arguments);
   const ModelFile file = read_model(arguments.file);
   const Options options = library_options(arguments);
   Options op_by_op = options;
@@ -92,17 +109,8 @@ int bench(const Arguments& arguments) {
   const Inputs inputs = choose_inputs(file, arguments);
   std::cout << "inputs: " << inputs.origin << "\n";
   for (const c10::IValue& input : inputs.values) std::cout << "  " << value_text(input) << "\n";
-  const std::vector<int> gpus = gpus_of(file.program);
-  Timer aten(reference, inputs.values, gpus), compiled(model, inputs.values, gpus);
-  for (int64_t i = 0; i < arguments.samples; ++i) {
-    aten.measure();
-    compiled.measure();
-  }
-  std::cout << fmt::format("load      {:>12}\n", time_text(load_time));
-  print_row("ATen", aten);
-  print_row("compiled", compiled);
-  std::cout << fmt::format("ATen / compiled: {:.2f} (medians of {} samples, {} threads)\n", aten.quantile(0.5) / compiled.quantile(0.5), arguments.samples,
-                           at::get_num_threads());
+  const auto call = [](const Model& of, const std::vector<c10::IValue>& values) { return [&of, given = copies(values)] { (void)of.run(given); }; };
+  compare_times(call(reference, inputs.values), call(model, inputs.values), gpus_of(file.program), load_time, arguments.samples);
   return success;
 }
 

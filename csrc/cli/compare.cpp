@@ -4,6 +4,7 @@
 #include <c10/core/ScalarType.h>
 #include <fmt/format.h>
 
+#include <iostream>
 #include <limits>
 
 #include "cli/model_file.h"
@@ -35,6 +36,31 @@ Difference compare(const at::Tensor& expected, const at::Tensor& found) {
   // The smallest double stands for zero: a difference from nothing but zeros is infinite.
   const at::Tensor scale = at::maximum(magnitudes, mean).clamp_min(std::numeric_limits<double>::denorm_min());
   return {largest(differences), largest(at::where(equal, at::zeros({}, at::kDouble), differences / scale)), ""};
+}
+
+bool agree(const std::string& name, const c10::IValue& expected, const c10::IValue& found, std::optional<double> tolerance) {
+  std::cout << "  " << name << ": " << value_text(expected) << ": ";
+  if (!expected.isTensor() || !found.isTensor()) {
+    const bool equal = expected.tagKind() == found.tagKind() && !expected.isTensor() && expected == found;
+    std::cout << (equal ? "equal" : "DIFFERS: found " + value_text(found)) << "\n";
+    return equal;
+  }
+  const Difference difference = compare(expected.toTensor(), found.toTensor());
+  if (!difference.mismatch.empty()) {
+    std::cout << "DIFFERS: " << difference.mismatch << "\n";
+    return false;
+  }
+  const double allowed = tolerance.value_or(default_tolerance(expected.toTensor().scalar_type()));
+  const bool equal = difference.relative <= allowed;
+  std::cout << fmt::format("largest error {:.3g}, relative {:.3g}, {} {:.3g}\n", difference.absolute, difference.relative,
+                           equal ? "within" : "DIFFERS: allowed is", allowed);
+  return equal;
+}
+
+void print_verdict(const torch_bridge::Counters& counters, bool all_agree) {
+  std::cout << fmt::format("counters: graphs {}, kernels {}, extern {}, aten_fallback {}\n", counters.graphs, counters.kernels, counters.externs,
+                           counters.aten_fallbacks)
+            << (all_agree ? "verified" : "NOT verified") << ": compiled against ATen op by op\n";
 }
 
 double default_tolerance(c10::ScalarType dtype) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include <optional>
 #include <string>
+
+#include "torch_bridge/compiled_graph.h"
 
 namespace cxxinductor::cli {
 
@@ -16,6 +19,11 @@ struct Difference {
 };
 // NaN equals NaN, and an infinity itself; beside anything else they are infinitely far.
 Difference compare(const at::Tensor& expected, const at::Tensor& found);
+
+// Whether a value is the expected one, tensors within the tolerance, or their dtype's. Prints a line.
+bool agree(const std::string& name, const c10::IValue& expected, const c10::IValue& found, std::optional<double> tolerance);
+// The last lines of `verify`.
+void print_verdict(const torch_bridge::Counters& counters, bool all_agree);
 
 // The largest relative difference that `verify` accepts of a dtype: 0 for integers and booleans.
 double default_tolerance(c10::ScalarType dtype);

@@ -41,15 +41,6 @@ std::vector<c10::IValue> items_of(const c10::IValue& value) {
   return {value};
 }
 
-std::vector<c10::IValue> read_files(const std::vector<std::string>& paths) {
-  std::vector<c10::IValue> values;
-  for (const std::string& path : paths) {
-    std::vector<c10::IValue> items = items_of(read_saved(api::map_file(path).span, path));
-    values.insert(values.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
-  }
-  return values;
-}
-
 void add_leaves(const c10::IValue& value, const readers::TreeSpec& spec, std::vector<c10::IValue>& leaves) {
   if (spec.is_leaf()) {
     leaves.push_back(value);
@@ -103,6 +94,15 @@ std::vector<c10::IValue> read_samples(const ModelFile& file) {
     throw_user_error("{}: {}", what, error.what());
   }
   return leaves;
+}
+
+std::vector<c10::IValue> read_files(const std::vector<std::string>& paths) {
+  std::vector<c10::IValue> values;
+  for (const std::string& path : paths) {
+    std::vector<c10::IValue> items = items_of(read_saved(api::map_file(path).span, path));
+    values.insert(values.end(), std::make_move_iterator(items.begin()), std::make_move_iterator(items.end()));
+  }
+  return values;
 }
 
 Inputs choose_inputs(const ModelFile& file, const Arguments& arguments) {

@@ -6,27 +6,43 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "support/error.h"
 
 namespace {
 
 using namespace cxxinductor;
 using cli::Arguments;
 
-constexpr const char* footer = R"(Models come from torch.export.save(torch.export.export(model, args), "model.pt2"), or from `cxxinductor compile`.
-Files are untrusted: nothing in them is executed but PyTorch's ops that compute, ops that option allow_ops names, and the machine code
-of packages under option trust, or signed with a key that option trusted_keys lists.
+constexpr const char* footer = R"(Models come from torch.export.save(torch.export.export(model, args), "model.pt2"), from torch.jit.save, or from
+`cxxinductor compile`. Files are untrusted: nothing in them is executed but PyTorch's ops that compute, ops that option allow_ops names, and
+machine code under option trust, or signed with a key that option trusted_keys lists. TorchScript is a program: it may call any op.
 
 Options of the library are environment variables CXXINDUCTOR_NAME, or --option name=value, which wins: docs/options.md.
 
 Exit status: 0; 1 when verify finds a difference, or a call fails; 2 for wrong arguments, or a file that cannot be read.)";
 
-void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file, or a package")->required(); }
+void add_model(CLI::App& command, Arguments& arguments) { command.add_option("file", arguments.file, "the model: a .pt2 file, a package, or a TorchScript file")->required(); }
 
 void add_options(CLI::App& command, Arguments& arguments, const char* names = "-o,--option") {
   command.add_option(names, arguments.options, "an option of the library, name=value; may be repeated")->type_size(1)->take_all();
 }
 
+void add_shapes(CLI::App& command, Arguments& arguments) {
+  command.add_option("--input", arguments.shapes,
+                     "an argument of a TorchScript model's forward, for each of them: a random tensor as \"f32[1, 3, 224, 224]\" or "
+                     "\"i64[2, 7] on cuda:0\", or a number, True, False, None as it is")
+      ->type_size(1)
+      ->take_all();
+}
+
+// Arguments that a TorchScript model is called with to be compiled.
+void add_example(CLI::App& command, Arguments& arguments) {
+  add_shapes(command, arguments);
+  command.add_option("-i,--inputs", arguments.inputs, "in place of --input: files that torch.save wrote, with the arguments of a TorchScript model")->take_all();
+}
+
 void add_inputs(CLI::App& command, Arguments& arguments) {
+  add_shapes(command, arguments);
   command.add_option("-i,--inputs", arguments.inputs,
                      "files that torch.save wrote, each a tensor or a list of inputs in the order that `inspect` lists; default: the samples that "
                      "the export put into the file, else random inputs that fit its signature")
@@ -54,6 +70,7 @@ int run_command(int argc, char** argv) {
       ->check(CLI::IsMember({"inside", "beside"}))
       ->capture_default_str();
   compile.add_option("--sign", arguments.signing_key, "a file: the Ed25519 private key, as `openssl genpkey -algorithm ed25519` writes it");
+  add_example(compile, arguments);
   add_options(compile, arguments, "--option");
 
   CLI::App& inspect = *app.add_subcommand("inspect", "print signature, weights, ops and symbols of a file; compiles nothing");
@@ -61,6 +78,7 @@ int run_command(int argc, char** argv) {
 
   CLI::App& explain = *app.add_subcommand("explain", "compile a model and print its kernels, calls of ATen with reasons, memory and times");
   add_model(explain, arguments);
+  add_example(explain, arguments);
   add_options(explain, arguments);
 
   CLI::App& run = *app.add_subcommand("run", "run a model once and print a summary of its outputs");
@@ -90,12 +108,15 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? cli::success : cli::wrong_use;
   }
-  if (compile) return cli::compile(arguments);
-  if (inspect) return cli::inspect(arguments);
-  if (explain) return cli::explain(arguments);
-  if (run) return cli::run(arguments);
-  if (bench) return cli::bench(arguments);
-  return cli::verify(arguments);
+  const bool script = cli::is_torchscript(arguments.file);
+  if (!script && !arguments.shapes.empty()) throw_user_error("--input: expected a TorchScript file; of others the signature says which sizes inputs have");
+  if (!script && (compile || explain) && !arguments.inputs.empty()) throw_user_error("--inputs: expected a TorchScript file; others are compiled without inputs");
+  if (compile) return (script ? cli::torchscript::compile : cli::compile)(arguments);
+  if (inspect) return (script ? cli::torchscript::inspect : cli::inspect)(arguments);
+  if (explain) return (script ? cli::torchscript::explain : cli::explain)(arguments);
+  if (run) return (script ? cli::torchscript::run : cli::run)(arguments);
+  if (bench) return (script ? cli::torchscript::bench : cli::bench)(arguments);
+  return (script ? cli::torchscript::verify : cli::verify)(arguments);
 }
 
 }  // namespace

@@ -23,6 +23,8 @@ ModelFile read_model(const std::string& path);
 Options library_options(const Arguments& arguments);
 
 std::string size_text(int64_t bytes);  // "12 bytes", "1.50 MB"
+// A summary of each, and the file that --outputs names.
+void print_outputs(const std::vector<c10::IValue>& outputs, const Arguments& arguments);
 // "f32[4, 2] on cpu" of a tensor, the value of anything else.
 std::string value_text(const c10::IValue& value);
 

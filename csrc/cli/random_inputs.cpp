@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 
 #include "api/signature.h"
 #include "cli/inputs.h"
@@ -84,17 +86,65 @@ int64_t reach(const std::vector<int64_t>& sizes, const std::vector<int64_t>& str
   return count;
 }
 
+// Drawn in a dtype that every device has, and on the CPU, so that a seed means the same everywhere.
+at::Tensor random_elements(int64_t count, c10::ScalarType dtype, c10::Device device) {
+  const bool whole = c10::isIntegralType(dtype, /*includeBool=*/true);
+  const at::Tensor drawn = whole ? at::randint(0, 2, {count}) : at::randn({count}, c10::isComplexType(dtype) ? at::kComplexFloat : at::kFloat);
+  return drawn.to(at::TensorOptions().dtype(dtype).device(device));
+}
+
 at::Tensor random_tensor(const model::CallValueInfo& info, const Symbols& symbols) {
   const std::vector<int64_t> sizes = values_of(info.sizes, symbols), strides = values_of(info.strides, symbols);
   const c10::ScalarType dtype = torch_bridge::to_torch(info.dtype);
-  const int64_t count = reach(sizes, strides);
-  const bool whole = c10::isIntegralType(dtype, /*includeBool=*/true);
-  // Drawn in a dtype that every device has, and on the CPU, so that a seed means the same everywhere.
-  const at::Tensor drawn = whole ? at::randint(0, 2, {count}) : at::randn({count}, c10::isComplexType(dtype) ? at::kComplexFloat : at::kFloat);
-  return drawn.to(at::TensorOptions().dtype(dtype).device(torch_bridge::to_torch(info.device))).as_strided(sizes, strides);
+  return random_elements(reach(sizes, strides), dtype, torch_bridge::to_torch(info.device)).as_strided(sizes, strides);
+}
+
+// "1, 3, 224" between brackets.
+std::vector<int64_t> parse_sizes(std::string_view list, const std::string& text) {
+  std::vector<int64_t> sizes;
+  while (list.find_first_not_of(' ') != list.npos) {
+    list.remove_prefix(list.find_first_not_of(' '));
+    int64_t size = -1;
+    const char* const last = list.data() + list.size();
+    const auto [end, error] = std::from_chars(list.data(), last, size);
+    list.remove_prefix(static_cast<size_t>(end - list.data()));
+    list.remove_prefix(std::min(list.find_first_not_of(' '), list.size()));
+    if (error != std::errc() || size < 0 || !(list.empty() || list.front() == ',')) throw_user_error("--input: expected sizes, found '{}'", text);
+    if (!list.empty()) list.remove_prefix(1);
+  }
+  return sizes;
+}
+
+std::optional<c10::IValue> parse_scalar(const std::string& text) {
+  if (text == "True" || text == "False") return text == "True";
+  if (text == "None") return c10::IValue();
+  const char* const end = text.data() + text.size();
+  int64_t whole = 0;
+  if (const auto found = std::from_chars(text.data(), end, whole); found.ec == std::errc() && found.ptr == end) return whole;
+  double real = 0;
+  if (const auto found = std::from_chars(text.data(), end, real); found.ec == std::errc() && found.ptr == end) return real;
+  return std::nullopt;
 }
 
 }  // namespace
+
+c10::IValue make_random_input(const std::string& text) {
+  if (auto scalar = parse_scalar(text)) return std::move(*scalar);
+  constexpr std::string_view on = " on ";
+  const size_t open = text.find('['), close = text.find(']');
+  const auto dtype = find_dtype(text.substr(0, std::min(open, text.size())));
+  if (!dtype || close == text.npos || close < open)
+    throw_user_error("--input: expected a tensor as f32[1, 3, 224, 224], a number, True, False or None, found '{}'", text);
+  std::optional<Device> device = Device();
+  if (const std::string rest = text.substr(close + 1); !rest.empty())
+    device = rest.starts_with(on) ? find_device(std::string_view(rest).substr(on.size())) : std::nullopt;
+  if (!device) throw_user_error("--input: expected a device behind the sizes, as f32[2, 3] on cuda:0, found '{}'", text);
+  const std::vector<int64_t> sizes = parse_sizes(std::string_view(text).substr(open + 1, close - open - 1), text);
+  std::vector<int64_t> strides(sizes.size(), 1);
+  for (size_t d = sizes.size(); d-- > 1;)
+    if (__builtin_mul_overflow(strides[d], sizes[d], &strides[d - 1])) throw_user_error("--input: expected a tensor that fits into memory, found '{}'", text);
+  return random_elements(reach(sizes, strides), torch_bridge::to_torch(*dtype), torch_bridge::to_torch(*device)).view(sizes);
+}
 
 std::vector<c10::IValue> make_random_inputs(const readers::Program& program, const std::vector<std::string>& sizes, int64_t seed) {
   Symbols symbols(program);

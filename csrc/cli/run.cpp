@@ -29,16 +29,19 @@ void print_summary(const c10::IValue& output) {
 
 }  // namespace
 
+void print_outputs(const std::vector<c10::IValue>& outputs, const Arguments& arguments) {
+  std::cout << "outputs\n";
+  for (const c10::IValue& output : outputs) print_summary(output);
+  if (!arguments.outputs.empty()) write_outputs(arguments.outputs, outputs);
+}
+
 int run(const Arguments& arguments) {
   const ModelFile file = read_model(arguments.file);
   const Model model = load(arguments.file, library_options(arguments));
   const Inputs inputs = choose_inputs(file, arguments);
   std::cout << "inputs: " << inputs.origin << "\n";
   for (const c10::IValue& input : inputs.values) std::cout << "  " << value_text(input) << "\n";
-  const std::vector<c10::IValue> outputs = model.run(inputs.values);
-  std::cout << "outputs\n";
-  for (const c10::IValue& output : outputs) print_summary(output);
-  if (!arguments.outputs.empty()) write_outputs(arguments.outputs, outputs);
+  print_outputs(model.run(inputs.values), arguments);
   return success;
 }
 

@@ -48,26 +48,6 @@ std::vector<Effect> effects(const Model& model, const ModelFile& file, const std
 
 bool is_same_tensor(const c10::IValue& a, const c10::IValue& b) { return !a.isTensor() || at::equal(a.toTensor(), b.toTensor()); }
 
-// Whether they agree. Prints a line.
-bool agree(const std::string& name, const c10::IValue& expected, const c10::IValue& found, std::optional<double> tolerance) {
-  std::cout << "  " << name << ": " << value_text(expected) << ": ";
-  if (!expected.isTensor() || !found.isTensor()) {
-    const bool equal = expected.tagKind() == found.tagKind() && !expected.isTensor() && expected == found;
-    std::cout << (equal ? "equal" : "DIFFERS: found " + value_text(found)) << "\n";
-    return equal;
-  }
-  const Difference difference = compare(expected.toTensor(), found.toTensor());
-  if (!difference.mismatch.empty()) {
-    std::cout << "DIFFERS: " << difference.mismatch << "\n";
-    return false;
-  }
-  const double allowed = tolerance.value_or(default_tolerance(expected.toTensor().scalar_type()));
-  const bool equal = difference.relative <= allowed;
-  std::cout << fmt::format("largest error {:.3g}, relative {:.3g}, {} {:.3g}\n", difference.absolute, difference.relative,
-                           equal ? "within" : "DIFFERS: allowed is", allowed);
-  return equal;
-}
-
 }  // namespace
 
 int verify(const Arguments& arguments) {
@@ -89,9 +69,7 @@ int verify(const Arguments& arguments) {
   for (size_t i = 0; i < expected.size(); ++i)
     if (expected[i].declared || !is_same_tensor(expected[i].value, found[i].value))
       all &= agree(expected[i].name, expected[i].value, found[i].value, arguments.tolerance);
-  std::cout << fmt::format("counters: graphs {}, kernels {}, extern {}, aten_fallback {}\n", counters.graphs, counters.kernels, counters.externs,
-                           counters.aten_fallbacks)
-            << (all ? "verified" : "NOT verified") << ": compiled against ATen op by op\n";
+  print_verdict(counters, all);
   return all ? success : failure;
 }
 

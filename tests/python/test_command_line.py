@@ -5,6 +5,7 @@ import re
 import subprocess
 import zipfile
 from pathlib import Path
+from typing import Dict, Tuple
 
 import pytest
 import torch
@@ -14,6 +15,9 @@ from torch.export import Dim
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "cxxinductor"
 FIXTURES = ROOT / "tests" / "data" / "pt2"
+# Of RFC 8032, section 7.1, test 1.
+KEY = "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n-----END PRIVATE KEY-----\n"
+PUBLIC_KEY = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
 
@@ -302,3 +306,102 @@ def test_a_model_on_a_gpu_finds_pytorchs_cuda_library(tmp_path):
 
 def test_program_links_no_python():
     assert "libpython" not in subprocess.run(["ldd", str(PROGRAM)], capture_output=True, text=True).stdout
+
+
+# TorchScript.
+
+
+class Script(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 5)
+
+    def forward(self, x: torch.Tensor, scale: float, flag: bool = True) -> Tuple[torch.Tensor, Dict[str, torch.Tensor]]:
+        y = torch.softmax(self.head(self.norm(x)) * scale, -1)
+        return y, {"best": y.argmax(-1)} if flag else {"y": y + 1}
+
+
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    torch.manual_seed(0)
+    folder = tmp_path_factory.mktemp("script")
+    torch.jit.script(Script().eval()).save(str(folder / "model.pt"))
+    (folder / "key.pem").write_text(KEY)
+    return folder / "model.pt"
+
+
+SHAPES = ["--input", "f32[4, 16]", "--input", "2.5"]
+
+
+def test_inspect_torchscript(script):
+    text = command("inspect", script)
+    assert text.startswith("TorchScript module 'Script'\n") and "forward(" in text and "Tensor x, float scale, bool flag=True" in text
+    assert "head.weight: f32[5, 16] on cpu" in text and f"weights: 4, {4 * (32 + 85)} bytes\n" in text
+    assert re.search(r"\n +1 x aten::softmax\n", text)
+
+
+def test_run_torchscript(script, tmp_path):
+    x = torch.randn(3, 16)
+    torch.save([x, 2.0, False], tmp_path / "inputs.pt")
+    text = command("run", script, "--inputs", tmp_path / "inputs.pt", "--outputs", tmp_path / "outputs.pt")
+    assert text.count("f32[3, 5] on cpu: ") == 2
+    y, extra = torch.load(tmp_path / "outputs.pt")
+    with torch.no_grad():
+        expected = torch.jit.load(str(script))(x, 2.0, False)
+    torch.testing.assert_close(y, expected[0])
+    torch.testing.assert_close(extra, expected[1]["y"])
+
+
+def test_verify_torchscript(script):
+    text = command("verify", script, *SHAPES)
+    assert "output 0: f32[4, 5] on cpu: largest error" in text and "output 1: i64[4] on cpu: largest error 0" in text
+    assert re.search(r"counters: graphs 1, kernels [1-9]\d*, extern \d+, aten_fallback 0\nverified", text)
+    assert "NOT verified" in command("verify", script, *SHAPES, "--tolerance", "-1", status=1)
+
+
+def test_bench_and_explain_torchscript(script):
+    assert "medians of 2 samples" in command("bench", script, *SHAPES, "--samples", 2)
+    assert re.search(r"region_0: \d+ kernels", command("explain", script, *SHAPES))
+
+
+def test_compile_torchscript(script, tmp_path):
+    made = tmp_path / "compiled.pt"
+    text = command("compile", script, "-o", made, *SHAPES, "--sign", script.parent / "key.pem")
+    assert "region_0\n  region_0 of Float on cpu Contiguous[4, 16]" in text and f"signed with key {PUBLIC_KEY}" in text
+    assert "optimized by cxxinductor" in command("inspect", made)
+    trusted = {"CXXINDUCTOR_TRUSTED_KEYS": PUBLIC_KEY, "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "PATH": "/nowhere"}
+    text = command("verify", made, *SHAPES, **trusted)
+    assert "aten_fallback 0\nverified" in text
+    assert "read plan" in command("explain", made, *SHAPES, **trusted)
+    assert "the file's machine code is not used: it is signed with key" in command("explain", made, *SHAPES)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["run"], 'expected --input "f32[1, 3, 224, 224]" for each argument of forward'),
+        (["run", "--input", "f33[1]"], "expected a tensor as f32[1, 3, 224, 224], a number, True, False or None, found 'f33[1]'"),
+        (["run", "--input", "f32[1, x]"], "--input: expected sizes, found 'f32[1, x]'"),
+        (["run", "--input", "f32[-1]"], "--input: expected sizes, found 'f32[-1]'"),
+        (["run", "--input", "f32[2] on gpu"], "expected a device behind the sizes"),
+        (["run", "--input", "f32[9223372036854775807, 9223372036854775807]"], "fits into memory"),
+        (["run", "--size", "s0=3", "--input", "f32[1]"], "--size: TorchScript files have no symbols"),
+        (["compile", "-o", "/nowhere/model.pt", *SHAPES], "/nowhere/model.pt: "),
+        (["compile", "-o", "x.pt", "--weights", "beside", *SHAPES], "expected weights inside of a TorchScript file"),
+    ],
+)
+def test_wrong_use_of_torchscript(script, arguments, message):
+    assert message in command(arguments[0], script, *arguments[1:], status=2)
+
+
+def test_shapes_are_for_torchscript(model):
+    assert "--input: expected a TorchScript file" in command("run", model[0], "--input", "f32[1]", status=2)
+
+
+def test_damaged_torchscript(script, tmp_path):
+    data = script.read_bytes()
+    for keep in (len(data) - 30, len(data) // 2):
+        (tmp_path / "cut.pt").write_bytes(data[:keep])
+        command("inspect", tmp_path / "cut.pt", status=2)
+    (tmp_path / "changed.pt").write_bytes(data.replace(b"PK\3\4", b"PK\3\5", 1))
+    assert "expected a file of torch.jit.save" in command("inspect", tmp_path / "changed.pt", status=2)
