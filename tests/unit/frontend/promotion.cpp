@@ -48,6 +48,8 @@ TEST_CASE("lower priorities matter only in a higher category") {
   CHECK(Terms().scalar_tensor(D::F64).scalar_tensor(D::F32).common() == D::F64);
   CHECK(Terms().tensor(D::F16).tensor(D::BF16).common() == D::F32);
   CHECK(Terms().tensor(D::I64).number(sym::Expr::symbol("s0")).common() == D::I64);
+  CHECK(Terms().tensor(D::F16).number(GivenReal{}).common() == D::F16);
+  CHECK(Terms().tensor(D::I64).number(GivenReal{}).common() == D::F32);
   CHECK_FALSE(Terms().tensor(D::U16).tensor(D::I32).common());
 }
 

@@ -44,7 +44,7 @@ std::string with_record_field(const std::string& name, int offset, uint32_t valu
 }  // namespace
 
 TEST_CASE("archives that are taken apart and put together again read") {
-  for (const char* name : {"mlp", "tied", "training", "nested", "sizes"})
+  for (const char* name : {"mlp", "tied", "training", "nested", "sizes", "control"})
     CHECK(error_of(zip_of(entries_of(fixture_bytes(std::string(name) + ".pt2")))) == "read");
 }
 
@@ -200,7 +200,9 @@ TEST_CASE("bad subgraphs are errors") {
   CHECK_THAT(with_subgraph([](Json& n) { n["outputs"].push_back(n["outputs"][0]); }),
              mentions("the subgraph's 1 results"));
   CHECK_THAT(with_subgraph([](Json& n) { n["target"] = "torch.ops.higher_order.wrap_with_autocast"; }),
-             mentions("run_decompositions()"));
+             mentions("expected cpu or cuda, found false"));
+  CHECK_THAT(with_subgraph([](Json& n) { n["target"] = "torch.ops.higher_order.flex_attention"; }),
+             mentions("higher_order::flex_attention"));
 }
 
 TEST_CASE("bad results are errors") {
@@ -302,7 +304,7 @@ TEST_CASE("bad signatures are errors") {
                             [](Json& s) {
                               s["input_specs"][3] = {{"token", {{"arg", {{"name", "x"}}}}}};
                             }),
-             mentions("inputs of kind token"));
+             mentions("expected the name of a tensor, found \"x\""));
   CHECK_THAT(
       with_signature("mlp", [](Json& s) { s["output_specs"][0]["user_output"]["arg"]["as_tensor"]["name"] = "x"; }),
       mentions("the value that the graph's output has"));
