@@ -6,12 +6,14 @@ export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
 
-.PHONY: setup build demo test gpu-test bench asan clean help
+.PHONY: setup build demo test gpu-test wheel wheel-test bench asan clean help
 
 help:
 	@echo "make demo      install what is missing, build, compile a transformer, show speed, error and kernels"
 	@echo "make test      every suite that this machine can run"
 	@echo "make gpu-test  the suites that need a CUDA device"
+	@echo "make wheel     a wheel for each CPython of 3.11, 3.12 and 3.13 that is found, into dist"
+	@echo "make wheel-test  each of them in a fresh environment with PyTorch from pip: downloads, minutes"
 	@echo "make bench     benchmarks against eager and Inductor, into build/benchmarks"
 
 setup:
@@ -35,8 +37,14 @@ gpu-test: build
 	@cmake --build $(BUILD) -j $(JOBS) --target test_kernels test_api
 	@tools/run_gpu_tests.sh $(BUILD)
 
+wheel: setup
+	@$(PY) tools/build_wheels.py --jobs $(JOBS)
+
+wheel-test: wheel
+	@tools/test_wheel.sh
+
 bench: build
-	@cmake --build $(BUILD) -j $(JOBS) --target libtorch_benchmark
+	@cmake --build $(BUILD) -j $(JOBS) --target libtorch_benchmark training_step
 	@$(PY) benchmarks/run.py
 
 asan:

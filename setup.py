@@ -12,21 +12,23 @@ ROOT = Path(__file__).resolve().parent
 
 
 class CMakeBuild(build_ext):
-    """Runs CMake and Ninja; the shared libraries land beside the package's Python files."""
+    """Runs CMake and Ninja, and installs what they made into the package: libraries, program, headers, files for CMake and pkg-config."""
 
     def run(self):
         package = Path(self.get_ext_fullpath("cxxinductor._C")).resolve().parent
         package.mkdir(parents=True, exist_ok=True)
-        jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
-        build = self.configured_build()
-        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "cxxinductor_program", "-j", jobs])
-        for library in ("libcxxinductor.so", "_C.so"):
-            self.copy_file(str(build / "lib" / library), str(package / library))
-        if not self.inplace:  # the program, and what C++ programs are built with
-            subprocess.check_call(["cmake", "--install", str(build), "--prefix", str(package)])
+        build, tag = self.built(), sys.implementation.cache_tag
+        if self.inplace:
+            for library in ("libcxxinductor.so", f"{tag}/_C.so"):
+                self.copy_file(str(build / "lib" / library), str(package))
+            return
+        for component in ("wheel", f"wheel-{tag}"):
+            subprocess.check_call(["cmake", "--install", str(build), "--strip", "--component", component, "--prefix", str(package)])
+        if not (package / "_C.so").exists():
+            raise SystemExit(f"{build} has no module for {tag}: it was configured for other interpreters")
 
-    def configured_build(self):
-        """The folder that CXXINDUCTOR_BUILD_DIR names, configured by whoever made it (make build); else one of our own."""
+    def built(self):
+        """A folder where everything is built: that of CXXINDUCTOR_BUILD_DIR, made before (tools/build_wheels.py), or one of our own."""
         if given := os.environ.get("CXXINDUCTOR_BUILD_DIR"):
             return Path(given).resolve()
         build = Path(self.build_temp).resolve()
@@ -37,9 +39,11 @@ class CMakeBuild(build_ext):
             [
                 "cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja",
                 f"-DCMAKE_BUILD_TYPE={os.environ.get('CXXINDUCTOR_BUILD_TYPE', 'Release')}",
-                f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF", "-DCXXINDUCTOR_WHEEL=ON",
+                f"-DPython_EXECUTABLE={sys.executable}", "-DCXXINDUCTOR_TESTS=OFF", "-DCXXINDUCTOR_EXAMPLES=OFF",
             ]
         )
+        jobs = os.environ.get("MAX_JOBS", str(os.cpu_count() or 2))
+        subprocess.check_call(["cmake", "--build", str(build), "--target", "cxxinductor_python", "cxxinductor_program", "-j", jobs])
         return build
 
 

@@ -23,7 +23,7 @@ ALLOWED = {
     "package": {"support", "sym", "ir", "model", "readers"},
     "frontend": {"support", "sym", "ir", "model"},
     "driver": {"support", "sym", "ir", "model"} | MIDDLE,
-    "torch_bridge": {"support", "sym", "ir", "model", "readers", "driver"} | MIDDLE,
+    "torch_bridge": {"support", "sym", "ir", "model", "readers", "package", "driver"} | MIDDLE,
     "api": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge"},
     "cli": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge", "api"},
 }
@@ -34,7 +34,7 @@ CONFINED = {
     r"^ginac/": ["sym"],
     r"^nlohmann/": ["readers", "package"],
     r"^(minizip/|zlib\.h)": ["readers"],
-    r"^openssl/": ["package"],
+    r"^nettle/": ["package"],
     r"^CLI/": ["cli"],
     r"^(pybind11/|Python\.h)": ["torch_bridge/bindings"],
 }

@@ -11,8 +11,8 @@ root = Path(__file__).resolve().parent.parent
 build = Path(sys.argv[1])
 package = root / "python" / "cxxinductor"
 
-for library in ("libcxxinductor.so", "_C.so"):
-    source, target = build / "lib" / library, package / library
+for library in ("libcxxinductor.so", f"{sys.implementation.cache_tag}/_C.so"):
+    source, target = build / "lib" / library, package / Path(library).name
     if not target.exists() or source.stat().st_mtime > target.stat().st_mtime:
         target.unlink(missing_ok=True)  # a running process may have the old file mapped
         shutil.copy2(source, target)

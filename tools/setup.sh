@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 packages=(g++ cmake ninja-build ccache git libginac-dev libfmt-dev libxxhash-dev libcli11-dev nlohmann-json3-dev
-          libminizip-dev libssl-dev catch2 pkg-config)
+          libminizip-dev nettle-dev catch2 pkg-config)
 # The interpreter that the .venv is made from: its headers and venv module come from apt only when it is the system's.
 python=${PYTHON:-python3}
 if [ "$(command -v "$python" || echo /usr/bin/python3)" = /usr/bin/python3 ]; then

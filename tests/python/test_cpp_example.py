@@ -1,6 +1,8 @@
 """The C++ API in a program that links LibTorch and libcxxinductor, without Python: exported models against eager."""
 
 import os
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -197,7 +199,7 @@ def unpacked_libtorch(tmp_path_factory):
     """A folder as LibTorch's archives have it, with nothing of Python."""
     folder = tmp_path_factory.mktemp("unpacked") / "libtorch"
     folder.mkdir()
-    for name in ("include", "lib"):
+    for name in ("include", "lib", "share"):
         (folder / name).symlink_to(Path(torch.__file__).parent / name)
     return folder
 
@@ -211,7 +213,7 @@ def check_example(program, tmp_path):
 def test_examples_build_against_an_installed_library(installed, unpacked_libtorch, tmp_path, layout):
     libtorch = torch.utils.cmake_prefix_path if layout == "wheel" else unpacked_libtorch
     checked("cmake", "-S", ROOT / "examples", "-B", tmp_path, f"-DCMAKE_PREFIX_PATH={installed};{libtorch}", "-DCMAKE_CXX_STANDARD=17")
-    checked("cmake", "--build", tmp_path)
+    checked("cmake", "--build", tmp_path, "--target", "run_model")
     found = (tmp_path / "CMakeCache.txt").read_text()
     assert (str(unpacked_libtorch) in found) == (layout == "unpacked")
     check_example(tmp_path / "run_model", tmp_path)
@@ -227,8 +229,10 @@ def test_pkg_config(installed, unpacked_libtorch, tmp_path):
     flags = pkg_config(installed, "--cflags", "--libs", f"--define-variable=libtorch={unpacked_libtorch}")
     assert any(str(unpacked_libtorch) in flag for flag in flags) and str(torch.__file__) not in " ".join(flags)
     flags = pkg_config(installed, "--cflags", "--libs")
-    checked("c++", "-std=c++17", "-o", tmp_path / "run_model", ROOT / "examples" / "run_model.cpp", *flags)
-    check_example(tmp_path / "run_model", tmp_path)
+    (tmp_path / "program.cpp").write_text(re.search(r"```cpp\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL).group(1))
+    checked("c++", "-std=c++17", "-o", tmp_path / "program", tmp_path / "program.cpp", *flags)
+    shutil.copy(ROOT / "tests" / "data" / "pt2" / "mlp.pt2", tmp_path / "model.pt2")
+    assert "[ CPUFloatType{3,2} ]" in checked(tmp_path / "program", cwd=tmp_path)
 
 
 def test_pkg_config_for_c(installed, tmp_path):

@@ -1,26 +1,33 @@
-"""``pip install .`` into a fresh environment: the backend works from any directory and is found without an import."""
+"""The wheel, made from the existing build: what it holds, what it needs, how large it is; installed into a fresh environment, it works.
+
+`make wheel-test` does the same for each CPython, with PyTorch from pip.
+"""
 
 import os
+import re
 import subprocess
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "build" / "release"
+TAG = sys.implementation.cache_tag
+SITE = Path(sysconfig.get_path("purelib"))
 
-PROGRAM = """
-import sys, torch
-assert "cxxinductor" in torch._dynamo.list_backends()
-assert not any(name.startswith("cxxinductor") for name in sys.modules), "found without an import"
-x = torch.randn(5, 33)
-fn = lambda x: torch.softmax(x + 1, -1)
-assert torch.allclose(torch.compile(fn, backend="cxxinductor")(x), fn(x))
-import cxxinductor
-assert cxxinductor.counters()["graphs"] == 1 and cxxinductor.counters()["aten_fallback"] == 0
-print(cxxinductor.__file__)
-"""
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin" / "cxxinductor").exists() or not (BUILD / "lib" / TAG / "_C.so").exists(), reason="built by `make test`"
+)
+
+# Neither PyTorch's settings nor this environment's reach the installed package.
+ENVIRONMENT = {name: value for name, value in os.environ.items() if not name.startswith(("CXXINDUCTOR_", "PYTHON"))}
+# What the manylinux policies let wheels take from the machine, as far as it is needed.
+ON_EVERY_MACHINE = {"libc.so.6", "libm.so.6", "libdl.so.2", "libgcc_s.so.1", "libstdc++.so.6", "ld-linux-x86-64.so.2"}
+OF_TORCH = {"libtorch_cpu.so", "libtorch_python.so", "libc10.so"}
+SHIPPED_BYTES = 12_000_000
 
 
 def run(command, **kwargs):
@@ -29,46 +36,99 @@ def run(command, **kwargs):
     return done.stdout
 
 
-@pytest.mark.slow
-def test_install_elsewhere(tmp_path):
-    # Torch and the build tools are this environment's, seen through a .pth file. setup.py builds in a folder beside that of
-    # `make build`, whose objects ccache has.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("CXXINDUCTOR_", "PYTHON"))}
-    environment |= {"CCACHE_BASEDIR": str(ROOT), "CCACHE_NOHASHDIR": "1"}
-    venv = tmp_path / "venv"
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    # setuptools would collect what earlier builds left in build/lib.
+    (folder / "setup.cfg").write_text(f"[build]\nbuild_base = {folder / 'build'}\n[egg_info]\negg_base = {folder}\n")
+    run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-build-isolation", "--no-deps", "--no-index",
+         "-w", folder / "wheel", ROOT],
+        env=ENVIRONMENT | {"CXXINDUCTOR_BUILD_DIR": str(BUILD), "DIST_EXTRA_CONFIG": str(folder / "setup.cfg")}, cwd=folder,
+    )  # fmt: skip
+    (made,) = (folder / "wheel").glob("*.whl")
+    return made
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder / "cxxinductor"
+
+
+def test_what_the_wheel_holds(wheel, unpacked):
+    assert re.search(rf"-cp3{TAG.removeprefix('cpython-3')}-cp3\d+-linux_", wheel.name)
+    for name in ("_C.so", "libcxxinductor.so", "bin/cxxinductor", "include/cxxinductor/cxxinductor.h", "include/cxxinductor/c.h",
+                 "lib/cmake/cxxinductor/cxxinductorConfig.cmake", "lib/pkgconfig/cxxinductor.pc", "backend.py"):  # fmt: skip
+        assert (unpacked / name).is_file(), name
+    assert (unpacked.parent / "cxxinductor_program.py").is_file()
+    for name in ("lib/cmake/cxxinductor/cxxinductorConfig.cmake", "lib/pkgconfig/cxxinductor.pc"):
+        text = (unpacked / name).read_text()
+        assert str(ROOT) not in text and str(SITE) not in text, f"{name} names the machine that it was made on"
+
+
+def dynamic_section(file):
+    text = run(["readelf", "-d", file])
+    runpath = re.search(r"\(RUNPATH\).*\[(.*)\]", text)
+    return set(re.findall(r"\(NEEDED\).*\[(.*)\]", text)), runpath.group(1).split(":") if runpath else []
+
+
+def test_libraries_are_found_beside_each_other_and_in_pytorch(unpacked):
+    libraries = {path.name: path for path in unpacked.glob("*.so*")}
+    needed, _ = dynamic_section(libraries["libcxxinductor.so"])
+    assert "libginac.so.11" in needed or any(name.startswith("libginac") for name in needed)
+    for file in (*libraries.values(), unpacked / "bin" / "cxxinductor"):
+        needed, runpath = dynamic_section(file)
+        assert needed <= set(libraries) | ON_EVERY_MACHINE | OF_TORCH, file.name
+        assert all(folder.startswith("$ORIGIN") for folder in runpath), f"{file.name} looks in {runpath}"
+    # A library's RUNPATH does not hold for what its own libraries need: whatever is shipped, libcxxinductor.so has to need itself.
+    assert set(libraries) - {"_C.so", "libcxxinductor.so"} <= dynamic_section(libraries["libcxxinductor.so"])[0]
+
+
+def test_size_of_what_ships(unpacked):
+    files = [*unpacked.glob("*.so*"), unpacked / "bin" / "cxxinductor"]
+    for file in files:
+        assert ".symtab" not in run(["readelf", "-S", "-W", file]), f"{file.name} is not stripped"
+    # Beside PyTorch: for C++ programs all but the Python module and the program, which come on top in the wheel.
+    sizes = {file.name: file.stat().st_size for file in files}
+    cxx = sum(size for name, size in sizes.items() if name not in ("_C.so", "cxxinductor"))
+    assert cxx <= SHIPPED_BYTES and sum(sizes.values()) <= SHIPPED_BYTES + 1_500_000, sizes
+
+
+@pytest.fixture(scope="module")
+def installed(wheel, tmp_path_factory):
+    """A fresh environment with the wheel; PyTorch is this environment's, seen through links, the rest through a .pth file."""
+    venv = tmp_path_factory.mktemp("installed") / "venv"
     run([sys.executable, "-m", "venv", "--without-pip", venv])
     python = venv / "bin" / "python"
     site = Path(run([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]).strip())
-    assert venv in site.parents
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    run(
-        [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--disable-pip-version-check",
-         "--no-build-isolation", "--no-deps", "--no-index", ROOT],
-        env=environment, cwd=tmp_path,
-    )
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
+    for name in ("torch", "nvidia"):
+        if (SITE / name).exists():
+            (site / name).symlink_to(SITE / name)
+    (site / "borrowed.pth").write_text(f"{SITE}\n")
+    run([sys.executable, "-m", "pip", "--python", python, "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-index", wheel])
+    return venv, site
+
+
+def test_the_installed_package_works_anywhere(installed, tmp_path):
+    venv, site = installed
     cache = {"CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
-    assert run([python, "-c", PROGRAM], env=environment | cache, cwd=elsewhere).strip() == str(site / "cxxinductor" / "__init__.py")
-    check_program(venv, environment | cache, elsewhere)
-    check_package_files(site / "cxxinductor", environment, elsewhere)
+    found = run([venv / "bin" / "python", ROOT / "tools" / "check_installed.py"], env=ENVIRONMENT | cache, cwd=tmp_path)
+    assert found.strip() == str(site / "cxxinductor" / "__init__.py")
+    assert run([venv / "bin" / "cxxinductor", "--version"], env=ENVIRONMENT, cwd=tmp_path).startswith("cxxinductor ")
 
 
-def check_program(venv, environment, folder):
-    program = venv / "bin" / "cxxinductor"
-    assert run([program, "--version"], env=environment, cwd=folder).startswith("cxxinductor ")
-    assert "verified" in run([program, "verify", ROOT / "tests" / "data" / "pt2" / "mlp.pt2"], env=environment, cwd=folder)
-
-
-def check_package_files(package, environment, folder):
-    """What C++ programs are built with. PyTorch is another environment's here, so its place is given."""
-    found = {"PKG_CONFIG_PATH": str(package / "lib" / "pkgconfig")}
-    variables = run(["pkg-config", "--variable=libtorch", "cxxinductor"], env=environment | found).strip()
-    assert Path(variables).resolve() == package.parent / "torch"
-    torch_folder = Path(sysconfig.get_path("purelib")) / "torch"
-    flags = run(["pkg-config", f"--define-variable=libtorch={torch_folder}", "--cflags", "--libs", "cxxinductor"], env=environment | found).split()
-    run(["cc", "-std=c99", "-o", folder / "c_host", ROOT / "tests" / "api" / "c_host.c", *flags, "-lm"])
-    assert run([folder / "c_host", ROOT / "tests" / "data" / "pt2"], env=environment) == "the C API works\n"
-    run(["cmake", "-S", ROOT / "examples", "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={package};{torch_folder}"], env=environment)
-    run(["cmake", "--build", folder / "build"], env=environment)
-    assert "usage" in subprocess.run([str(folder / "build" / "run_model")], capture_output=True, text=True).stderr
+def test_c_and_cxx_programs_build_against_the_installed_package(installed, tmp_path):
+    package = installed[1] / "cxxinductor"
+    environment = ENVIRONMENT | {"PKG_CONFIG_PATH": str(package / "lib" / "pkgconfig"), "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    libtorch = run(["pkg-config", "--variable=libtorch", "cxxinductor"], env=environment).strip()
+    assert Path(libtorch).resolve() == (SITE / "torch").resolve()
+    flags = run(["pkg-config", "--cflags", "--libs", "cxxinductor"], env=environment).split()
+    run(["cc", "-std=c99", "-o", tmp_path / "c_host", ROOT / "tests" / "api" / "c_host.c", *flags, "-lm"])
+    assert run([tmp_path / "c_host", ROOT / "tests" / "data" / "pt2"], env=environment) == "the C API works\n"
+    # PyTorch is found as the neighbouring package.
+    run(["cmake", "-S", ROOT / "examples" / "c_host", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={package}"], env=environment)
+    run(["cmake", "--build", tmp_path / "build"], env=environment)
+    assert "output f32[3, 2]" in run([tmp_path / "build" / "run_package", ROOT / "tests" / "data" / "pt2" / "mlp.pt2"], env=environment)

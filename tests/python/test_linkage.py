@@ -28,6 +28,13 @@ def test_no_std_filesystem(library):
     assert [symbol for symbol in symbols(library, "-D") if "std::filesystem" in symbol[-1]] == []
 
 
+def test_other_libraries_symbols_are_not_exported():
+    """A host's fmt, or another library's, must not be replaced by what we contain of it; exports.map says what is exported."""
+    for library, allowed in zip(LIBRARIES, (r"cxxinductor_\w+|(?:vtable for |typeinfo (?:name )?for )?cxxinductor::.*", "PyInit__C"), strict=True):
+        exported = {symbol[-1] for symbol in symbols(library, "-D", "--defined-only")}
+        assert exported and [name for name in exported if not re.fullmatch(allowed, name)] == []
+
+
 @pytest.mark.parametrize("library", LIBRARIES, ids=lambda path: path.name)
 def test_no_function_local_statics_that_a_fork_could_leave_half_made(library):
     ours = [symbol[-1] for symbol in symbols(library) if symbol[-1].startswith("guard variable for cxxinductor::")]

@@ -71,6 +71,26 @@ for library in (second, first):
         assert line.startswith(f"1 two copies of cxxinductor are loaded: {own} ({version}) and {found} ({version}); "), line
 
 
+def test_two_copies_are_refused_by_torchscript_files(tmp_path):
+    """By a program that knows TorchScript alone: its files make the library's objects."""
+    other = tmp_path / "libcxxinductor.so.0"
+    shutil.copy2(LIBRARY, other)
+    module = torch.jit.trace(torch.nn.Sequential(torch.nn.Linear(4, 4), torch.nn.ReLU()).eval(), torch.ones(2, 4))
+    cxxinductor.optimize(module).save(str(tmp_path / "model.pt"))
+    text = """
+import torch
+torch.ops.load_library(sys.argv[1])
+print(torch.jit.load(sys.argv[3])(torch.ones(2, 4)).shape)
+opened(sys.argv[2])
+try:
+    torch.jit.load(sys.argv[3])
+except RuntimeError as error:
+    print(error)
+"""
+    found = python(text, LIBRARY, other, tmp_path / "model.pt", LD_LIBRARY_PATH=str(Path(torch.__file__).parent / "lib"))
+    assert found.startswith("torch.Size([2, 4])\n") and f"two copies of cxxinductor are loaded: {LIBRARY}" in found
+
+
 @pytest.fixture(scope="module")
 def newer_torch(tmp_path_factory):
     """A library that says what PyTorch 2.12 would."""
