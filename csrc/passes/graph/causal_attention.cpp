@@ -22,6 +22,7 @@ struct Attention {
   size_t is_causal;
 };
 constexpr std::array attentions{
+    Attention{"aten::scaled_dot_product_attention", 0, 3, 5},
     Attention{"aten::_scaled_dot_product_efficient_attention", 0, 3, 6},
     Attention{"aten::_scaled_dot_product_efficient_attention_backward", 1, 4, 11},
     Attention{"aten::_scaled_dot_product_cudnn_attention", 0, 3, 6},

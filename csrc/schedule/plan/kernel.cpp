@@ -122,8 +122,9 @@ void estimate_traffic(Kernel& kernel, const FlatRegion& flat, const loops::Progr
     for (size_t v = 0; v < kernel.region.vars.size(); ++v)
       if (stmt.vars.contains(VarId(v))) vars.push_back(VarId(v));
     const loops::Buffer& buffer = program.buffers[args[access.buffer.index()]];
-    int64_t elements = std::min(estimate(points(flat, vars), flat.assumptions),
-                                estimate(storage_extent(buffer.sizes, buffer.strides, flat.assumptions), flat.assumptions));
+    constexpr int64_t most = int64_t{1} << 48;  // sums of what texts may claim stay within 64 bits
+    const int64_t elements = std::min({most, estimate(points(flat, vars), flat.assumptions),
+                                       estimate(storage_extent(buffer.sizes, buffer.strides, flat.assumptions), flat.assumptions)});
     const auto* store = stmt.as<loops::Store>();
     (store ? kernel.bytes_written_hint : kernel.bytes_read_hint) += elements * byte_size(buffer.dtype);
     if (store && store->combine != Combine::Overwrite) kernel.bytes_read_hint += elements * byte_size(buffer.dtype);

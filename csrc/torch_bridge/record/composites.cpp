@@ -180,10 +180,24 @@ bool batch_norm_that_writes(Stack& stack, size_t reserve) {
   return true;
 }
 
+// Every fused kernel of CUDA wants a mask whose last stride is 1 (ATen/native/transformers/sdp_utils_cpp.h); masks are often expanded. Without
+// the copy, which is fused into what makes the mask, attention is matrix products in f32. In f32 itself the fused kernels round otherwise than the
+// products, so it stays as it is there.
+bool attention_with_dense_mask(Stack& stack) {
+  constexpr size_t count = 8;
+  const at::Tensor& query = torch::jit::peek(stack, 0, count).toTensor();
+  c10::IValue& mask = torch::jit::peek(stack, 3, count);
+  const bool is_half = query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16;
+  if (!query.is_cuda() || !is_half || !mask.isTensor() || !mask.toTensor().defined()) return false;
+  const at::Tensor& tensor = mask.toTensor();
+  if (tensor.dim() > 0 && !tensor.requires_grad() && !TORCH_GUARD_OR_FALSE(tensor.sym_stride(-1).sym_eq(1))) mask = tensor.contiguous();
+  return false;
+}
+
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 17> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 18> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
       {"aten::_convolution", convolution<13>},
       {"aten::_convolution.deprecated", convolution<12>},
@@ -195,6 +209,7 @@ Composite find_composite(std::string_view op) {
       {"aten::native_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 0); }},
       {"aten::one_hot", one_hot},
       {"aten::resize_", resize},
+      {"aten::scaled_dot_product_attention", attention_with_dense_mask},
       {"aten::squeeze_", [](Stack& stack) { return show_view(stack, "aten::squeeze", ""); }},
       {"aten::squeeze_.dim", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dim"); }},
       {"aten::squeeze_.dims", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dims"); }},
