@@ -138,6 +138,42 @@ def matmul_template(results):
     yield from table("bf16, square | size | library alone (us) | library + our kernel | template | chosen | slowdown vs best", map(cells, results["rows"]))
 
 
+def libtorch(results):
+    rows = [row for row in results["rows"] if "calls" in row]
+    loaded = [row for row in rows if "loads" in row]
+    yield from table("load and first call (s) | " + " | ".join(row["model"] for row in loaded),
+                     ([way, *(f"{row['loads'][way]['load']:.3f} + {row['loads'][way]['first_call']:.2f}" for row in loaded)] for way in loaded[0]["loads"]))
+    yield "\nBuilt by AOTInductor before, with Python and g++: " + ", ".join(f"{row['model']} {row['build_seconds']['aoti']:.0f} s" for row in loaded) + ".\n"
+
+    def calls(row):
+        done = row["calls"]["done"]
+        beside = row["beside_compile_milliseconds"]["idle"]
+        return (row["model"], *(f"{1e3 * done[way]:.2f}" for way in ("eager", "aoti", "cxxinductor")), f"{done['aoti'] / done['cxxinductor']:.2f}x",
+                f"{done['eager'] / done['cxxinductor']:.2f}x", f"{beside['torch.compile'] / beside['load']:.2f}x")
+
+    models = [row for row in rows if "beside_compile_milliseconds" in row]
+    yield from table("a call (ms) | eager LibTorch | AOTInductor | cxxinductor | vs AOTInductor | vs eager | vs our torch.compile", map(calls, models))
+    yield f"\nGeometric mean vs AOTInductor: {geomean([row['calls']['done']['aoti'] / row['calls']['done']['cxxinductor'] for row in models]):.2f}x.\n"
+
+    def host_time(row):
+        returned = row["calls"]["returned"]
+        return row["model"], *(f"{1e6 * returned[way]:.1f}" for way in ("eager", "aoti", "cxxinductor")), f"{returned['cxxinductor'] / returned['aoti']:.2f}x"
+
+    chains = [row for row in rows if row not in models]
+    yield from table("host time of a call (us) | eager LibTorch | AOTInductor | cxxinductor | of AOTInductor's", map(host_time, chains))
+
+
+def device_step(results):
+    names = {"eager": "eager, Python", "compiled": "our torch.compile, Python", "device": "recorded device, Python",
+             "cpp_eager": "eager, C++", "cpp_device": "recorded device, C++"}
+
+    def cells(r):
+        peaks = " / ".join(f"{peak:.0f}" for peak in r["peak_megabytes"].values())
+        return r["shape"], r["dtype"], names[r["way"]], f"{r['step_milliseconds']:.2f}", f"{r['first_step_seconds']:.1f}", peaks
+
+    yield from table("batch x length | dtype | way | step (ms) | first step (s) | peak of the first / tenth step (MB)", map(cells, results["rows"]))
+
+
 def cpu(results):
     e = results["environment"]
     yield f"{e['cpu']}, threads: {e['threads']}, {e['capability']}.\n"
@@ -160,6 +196,8 @@ SECTIONS = {
     "compile_time": ("Compile time", "The share after AOTAutograd covers its graph to loaded kernels (`benchmarks/compile_time.py`).", compile_time),
     "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),
     "host": ("Host time", "CPU time until the compiled callable returns, with an empty queue. Bound: 6 us + cuLaunchKernel's own time + 0.7 us per kernel + 1.5 us per allocation (`benchmarks/host.py`).", host),
+    "libtorch": ("C++ without Python", "Exported models in bf16, sizes as above, in a C++ program beside AOTInductor's runtime and eager LibTorch (`benchmarks/libtorch.py`). Loads are medians over fresh processes; cold: with an empty cache, on 16 cores. The exported BERT has a mask that PyTorch's own frontend drops. AOTInductor pads the product that gives distilgpt2 its logits; within eager's peak there is no room for that.", libtorch),
+    "device_step": ("Training on the recorded device", "Steps of a transformer of 6 layers and width 768 with AdamW; the loss is read after each (`benchmarks/device_step.py`). Recording an op that is known takes 0.46 us there, eager's own call 0.52 us (`benchmarks/record_ops.cpp`).", device_step),
     "cpu": ("CPU", "Medians of interleaved calls (`benchmarks/cpu.py`). Chains of 16-bit floats round after each op, as eager does; Inductor rounds once.", cpu),
 }
 PLOTS = {"inference": "models", "training": "training"}
