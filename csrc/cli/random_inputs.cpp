@@ -110,6 +110,7 @@ std::vector<int64_t> parse_sizes(std::string_view list, const std::string& text)
     list.remove_prefix(static_cast<size_t>(end - list.data()));
     list.remove_prefix(std::min(list.find_first_not_of(' '), list.size()));
     if (error != std::errc() || size < 0 || !(list.empty() || list.front() == ',')) throw_user_error("--input: expected sizes, found '{}'", text);
+    sizes.push_back(size);
     if (!list.empty()) list.remove_prefix(1);
   }
   return sizes;
@@ -140,10 +141,12 @@ c10::IValue make_random_input(const std::string& text) {
     device = rest.starts_with(on) ? find_device(std::string_view(rest).substr(on.size())) : std::nullopt;
   if (!device) throw_user_error("--input: expected a device behind the sizes, as f32[2, 3] on cuda:0, found '{}'", text);
   const std::vector<int64_t> sizes = parse_sizes(std::string_view(text).substr(open + 1, close - open - 1), text);
-  std::vector<int64_t> strides(sizes.size(), 1);
-  for (size_t d = sizes.size(); d-- > 1;)
-    if (__builtin_mul_overflow(strides[d], sizes[d], &strides[d - 1])) throw_user_error("--input: expected a tensor that fits into memory, found '{}'", text);
-  return random_elements(reach(sizes, strides), torch_bridge::to_torch(*dtype), torch_bridge::to_torch(*device)).view(sizes);
+  constexpr int64_t most = int64_t{1} << 48;
+  int64_t count = 1;
+  for (const int64_t size : sizes)
+    if (__builtin_mul_overflow(count, size, &count) || count > most)
+      throw_user_error("--input: expected a tensor that fits into memory, found '{}'", text);
+  return random_elements(count, torch_bridge::to_torch(*dtype), torch_bridge::to_torch(*device)).view(sizes);
 }
 
 std::vector<c10::IValue> make_random_inputs(const readers::Program& program, const std::vector<std::string>& sizes, int64_t seed) {
