@@ -175,7 +175,8 @@ TEST_CASE("sizes that differ become symbols, integers that follow from them are 
   const at::Tensor table_there = table.to(device), weight_there = weight.to(device);
   const auto run = [](const at::Tensor& x, const at::Tensor& rows, const at::Tensor& w) {
     const int64_t batch = x.size(0), length = x.size(1);
-    const at::Tensor flat = x.reshape({batch * length, 8}).mm(w);  // a size that is a product
+    at::Tensor flat = x.matmul(w).view({batch * length, 8});  // a size that is a product
+    flat += 1;
     const at::Tensor shifted = flat.view({batch, length, 2, 4}).slice(1, 1, length).transpose(1, 2);
     return (shifted + rows.slice(0, 0, length - 1).view({1, length - 1, 2, 4}).transpose(1, 2)).softmax(2) *
            static_cast<double>(length);

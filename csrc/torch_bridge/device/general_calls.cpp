@@ -131,7 +131,9 @@ class Generalizing {
         throw_unsupported("{}: nothing states its results for symbolic sizes", full_name(call));
       for (size_t i = 0; i < results->size(); ++i) {
         CallValueInfo& info = (*results)[i];
-        if (info.kind == CallValueInfo::Kind::Tensor && info.storage == 0) info.storage = call.results[i] + 1;
+        // As recorded: what an unsafe view shows is memory of its own.
+        const bool is_own = calls_.values[call.results[i]].memory == call.results[i];
+        if (info.kind == CallValueInfo::Kind::Tensor && (info.storage == 0 || is_own)) info.storage = call.results[i] + 1;
         set(graph, call.results[i], std::move(info));
       }
     }
