@@ -10,6 +10,7 @@
 
 #include "torch_bridge/device/attention.h"
 #include "torch_bridge/device/buffer.h"
+#include "torch_bridge/record/in_place_views.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -23,15 +24,8 @@ at::Tensor plus(const at::Tensor& sum, const std::optional<at::Tensor>& term) {
   return term && term->defined() ? at::add(sum, *term) : sum;
 }
 
-// Ops in place that change what a tensor shows of its memory: the tensor shows the view from then on.
-bool show_view(Stack& stack, const char* view, const char* overload) {
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(view, overload);
-  const at::Tensor self = torch::jit::peek(stack, 0, op.schema().arguments().size()).toTensor();
-  op.callBoxed(stack);
-  const at::Tensor shown = stack.back().toTensor();
-  self.unsafeGetTensorImpl()->set_sizes_and_strides(shown.sizes(), shown.strides(), shown.storage_offset());
-  stack.back() = self;
-  return true;
+void become(const at::Tensor& self, const at::Tensor& view) {
+  self.unsafeGetTensorImpl()->set_sizes_and_strides(view.sizes(), view.strides(), view.storage_offset());
 }
 
 // Views that differ in a bit of the tensor alone. PyTorch's kernels above ours resolve it where an op does not know it.
@@ -164,7 +158,7 @@ bool gru_cell_backward(Stack& stack) {
 }  // namespace
 
 Composite find_device_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 19> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 12> composites{{
       {"aten::_conj", conjugate_view},
       {"aten::_is_all_true", are_all_true},
       {"aten::_is_any_true", is_any_true},
@@ -176,18 +170,12 @@ Composite find_device_composite(std::string_view op) {
       {"aten::_thnn_fused_lstm_cell", lstm_cell},
       {"aten::_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward},
       {"aten::_weight_norm_interface_backward", weight_norm_backward},
-      {"aten::as_strided_", [](Stack& stack) { return show_view(stack, "aten::as_strided", ""); }},
       {"aten::scaled_dot_product_attention", flash_attention},
-      {"aten::squeeze_", [](Stack& stack) { return show_view(stack, "aten::squeeze", ""); }},
-      {"aten::squeeze_.dim", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dim"); }},
-      {"aten::squeeze_.dims", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dims"); }},
-      {"aten::t_", [](Stack& stack) { return show_view(stack, "aten::t", ""); }},
-      {"aten::transpose_", [](Stack& stack) { return show_view(stack, "aten::transpose", "int"); }},
-      {"aten::unsqueeze_", [](Stack& stack) { return show_view(stack, "aten::unsqueeze", ""); }},
   }};
   const auto found =
       std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });
   if (found != composites.end()) return found->second;
+  if (const Composite in_place = find_in_place_view<become>(op)) return in_place;
   // Of the recorder's those that need no tensors without memory.
   const bool is_shared =
       op == "aten::_convolution" || op == "aten::cudnn_batch_norm" || op == "aten::native_batch_norm";

@@ -8,6 +8,7 @@
 
 #include "support/error.h"
 #include "torch_bridge/record/fake_tensor.h"
+#include "torch_bridge/record/in_place_views.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -142,15 +143,7 @@ bool multi_head_attention(Stack& stack) {
   return true;
 }
 
-// Ops in place that change what a tensor shows of its memory: a view, which the tensor shows from then on.
-bool show_view(Stack& stack, const char* view, const char* overload) {
-  const auto op = c10::Dispatcher::singleton().findSchemaOrThrow(view, overload);
-  const at::Tensor self = torch::jit::peek(stack, 0, op.schema().arguments().size()).toTensor();
-  op.callBoxed(stack);
-  as_fake(self)->become(*as_fake(stack.back().toTensor()));
-  stack.back() = self;
-  return true;
-}
+void become(const at::Tensor& self, const at::Tensor& view) { as_fake(self)->become(*as_fake(view)); }
 
 // Where the sizes are those that it has. Others would need memory that views of it do not show.
 bool resize(Stack& stack) {
@@ -197,12 +190,11 @@ bool attention_with_dense_mask(Stack& stack) {
 }  // namespace
 
 Composite find_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 18> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 11> composites{{
       {"aten::_assert_tensor_metadata", assert_tensor_metadata},
       {"aten::_convolution", convolution<13>},
       {"aten::_convolution.deprecated", convolution<12>},
       {"aten::_native_multi_head_attention", multi_head_attention},
-      {"aten::as_strided_", [](Stack& stack) { return show_view(stack, "aten::as_strided", ""); }},
       {"aten::cudnn_batch_norm", [](Stack& stack) { return batch_norm_that_writes<8>(stack, 1); }},
       {"aten::detach_", [](Stack&) { return true; }},
       {"aten::matmul", matmul},
@@ -210,16 +202,10 @@ Composite find_composite(std::string_view op) {
       {"aten::one_hot", one_hot},
       {"aten::resize_", resize},
       {"aten::scaled_dot_product_attention", attention_with_dense_mask},
-      {"aten::squeeze_", [](Stack& stack) { return show_view(stack, "aten::squeeze", ""); }},
-      {"aten::squeeze_.dim", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dim"); }},
-      {"aten::squeeze_.dims", [](Stack& stack) { return show_view(stack, "aten::squeeze", "dims"); }},
-      {"aten::t_", [](Stack& stack) { return show_view(stack, "aten::t", ""); }},
-      {"aten::transpose_", [](Stack& stack) { return show_view(stack, "aten::transpose", "int"); }},
-      {"aten::unsqueeze_", [](Stack& stack) { return show_view(stack, "aten::unsqueeze", ""); }},
   }};
   const auto found =
       std::find_if(composites.begin(), composites.end(), [&](const auto& row) { return row.first == op; });
-  return found == composites.end() ? nullptr : found->second;
+  return found == composites.end() ? find_in_place_view<become>(op) : found->second;
 }
 
 }  // namespace cxxinductor::torch_bridge
