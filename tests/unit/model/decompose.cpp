@@ -3,27 +3,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 
-#include "model/schema_text.h"
 #include "model/text.h"
 #include "model/verify.h"
 #include "unit/catch.h"
+#include "unit/model/aten_schemas.h"
 
 namespace cxxinductor::model {
 namespace {
 
-const SchemaTable& schemas() {
-  static const SchemaTable table = [] {
-    std::ifstream file(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tools/aten_schemas.txt");
-    return SchemaTable(std::string{std::istreambuf_iterator<char>(file), {}});
-  }();
-  return table;
-}
-
 CallGraph decomposed(const std::string& text) {
-  CallGraph calls = decompose(parse(text), schemas());
+  CallGraph calls = decompose(parse(text), aten_schemas());
   CHECK(verify(calls).empty());
   CHECK(print(parse(print(calls))) == print(calls));
   return calls;

@@ -1,27 +1,17 @@
 #include "model/passes/split_gradients.h"
 
-#include <fstream>
-#include <iterator>
 
-#include "model/schema_text.h"
 #include "model/text.h"
 #include "model/verify.h"
 #include "unit/catch.h"
+#include "unit/model/aten_schemas.h"
 
 using namespace cxxinductor;
 
 namespace {
 
-const model::SchemaTable& schemas() {
-  static const model::SchemaTable table = [] {
-    std::ifstream file(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tools/aten_schemas.txt");
-    return model::SchemaTable(std::string{std::istreambuf_iterator<char>(file), {}});
-  }();
-  return table;
-}
-
 model::SplitGraphs split(const std::string& text, size_t results, const std::vector<uint32_t>& gradients) {
-  model::SplitGraphs graphs = model::split_gradients(model::parse(text), results, gradients, schemas());
+  model::SplitGraphs graphs = model::split_gradients(model::parse(text), results, gradients, model::aten_schemas());
   CHECK(model::verify(graphs.forward).empty());
   CHECK(model::verify(graphs.backward).empty());
   return graphs;

@@ -129,4 +129,12 @@ std::string error_of(const std::string& zip) {
   }
 }
 
+std::string edited(const std::string& fixture, const std::string& entry_name, const Edit& edit) {
+  std::vector<ZipEntry> entries = entries_of(fixture_bytes(fixture + ".pt2"));
+  edit_json(entries, entry_name, edit);
+  return error_of(zip_of(entries));
+}
+
+nlohmann::json& node_of(nlohmann::json& model, size_t i) { return model["graph_module"]["graph"]["nodes"][i]; }
+
 }  // namespace cxxinductor::readers

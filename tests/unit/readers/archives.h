@@ -29,6 +29,9 @@ std::string& entry(std::vector<ZipEntry>& entries, const std::string& name);
 using Edit = std::function<void(nlohmann::json&)>;
 void edit_json(std::vector<ZipEntry>& entries, const std::string& name, const Edit& edit);
 
+constexpr const char* model_json = "models/model.json";
+constexpr const char* weights_json = "data/weights/model_weights_config.json";
+
 // Schemas of the ops that the fixtures call, by argument names.
 class FixtureSchemas : public model::SchemaSource {
  public:
@@ -38,5 +41,9 @@ class FixtureSchemas : public model::SchemaSource {
 Program read(const std::string& zip);
 // The error that reading gives, "Unsupported: " before one of that kind; "read" if there is none.
 std::string error_of(const std::string& zip);
+// That of a fixture with a JSON entry edited.
+std::string edited(const std::string& fixture, const std::string& entry_name, const Edit& edit);
+// A node of a model's graph. Of mlp.pt2: 0 permute, 1 addmm, 2 relu, 3 permute, 4 mm.
+nlohmann::json& node_of(nlohmann::json& model, size_t i);
 
 }  // namespace cxxinductor::readers

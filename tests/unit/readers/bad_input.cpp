@@ -8,17 +8,6 @@ namespace {
 using Json = nlohmann::json;
 using Entries = std::vector<ZipEntry>;
 
-constexpr const char* model_json = "models/model.json";
-constexpr const char* weights_json = "data/weights/model_weights_config.json";
-
-std::string edited(const std::string& entry_name, const Edit& edit) {
-  Entries entries = entries_of(fixture_bytes("mlp.pt2"));
-  edit_json(entries, entry_name, edit);
-  return error_of(zip_of(entries));
-}
-// A node of mlp.pt2: 0 permute, 1 addmm, 2 relu, 3 permute, 4 mm.
-Json& node_of(Json& model, size_t i) { return model["graph_module"]["graph"]["nodes"][i]; }
-
 // The fields of the directory record of an entry: compression method at 10, sizes at 20 and 24.
 std::string with_record(const std::string& name, const std::function<void(std::string& zip, size_t record)>& edit) {
   std::string zip = zip_of(entries_of(fixture_bytes("mlp.pt2")));
@@ -63,13 +52,13 @@ TEST_CASE("absurd sizes: of entries, of tensors, of text") {
                            put(zip, record + 24, 0xfffffff0, 4);
                          }),
              mentions("data/weights/weight_0: "));
-  CHECK_THAT(edited(weights_json,
+  CHECK_THAT(edited("mlp", weights_json,
                     [](Json& m) {
                       for (Json& weight : m["config"])
                         for (Json& size : weight["tensor_meta"]["strides"]) size["as_int"] = int64_t{1} << 62;
                     }),
              mentions("2^63 bytes"));
-  CHECK_THAT(edited(model_json, [](Json& m) { m["graph_module"]["graph"]["tensor_values"]["relu"]["sizes"][0] = {{"as_expr", {{"expr_str", std::string(70000, '(')}, {"hint", nullptr}}}}; }),
+  CHECK_THAT(edited("mlp", model_json, [](Json& m) { m["graph_module"]["graph"]["tensor_values"]["relu"]["sizes"][0] = {{"as_expr", {{"expr_str", std::string(70000, '(')}, {"hint", nullptr}}}}; }),
              mentions("a shorter expression"));
   Entries entries = entries_of(fixture_bytes("mlp.pt2"));
   entry(entries, model_json) = std::string(1'000'000, '[');
@@ -77,13 +66,13 @@ TEST_CASE("absurd sizes: of entries, of tensors, of text") {
 }
 
 TEST_CASE("cycles: a value is there before the node that reads it") {
-  CHECK_THAT(edited(model_json, [](Json& m) { node_of(m, 1)["inputs"][0]["arg"]["as_tensor"]["name"] = "mm"; }),
+  CHECK_THAT(edited("mlp", model_json, [](Json& m) { node_of(m, 1)["inputs"][0]["arg"]["as_tensor"]["name"] = "mm"; }),
              mentions("nodes[1] (addmm).inputs[0] (self).arg.as_tensor.name: expected the name of a value that is"));
-  CHECK_THAT(edited(model_json, [](Json& m) { node_of(m, 2)["inputs"][0]["arg"]["as_tensor"]["name"] = "relu"; }), mentions("found \"relu\""));
+  CHECK_THAT(edited("mlp", model_json, [](Json& m) { node_of(m, 2)["inputs"][0]["arg"]["as_tensor"]["name"] = "relu"; }), mentions("found \"relu\""));
 }
 
 TEST_CASE("missing weights: of the table, of the archive") {
-  CHECK_THAT(edited(weights_json, [](Json& m) { m["config"].erase(m["config"].begin()); }),
+  CHECK_THAT(edited("mlp", weights_json, [](Json& m) { m["config"].erase(m["config"].begin()); }),
              mentions("expected the name of a weight or constant that the archive has"));
   Entries entries = entries_of(fixture_bytes("mlp.pt2"));
   std::erase_if(entries, [](const ZipEntry& e) { return e.name == "data/weights/weight_0"; });
@@ -92,7 +81,7 @@ TEST_CASE("missing weights: of the table, of the archive") {
 
 TEST_CASE("wrong dtypes: unknown ones, and another than the graph's") {
   const auto with_dtype = [](int dtype) {
-    return edited(weights_json, [dtype](Json& m) { m["config"].begin().value()["tensor_meta"]["dtype"] = dtype; });
+    return edited("mlp", weights_json, [dtype](Json& m) { m["config"].begin().value()["tensor_meta"]["dtype"] = dtype; });
   };
   CHECK_THAT(with_dtype(8), mentions("expected the graph's dtype f32"));
   CHECK_THAT(with_dtype(99), mentions("scalar type 99"));

@@ -10,18 +10,8 @@ namespace {
 using Json = nlohmann::json;
 using Entries = std::vector<ZipEntry>;
 
-constexpr const char* model_json = "models/model.json";
-constexpr const char* weights_json = "data/weights/model_weights_config.json";
-
-std::string edited(const std::string& fixture, const std::string& entry_name, const Edit& edit) {
-  Entries entries = entries_of(fixture_bytes(fixture + ".pt2"));
-  edit_json(entries, entry_name, edit);
-  return error_of(zip_of(entries));
-}
 std::string edited_model(const Edit& edit) { return edited("mlp", model_json, edit); }
 Json& graph_of(Json& model) { return model["graph_module"]["graph"]; }
-// A node of mlp.pt2: 0 permute, 1 addmm, 2 relu, 3 permute, 4 mm.
-Json& node_of(Json& model, size_t i) { return graph_of(model)["nodes"][i]; }
 
 std::string edited_entries(const std::function<void(Entries&)>& edit) {
   Entries entries = entries_of(fixture_bytes("mlp.pt2"));

@@ -2,25 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
-#include <iterator>
 
 #include "model/infer/infer.h"
 #include "model/infer/table.h"
-#include "model/schema_text.h"
 #include "model/text.h"
 #include "support/error.h"
+#include "unit/model/aten_schemas.h"
 
 namespace cxxinductor::model {
 namespace {
-
-const SchemaTable& schemas() {
-  static const SchemaTable table = [] {
-    std::ifstream file(std::string(CXXINDUCTOR_SOURCE_DIR) + "/tools/aten_schemas.txt");
-    return SchemaTable(std::string{std::istreambuf_iterator<char>(file), {}});
-  }();
-  return table;
-}
 
 std::string graph_text(const InferCase& one) {
   std::string inputs = one.inputs, where;
@@ -54,7 +44,7 @@ std::string inferred(const InferCase& one) {
   const CallGraph graph = parse(graph_text(one));
   ProvenSizes sizes(graph.assumptions);
   try {
-    const auto results = infer(graph, graph.calls.front(), schemas(), sizes);
+    const auto results = infer(graph, graph.calls.front(), aten_schemas(), sizes);
     if (!results) return "none";
     std::string text;
     for (const CallValueInfo& result : *results) text += (text.empty() ? "" : "; ") + described(result);
