@@ -5,6 +5,7 @@ JOBS ?= $(shell nproc)
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 export CCACHE_DEPEND := 1
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 .PHONY: setup build demo test gpu-test wheel wheel-test bench asan clean help
 
