@@ -131,6 +131,8 @@ nlohmann::json compare(const Files& files, int repeats) {
     if (!files.traced.empty()) {
       const at::Tensor expected = results["eager"].to(at::kDouble), found = results[name].to(at::kDouble);
       row["error"][name] = ((found - expected).norm() / expected.norm()).item<double>();
+      // Results in other strides are cheaper where eager's are unaligned, and not what code behind an eager model may rely on.
+      row["strides"][name] = results[name].strides();
     }
   }
   return row;

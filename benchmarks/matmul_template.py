@@ -1,6 +1,7 @@
-"""Products of square bf16 matrices with epilogues: the library alone, with our kernel behind it, our template, what is chosen.
+"""Products of bf16 matrices with epilogues: the library alone, with our kernel behind it, our template, what is chosen.
 
-Usage: matmul_template.py [--out DIR] [--sizes 512,1024]. Device times of calls that are queued one behind another.
+Usage: matmul_template.py [--out DIR] [--sizes 512x512x512,8192x768x3072] (m x n x k). Device times of calls that are queued one behind
+another.
 """
 
 
@@ -9,7 +10,9 @@ import torch.nn.functional as F
 from cxxinductor import reports
 from timing import argument_parser, interleaved, parse_for_cuda, save
 
-SIZES = (512, 768, 1024, 1536, 2048, 3072, 4096)
+SQUARES = (512, 768, 1024, 1536, 2048, 3072, 4096)
+OF_TRANSFORMERS = ((8192, 768, 768), (8192, 2304, 768), (8192, 3072, 768), (8192, 768, 3072), (8192, 50257, 768))
+SIZES = tuple((size, size, size) for size in SQUARES) + OF_TRANSFORMERS
 CASES = {
     "plain": lambda x, w, b, r: F.linear(x, w),
     "bias+GELU": lambda x, w, b, r: F.gelu(F.linear(x, w, b)),
@@ -19,11 +22,11 @@ CALLS = 16  # a measurement
 SLEEP_CYCLES = 2_500_000  # more than a millisecond: all calls are queued before the first one runs
 
 
-def inputs_of(size):
+def inputs_of(m, n, k):
     def matrix(*shape, scale=1.0):
         return torch.randn(*shape, device="cuda", dtype=torch.bfloat16) * scale
 
-    return matrix(size, size), matrix(size, size, scale=size**-0.5), matrix(size), matrix(size, size)
+    return matrix(m, k), matrix(n, k, scale=k**-0.5), matrix(n), matrix(m, n)
 
 
 def repeated(fn, inputs):
@@ -45,13 +48,14 @@ def compiled(fn, how, inputs):
 
 def main():
     parser = argument_parser(__doc__)
-    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
+    parser.add_argument("--sizes", default=",".join("x".join(map(str, size)) for size in SIZES))
     args = parse_for_cuda(parser)
     rows = []
-    print(f"{'us a call':<14}{'size':>6}{'library':>10}{'+ kernel':>10}{'template':>10}{'chosen':>10}  {'choice':<10}{'behind the better':>18}")
-    for size in map(int, args.sizes.split(",")):
+    print(f"{'us a call':<14}{'m x n x k':>18}{'library':>10}{'+ kernel':>10}{'template':>10}{'chosen':>10}  {'choice':<10}{'behind the better':>18}")
+    for size in args.sizes.split(","):
+        m, n, k = map(int, size.split("x"))
         # Inputs rotate, so that they do not stay in the L2 cache where they would not in a model either.
-        inputs = [inputs_of(size) for _ in range(min(CALLS, max(2, 2**27 // (6 * size * size))))]
+        inputs = [inputs_of(m, n, k) for _ in range(min(CALLS, max(2, 2**27 // (2 * (m * n + m * k + n * k)))))]
         for name, fn in CASES.items():
             runs = {"library": lambda x, w, b, r: F.linear(x, w)}
             chosen = False
@@ -63,7 +67,7 @@ def main():
             times = {k: 1e3 * t / CALLS for k, t in times.items()}
             behind = times["chosen"] / min(times["library + kernel"], times["template"]) - 1
             rows.append({"case": name, "size": size, "microseconds": times, "choice": "template" if chosen else "library", "behind": behind})
-            print(f"{name:<14}{size:>6}" + "".join(f"{t:>10.1f}" for t in times.values()) + f"  {rows[-1]['choice']:<10}{behind:>+18.1%}", flush=True)
+            print(f"{name:<14}{size:>18}" + "".join(f"{t:>10.1f}" for t in times.values()) + f"  {rows[-1]['choice']:<10}{behind:>+18.1%}", flush=True)
     save("matmul_template", {"rows": rows}, args.out)
 
 

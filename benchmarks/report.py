@@ -135,7 +135,7 @@ def matmul_template(results):
         return (r["case"], r["size"], f"{t['library']:.1f}", f"{t['library + kernel']:.1f}", f"{t['template']:.1f}",
                 f"{t['chosen']:.1f} ({r['choice']})", f"{r['behind']:+.1%}")
 
-    yield from table("bf16, square | size | library alone (us) | library + our kernel | template | chosen | slowdown vs best", map(cells, results["rows"]))
+    yield from table("bf16 | m x n x k | library alone (us) | library + our kernel | template | chosen | slowdown vs best", map(cells, results["rows"]))
 
 
 def libtorch(results):
@@ -153,6 +153,10 @@ def libtorch(results):
 
     models = [row for row in rows if "beside_compile_milliseconds" in row]
     yield from table("a call (ms) | eager LibTorch | AOTInductor | cxxinductor | vs AOTInductor | vs eager | vs our torch.compile", map(calls, models))
+    for row in models:
+        strides = row["calls"].get("strides", {})
+        if strides and strides["aoti"] != strides["eager"]:
+            yield f"\n{row['model']}: AOTInductor's result has strides {strides['aoti']}; eager's, and ours, are {strides['eager']}.\n"
     yield f"\nGeometric mean vs AOTInductor: {geomean([row['calls']['done']['aoti'] / row['calls']['done']['cxxinductor'] for row in models]):.2f}x.\n"
 
     def host_time(row):
@@ -191,7 +195,7 @@ SECTIONS = {
     "kernels": ("Kernels", "Device time of one kernel, in per cent of the copy bandwidth measured in the same run (`benchmarks/kernels.py`).", kernels),
     "training_kernels": ("Training kernels", "As above (`benchmarks/training_kernels.py`).", training_kernels),
     "optimizers": ("Optimizers", "One step under torch.compile, device time (`benchmarks/optimizers.py`).", optimizers),
-    "matmul_template": ("Matrix products", "n x n in bf16 with the option `epilogue_fusion` (`benchmarks/matmul_template.py`).", matmul_template),
+    "matmul_template": ("Matrix products", "bf16 with the option `epilogue_fusion` (`benchmarks/matmul_template.py`).", matmul_template),
     "dynamic": ("Dynamic sizes", "One compile of DistilGPT2 for 40 sizes; every tenth size is shown (`benchmarks/dynamic.py`).", dynamic),
     "compile_time": ("Compile time", "The share after AOTAutograd covers its graph to loaded kernels (`benchmarks/compile_time.py`).", compile_time),
     "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),
