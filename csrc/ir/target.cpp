@@ -13,12 +13,12 @@ namespace {
 // others from data sheets, times what sm_90 reaches of its own.
 struct Rates {
   std::string_view arch;
-  double memory, library, mma;
+  double memory, library, mma, wgmma;
 };
 constexpr Rates rates[] = {
-    {"sm_80", 1.4e12 / 108, 250e12 / 108, 230e12 / 108},   {"sm_86", 0.8e12 / 84, 65e12 / 84, 60e12 / 84},
-    {"sm_89", 0.85e12 / 128, 150e12 / 128, 140e12 / 128},  {"sm_90", 4.2e12 / 132, 720e12 / 132, 420e12 / 132},
-    {"sm_100", 6.5e12 / 148, 1500e12 / 148, 420e12 / 148}, {"sm_120", 1.6e12 / 170, 380e12 / 170, 360e12 / 170}};
+    {"sm_80", 1.4e12 / 108, 250e12 / 108, 230e12 / 108, 0},   {"sm_86", 0.8e12 / 84, 65e12 / 84, 60e12 / 84, 0},
+    {"sm_89", 0.85e12 / 128, 150e12 / 128, 140e12 / 128, 0},  {"sm_90", 4.2e12 / 132, 720e12 / 132, 420e12 / 132, 640e12 / 132},
+    {"sm_100", 6.5e12 / 148, 1500e12 / 148, 420e12 / 148, 0}, {"sm_120", 1.6e12 / 170, 380e12 / 170, 360e12 / 170, 0}};
 
 }  // namespace
 
@@ -40,6 +40,8 @@ Target cuda_target(std::string arch, int multiprocessors) {
     target.bytes_per_second = row.memory * multiprocessors;
     target.library_flops = row.library * multiprocessors;
     target.template_flops = row.mma * multiprocessors;
+    // Instructions of sm_90a, which code for sm_90 alone may not have.
+    if (arch.ends_with("a")) target.warpgroup_flops = row.wgmma * multiprocessors;
   }
   target.arch = std::move(arch);
   target.vector_bytes = 16;

@@ -26,6 +26,7 @@ struct Target {
   double bytes_per_second = 0;
   double library_flops = 0;   // the vendor's library
   double template_flops = 0;  // mma.sync, which has all of the hardware's rate on sm_80, and about 60 % on sm_90
+  double warpgroup_flops = 0;  // wgmma; 0: the hardware has none
 };
 
 Target cuda_target(std::string arch, int multiprocessors);  // sm_80, sm_90a, ...

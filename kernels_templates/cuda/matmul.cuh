@@ -1,9 +1,9 @@
 // One block's tile of a product on tensor cores: factors stream through a ring of stages in shared memory, sums stay in
 // registers until the end, then pass through shared memory into rows, where an epilogue finds them as groups.
 //
-// A factor's tile in shared memory has rows of `Inner` consecutive elements in chunks of 8 (16 bytes); chunk c of row r lies
-// at place c ^ swizzle(r), so that the eight rows that a matrix load reads at one c touch all banks once. `Inner` runs along
-// k (AlongK), or along m or n. Factors come from a source: put(to, outer, inner, count) makes the chunk whose first element
+// A factor's tile in shared memory has rows of `Inner` consecutive elements in chunks of 8 (16 bytes), in blocks of up to 64 elements
+// of each row; chunk c of a block's row r lies at place c ^ swizzle(r), so that the eight rows that a matrix load reads at one c touch
+// all banks once. Warp groups read the same places (warpgroup.cuh). `Inner` runs along k (AlongK), or along m or n. Factors come from a source: put(to, outer, inner, count) makes the chunk whose first element
 // has these coordinates, zeros from `count` on. Follows tensor_core.cuh in a unit.
 
 // A factor in memory. Wide: chunks are aligned and copied asynchronously.
@@ -46,11 +46,12 @@ struct cxxi_factor_tile {
   static constexpr int chunks = Inner / 8;
   static constexpr int rows_abreast = Threads / chunks;
   static constexpr int elements = Outer * Inner;
+  static constexpr int block = Inner < 64 ? Inner : 64;  // elements of a row that lie together
   static_assert(Threads % chunks == 0 && (Outer % rows_abreast == 0 || Outer < rows_abreast), "whole rows of chunks");
   // In elements from the tile's start.
   CXXI_FN static int place(int row, int chunk) {
-    constexpr int turns = chunks < 8 ? chunks : 8, rows_a_turn = 8 / turns;
-    return row * Inner + (chunk ^ (row / rows_a_turn % turns)) * 8;
+    constexpr int turns = block / 8, rows_a_turn = 8 / turns;
+    return (chunk / turns * Outer + row) * block + (chunk % turns ^ row / rows_a_turn % turns) * 8;
   }
   template <class Source, class Index>
   CXXI_FN static void fill(T* tile, const Source& source, Index row, Index column) {
@@ -65,6 +66,38 @@ struct cxxi_factor_tile {
     }
   }
 };
+
+// Sums in registers as tensor cores leave them, cast to Kept, into rows of `Pitch` elements in shared memory. row: of the first eight
+// rows of the lane's first fragment; the next fragment lies `Step` rows below.
+template <int Pitch, int Step, class Kept, int FragmentsM, int FragmentsN>
+CXXI_FN void cxxi_keep_sums(Kept* rows, const float (&sums)[FragmentsM][FragmentsN][4], int row, int column) {
+  const int lane = threadIdx.x % 32;
+#pragma unroll
+  for (int i = 0; i < FragmentsM; ++i) {
+#pragma unroll
+    for (int j = 0; j < FragmentsN; ++j) {
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        cxxi_group<Kept, 2> pair = {};
+        pair.set(0, cxxi_cast<Kept>(sums[i][j][half * 2]));
+        pair.set(1, cxxi_cast<Kept>(sums[i][j][half * 2 + 1]));
+        const int at = row + i * Step + half * 8 + lane / 4;
+        cxxi_store_group<2, true>(rows + at * Pitch + column + j * 8 + lane % 4 * 2, pair);
+      }
+    }
+  }
+}
+template <int FragmentsM, int FragmentsN>
+CXXI_FN void cxxi_clear_sums(float (&sums)[FragmentsM][FragmentsN][4]) {
+#pragma unroll
+  for (int i = 0; i < FragmentsM; ++i) {
+#pragma unroll
+    for (int j = 0; j < FragmentsN; ++j) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
+    }
+  }
+}
 
 template <class T, int TileM, int TileN, int TileK, int WarpsM, int WarpsN, int Stages, bool LeftAlongK, bool RightAlongK>
 struct cxxi_matmul {
@@ -134,14 +167,7 @@ struct cxxi_matmul {
   // after the next barrier.
   template <class LeftSource, class RightSource, class Index>
   CXXI_FN void run(T* shared, const LeftSource& left, const RightSource& right, Index m, Index n, Index depth) {
-#pragma unroll
-    for (int i = 0; i < fragments_m; ++i) {
-#pragma unroll
-      for (int j = 0; j < fragments_n; ++j) {
-#pragma unroll
-        for (int e = 0; e < 4; ++e) sums[i][j][e] = 0.0f;
-      }
-    }
+    cxxi_clear_sums(sums);
     const Index tiles = (depth + TileK - 1) / TileK;
 #pragma unroll
     for (int s = 0; s < Stages - 1; ++s) {
@@ -181,21 +207,7 @@ struct cxxi_matmul {
   // The sums, cast to Kept, in rows of `Pitch` elements in shared memory, for all threads of the block.
   template <int Pitch, class Kept>
   CXXI_FN void keep(Kept* rows) const {
-    const int lane = threadIdx.x % 32;
-#pragma unroll
-    for (int i = 0; i < fragments_m; ++i) {
-#pragma unroll
-      for (int j = 0; j < fragments_n; ++j) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          cxxi_group<Kept, 2> pair = {};
-          pair.set(0, cxxi_cast<Kept>(sums[i][j][half * 2]));
-          pair.set(1, cxxi_cast<Kept>(sums[i][j][half * 2 + 1]));
-          const int row = warp_m() + i * 16 + half * 8 + lane / 4, column = warp_n() + j * 8 + lane % 4 * 2;
-          cxxi_store_group<2, true>(rows + row * Pitch + column, pair);
-        }
-      }
-    }
+    cxxi_keep_sums<Pitch, 16>(rows, sums, warp_m(), warp_n());
     __syncthreads();
   }
 };

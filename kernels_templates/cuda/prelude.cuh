@@ -6,7 +6,7 @@
 // With CXXI_HOST_EMULATION the same text compiles for the host (tests/kernels/cuda_emulation.h defines the rest).
 #ifndef CXXI_HOST_EMULATION
 #define CXXI_FN __device__ __forceinline__
-#define CXXI_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
+#define CXXI_DYNAMIC_SHARED(name) extern __shared__ __align__(1024) unsigned char name[]
 #endif
 
 struct alignas(2) cxxi_bf16 {

@@ -98,6 +98,7 @@ class Block {
     progress_ = true;
   }
   void wait_all() { wait(all_); }
+  void wait_warp() { wait(warps_[running_ / 32]); }
   uint64_t exchange(uint64_t value, int mask) {
     const unsigned int me = running_;
     values_[me] = value;
@@ -193,6 +194,7 @@ bool launch(void (*kernel)(Args...), void* const* args, unsigned int threads, in
 }  // namespace cxxi_emulation
 
 inline void __syncthreads() { cxxi_emulation::Block::current()->wait_all(); }
+inline void __syncwarp() { cxxi_emulation::Block::current()->wait_warp(); }
 template <class T>
 T __shfl_xor_sync(unsigned int, T value, int mask) {
   uint64_t bits = 0;
@@ -257,7 +259,7 @@ inline cxxi_bf16 cxxi_to_bf16(float f);
 
 // ---- Tensor cores, see kernels_templates/cuda/tensor_core.cuh ------------------------------------------------------
 // All that a block may have; filled with NaNs before anything is stored.
-struct alignas(128) cxxi_shared_memory {
+struct alignas(1024) cxxi_shared_memory {
   unsigned char bytes[232448];
   cxxi_shared_memory() { std::memset(bytes, 0xff, sizeof bytes); }
 };
@@ -308,6 +310,46 @@ void cxxi_multiply_add(float (&sums)[4], const unsigned int (&left)[4], unsigned
       sums[e] += a * b;
     }
   }
+}
+
+// ---- Products of warp groups, see kernels_templates/cuda/warpgroup.cuh ---------------------------------------------
+// They are computed when they are begun, from the places that the hardware reads.
+struct cxxi_tile_descriptor {
+  const char* start;
+  int leading, stride, swizzle;
+  // Of element `across` (of m or n), k; 16 bits each.
+  const void* at(bool along_k, int across, int k) const {
+    const int within = swizzle / 2;
+    const char* plain = along_k ? start + across / 8 * stride + across % 8 * swizzle + k * 2
+                                : start + across / within * leading + k / 8 * stride + k % 8 * swizzle + across % within * 2;
+    const auto address = reinterpret_cast<uintptr_t>(plain);
+    const uintptr_t chunks = static_cast<uintptr_t>(swizzle / 16 - 1);
+    return reinterpret_cast<const void*>(address ^ (address >> 7 & chunks) << 4);
+  }
+};
+inline cxxi_tile_descriptor cxxi_describe_tile(const void* start, int leading, int stride, int swizzle) {
+  if (swizzle != 64 && swizzle != 128) std::abort();
+  return {static_cast<const char*>(start), leading, stride, swizzle};
+}
+inline void cxxi_publish_stage() {}
+inline void cxxi_begin_products() {}
+inline void cxxi_commit_products() {}
+template <int Pending>
+void cxxi_wait_products() {}
+inline void cxxi_settle(float&) {}
+template <bool LeftAlongK, bool RightAlongK, int Groups, class T>
+void cxxi_multiply_add_group(float (&sums)[Groups][4], cxxi_tile_descriptor left, cxxi_tile_descriptor right, T) {
+  const auto value = [](const void* at) {
+    T held;
+    std::memcpy(&held, at, sizeof held);
+    return cxxi_to_float(held);
+  };
+  const int warp = static_cast<int>(threadIdx.x) / 32 % 4, lane = static_cast<int>(threadIdx.x) % 32;
+  for (int j = 0; j < Groups; ++j)
+    for (int e = 0; e < 4; ++e) {
+      const int row = warp * 16 + e / 2 * 8 + lane / 4, column = j * 8 + lane % 4 * 2 + e % 2;
+      for (int k = 0; k < 16; ++k) sums[j][e] += value(left.at(LeftAlongK, row, k)) * value(right.at(RightAlongK, column, k));
+    }
 }
 
 // Defined after the text, where the storage types are complete.

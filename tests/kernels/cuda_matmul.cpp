@@ -1,6 +1,7 @@
 // The template of products on tensor cores: its text, run under emulation with fragments exchanged lane by lane,
 // against the CPU target's loops of the same program; compiled by NVRTC with every tile; and on a GPU, where there is
 // one.
+#include <array>
 #include <bit>
 
 #include "codegen/templates.h"
@@ -67,6 +68,12 @@ TEST_CASE("products: every tile, with an epilogue of two outputs", "[cuda][matmu
     compare(
         with_epilogue({.m = tile.m + 8, .n = tile.n / 2 + 8, .k = 72, .dtype = odd ? "f16" : "bf16", .right = {!odd}}),
         &tile);
+    if (tile.warpgroups) {  // each with another layout of the factors; blocks with several tiles, problems and rounds of stages
+      const auto number = &tile - matmul_tiles.data();
+      compare({.m = tile.m + 8, .n = 72, .k = 392, .left = {number % 4 < 2}, .right = {!odd}}, &tile);
+      compare(with_wide_epilogue({.m = 72, .n = 33, .k = 40, .batch = 5}), &tile);
+      compare(with_prologue({.m = tile.m + 1, .n = tile.n + 8, .k = 72, .right = {false}}), &tile);
+    }
   }
 }
 
@@ -109,9 +116,15 @@ TEST_CASE("NVRTC compiles the product template with every tile, without a warnin
        {"cuda/prelude.cuh", "cuda/group.cuh", "cuda/tensor_core.cuh", "cuda/matmul.cuh", "cuda/matmul_kernel.cuh"})
     example += codegen::template_text(part);
   CHECK(nvrtc->compile_to_cubin(example, "sm_80", "example").log == "");
+  example.clear();
+  for (const char* part : {"cuda/prelude.cuh", "cuda/group.cuh", "cuda/tensor_core.cuh", "cuda/matmul.cuh", "cuda/warpgroup.cuh",
+                           "cuda/warpgroup_matmul.cuh", "cuda/warpgroup_kernel.cuh"})
+    example += codegen::template_text(part);
+  CHECK(nvrtc->compile_to_cubin(example, "sm_90a", "example").log == "");
   for (const char* arch : {"sm_80", "sm_90a"}) {
     const Target target = cuda_target(arch, 132);
-    for (const MatmulTile& tile : matmul_tiles) compiles(with_tile(planned(plain, target), tile), arch, {true, false});
+    for (const MatmulTile& tile : matmul_tiles)
+      if (!tile.warpgroups || target.warpgroup_flops > 0) compiles(with_tile(planned(plain, target), tile), arch, {true, false});
     compiles(planned(with_epilogue({.m = 333, .n = 77, .k = 136, .dtype = "f16"}), target), arch, {true, true});
     compiles(planned(with_prologue({.m = 333, .n = 72, .k = 136, .left = {true, 8}}), target), arch, {true, false});
     compiles(planned(with_wide_epilogue({.m = 96, .n = 72, .k = 136, .batch = 5}), target), arch, {false, false});
@@ -157,7 +170,8 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     return;
   }
   const auto time = [&](const MatmulProgram& product, const MatmulTile& tile) {
-    GpuProgram gpu(with_tile(planned(product, machine->target), tile), machine);
+    const int abreast = machine->target.multiprocessors * schedule::matmul_residents(tile, machine->target);
+    GpuProgram gpu(with_tile(planned(product, machine->target), tile, abreast), machine);
     const plan::Launch* launch = nullptr;
     for (const plan::Step& step : gpu.plan.steps)
       if (const auto* found = std::get_if<plan::Launch>(&step)) launch = found;
@@ -184,17 +198,21 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     for (void* address : args) machine->free(address);
     return milliseconds * 1e3 / calls;
   };
-  for (const int size : {512, 768, 1024, 1536, 2048, 3072, 4096}) {
-    const double n = size;
-    const schedule::MatmulSize product{1, n, n, n};
+  struct Shape {
+    int m, n, k;
+  };
+  constexpr std::array shapes = {Shape{512, 512, 512}, Shape{1024, 1024, 1024}, Shape{2048, 2048, 2048}, Shape{4096, 4096, 4096},
+                                 Shape{8192, 768, 768}, Shape{8192, 3072, 768}, Shape{8192, 768, 3072}, Shape{8192, 50257, 768}};
+  for (const auto& [m, n, k] : shapes) {
+    const schedule::MatmulSize product{1, double(m), double(n), double(k)};
     const MatmulTile& chosen = schedule::best_tile(product, 2, machine->target);
-    fmt::print("{}: library estimated {:.1f} us\n", size, 1e6 * schedule::library_time(product, machine->target));
+    fmt::print("{} x {} x {}: library estimated {:.1f} us\n", m, n, k, 1e6 * schedule::library_time(product, machine->target));
     for (const MatmulTile& tile : matmul_tiles) {
-      const MatmulProgram plain{.m = size, .n = size, .k = size};
-      fmt::print("  {:>3} x {:>3} x {}, {} x {} warps: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n",
-                 tile.m, tile.n, tile.k, tile.warps_m, tile.warps_n, time(plain, tile),
-                 time(with_epilogue(plain), tile), 1e6 * schedule::template_time(product, tile, machine->target),
-                 &tile == &chosen ? "  chosen" : "");
+      const MatmulProgram plain{.m = m, .n = n, .k = k};
+      fmt::print("  {:>3} x {:>3} x {}, {} {}, {} stages: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n", tile.m, tile.n,
+                 tile.k, tile.warpgroups ? tile.warps_m / 4 : tile.warps_m * tile.warps_n, tile.warpgroups ? "warp groups" : "warps",
+                 tile.stages, time(plain, tile), time(with_epilogue(plain), tile),
+                 1e6 * schedule::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
       std::fflush(stdout);
     }
   }

@@ -2,6 +2,7 @@
 // prologues, an epilogue.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,8 +122,8 @@ inline MatmulProgram with_prologue(MatmulProgram product) {
   return product;
 }
 
-// A plan of one product with another tile than the scheduler chose.
-inline plan::Plan with_tile(plan::Plan plan, const MatmulTile& tile) {
+// A plan of one product with another tile than the scheduler chose. most_blocks: of warp groups, whose blocks compute several tiles.
+inline plan::Plan with_tile(plan::Plan plan, const MatmulTile& tile, std::optional<int> most_blocks = 3) {
   plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
   plan::Mapping& mapping = kernel.mapping;
   mapping.tile_m = tile.m;
@@ -131,12 +132,14 @@ inline plan::Plan with_tile(plan::Plan plan, const MatmulTile& tile) {
   mapping.warps_m = tile.warps_m;
   mapping.warps_n = tile.warps_n;
   mapping.stages = tile.stages;
+  mapping.warpgroups = tile.warpgroups;
   mapping.block_threads = matmul_threads(tile);
   sym::Expr blocks = 1;
   for (plan::VarId v : mapping.space) {
     const int size = v == plan::matmul_m(mapping) ? tile.m : v == plan::matmul_n(mapping) ? tile.n : 1;
     blocks = blocks * sym::ceil_div(kernel.region.vars[v].extent, size);
   }
+  if (tile.warpgroups && most_blocks) blocks = sym::min(blocks, *most_blocks);
   for (plan::Step& step : plan.steps)
     if (auto* launch = std::get_if<plan::Launch>(&step)) launch->grid_x = blocks;
   return plan;

@@ -33,6 +33,10 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
     add_template(out, "cuda/tensor_core.cuh", templates);
     add_template(out, "cuda/matmul.cuh", templates);
   }
+  if (std::any_of(kernels.begin(), kernels.end(), [](const plan::Kernel* kernel) { return kernel->mapping.warpgroups; })) {
+    add_template(out, "cuda/warpgroup.cuh", templates);
+    add_template(out, "cuda/warpgroup_matmul.cuh", templates);
+  }
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
   for (const plan::Kernel* kernel : kernels) {

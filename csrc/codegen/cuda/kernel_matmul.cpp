@@ -1,4 +1,4 @@
-// Matrix products on tensor cores: values for the variables of cuda/matmul_kernel.cuh.
+// Matrix products on tensor cores: values for the variables of cuda/matmul_kernel.cuh and cuda/warpgroup_kernel.cuh.
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
@@ -8,6 +8,13 @@ namespace cxxinductor::codegen {
 namespace {
 
 constexpr int kChunk = 8;  // elements of a factor that move together
+
+std::string tile_type(const plan::Mapping& mapping) {
+  const std::string sizes = fmt::format("{}, {}, {}", mapping.tile_m, mapping.tile_n, mapping.tile_k);
+  const std::string rest = fmt::format("{}, {}, {}", mapping.stages, mapping.left_along_k, mapping.right_along_k);
+  if (mapping.warpgroups) return fmt::format("cxxi_warpgroup_matmul<Factor, {}, {}, {}>", sizes, mapping.warps_m / 4, rest);
+  return fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}>", sizes, mapping.warps_m, mapping.warps_n, rest);
+}
 
 }  // namespace
 
@@ -33,10 +40,14 @@ void CudaKernelEmitter::emit_matmul() {
   variables["symbols"] = text_of({}, 1, [](CudaKernelEmitter& part) { part.declare_symbols(); });
   variables["factor"] = cuda_type(stmt(parts.left).dtype);
   variables["kept"] = cuda_type(stmt(parts.kept).dtype);
-  variables["tile"] =
-      fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}, {}, {}, {}, {}>", mapping.tile_m, mapping.tile_n, mapping.tile_k,
-                  mapping.warps_m, mapping.warps_n, mapping.stages, mapping.left_along_k, mapping.right_along_k);
-  variables["padding"] = std::to_string(plan::matmul_row_padding);
+  variables["tile"] = tile_type(mapping);
+  if (mapping.warpgroups) {
+    std::string problems;
+    for (VarId v : batch) problems += (problems.empty() ? "" : " * ") + fmt::format("cxxi_uint({})", extent(v));
+    variables["problems"] = problems.empty() ? "1" : problems;
+  } else {
+    variables["padding"] = std::to_string(plan::matmul_row_padding);
+  }
   variables["width"] = std::to_string(mapping.vector_width);
   variables["unroll"] = std::to_string(mapping.unroll);
   variables["band"] = std::to_string(mapping.group_m);
@@ -51,7 +62,7 @@ void CudaKernelEmitter::emit_matmul() {
   variables["sums"] = fmt::format("g{}", parts.kept.index());
   variables["epilogue"] =
       text_of(n, mapping.vector_width, [&](CudaKernelEmitter& part) { part.emit_epilogue(parts.kept); });
-  out_.raw_line(render_template_file("cuda/matmul_kernel.cuh", variables));
+  out_.raw_line(render_template_file(mapping.warpgroups ? "cuda/warpgroup_kernel.cuh" : "cuda/matmul_kernel.cuh", variables));
 }
 
 std::string CudaKernelEmitter::factor(StmtId value, VarId across, bool along_k) {

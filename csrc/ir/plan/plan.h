@@ -86,7 +86,7 @@ enum class MappingKind : uint8_t {
   // is linear in its variables, other factors are computed by their statements, for which the chunk is the group. Sums
   // then pass through shared memory into groups along n, for which the epilogue runs. Block number = batch point * tiles
   // + number of the tile; tiles are numbered in bands of `group_m` rows of tiles, down each column of a band. grid_x =
-  // blocks
+  // blocks. With warpgroups a block computes every grid_x-th tile of all batch points, and grid_x is as many as run at a time.
   Matmul,
 };
 
@@ -109,6 +109,7 @@ struct Mapping {
   int tile_m = 1, tile_n = 1, tile_k = 1;  // Matmul, these and the next two lines
   int warps_m = 1, warps_n = 1, stages = 1, group_m = 1;
   bool left_along_k = false, right_along_k = false;
+  bool warpgroups = false;   // warps multiply in groups of four, each for all of tile_n: sm_90a
   int chunk = 1;             // CPU Pointwise: points a unit
   int grain = 1;             // CPU: units below which a second thread does not pay
   bool sequential = false;   // CPU: one thread executes all units in order, since a store has write conflicts

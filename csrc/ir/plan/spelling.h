@@ -38,7 +38,8 @@ inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_
                                              std::pair{std::string_view("persistent"), &Mapping::persistent},
                                              std::pair{std::string_view("sequential"), &Mapping::sequential},
                                              std::pair{std::string_view("left_along_k"), &Mapping::left_along_k},
-                                             std::pair{std::string_view("right_along_k"), &Mapping::right_along_k}};
+                                             std::pair{std::string_view("right_along_k"), &Mapping::right_along_k},
+                                             std::pair{std::string_view("warpgroups"), &Mapping::warpgroups}};
 
 inline constexpr std::array segment_keywords = {std::pair{std::string_view("per_row"), Segment::Kind::PerRow},
                                              std::pair{std::string_view("row_loop"), Segment::Kind::RowLoop},

@@ -169,6 +169,11 @@ class KernelVerifier {
         mapping.tile_k % 32 != 0 || mapping.stages < 2)
       report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to the warps", mapping.tile_m, mapping.tile_n,
              mapping.tile_k, mapping.stages);
+    // Each group of warps multiplies 64 rows at a time, out of blocks of 64 elements along m or n.
+    if (mapping.warpgroups && (mapping.warps_n != 1 || mapping.warps_m % 4 != 0 || mapping.tile_m % (16 * mapping.warps_m) != 0 ||
+                               mapping.tile_n < 64 || mapping.tile_n > 256 || mapping.tile_k > 64 || mapping.stages < 3))
+      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to groups of four warps", mapping.tile_m, mapping.tile_n,
+             mapping.tile_k, mapping.stages);
     if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::RowLoop ||
         kernel_.segments[1].kind != Segment::Kind::PerRow)
       report("P5", "a matmul has a row loop and a per-row segment");

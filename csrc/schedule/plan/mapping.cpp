@@ -7,6 +7,7 @@
 #include "ir/plan/tile_layout.h"
 #include "schedule/is_gpu.h"
 #include "schedule/plan/access.h"
+#include "schedule/plan/matmul.h"
 #include "schedule/plan/serial_rows.h"
 #include "sym/integer.h"
 
@@ -388,6 +389,7 @@ Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& tar
         const int tile = v == plan::matmul_m(mapping) ? mapping.tile_m : v == plan::matmul_n(mapping) ? mapping.tile_n : 1;
         grid = grid * ceil_div(flat.extent(v), tile);
       }
+      if (mapping.warpgroups) grid = sym::min(grid, matmul_blocks_abreast(mapping, target));
       break;
   }
   return simplify(grid, flat.assumptions);

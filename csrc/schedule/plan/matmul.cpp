@@ -255,6 +255,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   mapping.warps_m = tile.warps_m;
   mapping.warps_n = tile.warps_n;
   mapping.stages = tile.stages;
+  mapping.warpgroups = tile.warpgroups;
   mapping.group_m = 8;
   mapping.block_threads = matmul_threads(tile);
   mapping.vector_width = choose_vector_width(flat, n, target);
@@ -281,6 +282,15 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
     if (after[s]) mapped.schedule.segments[1].stmts.push_back(StmtId(s));
   }
   return mapped;
+}
+
+int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target) {
+  const auto tile = std::find_if(matmul_tiles.begin(), matmul_tiles.end(), [&](const MatmulTile& candidate) {
+    return candidate.warpgroups == mapping.warpgroups && candidate.m == mapping.tile_m && candidate.n == mapping.tile_n &&
+           candidate.k == mapping.tile_k && candidate.warps_m == mapping.warps_m;
+  });
+  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} is no tile of the template's", mapping.tile_m, mapping.tile_n, mapping.tile_k);
+  return target.multiprocessors * matmul_residents(*tile, target);
 }
 
 void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {

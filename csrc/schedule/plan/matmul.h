@@ -26,6 +26,8 @@ struct MatmulEstimate {
 std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
 // flat: arranged and named.
 MappedRegion map_matmul(const FlatRegion& flat, const Target& target);
+// Blocks of a product by warp groups that run at a time: each computes tile after tile.
+int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target);
 // Kinds of accesses of a kernel mapped so.
 void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat);
 
