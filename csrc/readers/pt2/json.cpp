@@ -152,7 +152,10 @@ size_t Field::size() const {
   return json_->size();
 }
 
-Field Field::item(size_t i) const { return {*document_, json_->get_ref<const Json::array_t&>()[i]}; }
+Field Field::item(size_t i) const {
+  if (!json_->is_array() || i >= json_->size()) fail(fmt::format("a list of at least {}", i + 1));
+  return {*document_, json_->get_ref<const Json::array_t&>()[i]};
+}
 
 std::pair<std::string_view, Field> Field::alternative() const {
   require(json_->is_object() && json_->size() == 1, "an object with one key");

@@ -44,7 +44,7 @@ class Field {
   std::optional<Field> find(std::string_view key) const;  // nullopt if it is missing or null
   bool is_null() const { return json_->is_null(); }
   size_t size() const;         // of a list
-  Field item(size_t i) const;  // of a list
+  Field item(size_t i) const;  // of a list, which must have it
   // The one key of a union and its value: {"as_int": 3}.
   std::pair<std::string_view, Field> alternative() const;
   // Calls visit(key, field) for each member of an object, in the order of the keys.

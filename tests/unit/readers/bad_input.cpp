@@ -87,4 +87,15 @@ TEST_CASE("wrong dtypes: unknown ones, and another than the graph's") {
   CHECK_THAT(with_dtype(99), mentions("scalar type 99"));
 }
 
+TEST_CASE("operands of a higher-order operator: no list, and too few") {
+  const auto with_operands = [](const Json& operands) {
+    return edited("control", model_json, [&](Json& m) {
+      for (Json& node : m["graph_module"]["graph"]["nodes"])
+        if (node["target"] == "torch.ops.higher_order.wrap_with_autocast") node["inputs"] = operands;
+    });
+  };
+  CHECK_THAT(with_operands(7), mentions("inputs: expected a list of at least 1, found 7"));
+  CHECK_THAT(with_operands(Json::array()), mentions("inputs: expected a list of at least 1, found a list of 0"));
+}
+
 }  // namespace cxxinductor::readers
