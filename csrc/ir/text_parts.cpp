@@ -352,7 +352,13 @@ void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all) {
 }
 
 void require_valid(std::string_view what, const std::vector<std::string>& messages) {
-  if (!messages.empty()) throw_user_error("the text is not a valid {}:\n  {}", what, fmt::join(messages, "\n  "));
+  constexpr size_t most = 4, longest = 400;  // texts may be anybody's: a message is no file
+  if (messages.empty()) return;
+  std::string lines;
+  for (size_t i = 0; i < std::min(most, messages.size()); ++i)
+    lines += "\n  " + messages[i].substr(0, longest) + (messages[i].size() > longest ? "..." : "");
+  if (messages.size() > most) lines += fmt::format("\n  and {} more", messages.size() - most);
+  throw_user_error("the text is not a valid {}:{}", what, lines);
 }
 
 }  // namespace cxxinductor

@@ -90,7 +90,7 @@ std::string parse_symbol_name(TextCursor& cursor, std::string_view what);
 // Runs `parse_all` and turns errors that carry no position (overflow in an expression, a row's type rule) into
 // UserErrors with the line that was being read.
 void parse_guarded(TextCursor& cursor, const std::function<void()>& parse_all);
-// UserError with every message, when there are any.
+// UserError with the first messages, when there are any.
 void require_valid(std::string_view what, const std::vector<std::string>& messages);
 
 }  // namespace cxxinductor

@@ -87,6 +87,10 @@ TEST_CASE("bad text of a call graph is an error with its place") {
   CHECK_THAT(message("calls @f { %y: f32[2] = \"aten::neg\"(%y) return %y }"), mentions("there is no %y"));
   CHECK_THAT(message("calls @f { input %x: f32[2] %y: f32[2] = \"aten::neg\"($0) return %y }"), mentions("an argument"));
   CHECK_THAT(message("calls @f { input %x: f32[2] %y: f32[2] = \"neg\"(%x) return %y }"), mentions("C6"));
+  const std::string name(5000, 'g');
+  const std::string long_names = "calls @f { input %x: f32[2] \"higher_order::cond\"(%x, \"" + name + "\", \"" + name + "\", [%x]) return %x }";
+  CHECK_THAT(message(long_names.c_str()), mentions("C11"));
+  CHECK(message(long_names.c_str()).size() < 2000);
   CHECK_THAT(message("calls @f { final %x = %x return }"), mentions("there is no %x"));
   CHECK_THAT(message("calls @f { return \"text\" }"), mentions("C8"));
   CHECK_THAT(message("calls @f { return expr(s0) }"), mentions("C9") && mentions("s0"));
