@@ -22,7 +22,7 @@ No FakeTensor and no sympy object crosses. What is called on the C++ side:
 ``.donate_inputs(positions)``: those that the caller keeps no reference to while the graph runs.
 ``.freeze_inputs(positions)``: parameters and buffers, which option freezing takes to stay as they are.
 ``.output(outputs)``: a list of ValueRef, Sym, int or None.
-``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.ValueRef``: a handle of the builder's.
+``_C.Sym(text)``: a symbolic integer as sympy.srepr text; ``_C.Condition(text)``: a condition on some, as 1 or 0; ``_C.ValueRef``: a handle of the builder's.
 
 Inputs are the placeholders in order, then the tensors that the graph held as attributes.
 
@@ -46,34 +46,13 @@ from torch.fx import GraphModule, Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, resolve_unbacked_bindings, statically_known_true
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
-from torch.utils._sympy.functions import FloorDiv, Max, Min, Mod
+from torch.utils._sympy.functions import FloorDiv, Mod
 
 from . import _C, eager_strides, higher_order, unbacked
-from .errors import Unsupported
+from .errors import Unsupported, UserError
+from .scalar_types import SCALAR_TYPES
 
 _INT64 = (-(2**63), 2**63 - 1)
-
-# Numbers of c10::ScalarType, which Python does not show.
-_SCALAR_TYPES = {
-    torch.uint8: 0,
-    torch.int8: 1,
-    torch.int16: 2,
-    torch.int32: 3,
-    torch.int64: 4,
-    torch.float16: 5,
-    torch.float32: 6,
-    torch.float64: 7,
-    torch.complex32: 8,
-    torch.complex64: 9,
-    torch.complex128: 10,
-    torch.bool: 11,
-    torch.bfloat16: 15,
-    torch.float8_e5m2: 23,
-    torch.float8_e4m3fn: 24,
-    torch.uint16: 27,
-    torch.uint32: 28,
-    torch.uint64: 29,
-}
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)')
 _MODULE_ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
@@ -239,7 +218,7 @@ class _Reader:
         # A constant of one element is a number of the graph: kernels take it by value, on any device.
         with _disable_current_modes():  # the tracer's fake mode has no numbers to give
             number = value.item()
-        if value.dtype not in _SCALAR_TYPES:
+        if value.dtype not in SCALAR_TYPES:
             raise Unsupported(f"{where(node)}: a constant of dtype {value.dtype}")
         results = [self._tensor(node, node.name, value)]
         options = {"dtype": value.dtype, "device": value.device}
@@ -280,9 +259,9 @@ class _Reader:
     def _positions(self, node: Node, target: Any, number: int, fields: tuple) -> tuple:
         name, dtype, *rest = fields
         reads = (user for user in node.users if user.target is operator.getitem and user.args[1] == number)
-        if dtype != _SCALAR_TYPES[torch.int64] and any(user.op != "output" for read in reads for user in read.users):
+        if dtype != SCALAR_TYPES[torch.int64] and any(user.op != "output" for read in reads for user in read.users):
             raise Unsupported(f"{where(node)}: result {number} of {target} is recorded with the dtype of the values")
-        return name, _SCALAR_TYPES[torch.int64], *rest
+        return name, SCALAR_TYPES[torch.int64], *rest
 
     # ---- higher-order operators (higher_order.py) ------------------------------------------------------------------
 
@@ -349,10 +328,9 @@ class _Reader:
             self._range(symbol, value.node.shape_env)
             self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, _origin(node))
             if symbol in self._solved:  # nothing else names the symbol
-                difference = symbol - self._solved[symbol]
-                holds = 1 - Min(1, Max(difference, -difference))
-                message = f"Runtime assertion failed for expression Eq({symbol}, {self._solved[symbol]})"
-                self._builder.call("aten::_assert_scalar", "", [_C.Sym(sympy.srepr(holds)), message], {}, [], False, _origin(node))
+                equality = sympy.Eq(symbol, self._solved[symbol], evaluate=False)
+                arguments = [_C.Condition(sympy.srepr(equality)), f"Runtime assertion failed for expression {equality}"]
+                self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, _origin(node))
         return self._size(value) if isinstance(value, torch.SymInt) else _Unreadable(f"{node.target} of type {type(value).__name__}")
 
     def _assert_what_is_known(self, node: Node) -> None:
@@ -424,12 +402,17 @@ class _Reader:
 
     # A condition on sizes as a number of the same truth: 1 or 0.
     def _truth(self, node: Node, condition: sympy.Basic, shape_env: Any) -> Any:
-        truth = unbacked.truth_of(condition.xreplace(self._solved))
-        if truth is None:
-            raise Unsupported(f"{where(node)}: takes the condition {condition}")
-        for symbol in sorted(truth.free_symbols, key=str):
+        condition = condition.xreplace(self._solved)
+        symbols = sorted(condition.free_symbols, key=str)
+        try:
+            if not all(symbol.is_integer for symbol in symbols):
+                raise Unsupported
+            truth = _C.Condition(sympy.srepr(condition))
+        except (Unsupported, UserError):
+            raise Unsupported(f"{where(node)}: takes the condition {condition}") from None
+        for symbol in symbols:
             self._range(symbol, shape_env)
-        return int(truth) if truth.is_Integer else _C.Sym(sympy.srepr(truth))
+        return truth
 
     def _output(self, node: Node, position: int, item: Any) -> Any:
         value = item.meta.get("val") if isinstance(item, Node) else None
@@ -480,7 +463,7 @@ class _Reader:
             raise Unsupported(f"{where(node)}: a tensor that is sparse or quantised")
         if value.is_neg() and node.op in ("placeholder", "get_attr"):
             raise Unsupported(f"{where(node)}: an input with the negative bit set")
-        if value.dtype not in _SCALAR_TYPES:
+        if value.dtype not in SCALAR_TYPES:
             raise Unsupported(f"{where(node)}: a tensor of dtype {value.dtype}")
         if value.dtype is torch.complex32 and (value.is_conj() or value.is_neg()):
             raise Unsupported(f"{where(node)}: a tensor of dtype {value.dtype} with the conjugate or negative bit set")
@@ -489,7 +472,7 @@ class _Reader:
         strides = eager_strides.when_empty(node, value.stride())
         return (
             name,
-            _SCALAR_TYPES[value.dtype],
+            SCALAR_TYPES[value.dtype],
             device.type,
             _index(device),
             [self._size(s) for s in value.shape],
@@ -539,7 +522,7 @@ class _Reader:
 
 
 def _scalar_fields(name: str, dtype: torch.dtype, device: torch.device) -> tuple:
-    return name, _SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0
+    return name, SCALAR_TYPES[dtype], device.type, device.index or 0, [], [], 0, 0
 
 
 def _bound(value: Any, otherwise: int) -> int:

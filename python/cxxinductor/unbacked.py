@@ -1,4 +1,4 @@
-"""Sizes that are data: which symbols stand for them, what the graph asserts of them, and conditions on them as integers."""
+"""Sizes that are data: which symbols stand for them, and what the graph asserts of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import sympy
 import torch
 from torch.fx import Node
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols, resolve_unbacked_bindings
-from torch.utils._sympy.functions import Max, Min
 
 
 def symbol_of(value: torch.SymInt | torch.SymBool) -> sympy.Symbol | None:
@@ -66,22 +65,3 @@ def shape_env_of(node: Node) -> Any:
         if isinstance(item, torch.Tensor) and getattr(item, "fake_mode", None) is not None:
             return item.fake_mode.shape_env
     return None
-
-
-def truth_of(condition: sympy.Basic) -> sympy.Expr | None:
-    """1 where the condition on integers holds, else 0; None for conditions of other forms."""
-    if condition in (sympy.true, sympy.false):
-        return sympy.Integer(bool(condition))
-    if isinstance(condition, (sympy.And, sympy.Or, sympy.Not)):
-        parts = [truth_of(part) for part in condition.args]
-        if None in parts:
-            return None
-        return 1 - parts[0] if isinstance(condition, sympy.Not) else (Min if isinstance(condition, sympy.And) else Max)(*parts)
-    if not isinstance(condition, sympy.core.relational.Relational) or not all(side.is_integer for side in condition.args):
-        return None
-    difference = condition.lhs - condition.rhs
-    if isinstance(condition, (sympy.Eq, sympy.Ne)):
-        differ = Min(1, Max(difference, -difference))
-        return differ if isinstance(condition, sympy.Ne) else 1 - differ
-    excess = difference if isinstance(condition, (sympy.Ge, sympy.Gt)) else -difference
-    return Min(1, Max(0, excess + (0 if isinstance(condition, (sympy.Gt, sympy.Lt)) else 1)))

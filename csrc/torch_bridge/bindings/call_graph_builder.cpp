@@ -8,6 +8,7 @@
 
 #include "frontend/import.h"
 #include "ir/graph/text.h"
+#include "model/conditions.h"
 #include "support/error.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/functions.h"
@@ -49,6 +50,10 @@ Arg CallGraphBuilder::argument(const py::handle& object) {
   if (object.is_none()) return None{};
   if (py::isinstance<ValueRef>(object)) return OperandRef{object.cast<const ValueRef&>().value};
   if (py::isinstance<SymText>(object)) return expression(object);
+  if (py::isinstance<ConditionValue>(object)) {
+    const sym::Expr truth = object.cast<const ConditionValue&>().truth;
+    return truth.is_constant() ? Arg(truth.constant()) : Arg(truth);
+  }
   if (py::isinstance<FunctionRef>(object)) return Handle{object.cast<const FunctionRef&>().number};
   if (py::isinstance<py::bool_>(object)) return object.cast<bool>();
   if (py::isinstance<py::int_>(object)) return object.cast<int64_t>();
@@ -204,8 +209,10 @@ std::string CallGraphBuilder::graph_text() const {
 }
 
 void bind_call_graph_builder(py::module_& module) {
-  py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.");
+  py::class_<ValueRef>(module, "ValueRef", "A value of the graph being built.").def_readonly("number", &ValueRef::value);
   py::class_<SymText>(module, "Sym", "A symbolic integer as sympy.srepr text.").def(py::init<std::string>());
+  py::class_<ConditionValue>(module, "Condition", "A condition on integers, from its sympy.srepr text (csrc/model/conditions.h): 1 or 0.")
+      .def(py::init([](const std::string& srepr) { return ConditionValue{model::parse_condition(srepr)}; }));
   py::class_<FunctionRef>(module, "Function", "A Python function that a graph calls.");
   py::class_<CallGraphBuilder>(module, "CallGraphBuilder", "Receives a graph one call at a time; see fx_reader.py.")
       .def(py::init<std::string>(), py::arg("name"))

@@ -23,6 +23,10 @@ struct ValueRef {
 struct SymText {
   std::string srepr;
 };
+// A condition on sizes, as an integer that is 1 where it holds and 0 where not.
+struct ConditionValue {
+  sym::Expr truth;
+};
 
 // A Python function that the graph calls (torch_bridge/functions.h).
 struct FunctionRef {
