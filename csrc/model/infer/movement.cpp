@@ -218,7 +218,7 @@ void add_movement_rules(RuleTable& table) {
   add_rules(table, {"aten::flip"}, formatted_as("self"));
   add_rules(table, {"aten::roll"}, infer_roll);
   add_rules(table, {"aten::diag_embed"}, infer_diag_embed);
-  add_rules(table, {"aten::tril", "aten::triu", "aten::renorm"}, [](InferContext& c) {
+  add_rules(table, {"aten::renorm"}, [](InferContext& c) {
     if (c.tensor("self").sizes.size() < 2)
       c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
     return contiguous_as("self")(c);

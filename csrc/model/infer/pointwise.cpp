@@ -261,6 +261,11 @@ void add_pointwise_rules(RuleTable& table) {
             {"aten::hardtanh", "aten::nan_to_num", "aten::_prelu_kernel", "aten::fill.Scalar", "aten::fill.Tensor",
              "aten::_conj_physical"},
             formatted_as("self"));
+  add_rules(table, {"aten::tril", "aten::triu"}, [](InferContext& c) {  // of elements and their positions
+    if (c.tensor("self").sizes.size() < 2)
+      c.reject("expected at least 2 dimensions, found {}", c.tensor("self").sizes.size());
+    return contiguous_as("self")(c);
+  });
   add_rules(table, {"aten::rrelu_with_noise"}, contiguous_as("self"));
   add_rules(table, {"aten::mvlgamma"}, infer_mvlgamma);
   add_rules(table, {"aten::native_dropout_backward"}, infer_dropout_backward);

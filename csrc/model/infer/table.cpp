@@ -1,6 +1,7 @@
 #include "model/infer/table.h"
 
 #include <algorithm>
+#include <array>
 
 #include "support/error.h"
 #include "support/fork_locks.h"
@@ -228,31 +229,61 @@ std::string to_string(const std::vector<sym::Expr>& sizes) {
   return "[" + text + "]";
 }
 
-const RuleTable& rule_table() {
-  static constinit MadeOnce<RuleTable, ForkLock::Tables> table;
-  return table.get([] {
-    RuleTable rules;
-    add_view_rules(rules);
-    add_creation_rules(rules);
-    add_matmul_rules(rules);
-    add_attention_rules(rules);
-    add_convolution_rules(rules);
-    add_recurrent_rules(rules);
-    add_reduction_rules(rules);
-    add_norm_rules(rules);
-    add_pooling_rules(rules);
-    add_resize_rules(rules);
-    add_size_rules(rules);
-    add_softmax_rules(rules);
-    add_linalg_rules(rules);
-    add_loss_rules(rules);
-    add_indexing_rules(rules);
-    add_movement_rules(rules);
-    add_sort_rules(rules);
-    add_random_rules(rules);
-    add_pointwise_rules(rules);  // last: its rows of the scalar ops fill what is left
-    return rules;
+namespace {
+
+struct Family {
+  void (*add)(RuleTable& table);
+  RecomputeCost cost;
+};
+
+constexpr std::array<Family, 19> families{{
+    {add_view_rules, RecomputeCost::Free},
+    {add_creation_rules, RecomputeCost::Free},
+    {add_matmul_rules, RecomputeCost::Library},
+    {add_attention_rules, RecomputeCost::Library},
+    {add_convolution_rules, RecomputeCost::Library},
+    {add_recurrent_rules, RecomputeCost::Library},
+    {add_reduction_rules, RecomputeCost::Kernel},
+    {add_norm_rules, RecomputeCost::Kernel},
+    {add_pooling_rules, RecomputeCost::Kernel},
+    {add_resize_rules, RecomputeCost::Library},
+    {add_size_rules, RecomputeCost::Free},
+    {add_softmax_rules, RecomputeCost::Kernel},
+    {add_linalg_rules, RecomputeCost::Library},
+    {add_loss_rules, RecomputeCost::Kernel},
+    {add_indexing_rules, RecomputeCost::Kernel},
+    {add_movement_rules, RecomputeCost::Kernel},
+    {add_sort_rules, RecomputeCost::Library},
+    {add_random_rules, RecomputeCost::Kernel},
+    {add_pointwise_rules, RecomputeCost::Free},  // last: its rows of the scalar ops fill what is left
+}};
+
+struct Tables {
+  RuleTable rules;
+  std::map<std::string, RecomputeCost, std::less<>> costs;  // of the same names
+};
+
+const Tables& tables() {
+  static constinit MadeOnce<Tables, ForkLock::Tables> made;
+  return made.get([] {
+    Tables filled;
+    for (const Family& family : families) {
+      RuleTable rules;
+      family.add(rules);
+      for (const auto& [name, rule] : rules)
+        if (filled.rules.emplace(name, rule).second) filled.costs.emplace(name, family.cost);
+    }
+    return filled;
   });
+}
+
+}  // namespace
+
+const RuleTable& rule_table() { return tables().rules; }
+
+RecomputeCost recompute_cost(std::string_view full_name) {
+  const auto found = tables().costs.find(full_name);
+  return found == tables().costs.end() ? RecomputeCost::Library : found->second;
 }
 
 }  // namespace cxxinductor::model

@@ -85,6 +85,15 @@ using RuleTable =
 
 const RuleTable& rule_table();  // built once, then constant
 
+// What it costs to compute results of a family of ops twice.
+enum class RecomputeCost : uint8_t {
+  Free,     // part of the kernel of whoever reads them: views, casts, positions, pointwise ops
+  Kernel,   // fused with others, but a pass over memory or more: reductions, gathers, norms
+  Library,  // a call of a library, or of an op that no rule knows
+};
+// Of the op's row, by full name ("aten::add.Tensor"). Random ops have that of their family: their effects say that they are not repeated.
+RecomputeCost recompute_cost(std::string_view full_name);
+
 // One family each. The first rule of an overload stays.
 void add_attention_rules(RuleTable& table);
 void add_convolution_rules(RuleTable& table);
