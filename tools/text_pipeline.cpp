@@ -17,6 +17,7 @@
 #include "ir/plan/verify.h"
 #include "lowering/lower.h"
 #include "ir/text_parts.h"
+#include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
 #include "model/schema_text.h"
 #include "model/text.h"
@@ -32,7 +33,8 @@ extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
 
 namespace {
 
-constexpr std::array<std::string_view, 8> known_steps{"parse", "functionalize", "import", "passes", "lower", "fuse", "plan", "source"};
+constexpr std::array<std::string_view, 10> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "import",
+                                                        "passes", "lower",         "fuse",      "plan",            "source"};
 
 using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
 
@@ -110,6 +112,9 @@ void verify_form(const Form& form, const std::string& step) {
 void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
   if (step == "functionalize") {
     form = model::functionalize(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten());
+  } else if (step == "decompose" || step == "recompute_forms") {
+    const auto table = step == "decompose" ? model::Fragments::Decompositions : model::Fragments::RecomputeForms;
+    form = model::decompose(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten(), table);
   } else if (step == "import") {
     form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
   } else if (step == "passes") {

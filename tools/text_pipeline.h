@@ -3,6 +3,8 @@
 // A run is a list of steps over one IR text, in the order given:
 //   parse         read, verify
 //   functionalize calls that write to calls that return
+//   decompose     ops that the importer does not read to ops that it does
+//   recompute_forms  softmaxes and pools to what a backward pass keeps less of
 //   import        calls to a graph, with the schemas of torch's own operators
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
 //   lower, fuse, plan, source

@@ -10,28 +10,37 @@
 namespace cxxinductor::model {
 namespace {
 
-const DecomposeTable& table() {
-  static constinit MadeOnce<DecomposeTable, ForkLock::Tables> made;
-  return made.get([] {
-    DecomposeTable table;
-    add_loss_decompositions(table);
-    add_movement_decompositions(table);
-    add_norm_decompositions(table);
-    return table;
+struct Tables {
+  DecomposeTable decompositions, recompute_forms;
+};
+
+const DecomposeTable& rules_of(Fragments table) {
+  static constinit MadeOnce<Tables, ForkLock::Tables> made;
+  const Tables& tables = made.get([] {
+    Tables filled;
+    add_loss_decompositions(filled.decompositions);
+    add_movement_decompositions(filled.decompositions);
+    add_norm_decompositions(filled.decompositions);
+    add_recompute_forms(filled.recompute_forms);
+    return filled;
   });
+  return table == Fragments::Decompositions ? tables.decompositions : tables.recompute_forms;
 }
 
 class Decomposer {
  public:
-  Decomposer(const CallGraph& calls, const SchemaSource& schemas)
-      : out_(calls), read_(std::exchange(out_.calls, {})), schemas_(schemas), rules_(schemas), sizes_(out_.assumptions) {
+  Decomposer(const CallGraph& calls, const SchemaSource& schemas, const DecomposeTable& table)
+      : out_(calls), read_(std::exchange(out_.calls, {})), schemas_(schemas), table_(table), rules_(schemas), sizes_(out_.assumptions) {
     for (CallValue id = 0; id < out_.values.size(); ++id) current_.push_back(id);
   }
 
   CallGraph run() {
     for (Call& call : read_) {
       for_each_operand_ref(call, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
-      if (!replace(call)) out_.calls.push_back(std::move(call));
+      if (replace(call))
+        ++replaced_;
+      else
+        out_.calls.push_back(std::move(call));
     }
     for (Arg& output : out_.outputs) for_each_operand_ref(output, [this](OperandRef& ref) { ref.operand = current_[ref.operand]; });
     for (auto& [input, last] : out_.mutations) last = current_[last];
@@ -39,10 +48,12 @@ class Decomposer {
     return std::move(out_);
   }
 
+  size_t replaced() const { return replaced_; }
+
  private:
   bool replace(const Call& call) {
-    const auto row = table().find(full_name(call));
-    if (row == table().end()) return false;
+    const auto row = table_.find(full_name(call));
+    if (row == table_.end()) return false;
     const auto schema = schemas_.find(call.callee, call.overload);
     if (!schema) return false;
     const size_t values = out_.values.size(), calls = out_.calls.size();
@@ -123,18 +134,42 @@ class Decomposer {
   CallGraph out_;
   std::vector<Call> read_;
   const SchemaSource& schemas_;
+  const DecomposeTable& table_;
   RuleCache rules_;
   ProvenSizes sizes_;
   std::vector<CallValue> current_;  // by value of the calls that were read
+  size_t replaced_ = 0;             // calls
 };
 
 }  // namespace
 
-CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas) { return Decomposer(calls, schemas).run(); }
+CallGraph decompose(const CallGraph& calls, const SchemaSource& schemas, Fragments table) {
+  return Decomposer(calls, schemas, rules_of(table)).run();
+}
 
-std::vector<std::string> decomposed_ops() {
+std::optional<CallGraph> fragment_of(CallGraph graph, const SchemaSource& schemas, Fragments table) {
+  if (graph.calls.size() != 1) throw_user_error("expected a graph of 1 call, found {}", graph.calls.size());
+  Call& call = graph.calls.front();
+  if (!rules_of(table).contains(full_name(call))) return std::nullopt;
+  if (call.results.empty()) {
+    ProvenSizes sizes(graph.assumptions);
+    const auto results = infer(graph, call, schemas, sizes);
+    if (!results) return std::nullopt;
+    for (const CallValueInfo& info : *results) {
+      call.results.push_back(static_cast<CallValue>(graph.values.size()));
+      graph.values.push_back(info);
+    }
+  }
+  for (CallValue result : call.results)
+    graph.outputs.push_back(graph.values[result].kind == CallValueInfo::Kind::None ? Arg() : Arg(OperandRef{result}));
+  Decomposer decomposer(graph, schemas, rules_of(table));
+  CallGraph found = decomposer.run();
+  return decomposer.replaced() == 0 ? std::nullopt : std::optional(std::move(found));
+}
+
+std::vector<std::string> ops_with_fragments(Fragments table) {
   std::vector<std::string> names;
-  for (const auto& [name, rule] : table()) names.push_back(name);
+  for (const auto& [name, rule] : rules_of(table)) names.push_back(name);
   return names;
 }
 

@@ -77,6 +77,7 @@ using DecomposeTable = std::map<std::string, DecomposeRule, std::less<>>;
 void add_loss_decompositions(DecomposeTable& table);
 void add_movement_decompositions(DecomposeTable& table);
 void add_norm_decompositions(DecomposeTable& table);
+void add_recompute_forms(DecomposeTable& table);  // a table of their own
 
 inline void add_decompositions(DecomposeTable& table, std::initializer_list<const char*> names, DecomposeRule rule) {
   for (const char* name : names) table.emplace(name, rule);

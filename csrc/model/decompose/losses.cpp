@@ -103,19 +103,21 @@ Replacement nll_loss_backward(Fragment& f) {
   const int64_t reduction = f.arguments().integer("reduction");
   const size_t dim = self.sizes.size() < 2 ? 0 : 1;
   if (self.sizes.empty() || f.operand("target").sizes.size() + 1 != self.sizes.size()) return std::nullopt;
-  std::vector<sym::Expr> along(self.sizes.size(), 1);
-  along[dim] = self.sizes[dim];
   const auto position = static_cast<int64_t>(dim);
+  std::vector<sym::Expr> along(self.sizes.size() - dim, 1);
+  along.front() = self.sizes[dim];
+  const auto by_class = [&](const Arg& tensor) { return along.size() == 1 ? tensor : f.view(tensor, along); };
+  const auto over_classes = [&](const Arg& tensor) { return f("aten::unsqueeze", {tensor, position}); };
   const Arg numbers = f("aten::arange.start_step", {int64_t{0}, to_arg(self.sizes[dim]), int64_t{1}}, {{"dtype", DType::I64}, {"device", self.device}});
-  const Arg target = f("aten::unsqueeze", {f["target"], position});
-  const Arg chosen = f("aten::logical_and", {f("aten::eq.Tensor", {f.view(numbers, along), target}),
-                                             f("aten::ne.Scalar", {target, f.arguments().integer("ignore_index")})});
+  const Arg equal = f("aten::eq.Tensor", {by_class(numbers), over_classes(f["target"])});
+  const Arg counts = over_classes(f("aten::ne.Scalar", {f["target"], f.arguments().integer("ignore_index")}));
+  const Arg chosen = f("aten::bitwise_and.Tensor", {equal, counts});
   Arg gradient = f["grad_output"];
   if (reduction == mean_reduction) gradient = f("aten::div.Tensor", {gradient, f["total_weight"]});
-  if (reduction == no_reduction && self.sizes.size() > 1) gradient = f("aten::unsqueeze", {gradient, position});
-  if (f.has("weight")) gradient = f("aten::mul.Tensor", {f.view(f["weight"], along), gradient});
-  const Arg zero = f.number(0.0, self.dtype, f["self"]);
-  return std::vector{f("aten::where.self", {chosen, f("aten::neg", {gradient}), zero})};
+  if (reduction == no_reduction && self.sizes.size() > 1) gradient = over_classes(gradient);
+  if (f.has("weight")) gradient = f("aten::mul.Tensor", {by_class(f["weight"]), gradient});
+  const Arg negative = f("aten::neg", {gradient});
+  return std::vector{f("aten::where.self", {chosen, negative, f.number(0.0, self.dtype, f["self"])})};
 }
 
 // factor, or factor over the number of elements where the loss is their mean: one number of the compute type.
@@ -163,7 +165,13 @@ Replacement soft_margin_loss_backward(Fragment& f) {
   const CallValueInfo self = f.operand("self"), target = f.operand("target");
   if (self.dtype != target.dtype || self.sizes != target.sizes) return std::nullopt;
   const Arg power = f("aten::exp", {f("aten::mul.Tensor", {f("aten::neg", {f["target"]}), f["self"]})});
-  const Arg scaled = f("aten::mul.Tensor", {f("aten::mul.Tensor", {f["target"], power}), f("aten::neg", {scale_of(f, 1, self.dtype)})});
+  sym::Expr count = 1;
+  if (f.arguments().integer("reduction") == mean_reduction)
+    for (sym::Expr size : self.sizes) count = count * size;
+  // A number is not rounded to 16 bits.
+  const Arg scale = count.is_constant() ? Arg(count.is_constant(0) ? -1.0 : -1.0 / static_cast<double>(count.constant()))
+                                        : f("aten::neg", {scale_of(f, 1, compute_type(self.dtype))});
+  const Arg scaled = f("aten::mul.Tensor", {f("aten::mul.Tensor", {f["target"], power}), scale});
   const Arg quotient = f("aten::div.Tensor", {scaled, f("aten::add.Tensor", {power, 1})});
   return std::vector{f("aten::mul.Tensor", {quotient, f["grad_output"]})};
 }

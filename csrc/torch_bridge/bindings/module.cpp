@@ -249,7 +249,7 @@ PYBIND11_MODULE(_C, module) {
   bind_models(module);
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
-  module.def("decomposed_ops", &model::decomposed_ops);
+  module.def("decomposed_ops", [] { return model::ops_with_fragments(model::Fragments::Decompositions); });
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def(

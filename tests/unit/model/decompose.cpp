@@ -71,9 +71,12 @@ TEST_CASE("what nobody asked for has no calls") {
 }
 
 TEST_CASE("operations with a rule are listed once, in order") {
-  const std::vector<std::string> ops = decomposed_ops();
-  CHECK(std::is_sorted(ops.begin(), ops.end()));
-  CHECK(std::adjacent_find(ops.begin(), ops.end()) == ops.end());
+  for (Fragments table : {Fragments::Decompositions, Fragments::RecomputeForms}) {
+    const std::vector<std::string> ops = ops_with_fragments(table);
+    CHECK_FALSE(ops.empty());
+    CHECK(std::is_sorted(ops.begin(), ops.end()));
+    CHECK(std::adjacent_find(ops.begin(), ops.end()) == ops.end());
+  }
 }
 
 }  // namespace cxxinductor::model
