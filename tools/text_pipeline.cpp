@@ -19,6 +19,7 @@
 #include "ir/text_parts.h"
 #include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
+#include "model/passes/split_gradients.h"
 #include "model/schema_text.h"
 #include "model/text.h"
 #include "model/verify.h"
@@ -33,7 +34,7 @@ extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
 
 namespace {
 
-constexpr std::array<std::string_view, 10> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "import",
+constexpr std::array<std::string_view, 11> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "split_gradients", "import",
                                                         "passes", "lower",         "fuse",      "plan",            "source"};
 
 using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
@@ -101,6 +102,16 @@ graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets)
   return frontend::import_graph(frontend::lower_complex(calls, schemas), schemas, environment);
 }
 
+// Inputs named "gradient..." are gradients of the first results, one each; the other results are gradients of inputs.
+std::string split_text(const model::CallGraph& joint) {
+  std::vector<uint32_t> gradients;
+  for (uint32_t i = 0; i < joint.inputs.size(); ++i)
+    if (joint.values[joint.inputs[i]].name.starts_with("gradient")) gradients.push_back(i);
+  const model::SplitGraphs split = model::split_gradients(joint, gradients.size(), gradients, schemas_of_aten());
+  for (const model::CallGraph* half : {&split.forward, &split.backward}) require_valid("half of the split", model::verify(*half));
+  return fmt::format("{}{}; kept: {} bytes\n", model::print(split.forward), model::print(split.backward), model::kept_bytes(split));
+}
+
 void verify_form(const Form& form, const std::string& step) {
   if (const auto* calls = std::get_if<model::CallGraph>(&form)) require_valid("call graph after " + step, model::verify(*calls));
   if (const auto* graph = std::get_if<graph::Graph>(&form)) graph::verify_or_throw(*graph, step);
@@ -115,6 +126,8 @@ void apply(Form& form, const std::string& step, const TextRun& run, const std::m
   } else if (step == "decompose" || step == "recompute_forms") {
     const auto table = step == "decompose" ? model::Fragments::Decompositions : model::Fragments::RecomputeForms;
     form = model::decompose(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten(), table);
+  } else if (step == "split_gradients") {
+    form = split_text(expect_form<model::CallGraph>(form, step, "calls"));
   } else if (step == "import") {
     form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
   } else if (step == "passes") {

@@ -4,14 +4,16 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 
-#include "model/effects.h"
+#include "model/decompose/decompose.h"
+#include "model/passes/values_to_keep.h"
 #include "support/error.h"
 
 namespace cxxinductor::model {
 namespace {
 
-constexpr size_t no_call = static_cast<size_t>(-1);
+constexpr size_t no_call = JointCalls::no_call;
 
 void add_symbols(std::set<std::string>& symbols, sym::Expr e) {
   for (sym::Expr symbol : e.free_symbols()) symbols.insert(std::string(symbol.name()));
@@ -94,19 +96,29 @@ class Part {
 class Splitter {
  public:
   Splitter(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients, const SchemaSource& schemas)
-      : joint_(joint), results_(results), output_gradients_(output_gradients), schemas_(schemas) {}
-
-  SplitGraphs run() {
+      : joint_(joint), results_(results), output_gradients_(output_gradients), schemas_(schemas) {
     find_producers();
     find_dependent();
-    for (size_t i = 0; i < joint_.outputs.size(); ++i)
-      for_each_operand_ref(joint_.outputs[i], [&](OperandRef ref) {
-        if (i < results_)
-          need_forward(ref.operand);
-        else
-          need_backward(ref.operand);
-      });
+    for (size_t i = 0; i < results_; ++i) for_each_operand_ref(joint_.outputs[i], [this](OperandRef ref) { need_forward(ref.operand); });
     for (const auto& [input, value] : joint_.mutations) need_forward(value);
+  }
+
+  // What the backward pass reads where it computes nothing again that the forward pass needs but views: what eager keeps. Calls that
+  // the forward pass does not need are autograd's, like the cosine in the gradient of a sine.
+  std::set<CallValue> read_values() {
+    need_gradients([this](CallValue value) {
+      const size_t producer = producers_[value];
+      return dependent_[value] || is_made_by_view(value) || (producer != no_call && !forward_calls_.contains(producer));
+    });
+    return std::exchange(kept_, {});
+  }
+
+  // exposed: values that are not to be kept.
+  SplitGraphs run(std::set<CallValue> exposed) {
+    need_gradients([this](CallValue value) { return bool{dependent_[value]}; });
+    const std::set<CallValue> chosen = values_to_keep({joint_, schemas_, producers_, dependent_, forward_calls_, backward_calls_,
+                                                       std::exchange(kept_, {}), std::move(exposed)});
+    need_gradients([&](CallValue value) { return !chosen.contains(value); });
     SplitGraphs split;
     split.kept = keep();
     split.backward = backward(split.kept);
@@ -133,12 +145,18 @@ class Splitter {
   }
 
   void need_forward(CallValue value) { need(value, forward_calls_, [](CallValue) { return true; }); }
-  void need_backward(CallValue value) {
-    need(value, backward_calls_, [this](CallValue each) {
-      if (dependent_[each] || is_view(each)) return true;
-      kept_.insert(each);
-      return false;
-    });
+  // The calls of gradients, up to values that are not computed: these are kept.
+  template <class IsComputed>
+  void need_gradients(IsComputed is_computed) {
+    backward_calls_.clear();
+    for (size_t i = results_; i < joint_.outputs.size(); ++i)
+      for_each_operand_ref(joint_.outputs[i], [&](OperandRef ref) {
+        need(ref.operand, backward_calls_, [&](CallValue each) {
+          const bool computed = is_computed(each);
+          if (!computed) kept_.insert(each);
+          return computed;
+        });
+      });
   }
 
   // Adds the calls that the value comes from, as far as each value is to be computed.
@@ -159,14 +177,7 @@ class Splitter {
     return std::any_of(output_gradients_.begin(), output_gradients_.end(), [&](uint32_t input) { return joint_.inputs[input] == value; });
   }
 
-  bool is_view(CallValue value) const {
-    if (producers_[value] == no_call) return false;
-    const Call& call = joint_.calls[producers_[value]];
-    const auto schema = schemas_.find(call.callee, call.overload);
-    if (!schema) return false;
-    const std::vector<int> aliases = effects_of_call(call.args, call.kwargs, *schema, call.results.size()).alias_of;
-    return std::all_of(aliases.begin(), aliases.end(), [](int alias) { return alias >= 0; });
-  }
+  bool is_made_by_view(CallValue value) const { return producers_[value] != no_call && is_view(joint_.calls[producers_[value]], schemas_); }
 
   // In the order in which they are made.
   std::vector<SplitGraphs::Kept> keep() {
@@ -260,7 +271,28 @@ class Splitter {
 
 SplitGraphs split_gradients(const CallGraph& joint, size_t results, const std::vector<uint32_t>& output_gradients,
                             const SchemaSource& schemas) {
-  return Splitter(joint, results, output_gradients, schemas).run();
+  const std::set<CallValue> read = Splitter(joint, results, output_gradients, schemas).read_values();
+  const CallGraph forms = decompose(decompose(joint, schemas), schemas, Fragments::RecomputeForms);
+  // Passes over the calls leave inputs and results in their places.
+  const std::vector<CallValue> bases = bases_of(joint, schemas), new_bases = bases_of(forms, schemas);
+  std::set<CallValue> kept_in_eager, exposed;
+  const auto add = [&](CallValue before, CallValue after) {
+    if (forms.values[after].kind == CallValueInfo::Kind::Tensor) (read.contains(bases[before]) ? kept_in_eager : exposed).insert(new_bases[after]);
+  };
+  for (size_t i = 0; i < joint.inputs.size(); ++i) add(joint.inputs[i], forms.inputs[i]);
+  for (size_t i = 0; i < results; ++i)
+    if (const auto* before = joint.outputs[i].as<OperandRef>()) add(before->operand, forms.outputs[i].as<OperandRef>()->operand);
+  for (CallValue value : kept_in_eager) exposed.erase(value);
+  return Splitter(forms, results, output_gradients, schemas).run(std::move(exposed));
+}
+
+int64_t kept_bytes(const SplitGraphs& split) {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < split.kept.size(); ++i) {
+    const CallValueInfo& info = split.backward.values[split.backward.inputs[i]];
+    if (info.kind == CallValueInfo::Kind::Tensor) bytes += sym::estimate(sym::product(info.sizes) * byte_size(info.dtype), split.backward.assumptions);
+  }
+  return bytes;
 }
 
 }  // namespace cxxinductor::model

@@ -11,6 +11,7 @@
 #include "support/options.h"
 #include "frontend/import.h"
 #include "model/decompose/decompose.h"
+#include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
@@ -193,6 +194,14 @@ void bind_call_forms(py::module_& module) {
              "and why, and a builder of the calls without writes where no guards are left.");
   module.def("infer_call", infer_call, py::arg("text"), py::arg("hints") = std::map<std::string, int64_t>(),
              "What rules state of the results of a call graph's only call (docs/design/infer.md), with symbols' sizes.");
+  module.def(
+      "split_gradients",
+      [](const CallGraphBuilder& joint, size_t results, const std::vector<uint32_t>& output_gradients) {
+        const model::SplitGraphs split = model::split_gradients(joint.graph(), results, output_gradients, torch_bridge::DispatcherSchemas());
+        return py::make_tuple(model::print(split.forward), model::print(split.backward), model::kept_bytes(split));
+      },
+      py::arg("joint"), py::arg("results"), py::arg("output_gradients"),
+      "A function and its gradients as the texts of two graphs, and the bytes that the second gets from the first (csrc/model/passes/split_gradients.h).");
   module.def("inferred_ops", &model::inferred_ops);
   module.def(
       "has_infer_rule",

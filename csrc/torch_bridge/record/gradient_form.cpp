@@ -31,6 +31,7 @@ struct GradientGraphs {
   std::vector<SplitGraphs::Kept> kept;
   std::vector<at::Tensor> captured;
   size_t results = 0;
+  int64_t kept_bytes = 0;
   std::vector<uint32_t> differentiable_inputs, differentiable_outputs;
 };
 
@@ -126,6 +127,7 @@ CompiledForm compile_gradients(GradientTrace traced, const Options& options, con
   SplitGraphs split = model::split_gradients(model::functionalize(traced.trace.calls, DispatcherSchemas()), traced.results,
                                              traced.output_gradients, DispatcherSchemas());
   auto graphs = std::make_shared<GradientGraphs>();
+  graphs->kept_bytes = model::kept_bytes(split);
   graphs->forward = CompiledGraph::from_trace(std::move(split.forward), options, interrupted);
   graphs->backward = CompiledGraph::from_trace(std::move(split.backward), options, interrupted);
   graphs->forward->set_constants(traced.trace.captured);
@@ -137,7 +139,8 @@ CompiledForm compile_gradients(GradientTrace traced, const Options& options, con
   CompiledForm form;
   form.run = [graphs](std::vector<c10::IValue> inputs) { return run(graphs, std::move(inputs)); };
   form.describe = [graphs](std::string_view title) {
-    return graphs->forward->describe(fmt::format("{}, forward", title)) + "\n" + graphs->backward->describe(fmt::format("{}, backward", title));
+    return fmt::format("{}\n{}\n{}: the backward pass keeps {} bytes\n", graphs->forward->describe(fmt::format("{}, forward", title)),
+                       graphs->backward->describe(fmt::format("{}, backward", title)), title, graphs->kept_bytes);
   };
   form.reason = graphs->forward->fallback_reason().empty() ? graphs->backward->fallback_reason() : graphs->forward->fallback_reason();
   return form;

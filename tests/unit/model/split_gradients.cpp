@@ -1,6 +1,5 @@
 #include "model/passes/split_gradients.h"
 
-
 #include "model/text.h"
 #include "model/verify.h"
 #include "unit/catch.h"
@@ -44,14 +43,15 @@ TEST_CASE("a function and its gradients are split where values are kept") {
   %mm: f32[s0, 4] = "aten::mm"(%x, %t)
   %tanh: f32[s0, 4] = "aten::tanh"(%mm)
   %out: f32[s0, 4] = "aten::mul.Tensor"(%tanh, 2.0)
-  return %out, %tanh
+  return %out, %mm
 }
 )");
   CHECK(model::print(graphs.backward) == R"(calls @f_backward where 2 <= s0 {
   input %x: f32[s0, 8]
   input %w: f32[4, 8]
-  input %tanh: f32[s0, 4]
+  input %mm: f32[s0, 4]
   input %gradient: f32[s0, 4]
+  %tanh: f32[s0, 4] = "aten::tanh"(%mm)
   %scaled: f32[s0, 4] = "aten::mul.Tensor"(%gradient, 2.0)
   %back: f32[s0, 4] = "aten::tanh_backward"(%scaled, %tanh)
   %to_x: f32[s0, 8] = "aten::mm"(%back, %w)
@@ -61,7 +61,7 @@ TEST_CASE("a function and its gradients are split where values are kept") {
 }
 )");
   using Of = model::SplitGraphs::Kept::Of;
-  REQUIRE(graphs.kept.size() == 3);  // x, w, tanh
+  REQUIRE(graphs.kept.size() == 3);  // x, w, and the product: in memory anyway, and its tanh costs no pass of its own
   CHECK((graphs.kept[0].of == Of::Input && graphs.kept[0].position == 0));
   CHECK((graphs.kept[1].of == Of::Input && graphs.kept[1].position == 1));
   CHECK((graphs.kept[2].of == Of::Output && graphs.kept[2].position == 1));
@@ -101,6 +101,76 @@ TEST_CASE("views are made again, and symbols that no size tells are kept") {
                              1, {1});
   REQUIRE(doubled.kept.size() == 1);
   CHECK(model::print(doubled.forward).find("return %out, expr(s0)") != std::string::npos);
+}
+
+TEST_CASE("an argument that eager does not keep is not read by the backward pass") {
+  const auto graphs = split(R"(calls @f {
+  input %x: f32[8]
+  input %gradient: f32[8]
+  %exp: f32[8] = "aten::exp"(%x)
+  %out: f32[8] = "aten::neg"(%exp)
+  %negative: f32[8] = "aten::neg"(%gradient)
+  %to_x: f32[8] = "aten::mul.Tensor"(%negative, %exp)
+  return %out, %to_x
+}
+)",
+                            1, {1});
+  REQUIRE(graphs.kept.size() == 1);
+  CHECK(graphs.kept[0].of == model::SplitGraphs::Kept::Of::Output);
+  CHECK(model::kept_bytes(graphs) == 32);
+}
+
+TEST_CASE("what autograd computes of an argument is not kept in its place") {
+  const auto graphs = split(R"(calls @f {
+  input %x: f32[8]
+  input %gradient: f32[8]
+  %out: f32[8] = "aten::sin"(%x)
+  %cosine: f32[8] = "aten::cos"(%x)
+  %to_x: f32[8] = "aten::mul.Tensor"(%gradient, %cosine)
+  return %out, %to_x
+}
+)",
+                            1, {1});
+  REQUIRE(graphs.kept.size() == 1);
+  CHECK(graphs.kept[0].of == model::SplitGraphs::Kept::Of::Input);
+}
+
+TEST_CASE("a result that eager does not keep is not read by the backward pass") {
+  const auto graphs = split(R"(calls @f {
+  input %x: f32[8]
+  input %w: f32[8, 8]
+  input %gradient: f32[]
+  input %gradient_1: f32[8]
+  %y: f32[8] = "aten::mv"(%w, %x)
+  %half: f32[8] = "aten::mul.Tensor"(%y, 0.5)
+  %exp: f32[8] = "aten::exp"(%half)
+  %sum: f32[] = "aten::sum"(%exp)
+  %spread: f32[8] = "aten::mul.Tensor"(%gradient, %exp)
+  %scaled: f32[8] = "aten::mul.Tensor"(%spread, 0.5)
+  %all: f32[8] = "aten::add.Tensor"(%scaled, %gradient_1)
+  return %sum, %half, %all
+}
+)",
+                            2, {2, 3});
+  REQUIRE(graphs.kept.size() == 1);
+  CHECK(graphs.kept[0].position == 2);  // behind the results
+  CHECK(model::print(graphs.backward).find("input %y") != std::string::npos);
+}
+
+TEST_CASE("random ops and calls with an order are not repeated") {
+  const auto graphs = split(R"(calls @f {
+  input %x: f32[8]
+  input %gradient: f32[8]
+  %noise: f32[8] = "aten::rand_like"(%x)
+  %twice: f32[8] = "aten::mul.Tensor"(%noise, 2.0)
+  %out: f32[8] = "aten::mul.Tensor"(%x, %twice)
+  %to_x: f32[8] = "aten::mul.Tensor"(%gradient, %twice)
+  return %out, %to_x
+}
+)",
+                            1, {1});
+  CHECK(model::print(graphs.backward).find("rand_like") == std::string::npos);
+  CHECK(model::kept_bytes(graphs) == 32);
 }
 
 TEST_CASE("an argument that the function writes to is not kept") {
