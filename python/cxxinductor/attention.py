@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import torch
 
-_HALF = (torch.float16, torch.bfloat16)
+from . import _C
+
 _MASK_POSITION = 3
 
 
 def make_masks_contiguous(gm: torch.fx.GraphModule) -> int:
     """Copies attention masks whose last stride is not 1, in place; returns how many.
 
-    scaled_dot_product_attention picks its kernel while AOTAutograd traces, and every fused kernel wants a mask with
-    stride 1 in the last dimension (ATen/native/transformers/sdp_utils_cpp.h). Masks are often expanded or permuted:
-    attention is then three matrix products and a softmax, in f32. The values are the same; the copy is fused into whatever
-    makes the mask, and layers that share a mask share the copy. Only CUDA and 16-bit types: in f32 the fused kernels
-    round differently from the products.
+    scaled_dot_product_attention picks its kernel while AOTAutograd traces, so this precedes it. csrc/model/attention_mask.h decides which, and
+    says why; layers that share a mask share the copy.
     """
     copies: dict[torch.fx.Node, torch.fx.Node] = {}
     for node in list(gm.graph.nodes):
@@ -39,5 +37,5 @@ def _wants_copy(query: object, mask: torch.fx.Node) -> bool:
     query_value = query.meta.get("example_value") if isinstance(query, torch.fx.Node) else None
     if not (isinstance(value, torch.Tensor) and isinstance(query_value, torch.Tensor)):
         return False
-    on_cuda = value.device.type == "cuda" and query_value.dtype in _HALF
-    return on_cuda and value.dim() > 0 and not value.requires_grad and value.stride(-1) != 1
+    is_dense = value.dim() == 0 or value.stride(-1) == 1
+    return _C.wants_dense_mask(value.device, query_value.dtype, bool(is_dense), value.requires_grad)

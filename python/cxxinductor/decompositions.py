@@ -10,16 +10,15 @@ ops that are one ATen kernel each and run as that kernel (``_C.arrives_whole``; 
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, Callable
 
 import torch
 from torch import Tensor
 from torch._prims_common import suggest_memory_format
 from torch._decomp import core_aten_decompositions, get_decompositions
-from torch.fx.experimental.symbolic_shapes import guard_or_false, guard_or_true
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 
-from . import _C, eager_strides
+from . import _C, eager_strides, fragments
 
 aten = torch.ops.aten
 
@@ -56,10 +55,9 @@ def _table() -> dict[Any, Callable[..., Any]]:
         overload = f".{schema.overload_name}" if schema.overload_name else ""
         if schema.name + overload in whole or _C.arrives_whole(schema.name):
             del decompositions[op]
-    decompositions[aten.nll_loss_backward.default] = nll_loss_backward
+    for op in (aten.nll_loss_backward.default, aten.soft_margin_loss_backward.default, aten.take.default):
+        decompositions[op] = _by_rule(op)
     decompositions[aten.nan_to_num.default] = functools.partial(nan_to_num, decompositions[aten.nan_to_num.default])
-    decompositions[aten.take.default] = take
-    decompositions[aten.soft_margin_loss_backward.default] = soft_margin_loss_backward
     decompositions[aten.linalg_vector_norm.default] = linalg_vector_norm
     decompositions[aten.huber_loss.default] = huber_loss
     for op in _BATCH_NORMS:
@@ -86,23 +84,17 @@ def _laid_out_as_in_eager(decomposition: Callable[..., Any], format_of: Callable
     return laid_out
 
 
-def nll_loss_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    target: Tensor,
-    weight: Tensor | None,
-    reduction: int,
-    ignore_index: int,
-    total_weight: Tensor,
-) -> Tensor:
-    """Eager's values by comparing class numbers with the target instead of scattering, so that it fuses."""
-    classes = torch.arange(self.shape[-1], device=self.device)
-    chosen = (classes == target.unsqueeze(-1)) & (target != ignore_index).unsqueeze(-1)
-    gradient = grad_output / total_weight if reduction == 1 else grad_output
-    if self.dim() > 1 and reduction == 0:
-        gradient = gradient.unsqueeze(-1)
-    gradient = -gradient if weight is None else -(weight * gradient)
-    return torch.where(chosen, gradient, torch.zeros((), dtype=self.dtype, device=self.device))
+def _by_rule(op: Any) -> Callable[..., Any]:
+    """By the rule that every reader in C++ follows; calls that it does not cover stay."""
+
+    def decomposed(*args: Any, **kwargs: Any) -> Any:
+        fragment = fragments.find(_C.Fragments.Decompositions, op, args, kwargs)
+        if fragment is None:
+            return NotImplemented
+        results = fragment.run(lambda target, *given, **named: target(*given, **named))
+        return tuple(results) if len(results) > 1 else results[0]
+
+    return decomposed
 
 
 def nan_to_num(
@@ -114,18 +106,6 @@ def nan_to_num(
     return torch.view_as_complex(of_real(torch.view_as_real(self.resolve_conj()), nan, posinf, neginf))
 
 
-def take(self: Tensor, index: Tensor) -> Tensor:
-    """By an index tensor of any rank: Python's brackets, in torch's decomposition, read one of rank 0 as a number."""
-    return aten.index.Tensor(self.reshape(-1), [index])
-
-
-def soft_margin_loss_backward(grad_output: Tensor, self: Tensor, target: Tensor, reduction: int) -> Tensor:
-    """As ATen computes it: the sigmoid minus one of torch's decomposition cancels where the margin is wide."""
-    scale = 1.0 / self.numel() if reduction == 1 and guard_or_true(self.numel() != 0) else 1.0
-    power = torch.exp(-target * self)
-    return target * power * -scale / (power + 1) * grad_output
-
-
 def linalg_vector_norm(
     self: Tensor, ord: float = 2, dim: list[int] | None = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
 ) -> Tensor:
@@ -133,11 +113,7 @@ def linalg_vector_norm(
     x = self if dtype is None else self.to(dtype)
     if dim is not None and len(dim) == 1 and self.dim() > 0 and ord != 0 and guard_or_false(self.shape[dim[0]] == 1):
         return x.abs() if keepdim else x.abs().squeeze(dim[0])
-    if ord in (0, 1, 2, math.inf, -math.inf) or self.is_complex():
-        return NotImplemented
-    powers = x.abs().to(torch.float32 if x.dtype in (torch.float16, torch.bfloat16) else x.dtype) ** ord
-    total = powers.sum() if dim is None and not keepdim else powers.sum(dim, keepdim)
-    return (total ** (1 / ord)).to(x.dtype)
+    return _by_rule(aten.linalg_vector_norm.default)(self, ord, dim, keepdim, dtype=dtype)
 
 
 def huber_loss(self: Tensor, target: Tensor, reduction: int = 1, delta: float = 1.0) -> Tensor:

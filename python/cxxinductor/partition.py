@@ -8,23 +8,27 @@ Min-cut recomputes nodes that it knows to be cheap and fusible. Some nodes hide 
 * An attention mask that follows from positions costs less to recompute than to save, and is recognised where it is computed: the
   backward of causal attention reads none then (csrc/passes/graph/causal_attention.cpp).
 * Pools save eight bytes per element for a position in a small window: one byte is enough.
+
+The chains and the small positions are C++ (csrc/model/decompose/recompute_forms.cpp), as for functions that are recorded, whose cut is
+csrc/model/passes/values_to_keep.cpp.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any, Callable, Sequence
+from typing import Any, Sequence
 
 import torch
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
 
-from . import eager_strides
+from . import _C, eager_strides, fragments
 
 aten, prims = torch.ops.aten, torch.ops.prims
+
+_RECOMPUTE_FORMS = set(_C.ops_with_fragments(_C.Fragments.RecomputeForms))
 
 # Where each takes its mask; None: as attn_mask.
 _MASKED_ATTENTIONS = {
@@ -46,16 +50,8 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
         if node.target in _SAME_VALUE:
             node.replace_all_uses_with(node.args[0])
             joint.graph.erase_node(node)
-        elif node.target is aten._softmax.default:
-            _expand_softmax(node, logarithm=False)
-        elif node.target is aten._log_softmax.default:
-            _expand_softmax(node, logarithm=True)
-        elif node.target is aten._softmax_backward_data.default:
-            _expand_softmax_backward(node, logarithm=False)
-        elif node.target is aten._log_softmax_backward_data.default:
-            _expand_softmax_backward(node, logarithm=True)
-        elif node.target is aten.max_pool2d_with_indices_backward.default:
-            _compress_pool_indices(node)
+        elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in _RECOMPUTE_FORMS:
+            _take_recompute_form(node)
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
@@ -116,7 +112,7 @@ def _mark_held(forward: GraphModule, backward: GraphModule, num_fwd_outputs: int
 
 
 class _Inserter:
-    """Makes nodes in front of ``before``, as if the call of ``of`` had made them."""
+    """Makes nodes in front of ``before``, as if the call of ``of`` had made them. Calls are spelled as AOTAutograd spells them."""
 
     def __init__(self, before: Node, of: Node):
         self._before = before
@@ -124,7 +120,13 @@ class _Inserter:
         value = of.meta["val"]
         self._mode = (value[0] if isinstance(value, (list, tuple)) else value).fake_mode
 
-    def __call__(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+    def __call__(self, target: Any, *args: Any, **kwargs: Any) -> Node:
+        if target is aten._to_copy.default:
+            target, args, kwargs = prims.convert_element_type.default, (*args, kwargs["dtype"]), {}
+        elif target is aten.arange.start_step:
+            first, last, step = args
+            kwargs = {"start": first, "step": step, **kwargs, "requires_grad": False}
+            target, args = prims.iota.default, (last - first,)
         with self._before.graph.inserting_before(self._before):
             made = self._before.graph.call_function(target, args, kwargs)
         made.meta = dict(self._meta)
@@ -132,84 +134,22 @@ class _Inserter:
             made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args), **kwargs)
         return made
 
-    def cast(self, x: Node, dtype: torch.dtype) -> Node:
-        return x if x.meta["val"].dtype is dtype else self(prims.convert_element_type.default, x, dtype)
 
-
-def _expand_softmax(node: Node, *, logarithm: bool) -> None:
-    """softmax = exp(x - max) / sum(exp(x - max)) and its logarithm, in ATen's accumulate type, rounded once at the end."""
-    x, dim, _half_to_float = node.args
+def _take_recompute_form(node: Node) -> None:
+    """The form of a call that leaves min-cut less to save, in its place: csrc/model/decompose/recompute_forms.cpp."""
     value = node.meta["val"]
-    # Softmax gives dense rows; its parts would keep the strides of what they read.
-    if value.dim() == 0 or not statically_known_true(value.shape[dim] > 0) or str(value.stride()) != str(x.meta["val"].stride()):
+    value_of = lambda item: item.meta["val"] if isinstance(item, Node) else item  # noqa: E731
+    form = fragments.find(_C.Fragments.RecomputeForms, node.target, node.args, node.kwargs, value_of, value)
+    if form is None:
         return
-    call = _Inserter(node, node)
-    accumulate = torch.float64 if value.dtype is torch.float64 else torch.float32
-    wide = call.cast(x, accumulate)
-    shifted = call(aten.sub.Tensor, wide, call(aten.amax.default, wide, [dim], True))
-    powers = call(aten.exp.default, shifted)
-    total = call(aten.sum.dim_IntList, powers, [dim], True)
-    if logarithm:
-        result = call(aten.sub.Tensor, shifted, call(aten.log.default, total))
-    else:
-        result = call(aten.div.Tensor, powers, total)
-    node.replace_all_uses_with(call.cast(result, value.dtype))
-    node.graph.erase_node(node)
-
-
-def _expand_softmax_backward(node: Node, *, logarithm: bool) -> None:
-    """y (g - sum(g y)), and g - exp(y) sum(g) for the logarithm, in ATen's accumulate type, rounded where ATen rounds."""
-    gradient, output, dim, _input_dtype = node.args
-    value = node.meta["val"]
-    if value.dim() == 0 or gradient.meta["val"].dtype is not output.meta["val"].dtype:
+    *calls, (callee, overload, args, _) = form.calls
+    if f"{callee}.{overload or 'default'}" != f"{node.target._schema.name}.{node.target._overloadname}":
+        (result,) = form.run(_Inserter(node, node))
+        node.replace_all_uses_with(result)
+        node.graph.erase_node(node)
         return
-    call = _Inserter(node, node)
-    accumulate = torch.float64 if output.meta["val"].dtype is torch.float64 else torch.float32
-    g, y = call.cast(gradient, accumulate), call.cast(output, accumulate)
-    if logarithm:
-        result = call(aten.sub.Tensor, g, call(aten.mul.Tensor, call(aten.exp.default, y), call(aten.sum.dim_IntList, g, [dim], True)))
-    else:
-        weighted = call.cast(call(aten.mul.Tensor, gradient, output), accumulate)  # a tensor of its own in eager
-        result = call(aten.sub.Tensor, weighted, call(aten.mul.Tensor, y, call(aten.sum.dim_IntList, weighted, [dim], True)))
-    node.replace_all_uses_with(call.cast(result, value.dtype))
-    node.graph.erase_node(node)
-
-
-def _compress_pool_indices(backward: Node) -> None:
-    """Puts indices -> place in the window (int8) -> indices between a pool and its backward: min-cut saves the bytes."""
-    _gradient, x, kernel, stride, padding, dilation, _ceil_mode, indices = backward.args
-    sizes = [*x.meta["val"].shape[-2:], *indices.meta["val"].shape[-2:]]
-    if not all(isinstance(n, int) for n in sizes) or kernel[0] * kernel[-1] > torch.iinfo(torch.int8).max:
-        return
-    width = sizes[1]
-    windows = [(n[0], n[-1]) for n in (kernel, stride or kernel, padding, dilation)]
-    call = _Inserter(indices.next, indices)
-    device = indices.meta["val"].device
-
-    def first_places(axis: int) -> Node:
-        number = call(prims.iota.default, sizes[2 + axis], start=0, step=1, dtype=torch.int64, device=device, requires_grad=False)
-        if axis == 0:
-            number = call(aten.view.default, number, [sizes[2], 1])
-        _, strides, paddings, _ = windows
-        return call(aten.sub.Tensor, call(aten.mul.Tensor, number, strides[axis]), paddings[axis])
-
-    def divide(number: Node, by: int) -> Node:
-        return number if by == 1 else call(aten.div.Tensor_mode, number, by, rounding_mode="floor")
-
-    def remainder(number: Node, quotient: Node, by: int) -> Node:
-        return call(aten.sub.Tensor, number, call(aten.mul.Tensor, quotient, by))
-
-    kernels, _, _, dilations = windows
-    tops = [first_places(0), first_places(1)]
-    row = divide(indices, width)
-    taps = [divide(call(aten.sub.Tensor, n, top), d) for n, top, d in zip((row, remainder(indices, row, width)), tops, dilations)]
-    place = call(aten.add.Tensor, call(aten.mul.Tensor, taps[0], kernels[1]), taps[1])
-    place = call(prims.convert_element_type.default, place, torch.int8)
-    wide = call(prims.convert_element_type.default, place, torch.int64)
-    down = divide(wide, kernels[1])
-    rows, columns = (
-        call(aten.add.Tensor, call(aten.mul.Tensor, n, d), top)
-        for n, top, d in zip((down, remainder(wide, down, kernels[1])), tops, dilations)
-    )
-    again = call(aten.add.Tensor, call(aten.mul.Tensor, rows, width), columns)
-    backward.args = (*backward.args[:-1], again)
+    # The same call of another operand, which is made where the first one is: beside the forward pass.
+    position = next(i for i, arg in enumerate(args) if isinstance(arg, _C.ValueRef) and arg.number >= len(form.operands))
+    first = node.args[position]
+    (operand,) = form._replace(calls=calls, results=[args[position]]).run(_Inserter(first.next, first))
+    node.update_arg(position, operand)

@@ -10,7 +10,6 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
-#include "model/decompose/decompose.h"
 #include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
 #include "model/text.h"
@@ -18,6 +17,7 @@
 #include "readers/pt2/read_pt2.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
+#include "torch_bridge/bindings/fragments.h"
 #include "torch_bridge/bindings/kernel_timing.h"
 #include "torch_bridge/bindings/models.h"
 #include "torch_bridge/bindings/without_gil.h"
@@ -248,6 +248,7 @@ PYBIND11_MODULE(_C, module) {
   bind_compiled_callable(module);
   bind_kernel_timing(module);
   bind_call_forms(module);
+  bind_fragments(module);
   bind_device(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())
@@ -258,7 +259,6 @@ PYBIND11_MODULE(_C, module) {
   bind_models(module);
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
-  module.def("decomposed_ops", [] { return model::ops_with_fragments(model::Fragments::Decompositions); });
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def(

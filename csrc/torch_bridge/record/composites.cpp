@@ -6,9 +6,11 @@
 #include <array>
 #include <utility>
 
+#include "model/attention_mask.h"
 #include "support/error.h"
 #include "torch_bridge/record/fake_tensor.h"
 #include "torch_bridge/record/in_place_views.h"
+#include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -173,17 +175,14 @@ bool batch_norm_that_writes(Stack& stack, size_t reserve) {
   return true;
 }
 
-// Every fused kernel of CUDA wants a mask whose last stride is 1 (ATen/native/transformers/sdp_utils_cpp.h); masks are often expanded. Without
-// the copy, which is fused into what makes the mask, attention is matrix products in f32. In f32 itself the fused kernels round otherwise than the
-// products, so it stays as it is there.
 bool attention_with_dense_mask(Stack& stack) {
   constexpr size_t count = 8;
   const at::Tensor& query = torch::jit::peek(stack, 0, count).toTensor();
   c10::IValue& mask = torch::jit::peek(stack, 3, count);
-  const bool is_half = query.scalar_type() == at::kHalf || query.scalar_type() == at::kBFloat16;
-  if (!query.is_cuda() || !is_half || !mask.isTensor() || !mask.toTensor().defined()) return false;
+  if (!query.is_floating_point() || !mask.isTensor() || !mask.toTensor().defined()) return false;
   const at::Tensor& tensor = mask.toTensor();
-  if (tensor.dim() > 0 && !tensor.requires_grad() && !TORCH_GUARD_OR_FALSE(tensor.sym_stride(-1).sym_eq(1))) mask = tensor.contiguous();
+  const bool is_dense = tensor.dim() == 0 || TORCH_GUARD_OR_FALSE(tensor.sym_stride(-1).sym_eq(1));
+  if (model::wants_dense_copy({query.is_cuda(), from_torch(query.scalar_type()), is_dense, tensor.requires_grad()})) mask = tensor.contiguous();
   return false;
 }
 
