@@ -1,6 +1,5 @@
 // run(): bind symbols, evaluate the program, check, walk the steps, each with the arenas that it is the first to use, build
-// the outputs. Nothing here
-// hashes, locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
+// the outputs. Nothing here hashes, locks or formats; a call's own tables live in one block (call_memory.h) and in one vector of tensors.
 #include "runtime/executable.h"
 
 #include <algorithm>
@@ -15,22 +14,8 @@ namespace cxxinductor::runtime {
 namespace {
 
 constexpr int kVariants = 4;
-
 int variant_number(plan::Variant variant) { return (variant.vectorized ? 1 : 0) + (variant.index64 ? 2 : 0); }
-
 bool aligned16(const void* address) { return (reinterpret_cast<uintptr_t>(address) & 15u) == 0; }
-
-// The same kind of Error with more text.
-[[noreturn]] void rethrow_with(const Error& error, const std::string& suffix) {
-  const std::string text = error.what() + suffix;
-  if (dynamic_cast<const DeviceIndexOutOfRange*>(&error)) throw DeviceIndexOutOfRange(text);
-  if (dynamic_cast<const IndexOutOfRange*>(&error)) throw IndexOutOfRange(text);
-  if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
-  if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
-  if (dynamic_cast<const FailedAssertion*>(&error)) throw FailedAssertion(error.what());
-  if (dynamic_cast<const KernelMismatch*>(&error)) throw KernelMismatch(text);
-  throw InternalError(text);
-}
 
 }  // namespace
 
@@ -81,6 +66,12 @@ struct Executable::Impl {
     if (found) entry.store(found, std::memory_order_release);
     return found;
   }
+
+  struct Kernels {
+    const Impl& impl;
+    const LoadedKernel& get(uint32_t kernel, plan::Variant variant) const { return impl.kernel(kernel, variant); }
+    const LoadedKernel* find(uint32_t kernel, plan::Variant variant) const { return impl.find_kernel(kernel, variant); }
+  };
 };
 
 namespace {
@@ -142,8 +133,17 @@ class Call {
     for (size_t i = 0; i < streams_.size(); ++i) streams_[i] = host_.current_stream(tables_.stream_devices[i]);
   }
 
-  void walk(size_t& step_number) {
-    for (; step_number < tables_.steps.size(); ++step_number) {
+  // An input that nothing uses is released at once, as bind does.
+  void supply(size_t input, TensorRef tensor) {
+    if (tables_.input_buffers[input] < 0) return;
+    const auto buffer = static_cast<uint32_t>(tables_.input_buffers[input]);
+    if (std::ranges::find(tables_.unused_inputs, buffer) != tables_.unused_inputs.end()) return;
+    addresses_[buffer] = tensor.data;
+    tensors_[buffer] = std::move(tensor);
+  }
+
+  void walk(size_t& step_number, size_t end) {
+    for (; step_number < end; ++step_number) {
       take_arenas(tables_.steps[step_number]);
       execute(tables_.steps[step_number]);
       release(tables_.steps[step_number]);
@@ -488,23 +488,11 @@ class Call {
                    std::span<int64_t> dims) {
     const BufferRecord& declared = tables_.buffers[buffer];
     const TensorView view = window(declared.geometry, dims);
-    const auto text = [](std::span<const int64_t> numbers) {
-      std::string all;
-      for (int64_t n : numbers) all += (all.empty() ? "" : ", ") + std::to_string(n);
-      return "[" + all + "]";
-    };
-    if (result.owner && !std::ranges::equal(result.sizes(), view.sizes) && is_data(declared.geometry))
-      throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name,
-                                        text(result.sizes()), text(view.sizes)));
     const bool elsewhere = result.device != declared.device && !record.result_on_any_device[index];
-    // Of no elements, what the callee says of their type is right: no kernel reads any, and recordings may err.
+    // Of no elements, the callee's type is right: no kernel reads any, and recordings may err.
     const bool none = std::ranges::find(view.sizes, 0) != view.sizes.end();
-    if (!result.owner || (result.dtype != declared.dtype && !none) || elsewhere ||
-        !std::ranges::equal(result.sizes(), view.sizes)) {
-      throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index,
-                     result.owner ? to_string(result.dtype) : "undefined", text(result.sizes()),
-                     to_string(result.device), to_string(declared.dtype), text(view.sizes), to_string(declared.device));
-    }
+    if (!result.owner || (result.dtype != declared.dtype && !none) || elsewhere || !std::ranges::equal(result.sizes(), view.sizes))
+      reject_result(record, index, result, declared, view.sizes, is_data(declared.geometry));
     bool same = true;
     for (uint32_t d = 0; d < result.rank; ++d) same &= result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
     if (declared.kind == plan::Buffer::Kind::ExternOwned && (same || none)) [[likely]] {
@@ -512,10 +500,7 @@ class Call {
       tensors_[buffer] = std::move(result);
       return;
     }
-    if (record.result_aliases[index]) {
-      throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", record.name, index,
-                     text(result.strides()), text(view.strides));
-    }
+    if (record.result_aliases[index]) reject_strides(record, index, result, view.strides);
     if (declared.kind == plan::Buffer::Kind::ExternOwned) {
       tensors_[buffer] = host_.empty_strided(declared.dtype, declared.device, view.sizes, view.strides);
       addresses_[buffer] = tensors_[buffer].data;
@@ -549,6 +534,45 @@ class Call {
   std::span<int64_t> dims_, sizes_, strides_;
 };
 
+// Steps from `step` to `end`; `step` is then `end`, or the one that failed.
+template <class Kernels>
+void run_steps(Call<Kernels>& call, const plan::Plan& plan, size_t& step, size_t end, const CallOptions& options) {
+  try {
+    if (options.observer) [[unlikely]]
+      call.walk(step, *options.observer);
+    else
+      call.walk(step, end);
+  } catch (const Error& error) {
+    rethrow_with_step(error, plan, step);
+  } catch (...) {
+    if (options.written) *options.written = written_inputs(plan, step);
+    throw;
+  }
+}
+
+template <class Kernels>
+class CallInParts final : public PartialCall {
+ public:
+  CallInParts(const plan::Plan& plan, const Tables& tables, const Kernels& kernels, Host& host, size_t scratch, size_t most_rank,
+              std::vector<Value> inputs)
+      : plan_(plan), kernels_(kernels), call_(plan, tables, kernels_, host, scratch, most_rank) {
+    call_.bind(inputs, {.check_inputs = false});
+    call_.find_streams();
+  }
+  void supply(size_t input, TensorRef tensor) override { call_.supply(input, std::move(tensor)); }
+  void advance(size_t end) override { run_steps(call_, plan_, step_, end, {}); }
+  std::vector<Value> finish() override {
+    advance(plan_.steps.size());
+    return call_.outputs();
+  }
+
+ private:
+  const plan::Plan& plan_;
+  const Kernels kernels_;
+  Call<Kernels> call_;
+  size_t step_ = 0;
+};
+
 }  // namespace
 
 Executable::Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host)
@@ -558,30 +582,19 @@ Executable::~Executable() = default;
 const plan::Plan& Executable::plan() const { return impl_->plan; }
 
 std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const CallOptions& options) const {
-  struct Kernels {
-    const Impl& impl;
-    const LoadedKernel& get(uint32_t kernel, plan::Variant variant) const { return impl.kernel(kernel, variant); }
-    const LoadedKernel* find(uint32_t kernel, plan::Variant variant) const { return impl.find_kernel(kernel, variant); }
-  };
-  const Kernels kernels{*impl_};
-  Call<Kernels> call(impl_->plan, impl_->tables, kernels, host, impl_->scratch, impl_->most_rank);
+  const Impl::Kernels kernels{*impl_};
+  Call<Impl::Kernels> call(impl_->plan, impl_->tables, kernels, host, impl_->scratch, impl_->most_rank);
   call.bind(inputs, options);
   inputs.clear();
   call.find_streams();
   size_t step = 0;
-  try {
-    if (options.observer) [[unlikely]] {
-      call.walk(step, *options.observer);
-    } else {
-      call.walk(step);
-    }
-  } catch (const Error& error) {
-    rethrow_with(error, describe_failed_step(impl_->plan, step));
-  } catch (...) {
-    if (options.written) *options.written = written_inputs(impl_->plan, step);
-    throw;
-  }
+  run_steps(call, impl_->plan, step, impl_->plan.steps.size(), options);
   return call.outputs();
+}
+
+std::unique_ptr<PartialCall> Executable::begin(Host& host, std::vector<Value> inputs) const {
+  return std::make_unique<CallInParts<Impl::Kernels>>(impl_->plan, impl_->tables, Impl::Kernels{*impl_}, host, impl_->scratch,
+                                                      impl_->most_rank, std::move(inputs));
 }
 
 }  // namespace cxxinductor::runtime

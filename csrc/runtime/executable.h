@@ -61,6 +61,18 @@ struct CallOptions {
   std::string* written = nullptr;
 };
 
+// A call that runs in parts. Destroying it drops what it computed; what its steps wrote to inputs stays.
+class PartialCall {
+ public:
+  virtual ~PartialCall() = default;
+  // The tensor of an input that had no memory when the call began. Before the first step that uses it.
+  virtual void supply(size_t input, TensorRef tensor) = 0;
+  // Runs the steps before `end` that have not run. Errors are those of Executable::run.
+  virtual void advance(size_t end) = 0;
+  // Runs all other steps. Once.
+  virtual std::vector<Value> finish() = 0;
+};
+
 class Executable {
  public:
   // `host` resolves the externs; run may be given another host of the same kind.
@@ -71,6 +83,9 @@ class Executable {
   // inputs: one for each plan input, moved from: the last use of an input releases it. Errors of this library raised after
   // the first step name the inputs that had been written by then.
   std::vector<Value> run(Host& host, std::vector<Value> inputs, const CallOptions& options = {}) const;
+  // run() in parts, without checks of inputs. Those that are to be supplied later have their sizes, and any address. Both the executable and
+  // the host outlive the call, which runs on the streams that are current now.
+  std::unique_ptr<PartialCall> begin(Host& host, std::vector<Value> inputs) const;
   const plan::Plan& plan() const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "ir/plan/memory.h"
 #include "ir/plan/symbols.h"
+#include "runtime/failed_check.h"
 #include "support/error.h"
 
 namespace cxxinductor::runtime {
@@ -417,6 +418,12 @@ void add_written(const plan::Plan& plan, const plan::Step& step, std::set<uint32
   }
 }
 
+std::string text_of(std::span<const int64_t> numbers) {
+  std::string all;
+  for (const int64_t n : numbers) all += (all.empty() ? "" : ", ") + std::to_string(n);
+  return "[" + all + "]";
+}
+
 }  // namespace
 
 void reject_definition(const std::string& symbol, const DefinitionRecord& definition, int64_t value) {
@@ -424,6 +431,21 @@ void reject_definition(const std::string& symbol, const DefinitionRecord& defini
   if (value < definition.range.low) expected = fmt::format("{} >= {}", symbol, definition.range.low);
   if (value > definition.range.high) expected = fmt::format("{} <= {}", symbol, definition.range.high);
   throw FailedAssertion(fmt::format("Runtime assertion failed for expression {}: {} is {}", expected, symbol, value));
+}
+
+void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared,
+                   std::span<const int64_t> sizes, bool is_data) {
+  if (result.owner && !std::ranges::equal(result.sizes(), sizes) && is_data)
+    throw FailedAssertion(fmt::format("Runtime assertion failed: {} returned sizes {}, expected {}", record.name,
+                                      text_of(result.sizes()), text_of(sizes)));
+  throw_internal("{} returned result {} as {} {} on {}, the plan expects {} {} on {}", record.name, index,
+                 result.owner ? to_string(result.dtype) : "undefined", text_of(result.sizes()), to_string(result.device),
+                 to_string(declared.dtype), text_of(sizes), to_string(declared.device));
+}
+
+void reject_strides(const ExternRecord& record, size_t index, const TensorRef& result, std::span<const int64_t> strides) {
+  throw_internal("{} returned result {}, an alias, with strides {}; the plan expects {}", record.name, index,
+                 text_of(result.strides()), text_of(strides));
 }
 
 Tables build_tables(const plan::Plan& plan, Host& host) { return TableBuilder(plan, host).build(); }
@@ -445,6 +467,17 @@ std::string describe_failed_step(const plan::Plan& plan, size_t step) {
       fmt::format(" (at step {} of {}: {}", step + 1, plan.steps.size(), step_name(plan, plan.steps[step]));
   if (!names.empty()) text += "; these inputs may already have been written: " + names;
   return text + ")";
+}
+
+void rethrow_with_step(const Error& error, const plan::Plan& plan, size_t step) {
+  const std::string text = error.what() + describe_failed_step(plan, step);
+  if (dynamic_cast<const DeviceIndexOutOfRange*>(&error)) throw DeviceIndexOutOfRange(text);
+  if (dynamic_cast<const IndexOutOfRange*>(&error)) throw IndexOutOfRange(text);
+  if (dynamic_cast<const UserError*>(&error)) throw UserError(text);
+  if (dynamic_cast<const Unsupported*>(&error)) throw Unsupported(text);
+  if (dynamic_cast<const FailedAssertion*>(&error)) throw FailedAssertion(error.what());
+  if (dynamic_cast<const KernelMismatch*>(&error)) throw KernelMismatch(text);
+  throw InternalError(text);
 }
 
 }  // namespace cxxinductor::runtime

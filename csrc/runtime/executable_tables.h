@@ -5,11 +5,13 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/plan/plan.h"
 #include "runtime/host.h"
+#include "support/error.h"
 #include "sym/program.h"
 
 namespace cxxinductor::runtime {
@@ -194,9 +196,17 @@ void check_geometry(const plan::Plan& plan, const Tables& tables, const std::vec
 // Why a value that a step found for a symbol cannot be: it is outside what the plan was made for.
 [[noreturn]] void reject_definition(const std::string& symbol, const DefinitionRecord& definition, int64_t value);
 
+// What an extern returned is not what the plan expects. is_data: the sizes expected are, so that the program may be at fault.
+[[noreturn]] void reject_result(const ExternRecord& record, size_t index, const TensorRef& result, const BufferRecord& declared,
+                                std::span<const int64_t> sizes, bool is_data);
+// Likewise for a result that has to be an alias.
+[[noreturn]] void reject_strides(const ExternRecord& record, size_t index, const TensorRef& result, std::span<const int64_t> strides);
+
 // Names of the inputs that the steps up to this one write, the step itself included: "x, y".
 std::string written_inputs(const plan::Plan& plan, size_t step);
 // " (at step 3 of 12, ...; these inputs had been written: x)" for an error raised by a step.
 std::string describe_failed_step(const plan::Plan& plan, size_t step);
+// The error that a step raised, of its kind, with that text.
+[[noreturn]] void rethrow_with_step(const Error& error, const plan::Plan& plan, size_t step);
 
 }  // namespace cxxinductor::runtime

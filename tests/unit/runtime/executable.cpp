@@ -321,3 +321,53 @@ TEST_CASE("a grouped launch that fails is named after its kernel") {
   b.plan.steps[0] = plan::GroupedLaunch{{std::get<plan::Launch>(b.plan.steps[0])}};
   CHECK(describe_failed_step(b.plan, 0).find("grouped launch k_add_one") != std::string::npos);
 }
+
+TEST_CASE("a call runs in parts, with an input that comes later, and frees what it took when it is dropped") {
+  PlainHost host;
+  int launches = 0;
+  auto kernels = std::make_shared<FunctionProvider>(std::vector<KernelBody>{[&](auto buffers, auto symbols, auto grid) {
+    ++launches;
+    add_one(buffers, symbols, grid);
+  }});
+  PlanBuilder b;
+  const auto x = b.input("x", {s0, 4}), late = b.input("late", {s0, 4});
+  const auto y = b.buffer("y", Kind::Standalone, {s0, 4}), z = b.buffer("z", Kind::Standalone, {s0, 4});
+  const auto k = b.kernel("k_add_one", 2, {false, true}, {"n"});
+  b.plan.steps.emplace_back(plan::Allocate{y});
+  b.launch(k, {x, y}, {s0 * 4}, s0 * 4);
+  b.plan.steps.emplace_back(plan::Allocate{z});
+  b.launch(k, {late, z}, {s0 * 4}, s0 * 4);
+  b.output(y);
+  b.output(z);
+  b.plan.assumptions.set_range("s0", {0, 100});
+  {
+    const Executable executable(b.plan, kernels, host);
+    const auto begin = [&](const TensorRef& first) {
+      TensorRef unknown = make_tensor(host, {3, 4});
+      unknown.data = nullptr;
+      std::vector<Value> inputs;
+      inputs.emplace_back(first);
+      inputs.emplace_back(std::move(unknown));
+      return executable.begin(host, std::move(inputs));
+    };
+    const TensorRef first = make_tensor(host, {3, 4});
+    TensorRef second = make_tensor(host, {3, 4});
+    std::vector<double> expected = numbers_of(first);
+    for (double& e : expected) e += 1;
+    auto call = begin(first);
+    CHECK(launches == 0);
+    call->advance(2);
+    CHECK(launches == 1);
+    call->advance(1);
+    CHECK(launches == 1);
+    call->supply(1, second);
+    const std::vector<Value> outputs = call->finish();
+    CHECK(launches == 2);
+    REQUIRE(outputs.size() == 2);
+    CHECK(numbers_of(outputs[0].tensor) == expected);
+    CHECK(numbers_of(outputs[1].tensor) == expected);
+    begin(first)->advance(3);
+    CHECK(launches == 3);
+  }
+  CHECK(host.live_allocations == 0);
+}
