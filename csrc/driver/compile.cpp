@@ -123,7 +123,9 @@ plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limi
   std::vector<plan::MissedFusion> missed_fusions;
   if (options.fusion)
     program = watch.stage(
-        "fuse", [&] { return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit); });
+        "fuse", [&] {
+          return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit, request.late_inputs);
+        });
   watch.pipeline("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
   watch.verify(program, "fuse");
   if (request.keep_texts) report.fused_text = loops::print(program);

@@ -61,6 +61,9 @@ struct Request {
   // What the model's calls hold at most one by one (model/eager_memory.h); absent: the graph's nodes are measured.
   std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
+  // Positions of inputs that a caller that runs the plan in parts (runtime::PartialCall) has later than the others: what does not need
+  // them is kept apart from what does.
+  std::vector<uint32_t> late_inputs;
   bool keep_texts = false;
   InterruptCheck interrupted;  // asked between stages and while kernels compile
 };

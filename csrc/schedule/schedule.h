@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <vector>
 
 #include "ir/loops/loops.h"
 #include "ir/plan/plan.h"
@@ -16,8 +17,11 @@ namespace cxxinductor::schedule {
 using LiveRangeLimit = std::optional<size_t>;
 // Merges regions; the result is a program with fewer, larger regions. missed_fusions, where asked for: of each region of the
 // result that reads what another stores, why they are apart.
+// late_inputs: positions of inputs that the caller has later than the others (driver::Request); no region that does not need them is
+// merged with one that does.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {});
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {},
+                    const std::vector<uint32_t>& late_inputs = {});
 // Orders steps, maps each region to the target of its device, places buffers. eager_peaks: peak memory of the same calls run
 // one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
 // target. missed_fusions: of fuse(), for Plan::missed_fusions.

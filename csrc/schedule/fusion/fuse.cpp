@@ -36,13 +36,40 @@ struct Candidate {
   }
 };
 
+// What depends on inputs that come later than the others. Merges of steps that both do, or both do not, leave it as it is.
+class LateSteps {
+ public:
+  LateSteps(const Dependencies& dependencies, const std::vector<uint32_t>& late_inputs) : dependencies_(dependencies) {
+    for (const uint32_t input : late_inputs)
+      if (const loops::ProgramInput& late = dependencies.program().inputs[input]; late.kind == loops::ProgramInput::Kind::Tensor)
+        late_.insert(late.buffer);
+    if (late_.empty()) return;
+    for (const StepId id : dependencies.order()) {
+      if (!is_late(id)) continue;
+      for (const loops::BufferId buffer : dependencies.summary(id).writes)
+        if (dependencies.program().buffers[buffer].role != loops::Buffer::Role::Input) late_.insert(buffer);
+    }
+  }
+
+  bool is_late(StepId id) const {
+    const auto& reads = dependencies_.summary(id).reads;
+    return !late_.empty() && std::any_of(reads.begin(), reads.end(), [&](loops::BufferId buffer) { return late_.contains(buffer); });
+  }
+
+ private:
+  const Dependencies& dependencies_;
+  std::set<loops::BufferId> late_;
+};
+
 class Fuser {
  public:
-  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget)
+  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget,
+        const LateSteps& late_steps)
       : dependencies_(dependencies),
         costs_(costs),
         options_(options),
         live_range_budget_(live_range_budget),
+        late_steps_(late_steps),
         first_inserted_(dependencies.step_count()) {}
 
   bool merge_pairs() {
@@ -177,6 +204,7 @@ class Fuser {
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
+    if (late_steps_.is_late(first) != late_steps_.is_late(second)) return "one can run before the inputs of the other are there";
     if (!live_range_budget_.allow_merge(first, second)) return "the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager";
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fusion_size))
       return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
@@ -220,6 +248,7 @@ class Fuser {
   const FusionCosts& costs_;
   const Options& options_;
   const LiveRangeBudget& live_range_budget_;
+  const LateSteps& late_steps_;
   const size_t first_inserted_;  // of the steps that are no steps of the program
   std::priority_queue<Candidate> queue_;
   std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: blocked for a reason that other merges may remove
@@ -299,11 +328,12 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
 }  // namespace
 
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit) {
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit, const std::vector<uint32_t>& late_inputs) {
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), targets);
   const LiveRangeBudget live_range_budget(dependencies, costs, limit);
-  Fuser fuser(dependencies, costs, options, live_range_budget);
+  const LateSteps late_steps(dependencies, late_inputs);
+  Fuser fuser(dependencies, costs, options, live_range_budget, late_steps);
   inline_producers(dependencies, costs, options, live_range_budget, Inlining::Early);
   fuser.merge_pairs();
   // Operands that become slices of a concatenation are stored once anyway.

@@ -120,3 +120,20 @@ TEST_CASE("expensive work is not repeated over a broadcast", "[schedule][fusion]
   CHECK(regions(f.fused).size() == 2);
   CHECK(reasons(f).find("would cost more than its parts") != std::string::npos);
 }
+
+TEST_CASE("what needs inputs that come late stays apart from what does not", "[schedule][fusion]") {
+  const graph::Graph graph = graph::parse(R"(graph @f on cuda:0 (%x: f32[64, 64], %late: f32[64, 64]) {
+    %a = exp(%x)
+    %b = add(%a, %late)
+    %c = neg(%b)
+    %d = neg(%a)
+    return %c, %d
+  })");
+  const loops::Program lowered = lowering::lower(graph);
+  const Target target = cuda_target("sm_90a", 132);
+  CHECK(regions(schedule::fuse(lowered, target, {}, nullptr)).size() == 1);
+  const loops::Program apart = schedule::fuse(lowered, target, {}, nullptr, {}, {1});
+  INFO(loops::print(apart));
+  CHECK(regions(apart).size() == 2);
+  CHECK(regions(schedule::fuse(lowered, target, {}, nullptr, {}, {0, 1})).size() == 1);
+}
