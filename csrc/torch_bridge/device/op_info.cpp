@@ -72,6 +72,7 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toStri
     const c10::AliasInfo* alias = schema.arguments()[i].alias_info();
     is_enum.push_back(torch_bridge::is_enum(schema.arguments()[i]));
     is_written.push_back(alias != nullptr && alias->isWrite());
+    writes = writes || is_written.back();
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::DeviceObjType)) device_argument = static_cast<int>(i);
     if (is_of_kind(schema.arguments()[i], c10::TypeKind::GeneratorType)) generator_argument = static_cast<int>(i);
   }

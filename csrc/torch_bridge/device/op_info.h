@@ -37,6 +37,7 @@ struct OpInfo {
   bool is_sync = false;  // reads elements by nature
   bool is_random = false;
   bool returns_list = false;
+  bool writes = false;  // to an argument
   // By argument: an integer that is an enum (a dtype), not a size; a tensor that is written.
   std::vector<bool> is_enum, is_written;
   // By result: the argument that it is, written; -1: another tensor.

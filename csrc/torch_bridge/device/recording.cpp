@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <functional>
 #include <string_view>
 #include <utility>
 
@@ -359,7 +358,7 @@ bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
 }
 
 // The tensor of a result that is not an argument.
-at::Tensor Recording::result(uint32_t value, const torch::jit::Stack& arguments) {
+at::Tensor Recording::result(uint32_t value, c10::ArrayRef<c10::IValue> arguments) {
   const RecordedCalls::Value& info = calls().values[value];
   if (info.is_none) return {};
   if (info.memory == value) {
@@ -368,43 +367,54 @@ at::Tensor Recording::result(uint32_t value, const torch::jit::Stack& arguments)
     target->recording = number_;
     target->value = value;
     target->views.clear();
-    created_.push_back({value, c10::weak_intrusive_ptr<Buffer>(BufferPtr::reclaim_copy(target))});
+    c10::raw::weak_intrusive_ptr::incref(target);
+    created_.push_back({value, c10::weak_intrusive_ptr<Buffer>::reclaim(target)});
     return into_ != nullptr ? at::Tensor() : make_device_tensor(make_storage(std::move(buffer)), info.form);
   }
-  at::Tensor view;
-  const std::function<void(const c10::IValue&)> find = [&](const c10::IValue& argument) {
-    if (view.defined()) return;
+  for (const c10::IValue& argument : arguments) {
+    if (argument.isTensor())
+      if (at::Tensor view = view_of(argument.toTensor(), value); view.defined()) return view;
     if (argument.isTensorList())
-      for (const c10::IValue& item : argument.toListRef()) find(item);
-    if (!argument.isTensor()) return;
-    Buffer* buffer = buffer_of(argument.toTensor());
-    if (buffer == nullptr || buffer->recording != number_ || buffer->value != info.memory) return;
-    view = make_device_view(argument.toTensor(), info.form);
-    if (!known_value(*buffer, view)) buffer->views.emplace_back(info.form, value);
-  };
-  for (const c10::IValue& argument : arguments) find(argument);
+      for (const c10::IValue& item : argument.toListRef())
+        if (at::Tensor view = view_of(item.toTensor(), value); view.defined()) return view;
+  }
+  return {};
+}
+
+// The tensor of a value that shows the memory of this argument; undefined where it shows another's.
+at::Tensor Recording::view_of(const at::Tensor& argument, uint32_t value) {
+  const RecordedCalls::Value& info = calls().values[value];
+  Buffer* buffer = buffer_of(argument);
+  if (buffer == nullptr || buffer->recording != number_ || buffer->value != info.memory) return {};
+  at::Tensor view = make_device_view(argument, info.form);
+  if (!known_value(*buffer, view)) buffer->views.emplace_back(info.form, value);
   return view;
 }
 
+// They replace the arguments on the stack, below which there may be others' values.
 void Recording::push_results(const OpInfo& info, torch::jit::Stack& stack) {
-  const auto arguments = torch::jit::pop(stack, info.is_enum.size());
+  const size_t count_of_arguments = info.is_enum.size();
+  const auto arguments = torch::jit::last(stack, count_of_arguments);
   const auto count = calls().ends[count_].values - values_;
+  const uint32_t first = std::exchange(values_, values_ + static_cast<uint32_t>(count));
+  c10::SmallVector<c10::IValue, 4> results;
   if (info.returns_list) {
     c10::List<at::Tensor> list;
-    for (size_t i = 0; i < count; ++i) list.push_back(result(values_ + static_cast<uint32_t>(i), arguments));
-    stack.emplace_back(std::move(list));
+    for (size_t i = 0; i < count; ++i) list.push_back(result(first + static_cast<uint32_t>(i), arguments));
+    results.emplace_back(std::move(list));
   } else {
     for (size_t i = 0; i < count; ++i) {
       const int written = info.written_argument[i];
-      const auto value = values_ + static_cast<uint32_t>(i);
+      const auto value = first + static_cast<uint32_t>(i);
       if (const auto number = calls().values[value].number)
-        stack.emplace_back(*number);
+        results.emplace_back(*number);
       else
-        stack.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor()
-                                        : result(value, arguments));
+        results.emplace_back(written >= 0 ? arguments[static_cast<size_t>(written)].toTensor()
+                                          : result(value, arguments));
     }
   }
-  values_ += static_cast<uint32_t>(count);
+  torch::jit::drop(stack, count_of_arguments);
+  for (c10::IValue& made : results) stack.push_back(std::move(made));
 }
 
 // The results are on a device of another kind.
@@ -446,7 +456,7 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
     random_state_ = generator.get_state();
   }
   if (follows()) append(reals_, pending_.reals);
-  writes_ = writes_ || std::find(info.is_written.begin(), info.is_written.end(), true) != info.is_written.end();
+  writes_ = writes_ || info.writes;
   push_results(info, stack);
   count_ += 1;
   pending_.clear();

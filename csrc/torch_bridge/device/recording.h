@@ -25,6 +25,11 @@ class Recording {
   bool record(const OpInfo& info, torch::jit::Stack& stack);
   static bool goes_elsewhere(const OpInfo& info, const torch::jit::Stack& stack);
   size_t size() const { return count_; }
+  // What the calls so far are the first of; null: of nothing known.
+  const KnownCalls* expected() const { return expected_.get(); }
+  // Of those so far: inputs on the backing device, in their order, and, where the calls are expected ones, floats.
+  const at::Tensor& input(size_t position) const { return inputs_[position].tensor; }
+  double real(size_t position) const { return reals_[position]; }
   bool is_random() const { return random_state_.defined(); }
   // Of the backing device's generator, when the first random call was recorded.
   const at::Tensor& random_state() const { return random_state_; }
@@ -81,7 +86,8 @@ class Recording {
   bool reals_decide(const OpInfo& info, const model::Call& call);
   void fix_reals();
   void push_results(const OpInfo& info, torch::jit::Stack& stack);
-  at::Tensor result(uint32_t value, const torch::jit::Stack& arguments);
+  at::Tensor result(uint32_t value, c10::ArrayRef<c10::IValue> arguments);
+  at::Tensor view_of(const at::Tensor& argument, uint32_t value);
   void start();
 
   const c10::Device device_, backing_;
