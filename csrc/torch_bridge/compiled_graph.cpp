@@ -103,8 +103,9 @@ void dump_fallback(const model::CallGraph& calls, const Options& options, std::s
 // calls: for dumps; null where there are none. eager: the calls that eager would run, which write in place where those do not.
 driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* calls, const model::CallGraph* eager,
                                   const Options& options, frontend::CallReasons reasons = {},
-                                  const InterruptCheck& interrupted = {}) {
+                                  const InterruptCheck& interrupted = {}, std::vector<uint32_t> late_inputs = {}) {
   driver::Request request;
+  request.late_inputs = std::move(late_inputs);
   request.call_reasons = std::move(reasons);
   request.interrupted = interrupted;
   request.targets = targets_for(driver::devices_of(graph));
@@ -176,6 +177,7 @@ struct CompiledGraph::Impl {
   std::vector<std::shared_ptr<const void>> objects;  // what the graph's handles stand for
   bool check_inputs = true;
   std::set<uint32_t> written;  // positions of inputs
+  std::vector<uint32_t> late_inputs;
   ViewsOfInputs views_of_inputs;
   std::optional<Replayed> replayed;  // of a model's own calls, which hold composites of ATen's and writes to tensors
   Options options;
@@ -215,6 +217,15 @@ struct CompiledGraph::Impl {
     folded = std::make_unique<FoldedConstants>(*std::exchange(compilation.const_graph, std::nullopt));
   }
 
+  // views: those of inputs, which calls do not make.
+  std::vector<c10::IValue> outputs_of(std::vector<runtime::Value> results, const std::vector<at::Tensor>& views) const {
+    std::vector<c10::IValue> outputs;
+    outputs.reserve(results.size());
+    for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
+    for (size_t i = 0; i < views.size(); ++i) outputs[views_of_inputs.views()[i].output] = views[i];
+    return outputs;
+  }
+
   // What the check option asks for at each call; null: nothing.
   std::unique_ptr<driver::KernelCheck> make_check(const std::vector<c10::IValue>& inputs) const {
     if (eager) return eager->check(inputs);
@@ -242,39 +253,6 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   return driver::compile(std::move(request)).report;
 }
 
-namespace {
-
-PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets, const Options& options) {
-  model::CallGraph functional = functional_calls(replayed);
-  const ViewsOfInputs shown(replayed.calls);
-  for (const ViewsOfInputs::View& view : shown.views()) functional.outputs[view.output] = None();
-  driver::Report report = plan_calls(std::move(functional), targets, options);
-  PlanForPackage out;
-  out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
-  out.plan = std::move(report.plan_text);
-  out.sources = std::move(report.kernel_sources);
-  out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
-  return out;
-}
-
-}  // namespace
-
-PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
-  passes::check_skip_passes(options);
-  if (!calls.subgraphs.empty()) throw_unsupported("a package of a model with control flow");
-  const Replayed replayed = replay(with_derived_symbols(calls));
-  frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
-  if (!replayed.guards.empty())
-    throw_unsupported("a package of a model whose calls depend on sizes beyond the ranges of their symbols: {}",
-                      model::to_string(replayed.guards.front()));
-  return package_replayed(replayed, targets, options);
-}
-
-PlanForPackage package_trace(const model::CallGraph& calls, const Targets& targets, const Options& options) {
-  if (!calls.objects.empty()) throw_unsupported("calls with objects of this process, as generators are, cannot be packaged");
-  return package_replayed(Replayed{calls, {}, {}}, targets, options);
-}
-
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   if (!impl_->compilation.executable) return;
   for (Device device : impl_->compilation.executable->plan().devices)
@@ -296,7 +274,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
   compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
-                              std::move(found.reasons), interrupted);
+                              std::move(found.reasons), interrupted, std::move(late_inputs));
   if (options.check == "eager")
     eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
   keep_const_graph();
@@ -437,10 +415,11 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::C
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const Options& options,
-                                                         const InterruptCheck& interrupted) {
+                                                         const InterruptCheck& interrupted, std::vector<uint32_t> late_inputs) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
+  impl->late_inputs = std::move(late_inputs);
   impl->replayed = Replayed{calls, {}, {}};
   impl->written = model::written_inputs(calls, DispatcherSchemas());
   impl->compile_or_fall_back(std::move(calls), interrupted);
@@ -512,11 +491,44 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
       torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
   if (check) counters().checked_launches += check->checked();
-  std::vector<c10::IValue> outputs;
-  outputs.reserve(results.size());
-  for (runtime::Value& result : results) outputs.push_back(to_ivalue(std::move(result)));
-  for (size_t i = 0; i < views.size(); ++i) outputs[impl_->views_of_inputs.views()[i].output] = views[i];
-  return outputs;
+  return impl_->outputs_of(std::move(results), views);
+}
+
+class CompiledGraph::RunInParts final : public PartialRun {
+ public:
+  RunInParts(std::shared_ptr<const CompiledGraph> graph, std::vector<c10::IValue> inputs, std::vector<bool> known)
+      : graph_(std::move(graph)),
+        known_(std::move(known)),
+        call_(impl().compilation.executable->begin(torch_host(), impl().values_of(std::move(inputs)))) {}
+
+  void supply(size_t input, c10::IValue value) override {
+    known_[input] = true;
+    call_->supply(input, to_value(std::move(value)).tensor);
+  }
+  void advance(size_t end) override { call_->advance(end); }
+  std::vector<c10::IValue> finish(std::vector<c10::IValue> inputs) override {
+    impl().bump_versions(inputs);
+    const std::vector<at::Tensor> views = impl().views_of_inputs.make(inputs);
+    for (size_t i = 0; i < inputs.size(); ++i)
+      if (!known_[i]) supply(i, std::move(inputs[i]));
+    inputs.clear();
+    return impl().outputs_of(call_->finish(), views);
+  }
+
+ private:
+  const Impl& impl() const { return *graph_->impl_; }
+
+  const std::shared_ptr<const CompiledGraph> graph_;
+  std::vector<bool> known_;  // by input
+  const std::unique_ptr<runtime::PartialCall> call_;
+};
+
+std::unique_ptr<PartialRun> CompiledGraph::begin(std::vector<c10::IValue> inputs, std::vector<bool> known) const {
+  const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
+  if (plan() == nullptr || !impl_->constants.empty() || !impl_->complex_inputs.empty() || impl_->folded || impl_->eager || impl_->options.check == "interp" ||
+      std::any_of(impl_->gpus.begin(), impl_->gpus.end(), captures))
+    return nullptr;
+  return std::make_unique<RunInParts>(shared_from_this(), std::move(inputs), std::move(known));
 }
 
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }

@@ -30,6 +30,19 @@ struct PackagedPlan {
   bool writes = false;
 };
 
+// A run of a compiled graph in parts, of which the first begin before all inputs are known. Destroying it drops it; what its steps
+// wrote to inputs stays.
+class PartialRun {
+ public:
+  virtual ~PartialRun() = default;
+  // A tensor or a float that was not known when the run began; before the first step that uses it.
+  virtual void supply(size_t input, c10::IValue value) = 0;
+  // Runs the plan's steps before `end` that have not run. Errors are those of CompiledGraph::run.
+  virtual void advance(size_t end) = 0;
+  // Runs the others. inputs: all of the graph's, those that were supplied too. Once.
+  virtual std::vector<c10::IValue> finish(std::vector<c10::IValue> inputs) = 0;
+};
+
 class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
  public:
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
@@ -49,8 +62,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // The same for calls that were recorded of a function, and a plan that package_trace made of them.
   static std::shared_ptr<CompiledGraph> from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
   // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
+  // late_inputs: as in driver::Request.
   static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options,
-                                                   const InterruptCheck& interrupted = {});
+                                                   const InterruptCheck& interrupted = {}, std::vector<uint32_t> late_inputs = {});
   // From graph text (docs/ir.md), which is untrusted: the same holds, but there is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);
   // From the text of a plan, which is verified, but not for memory safety: nothing proves that kernels access elements
@@ -65,6 +79,10 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // An exception of torch's or of a custom op's leaves it unchanged; written, where given, then gets the names of inputs
   // that had been written.
   std::vector<c10::IValue> run(std::vector<c10::IValue> inputs, std::string* written = nullptr) const;
+  // run() in parts, on the streams that are current now. known: by input; the others are tensors without memory, of the sizes that
+  // will be supplied. Null where this graph is run as a whole alone: its plan() is null, its inputs are converted, something checks it,
+  // or a CUDA graph captures it.
+  std::unique_ptr<PartialRun> begin(std::vector<c10::IValue> inputs, std::vector<bool> known) const;
   // Tensors that the graph held itself, the last of its inputs: run adds them. Before the first call.
   void set_constants(std::vector<at::Tensor> constants);
 
@@ -85,6 +103,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
 
  private:
   struct Impl;
+  class RunInParts;
   explicit CompiledGraph(std::unique_ptr<Impl> impl);
   void stay_if_captured() const;
   std::unique_ptr<Impl> impl_;

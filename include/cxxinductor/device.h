@@ -44,6 +44,8 @@ struct DeviceCounters {
   int64_t uncompiled_runs = 0;  // of these, op by op through ATen: the compiler was not done, or would have to work too often
   int64_t compiled = 0;         // forms of recordings
   int64_t through_aten = 0;     // ops that could not be recorded, and ran through ATen on the backing device
+  int64_t early_starts = 0;     // runs that began before their recording had ended
+  int64_t early_drops = 0;      // of these, dropped: the recording ended as another one
 };
 DeviceCounters device_counters();
 

@@ -45,7 +45,8 @@ def mark_step() -> None:
 
 def device_counters() -> dict[str, int]:
     """Counts since the device was registered: calls recorded, runs of recordings and how many of them were not compiled, compiled
-    forms of recordings, and ops that ran through_aten."""
+    forms of recordings, ops that ran through_aten, runs that began before their recording had ended (early_starts), and how many of
+    these were dropped (early_drops)."""
     return _C.device_counters()
 
 

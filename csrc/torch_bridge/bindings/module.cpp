@@ -234,7 +234,8 @@ void bind_device(py::module_& module) {
   module.def("device_counters", [] {
     const DeviceCounters c = cxxinductor::device_counters();
     return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("uncompiled_runs") = c.uncompiled_runs,
-                    py::arg("compiled") = c.compiled, py::arg("through_aten") = c.through_aten);
+                    py::arg("compiled") = c.compiled, py::arg("through_aten") = c.through_aten,
+                    py::arg("early_starts") = c.early_starts, py::arg("early_drops") = c.early_drops);
   });
 }
 

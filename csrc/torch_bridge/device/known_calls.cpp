@@ -31,29 +31,38 @@ model::CallGraph KnownCalls::graph_for(const CallPattern& pattern, std::vector<m
   return std::move(general.graph);
 }
 
-Tracer KnownCalls::tracer(const Options& options) const {
-  return [this, &options](const CallPattern& pattern) {
+Tracer KnownCalls::tracer(const Options& options, bool keeps_late_apart) const {
+  return [this, &options, keeps_late_apart](const CallPattern& pattern) {
     TracedForm form;
     auto graph = std::make_shared<model::CallGraph>(graph_for(pattern, &form.guards));
     graph->name = fmt::format("recorded_{}", compiled_->load());
     form.has_solved_guards = true;
     form.writes = !model::written_inputs(*graph, DispatcherSchemas()).empty();
-    form.compile = [graph, options, compiled = compiled_](const InterruptCheck& interrupted) {
-      const auto made = CompiledGraph::from_trace(std::move(*graph), options, interrupted);
+    std::vector<uint32_t> late;
+    if (keeps_late_apart) late = late_inputs(known_after(pattern, calls, integers_.size()), calls.ends.size());
+    form.compile = [graph, options, late = std::move(late), compiled = compiled_](const InterruptCheck& interrupted) {
+      const auto made = CompiledGraph::from_trace(std::move(*graph), options, interrupted, late);
       compiled->fetch_add(1);
       return CompiledForm{[made](std::vector<c10::IValue> inputs) { return made->run(std::move(inputs)); },
-                          [made](std::string_view title) { return made->describe(title); }, made->fallback_reason()};
+                          [made](std::string_view title) { return made->describe(title); }, made->fallback_reason(),
+                          made};
     };
     return form;
   };
 }
 
 KnownCalls::Results KnownCalls::run(std::vector<c10::IValue> inputs, const std::vector<double>& reals,
-                                    const Options& options) {
+                                    const Options& options, EarlyStart& early) {
   std::vector<c10::IValue> arguments = std::move(inputs);
   for (const size_t position : integers_) arguments.emplace_back(calls.code.numbers[position]);
   for (const double real : reals) arguments.emplace_back(real);
-  if (auto results = forms_->run(std::move(arguments), tracer(options))) return {std::move(*results), true};
+  if (const auto form = forms_->form_for(arguments, tracer(options, early.is_on()))) {
+    if (!early_form_ || early_form_->form != form) early_form_ = std::make_shared<EarlyForm>(form, calls, integers_);
+    std::vector<c10::IValue> given = form->pattern.take_inputs(arguments);
+    arguments.clear();
+    return {early.holds_for(*form) ? early.finish(std::move(given)) : form->compiled.run(std::move(given)), true};
+  }
+  early.drop();
   if (!uncompiled_) {
     uncompiled_pattern_ = CallPattern(arguments).with_given_reals();
     uncompiled_ = std::make_unique<AtenExecutor>(graph_for(*uncompiled_pattern_, nullptr));

@@ -11,6 +11,7 @@
 
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/device/calls.h"
+#include "torch_bridge/device/early_start.h"
 #include "torch_bridge/record/specializations.h"
 
 namespace cxxinductor::torch_bridge {
@@ -32,20 +33,24 @@ class KnownCalls {
     std::vector<c10::IValue> values;
     bool is_compiled = false;  // else they ran through ATen
   };
-  // inputs: on the backing device. One run at a time.
-  Results run(std::vector<c10::IValue> inputs, const std::vector<double>& reals, const Options& options);
+  // inputs: on the backing device. early: goes on if it started the form that they need, and is dropped otherwise. One run at a time.
+  Results run(std::vector<c10::IValue> inputs, const std::vector<double>& reals, const Options& options, EarlyStart& early);
+  // Of the compiled form that ran last; null: none did.
+  const std::shared_ptr<EarlyForm>& early_form() const { return early_form_; }
 
   const RecordedCalls calls;
   std::weak_ptr<KnownCalls> next;  // what followed last, which the next recording is compared with
 
  private:
-  Tracer tracer(const Options& options) const;
+  // keeps_late_apart: of what is compiled, for early starts.
+  Tracer tracer(const Options& options, bool keeps_late_apart) const;
   model::CallGraph graph_for(const CallPattern& pattern, std::vector<model::SizeGuard>* guards) const;
 
   const std::vector<int64_t> results_;
   const std::vector<size_t> integers_;  // positions in calls.code.numbers
   const std::shared_ptr<Specializations> forms_;
   const std::shared_ptr<std::atomic<int64_t>> compiled_;
+  std::shared_ptr<EarlyForm> early_form_;
   std::optional<CallPattern> uncompiled_pattern_;
   std::unique_ptr<AtenExecutor> uncompiled_;
 };

@@ -51,7 +51,7 @@ LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options 
     : backing_(backing), options_(std::move(options)) {
   for (c10::DeviceIndex index = 0; index < count; ++index) {
     const c10::Device device(c10::DeviceType::PrivateUse1, index);
-    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), {}, nullptr}));
+    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), EarlyStart(this->backing(index)), {}, nullptr}));
   }
 }
 
@@ -99,6 +99,7 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   if (lane.recording.record(info, stack)) {
     counters_.calls += 1;
+    if (lane.recording.size() >= lane.early.next()) lane.early.advance(lane.recording);
     if (lane.recording.size() >= most_calls || lane.recording.keeps(most_kept_bytes)) flush(lane);
     return;
   }
@@ -141,10 +142,11 @@ void LazyDevice::flush(Lane& lane) {
   if (lane.recording.size() == 0) return;
   const BackingGuard guard;
   Recording::Finished finished = lane.recording.finish();
-  if (finished.outputs.empty() && !finished.has_effects) return;  // views alone
+  if (finished.outputs.empty() && !finished.has_effects) return lane.early.drop();  // views alone
   try {
     const std::shared_ptr<KnownCalls> calls = find_or_add(lane, finished);
-    const KnownCalls::Results results = calls->run(std::move(finished.inputs), finished.reals, options_);
+    if (!finished.expected) lane.early.drop();
+    const KnownCalls::Results results = calls->run(std::move(finished.inputs), finished.reals, options_, lane.early);
     Recording::set_results(finished, results.values);
     counters_.runs += 1;
     if (!results.is_compiled) counters_.uncompiled_runs += 1;
@@ -152,7 +154,9 @@ void LazyDevice::flush(Lane& lane) {
     lane.last = calls;
     const std::shared_ptr<KnownCalls> next = calls->next.lock();
     lane.recording.expect(next ? next : calls);
+    lane.early.expect(next ? next : calls);
   } catch (const std::exception& error) {
+    lane.early.drop();
     Recording::fail(finished, fmt::format("a recorded computation failed: {}", error.what()));
     throw;
   }
@@ -162,7 +166,8 @@ void LazyDevice::draw_recorded(c10::DeviceIndex index) {
   Lane& lane = *lanes_.at(static_cast<size_t>(index));
   if (!lane.recording.is_random()) return;
   at::Generator generator = at::globalContext().defaultGenerator(backing(index));
-  {
+  if (!lane.early.has_drawn_last()) {
+    if (lane.early.has_drawn()) lane.early.drop();
     const std::lock_guard lock(generator.mutex());
     generator.set_state(lane.recording.random_state());
   }
@@ -296,10 +301,19 @@ bool LazyDevice::to_copy(torch::jit::Stack& stack) {
   return true;
 }
 
+void LazyDevice::set_early_starts(bool on) {
+  const Lock lock(mutex_);
+  for (const auto& lane : lanes_) lane->early.turn(on);
+}
+
 DeviceCounters LazyDevice::counters() const {
   const Lock lock(mutex_);
   DeviceCounters counters = counters_;
   counters.compiled = compiled_->load();
+  for (const auto& lane : lanes_) {
+    counters.early_starts += lane->early.starts();
+    counters.early_drops += lane->early.drops();
+  }
   return counters;
 }
 

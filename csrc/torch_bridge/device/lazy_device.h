@@ -36,12 +36,15 @@ class LazyDevice {
   c10::DeviceIndex count() const { return static_cast<c10::DeviceIndex>(lanes_.size()); }
   c10::Device backing(c10::DeviceIndex index) const;
   DeviceCounters counters() const;
+  // Whether compiled recordings start early (early_start.h).
+  void set_early_starts(bool on);
   std::string describe() const;
 
  private:
   // Of an index.
   struct Lane {
     Recording recording;
+    EarlyStart early;
     std::vector<std::shared_ptr<KnownCalls>> known;  // what was used longest ago first
     std::shared_ptr<KnownCalls> last;
   };

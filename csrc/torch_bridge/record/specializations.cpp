@@ -196,11 +196,18 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
   return form;
 }
 
-std::optional<std::vector<c10::IValue>> Specializations::run(std::vector<c10::IValue>&& arguments,
-                                                             const Tracer& tracer) {
+std::shared_ptr<const Specializations::Form> Specializations::form_for(const std::vector<c10::IValue>& arguments,
+                                                                       const Tracer& tracer) {
   std::shared_ptr<const Form> form = find(arguments);
   if (!form) form = make(arguments, tracer);
-  if (!form || !form->is_ready || !form->compiled.run || (form->writes && share_memory(arguments))) return std::nullopt;
+  if (!form || !form->is_ready || !form->compiled.run || (form->writes && share_memory(arguments))) return nullptr;
+  return form;
+}
+
+std::optional<std::vector<c10::IValue>> Specializations::run(std::vector<c10::IValue>&& arguments,
+                                                             const Tracer& tracer) {
+  const std::shared_ptr<const Form> form = form_for(arguments, tracer);
+  if (!form) return std::nullopt;
   return form->compiled.run(form->pattern.take_inputs(arguments));
 }
 

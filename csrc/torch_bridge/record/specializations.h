@@ -29,6 +29,7 @@ struct CompiledForm {
   std::function<std::vector<c10::IValue>(std::vector<c10::IValue> inputs)> run;
   std::function<std::string(std::string_view title)> describe;
   std::string reason;  // why it was not compiled, or runs op by op through ATen; "" otherwise
+  std::shared_ptr<const CompiledGraph> graph;  // null: `run` is more than a run of one
 };
 
 // A function recorded for a kind of arguments, to be compiled.
@@ -63,8 +64,18 @@ class Specializations {
   Specializations(std::string name, const Options& options, SpecializationPolicy policy = {}, PatternFinder find_packaged = {});
   ~Specializations();  // drops what is being compiled
 
-  // The results of the compiled function, which `tracer` traces; the arguments are moved then. None where it has no
-  // compiled form for these arguments, or not yet: the caller runs it itself. Thread-safe.
+  struct Form {
+    explicit Form(CallPattern of) : pattern(std::move(of)) {}
+    CallPattern pattern;
+    std::vector<model::SizeGuard> guards;
+    bool writes = false;
+    std::atomic<bool> is_ready = false;  // `compiled` is what it stays
+    CompiledForm compiled;
+  };
+  // What runs these arguments; `tracer` traces the function where no form fits them. Null where it has no compiled form for them, or
+  // not yet: the caller runs it itself. Thread-safe.
+  std::shared_ptr<const Form> form_for(const std::vector<c10::IValue>& arguments, const Tracer& tracer);
+  // The results of form_for; the arguments are moved then. None where that is null.
   std::optional<std::vector<c10::IValue>> run(std::vector<c10::IValue>&& arguments, const Tracer& tracer);
 
   // Of the forms that are compiled, in the order of their making.
@@ -75,14 +86,6 @@ class Specializations {
   std::string describe() const;
 
  private:
-  struct Form {
-    explicit Form(CallPattern of) : pattern(std::move(of)) {}
-    CallPattern pattern;
-    std::vector<model::SizeGuard> guards;
-    bool writes = false;
-    std::atomic<bool> is_ready = false;  // `compiled` is what it stays
-    CompiledForm compiled;
-  };
   std::shared_ptr<const Form> find(const std::vector<c10::IValue>& arguments) const;
   std::shared_ptr<const Form> make(const std::vector<c10::IValue>& arguments, const Tracer& tracer);
   CallPattern pattern_for(const std::vector<c10::IValue>& arguments) const;
