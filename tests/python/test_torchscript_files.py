@@ -4,6 +4,7 @@ nothing of the library."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import zipfile
@@ -102,6 +103,11 @@ def test_without_trust_and_compiler_files_run_through_aten(saved: Path, tmp_path
     assert compiled == 0 and counters["aten_fallback"] > 0 and "op by op" in text
 
 
+def library_path() -> str:
+    """Where a host finds LibTorch that was linked on another machine."""
+    return os.pathsep.join([str(Path(torch.__file__).parent / "lib"), *filter(None, [os.environ.get("LD_LIBRARY_PATH")])])
+
+
 @pytest.mark.skipif(not HOST.exists(), reason="built by `make test`")
 def test_a_host_that_knows_torchscript_alone(saved: Path, tmp_path: Path) -> None:
     """LD_PRELOAD is enough, and a compiler that would be seen is not called."""
@@ -111,8 +117,8 @@ def test_a_host_that_knows_torchscript_alone(saved: Path, tmp_path: Path) -> Non
         (tmp_path / "bin" / name).chmod(0o755)
     done = subprocess.run(
         [str(HOST), str(saved / "signed.pt"), str(saved / "inputs.pt"), str(tmp_path / "outputs.pt"), "3"],
-        env={"PATH": str(tmp_path / "bin"), "LD_PRELOAD": str(LIBRARY), "CXXINDUCTOR_TRUSTED_KEYS": PUBLIC_KEY,
-             "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXXINDUCTOR_EXPLAIN": "1"},
+        env={"PATH": str(tmp_path / "bin"), "LD_LIBRARY_PATH": library_path(), "LD_PRELOAD": str(LIBRARY),
+             "CXXINDUCTOR_TRUSTED_KEYS": PUBLIC_KEY, "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache"), "CXXINDUCTOR_EXPLAIN": "1"},
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -14,19 +14,19 @@ class Program:
     function: Callable[[str], Any]
     rtol: float
     atol: float
-    on_gpus: bool  # False: it ends the process there
+    not_on_gpus: str  # why it does not run there; "": it does
 
 
 PROGRAMS: dict[str, Program] = {}
 
 
-def program(function: Callable[[str], Any] | None = None, *, name: str = "", rtol: float = 1e-5, atol: float = 1e-6, on_gpus: bool = True) -> Any:
+def program(function: Callable[[str], Any] | None = None, *, name: str = "", rtol: float = 1e-5, atol: float = 1e-6, not_on_gpus: str = "") -> Any:
     """Adds a function to PROGRAMS."""
 
     def add(function: Callable[[str], Any]) -> Callable[[str], Any]:
         key = name or function.__name__
         assert key not in PROGRAMS, key
-        PROGRAMS[key] = Program(function, rtol, atol, on_gpus)
+        PROGRAMS[key] = Program(function, rtol, atol, not_on_gpus)
         return function
 
     return add(function) if function else add

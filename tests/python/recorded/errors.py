@@ -71,7 +71,7 @@ def wrong_calls(where: str) -> Any:
     ]
 
 
-@program(on_gpus=False)
+@program(not_on_gpus="ends the process on a GPU")
 def indices_out_of_range(where: str) -> Any:
     x = data(3, 4).to(where)
     return [error_of(run) for run in (lambda: x[torch.tensor([5]).to(where)].cpu(), lambda: nn.functional.embedding(torch.tensor([9]).to(where), x).cpu(), lambda: x.gather(0, torch.tensor([[8]]).to(where)).cpu())]  # fmt: skip
