@@ -35,7 +35,7 @@ test: build
 	@tools/run_tests.sh $(BUILD)
 
 gpu-test: build
-	@cmake --build $(BUILD) -j $(JOBS) --target test_kernels test_api
+	@cmake --build $(BUILD) -j $(JOBS)
 	@tools/run_gpu_tests.sh $(BUILD)
 
 wheel: setup

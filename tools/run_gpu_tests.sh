@@ -11,8 +11,8 @@ echo "== Kernels on the device, against the interpreter"
 echo "== The C++ API on the device"
 "$build/tests/test_api" "[gpu]"
 
-echo "== Python suites on the device"
-"$python" -m pytest tests/python --device cuda
+echo "== Python suites on the device: all of torchvision's models, examples/, packages, the recorded device"
+"$python" -m pytest tests/python --device cuda -n auto --maxprocesses 8 --dist worksteal
 
 if command -v compute-sanitizer > /dev/null; then
   echo "== Memory and races of every kind of kernel, under compute-sanitizer"
