@@ -50,6 +50,8 @@ std::optional<std::vector<int64_t>> numbers(const std::vector<sym::Expr>& expres
   return found;
 }
 
+std::string print_structure(const std::optional<readers::TreeSpec>& tree) { return tree ? readers::print_tree(*tree) : std::string(); }
+
 // Tensors whose elements lie in memory as sizes and strides say.
 void require_plain(const std::string& name, const at::Tensor& tensor) {
   if (!tensor.defined()) throw_user_error("input '{}': expected a tensor, found an undefined one", name);
@@ -148,6 +150,7 @@ class Model::Impl {
     api::write_package(program_, storage_of, path, package_options, options_);
   }
 
+  const readers::Signature& signature() const { return program_.signature; }
   const std::map<std::string, at::Tensor>& weights() const { return names_; }
 
  private:
@@ -272,6 +275,8 @@ Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::vector<c10::IValue> Model::run(std::vector<c10::IValue> inputs) const { return impl_->run(std::move(inputs)); }
 std::vector<std::string> Model::input_types() const { return impl_->input_types(); }
+std::string Model::input_structure() const { return print_structure(impl_->signature().in_spec); }
+std::string Model::output_structure() const { return print_structure(impl_->signature().out_spec); }
 std::vector<std::string> Model::output_types() const { return impl_->output_types(); }
 
 std::string Model::explain() const { return impl_->explain(); }

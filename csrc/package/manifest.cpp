@@ -75,11 +75,12 @@ Arg read_literal(const std::optional<Field>& field) {
 Json to_json(const TreeSpec& spec) {
   Json children = Json::array();
   for (const TreeSpec& child : spec.children) children.push_back(to_json(child));
-  return {{"type", spec.type}, {"context", spec.context}, {"keys", spec.keys}, {"children", std::move(children)}};
+  return {{"type", spec.type}, {"context", spec.context}, {"has_json_context", spec.has_json_context}, {"keys", spec.keys}, {"children", std::move(children)}};
 }
 
 TreeSpec read_tree(const Field& field) {
-  TreeSpec spec{std::string(field.at("type").text()), std::string(field.at("context").text()), {}, {}};
+  TreeSpec spec{std::string(field.at("type").text()), std::string(field.at("context").text()), {}, {}, field.at("has_json_context").boolean()};
+  if (spec.has_json_context) (void)readers::Document(field.at("context"));  // checks it
   field.at("keys").for_each_item([&](const Field& key) { spec.keys.emplace_back(key.text()); });
   field.at("children").for_each_item([&](const Field& child) { spec.children.push_back(read_tree(child)); });
   field.require(!spec.is_leaf() || spec.children.empty(), "a leaf without children");

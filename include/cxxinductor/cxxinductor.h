@@ -38,6 +38,11 @@ class Model {
   // "f32[b, 10] on cpu where 1 <= b <= 64", an entry for each result of run.
   std::vector<std::string> output_types() const;
 
+  // How inputs and results of run are nested in Python: (args, kwargs), and what forward returns, as JSON that
+  // torch.utils._pytree.treespec_dumps writes; "" where the file does not say.
+  std::string input_structure() const;
+  std::string output_structure() const;
+
   // What became of the model, for people: its kernels, what they read and write, calls of ATen and their reasons, peak memory,
   // the time of the compile; or why it runs op by op through ATen.
   std::string explain() const;

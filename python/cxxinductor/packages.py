@@ -8,7 +8,7 @@ from typing import Any, Mapping, Sequence
 
 import torch
 
-from . import _C, config, errors
+from . import _C, config, errors, trees
 
 
 def package(
@@ -53,17 +53,31 @@ class LoadedModel:
 
     def __init__(self, model: _C.Model):
         self._model = model
+        self._trees: trees.ModelTrees | None = None
 
-    def run(self, *inputs: Any) -> list[Any]:
+    def run(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the model as ``ExportedProgram.module()`` does: takes and returns the containers that it was exported with.
+
+        Of a file that does not say how its arguments are nested, they are the leaves, and so are its results: a list.
+
+        Raises:
+            UserError: the arguments are nested otherwise, or an input is wrong; the message names it. Types of containers have to be
+                registered as they were at the export (``torch.export.register_dataclass``, ``torch.utils._pytree.register_pytree_node``).
+        """
+        if self._trees is None:
+            self._trees = trees.ModelTrees(self._model.input_structure(), self._model.output_structure())
+        return self._trees.results(self._model.run(self._trees.leaves(args, kwargs)))
+
+    def run_leaves(self, *inputs: Any) -> list[Any]:
         """Runs the model on the leaves of its arguments, in the order of ``input_types()``; returns the leaves of its result."""
         return self._model.run(inputs)
 
     def input_types(self) -> list[str]:
-        """``"images: f32[b, 3, 224, 224] on cpu where 1 <= b <= 64"``, one for each input of ``run``."""
+        """``"images: f32[b, 3, 224, 224] on cpu where 1 <= b <= 64"``, one for each input of ``run_leaves``."""
         return self._model.input_types()
 
     def output_types(self) -> list[str]:
-        """The same, one for each result of ``run``."""
+        """The same, one for each result of ``run_leaves``."""
         return self._model.output_types()
 
     def weight_names(self) -> list[str]:

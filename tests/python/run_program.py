@@ -68,8 +68,11 @@ def run_program(given: Program, *, decomposed: bool = False, options: dict[str, 
             model = cxxinductor.load(file.name, options={**given.options, **(options or {})})
             for args in [given.args, *given.others]:
                 ours, theirs = (copy.deepcopy((args, given.kwargs)) for _ in range(2))
-                expected = tree_flatten(eager(*theirs[0], **theirs[1]))[0]
-                found = model.run(*tree_flatten(ours)[0])
+                expected, structure = tree_flatten(eager(*theirs[0], **theirs[1]))
+                found, found_structure = tree_flatten(model.run(*ours[0], **ours[1]))
+                if found_structure != structure:
+                    outcome.error = f"results nested as {found_structure}, expected {structure}"
+                    break
                 outcome.error = same(found, expected, tolerance) or same(tree_leaves(ours), tree_leaves(theirs), tolerance)
                 if outcome.error:
                     break

@@ -1,5 +1,7 @@
 """Packages: made here, loaded in other processes, with and without compilers, keys and weights."""
 
+import collections
+import dataclasses
 import io
 import json
 import os
@@ -15,8 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 from torch.export import Dim
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 import cxxinductor
+from cxxinductor.trees import ModelTrees
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = ROOT / "build" / "release" / "bin" / "cxxinductor"
@@ -32,7 +36,7 @@ path, inputs, options, written = sys.argv[1], torch.load(sys.argv[2]), json.load
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     model = cxxinductor.load(path, options=options)
-results = [model.run(*given) for given in inputs]
+results = [model.run_leaves(*given) for given in inputs]
 torch.save({"results": results, "weights": {name: model.weight(name).clone() for name in model.weight_names()},
             "compiled": _C.compile_progress()[0], "counters": cxxinductor.counters(), "explain": model.explain(),
             "warnings": [str(w.message) for w in caught]}, written)
@@ -90,20 +94,20 @@ class Counter(nn.Module):
         return self.total * x.tanh(), self.total
 
 
-def exported(name):
+def exported(name, device="cpu"):
     torch.manual_seed(0)
     if name == "convolutions":
-        module, sizes = Convolutions().eval(), [(torch.randn(2, 3, 64, 64),)]
+        module, sizes = Convolutions().eval().to(device), [(torch.randn(2, 3, 64, 64, device=device),)]
         for norm in (m for m in module.modules() if isinstance(m, nn.BatchNorm2d)):
             norm.running_mean.normal_()
             norm.running_var.uniform_(0.5, 2)
         return torch.export.export(module, sizes[0]), sizes
     if name == "transformer":
-        inputs = [(torch.randint(0, 40, shape),) for shape in [(3, 7), (2, 12), (5, 33)]]
+        inputs = [(torch.randint(0, 40, shape, device=device),) for shape in [(3, 7), (2, 12), (5, 33)]]
         shapes = ({0: Dim("batch", min=2, max=64), 1: Dim("length", min=2, max=128)},)
-        return torch.export.export(Transformer().eval(), inputs[0], dynamic_shapes=shapes), inputs
-    inputs = [(torch.randn(3, 4),) for _ in range(3)]
-    return torch.export.export(Counter(), inputs[0]), inputs
+        return torch.export.export(Transformer().eval().to(device), inputs[0], dynamic_shapes=shapes), inputs
+    inputs = [(torch.randn(3, 4, device=device),) for _ in range(3)]
+    return torch.export.export(Counter().to(device), inputs[0]), inputs
 
 
 NAMES = ["convolutions", "transformer", "counter"]
@@ -113,14 +117,14 @@ NAMES = ["convolutions", "transformer", "counter"]
 def packaged(request, tmp_path_factory):
     """(folder with model.pt2, model.cxxi, signed.cxxi and inputs.pt; the results of the model compiled here)"""
     folder = tmp_path_factory.mktemp(request.param)
-    program, inputs = exported(request.param)
+    program, inputs = exported(request.param, request.config.getoption("--device"))
     torch.export.save(program, folder / "model.pt2")
     torch.save(inputs, folder / "inputs.pt")
     (folder / "key.pem").write_text(KEY)
     cxxinductor.package(program, folder / "model.cxxi")
     cxxinductor.package(program, folder / "signed.cxxi", signing_key=folder / "key.pem")
     model = cxxinductor.load(folder / "model.pt2")
-    results = [model.run(*(x.clone() for x in given)) for given in inputs]
+    results = [model.run_leaves(*(x.clone() for x in given)) for given in inputs]
     return folder, [[r.clone() if isinstance(r, torch.Tensor) else r for r in result] for result in results], model
 
 
@@ -159,7 +163,7 @@ def test_trusted_packages_run_without_a_compiler(packaged, tmp_path):
     assert found["counters"]["graphs"] == 1 and found["counters"]["kernels"] > 0
     assert found["counters"]["aten_fallback"] == 0
     for name, tensor in found["weights"].items():
-        assert torch.equal(tensor, model.weight(name))
+        torch.testing.assert_close(tensor, model.weight(name), rtol=0, atol=0)
 
 
 def test_signed_packages_run_without_a_compiler(packaged, tmp_path):
@@ -195,8 +199,10 @@ def test_code_that_is_not_trusted_is_compiled_again(packaged, tmp_path):
     assert "the package's machine code is not used" in found["explain"]
 
 
-def test_without_trust_and_compiler_packages_run_through_aten(packaged, tmp_path):
+def test_without_trust_and_compiler_packages_run_through_aten(packaged, tmp_path, device):
     folder, expected, _ = packaged
+    if device == "cuda":
+        pytest.skip("NVRTC is a library, which is there")
     found = run_elsewhere(folder, "model.cxxi", tmp_path, compiler=False)
     assert_same(found["results"], expected, exact=False)
     assert found["compiled"] == 0 and found["counters"]["aten_fallback"] == 1
@@ -382,3 +388,109 @@ def test_packages_for_gpus_are_made_without_one(tmp_path):
         make("sm_x")
     with pytest.raises(Exception):  # noqa: B017  PyTorch's own: there is no GPU for the weights
         cxxinductor.load(made, options={"trust": True})
+
+
+@dataclasses.dataclass
+class Batch:
+    images: torch.Tensor
+    mask: torch.Tensor
+
+
+torch.export.register_dataclass(Batch, serialized_type_name="test_packages.Batch")
+
+
+class Nested(nn.Module):
+    def forward(self, batch, sizes, *, more, scale=2.0):
+        y = batch.images * scale + more["b"] - more["a"][0]
+        return {"z": y, "batch": Batch(y + 1, batch.mask), "sizes": [sizes[0], (sizes[1] + 1,)]}
+
+
+@pytest.fixture(scope="module")
+def nested(tmp_path_factory):
+    """(exported program, its arguments, files: as it is and packaged)"""
+    folder = tmp_path_factory.mktemp("nested")
+    args = (Batch(torch.randn(3, 2), torch.ones(3, dtype=torch.bool)), (torch.randn(2), torch.randn(3)))
+    kwargs = {"more": {"a": (torch.randn(2),), "b": torch.randn(2)}, "scale": 2.0}
+    program = torch.export.export(Nested(), args, kwargs)
+    torch.export.save(program, folder / "model.pt2")
+    cxxinductor.package(program, folder / "model.cxxi")
+    return program, args, kwargs, [folder / "model.pt2", folder / "model.cxxi"]
+
+
+def test_models_take_and_return_the_containers_of_the_export(nested):
+    program, args, kwargs, paths = nested
+    expected, expected_structure = tree_flatten(program.module()(*args, **kwargs))
+    other_order = {"scale": 2.0, "more": {"b": kwargs["more"]["b"], "a": kwargs["more"]["a"]}}
+    for path in paths:
+        model = cxxinductor.load(path)
+        for given in (kwargs, other_order):
+            found, structure = tree_flatten(model.run(*args, **given))
+            assert structure == expected_structure
+            assert_same([found], [expected], exact=False)
+        assert_same([model.run_leaves(*tree_leaves((args, kwargs)))], [expected], exact=False)
+        assert len(model.input_types()) == len(tree_leaves((args, kwargs)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda args, kwargs: (args[:1], kwargs), "arity mismatch; expected 2, but got 1"),
+        (lambda args, kwargs: (args, {**kwargs, "other": 1}), "expected 2, but got 3"),
+        (lambda args, kwargs: (args, {"more": kwargs["more"], "size": 2.0}), "missing key.*scale.*extra key.*size"),
+        (lambda args, kwargs: ((args[0].images, args[1]), kwargs), "Type mismatch"),
+        (lambda args, kwargs: ((args[0], list(args[1])), kwargs), "type mismatch"),
+        (lambda args, kwargs: ((args[0], (args[1], args[1])), kwargs), "found a tuple"),
+    ],
+)  # fmt: skip
+def test_arguments_that_are_nested_otherwise_are_errors(nested, change, message):
+    _, args, kwargs, paths = nested
+    model = cxxinductor.load(paths[1])
+    args, kwargs = change(args, kwargs)
+    with pytest.raises(cxxinductor.UserError, match=message):
+        model.run(*args, **kwargs)
+
+
+def tree(kind, context):
+    leaf = {"type": None, "context": None, "children_spec": []}
+    return json.dumps([1, {"type": kind, "context": context, "children_spec": [leaf]}])
+
+
+FACTORY = {"default_factory_module": "builtins", "default_factory_name": "list", "dict_context": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "context", "message"),
+    [
+        ("unknown.Type", "null", "expected containers of registered types, found 'unknown.Type'.*call run_leaves"),
+        ("collections.namedtuple", "unknown.Pair", "registered types, found 'unknown.Pair'"),
+        ("collections.defaultdict", {**FACTORY, "default_factory_module": "imported_by_a_file"}, "expected a defaultdict of a builtin type"),
+        ("collections.defaultdict", {**FACTORY, "default_factory_name": "eval"}, "expected a defaultdict of a builtin type"),
+        ("builtins.dict", '[{"__enum__": true, "fqn": "imported_by_a_file:Kind", "name": "A"}]', "enum of an imported module, found 'imported_by_a_file:Kind'"),
+        ("builtins.dict", '[{"\\u005f_enum__": true, "fqn": "os:path", "name": "A"}]', "expected an enum of an imported module, found 'os:path'"),
+        ("builtins.dict", "not JSON", "expected JSON, found 'not JSON'"),
+        ("builtins.dict", None, "expected JSON, found None"),
+    ],
+)  # fmt: skip
+def test_files_import_no_modules_through_their_containers(tmp_path, monkeypatch, kind, context, message):
+    (tmp_path / "imported_by_a_file.py").write_text(f"open({str(tmp_path / 'called')!r}, 'w')\nlist = None\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(cxxinductor.UserError, match=message):
+        ModelTrees(tree(kind, context), "")
+    assert not (tmp_path / "called").exists()
+
+
+def test_default_dictionaries(tmp_path):
+    """Contexts that are no texts in the file."""
+
+    class Parts(nn.Module):
+        def forward(self, parts):
+            return collections.defaultdict(list, {key: x + 1 for key, x in parts.items()}), collections.deque([parts["a"]], maxlen=3)
+
+    parts = collections.defaultdict(list, a=torch.ones(2), b=torch.zeros(2))
+    program = torch.export.export(Parts(), (parts,))
+    torch.export.save(program, tmp_path / "model.pt2")
+    cxxinductor.package(program, tmp_path / "model.cxxi")
+    for name in ("model.pt2", "model.cxxi"):
+        found, last = cxxinductor.load(tmp_path / name).run(parts)
+        assert type(found) is collections.defaultdict and found.default_factory is list and type(last) is collections.deque
+        assert_same([list(found.values())], [[torch.full((2,), 2.0), torch.ones(2)]])

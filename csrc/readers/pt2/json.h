@@ -59,6 +59,7 @@ class Field {
     for (size_t i = 0, count = size(); i < count; ++i) visit(item(i));
   }
 
+  const Json& json() const { return *json_; }
   std::string_view text() const;
   int64_t integer() const;
   int64_t integer(int64_t low, int64_t high) const;

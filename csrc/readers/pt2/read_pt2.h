@@ -36,12 +36,15 @@ struct WeightRef {
 // How nested arguments or results are flattened: a leaf, or a container with children in order.
 struct TreeSpec {
   std::string type;               // "builtins.tuple", "builtins.dict", "collections.namedtuple", ...; "": a leaf
-  std::string context;            // as written, JSON text: what a registered type needs besides its children
+  std::string context;            // what a registered type needs besides its children: a text, mostly JSON
   std::vector<std::string> keys;  // of a dict whose keys are texts, fields of a named tuple
   std::vector<TreeSpec> children;
+  bool has_json_context = false;  // the file has no text there, but a value, whose JSON `context` is
   bool is_leaf() const { return type.empty(); }
 };
 size_t leaf_count(const TreeSpec& spec);
+// As torch.utils._pytree.treespec_dumps writes it.
+std::string print_tree(const TreeSpec& spec);
 
 // An argument of the exported graph, in its order.
 struct InputSpec {

@@ -39,14 +39,30 @@ TreeSpec read_node(const Field& spec, const std::optional<Field>& named_tuples) 
   }
   tree.type = type->text();
   type->require(!tree.type.empty(), "the name of a type");
-  if (const auto context = spec.find("context")) tree.context = context->text();
+  if (const auto context = spec.find("context")) {
+    tree.has_json_context = !context->json().is_string();
+    tree.context = tree.has_json_context ? context->json().dump() : std::string(context->text());
+  }
   children.for_each_item([&](const Field& child) { tree.children.push_back(read_node(child, named_tuples)); });
   if (tree.type == "builtins.dict" || tree.type == "collections.OrderedDict") tree.keys = keys_of(spec, tree);
   if (tree.type == "collections.namedtuple") tree.keys = fields_of(spec, tree, named_tuples);
   return tree;
 }
 
+Json to_json(const TreeSpec& spec) {
+  if (spec.is_leaf()) return {{"type", nullptr}, {"context", nullptr}, {"children_spec", Json::array()}};
+  Json children = Json::array();
+  for (const TreeSpec& child : spec.children) children.push_back(to_json(child));
+  return {{"type", spec.type},
+          {"context", spec.has_json_context ? Json::parse(spec.context, nullptr, false) : Json(spec.context)},
+          {"children_spec", std::move(children)}};
+}
+
 }  // namespace
+
+std::string print_tree(const TreeSpec& spec) {
+  return Json::array({known_protocol, to_json(spec)}).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 size_t leaf_count(const TreeSpec& spec) {
   if (spec.is_leaf()) return 1;

@@ -62,6 +62,8 @@ void bind_models(py::module_& module) {
       .def("run", run, py::arg("inputs"))
       .def("input_types", &Model::input_types)
       .def("output_types", &Model::output_types)
+      .def("input_structure", &Model::input_structure)
+      .def("output_structure", &Model::output_structure)
       .def("explain", &Model::explain)
       .def("weight_names", &Model::weight_names)
       .def("weight", &Model::weight, py::arg("name"));
