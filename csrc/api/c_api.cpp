@@ -2,7 +2,7 @@
 #include <ATen/DLConvertor.h>
 #include <c10/util/Exception.h>
 #include <cxxinductor/c.h>
-#include <cxxinductor/cxxinductor.h>
+#include <cxxinductor/package.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -174,6 +174,19 @@ cxxinductor_model* make_handle(Model model) {
 
 Options given_options(const cxxinductor_options* options) { return options ? options->options : Options(); }
 
+PackageOptions given_options(const cxxinductor_package_options* given) {
+  PackageOptions options;
+  if (given == nullptr) return options;
+  if (given->arch_count > 0) require(given->archs, "package_options.archs");
+  for (size_t i = 0; i < given->arch_count; ++i) {
+    require(given->archs[i], "an architecture in package_options.archs");
+    options.archs.emplace_back(given->archs[i]);
+  }
+  options.weights_beside = given->weights_beside != 0;
+  if (given->signing_key != nullptr) options.signing_key = given->signing_key;
+  return options;
+}
+
 const char* text_at(const std::vector<std::string>& texts, size_t index) { return index < texts.size() ? texts[index].c_str() : nullptr; }
 
 }  // namespace
@@ -225,6 +238,32 @@ cxxinductor_status cxxinductor_load_bytes(const void* bytes, size_t size, const 
     require(bytes, "bytes");
     require(model, "model");
     *model = make_handle(cxxinductor::load(bytes, size, given_options(options)));
+  });
+}
+
+cxxinductor_status cxxinductor_package(const cxxinductor_model* model, const char* path, const cxxinductor_package_options* package_options) {
+  return guarded([&] {
+    require(model, "model");
+    require(path, "path");
+    cxxinductor::package(model->model, path, given_options(package_options));
+  });
+}
+
+cxxinductor_status cxxinductor_package_file(const char* file, const char* path, const cxxinductor_package_options* package_options,
+                                            const cxxinductor_options* options) {
+  return guarded([&] {
+    require(file, "file");
+    require(path, "path");
+    cxxinductor::package(std::string(file), path, given_options(package_options), given_options(options));
+  });
+}
+
+cxxinductor_status cxxinductor_package_bytes(const void* bytes, size_t size, const char* path, const cxxinductor_package_options* package_options,
+                                             const cxxinductor_options* options) {
+  return guarded([&] {
+    require(bytes, "bytes");
+    require(path, "path");
+    cxxinductor::package(bytes, size, path, given_options(package_options), given_options(options));
   });
 }
 

@@ -50,6 +50,23 @@ void cxxinductor_free_options(cxxinductor_options* options); /* null: nothing */
 cxxinductor_status cxxinductor_load(const char* path, const cxxinductor_options* options, cxxinductor_model** model);
 /* The same from memory, which is copied. */
 cxxinductor_status cxxinductor_load_bytes(const void* bytes, size_t size, const cxxinductor_options* options, cxxinductor_model** model);
+/* What cxxinductor_package is asked for, as cxxinductor/package.h describes it. Begin with {0}, which are the defaults. */
+typedef struct cxxinductor_package_options {
+  const char* const* archs; /* "sm_80", "x86-64-v3": of a kind that is not listed, that of this machine */
+  size_t arch_count;
+  int weights_beside;      /* into a file of their own, path + ".weights" */
+  const char* signing_key; /* a file: an Ed25519 private key as PEM; null: the package is not signed */
+} cxxinductor_package_options;
+
+/* Writes a package, which cxxinductor_load takes in place of a .pt2 file and runs without compiling where it is trusted. package_options may be
+ * null: the defaults. */
+cxxinductor_status cxxinductor_package(const cxxinductor_model* model, const char* path, const cxxinductor_package_options* package_options);
+/* Of a .pt2 file, or a package anew, without running or loading it: a model on a GPU needs none. options may be null: the defaults. */
+cxxinductor_status cxxinductor_package_file(const char* file, const char* path, const cxxinductor_package_options* package_options,
+                                            const cxxinductor_options* options);
+/* The same from memory. */
+cxxinductor_status cxxinductor_package_bytes(const void* bytes, size_t size, const char* path, const cxxinductor_package_options* package_options,
+                                             const cxxinductor_options* options);
 /* Null: nothing. Tensors that the model returned stay valid. No call of the model may be running. */
 void cxxinductor_free_model(cxxinductor_model* model);
 

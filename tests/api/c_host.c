@@ -1,4 +1,4 @@
-/* The C API in a host that is C99: every function, what passes to whom, and every kind of error. Usage: c_host FOLDER_OF_ARCHIVES
+/* The C API in a host that is C99: every function, what passes to whom, and every kind of error. Usage: c_host FOLDER_OF_ARCHIVES PACKAGE_TO_WRITE
  *
  * tests/data/pt2/mlp.pt2: down(relu(up(x))) with x: f32[3, 2], weights 0, 1, 2, .. */
 #include <ATen/dlpack.h>
@@ -223,8 +223,59 @@ static void test_options_and_errors(const char* path) {
   cxxinductor_free_options(options);
 }
 
+static void test_loads_as_package(const char* path) {
+  cxxinductor_options* options = NULL;
+  cxxinductor_model* model = NULL;
+  char* text = NULL;
+  CHECK(cxxinductor_create_options(&options) == CXXINDUCTOR_OK);
+  CHECK(cxxinductor_set_option(options, "trust", "true") == CXXINDUCTOR_OK);
+  CHECK(cxxinductor_load(path, options, &model) == CXXINDUCTOR_OK);
+  CHECK(cxxinductor_explain(model, &text) == CXXINDUCTOR_OK && strstr(text, "read plan") != NULL);
+  cxxinductor_free_text(text);
+  test_run(model);
+  cxxinductor_free_model(model);
+  cxxinductor_free_options(options);
+}
+
+static void test_packages(const cxxinductor_model* model, const char* file, const char* path) {
+  const char* archs[] = {"x86-64", "x86-64-v2"};
+  const char* wrong[] = {"arm64"};
+  cxxinductor_package_options options = {0};
+  CHECK(cxxinductor_package(model, path, NULL) == CXXINDUCTOR_OK);
+  test_loads_as_package(path);
+  options.archs = archs;
+  options.arch_count = 2;
+  CHECK(cxxinductor_package_file(file, path, &options, NULL) == CXXINDUCTOR_OK);
+  test_loads_as_package(path);
+
+  FILE* read = fopen(file, "rb");
+  static char bytes[1 << 20];
+  const size_t size = read != NULL ? fread(bytes, 1, sizeof bytes, read) : 0;
+  if (read != NULL) fclose(read);
+  options.weights_beside = 1;
+  CHECK(cxxinductor_package_bytes(bytes, size, path, &options, NULL) == CXXINDUCTOR_OK);
+  test_loads_as_package(path);
+
+  char beside[4096];
+  snprintf(beside, sizeof beside, "%s.weights", path);
+  CHECK(remove(beside) == 0 && remove(path) == 0);
+  options.archs = wrong;
+  options.arch_count = 1;
+  CHECK_FAILS(cxxinductor_package_file(file, path, &options, NULL), CXXINDUCTOR_USER_ERROR, "found 'arm64'");
+  options.archs = NULL;
+  CHECK_FAILS(cxxinductor_package_file(file, path, &options, NULL), CXXINDUCTOR_USER_ERROR, "package_options.archs: expected a pointer, found null");
+  options.arch_count = 0;
+  options.signing_key = "/nowhere/key.pem";
+  CHECK_FAILS(cxxinductor_package(model, path, &options), CXXINDUCTOR_USER_ERROR, "/nowhere/key.pem");
+  CHECK_FAILS(cxxinductor_package(model, "/nowhere/model.cxxi", NULL), CXXINDUCTOR_USER_ERROR, "/nowhere/model.cxxi");
+  CHECK_FAILS(cxxinductor_package(NULL, path, NULL), CXXINDUCTOR_USER_ERROR, "model: expected a pointer, found null");
+  CHECK_FAILS(cxxinductor_package_file(NULL, path, NULL, NULL), CXXINDUCTOR_USER_ERROR, "file: expected a pointer, found null");
+  CHECK_FAILS(cxxinductor_package_bytes("no archive", 10, path, NULL, NULL), CXXINDUCTOR_USER_ERROR, "zip");
+  CHECK(fopen(path, "rb") == NULL);
+}
+
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 3) return 2;
   char mlp[4096], nested[4096];
   snprintf(mlp, sizeof mlp, "%s/mlp.pt2", argv[1]);
   snprintf(nested, sizeof nested, "%s/nested.pt2", argv[1]);
@@ -237,6 +288,7 @@ int main(int argc, char** argv) {
   test_run(model);
   test_weights(model);
   test_wrong_inputs(model);
+  test_packages(model, mlp, argv[2]);
 
   /* Outputs outlive the model. */
   cxxinductor_value input = tensor_value(make_tensor(3, 2)), output;
