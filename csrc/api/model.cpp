@@ -71,7 +71,7 @@ class Model::Impl {
     for (const InputSpec& spec : program.signature.inputs) add_input(spec, program);
     for (const OutputSpec& spec : program.signature.outputs) add_output(spec, program);
     note_ = source.note;
-    first_ = make_graph(source.plan);
+    first_ = make_graph(source.plans);
     graph_ = first_.get();
     for (Leaf& leaf : leaves_)
       if (leaf.input && first_->writes_input(*leaf.input)) leaf.keep_strides();
@@ -229,11 +229,10 @@ class Model::Impl {
 
   // The package's code, or what is compiled from the calls where there is none, or it does not load; calls as they stand where what is
   // compiled comes later.
-  std::shared_ptr<const torch_bridge::FileModel> make_graph(const std::optional<torch_bridge::PackagedPlan>& plan) {
-    if (plan) {
+  std::shared_ptr<const torch_bridge::FileModel> make_graph(const std::optional<torch_bridge::PackagedPlans>& plans) {
+    if (plans) {
       try {
-        return std::make_shared<const torch_bridge::FileModel>(torch_bridge::CompiledGraph::from_package(program_.calls, *plan, options_),
-                                                               program_.calls);
+        return torch_bridge::FileModel::from_package(program_.calls, *plans, options_);
       } catch (const Error& error) {
         note_ = error.what();
       }
@@ -275,9 +274,9 @@ Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 std::vector<c10::IValue> Model::run(std::vector<c10::IValue> inputs) const { return impl_->run(std::move(inputs)); }
 std::vector<std::string> Model::input_types() const { return impl_->input_types(); }
+std::vector<std::string> Model::output_types() const { return impl_->output_types(); }
 std::string Model::input_structure() const { return print_structure(impl_->signature().in_spec); }
 std::string Model::output_structure() const { return print_structure(impl_->signature().out_spec); }
-std::vector<std::string> Model::output_types() const { return impl_->output_types(); }
 
 std::string Model::explain() const { return impl_->explain(); }
 

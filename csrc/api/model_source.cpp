@@ -14,7 +14,6 @@
 #include "support/files.h"
 #include "support/options.h"
 #include "torch_bridge/dispatcher_schemas.h"
-#include "torch_bridge/package_builds.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/shaping_options.h"
@@ -27,16 +26,14 @@ using package_file::Manifest;
 using package_file::SectionKind;
 
 bool is_on_gpu(const model::CallGraph& calls) {
-  return std::any_of(calls.values.begin(), calls.values.end(), [](const model::CallValueInfo& value) {
-    return value.kind == model::CallValueInfo::Kind::Tensor && value.device.type == DeviceType::Cuda;
-  });
+  return std::ranges::any_of(torch_bridge::devices_of(calls), [](Device device) { return device.type == DeviceType::Cuda; });
 }
 
-// Fills plan or note of the source.
-void add_plan(ModelSource& source, const Bytes& file, const Manifest& manifest) {
+// Fills plans or note of the source.
+void add_plans(ModelSource& source, const Bytes& file, const Manifest& manifest) {
   const auto opened = std::make_shared<const torch_bridge::OpenPackage>(torch_bridge::OpenPackage{file.owner, Container(file.span)});
   source.note = torch_bridge::code_distrust(opened->container, manifest.library_version, source.options);
-  if (source.note.empty()) source.plan = torch_bridge::choose_plan(opened, manifest.builds, source.note);
+  if (source.note.empty()) source.plans = torch_bridge::choose_plans(opened, manifest.builds, source.note);
 }
 
 void parallel_for(size_t count, const std::function<void(size_t)>& work) {
@@ -71,7 +68,7 @@ ModelSource read_package(const Bytes& file, const std::string& folder, const Opt
     source.bytes = {file.owner, file.span.subspan(weights->offset, mapped.size())};
   }
   package_file::check_storages(manifest.program, source.bytes.span.size());
-  if (run_here) add_plan(source, file, manifest);
+  if (run_here) add_plans(source, file, manifest);
   source.program = std::move(manifest.program);
   return source;
 }

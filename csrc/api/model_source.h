@@ -8,7 +8,7 @@
 
 #include "api/mapped_file.h"
 #include "readers/pt2/read_pt2.h"
-#include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/package_builds.h"
 
 namespace cxxinductor::api {
 
@@ -17,7 +17,7 @@ struct ModelSource {
   Bytes bytes;      // where the program's byte offsets point
   Options options;  // the caller's; those that shape kernels are a package's own
   // Of a package that is trusted, and has code for this machine.
-  std::optional<torch_bridge::PackagedPlan> plan;
+  std::optional<torch_bridge::PackagedPlans> plans;
   std::string note;  // why the code of a package is not used
 };
 

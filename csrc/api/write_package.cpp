@@ -14,7 +14,7 @@
 #include "package/manifest.h"
 #include "support/error.h"
 #include "support/files.h"
-#include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/file_model.h"
 #include "torch_bridge/package_builds.h"
 #include "torch_bridge/shaping_options.h"
 
@@ -97,7 +97,7 @@ void write_package(readers::Program program, const StorageOf& storage_of, const 
   contents.weights = lay_out(program, storage_of);
   package_file::Manifest manifest{version(), {}, torch_bridge::shaping_options(options), std::nullopt, {}};
   manifest.builds = torch_bridge::add_builds(contents.plans, devices, archs, "", [&](const Targets& targets) {
-    return torch_bridge::package_calls(program.calls, targets, options);
+    return torch_bridge::package_model(program.calls, targets, options);
   });
   manifest.program = std::move(program);
   if (package_options.weights_beside && !contents.weights.empty()) manifest.weight_file = write_weights(path + ".weights", contents.weights);

@@ -65,11 +65,13 @@ void print_sections(const std::string& path) {
     std::cout << fmt::format("  {} {}: {}\n", to_string(section.kind), section.name, size_text(static_cast<int64_t>(section.size)));
 }
 
-void print_ops(const Program& program) {
+// Of a graph, then of the subgraphs of its control flow.
+void print_ops(const model::CallGraph& calls, const std::string& place) {
   std::map<std::string, int64_t> counts;
-  for (const model::Call& call : program.calls.calls) ++counts[full_name(call)];
-  std::cout << "\nops: " << program.calls.calls.size() << " calls of " << counts.size() << " ops\n";
+  for (const model::Call& call : calls.calls) ++counts[full_name(call)];
+  std::cout << "\nops" << place << ": " << calls.calls.size() << " calls of " << counts.size() << " ops\n";
   for (const auto& [op, count] : counts) std::cout << fmt::format("  {:5} x {}\n", count, readers::printable(op));
+  for (const auto& [name, subgraph] : calls.subgraphs) print_ops(*subgraph, " in subgraph @" + readers::printable(name));
 }
 
 void print_symbols(const Program& program) {
@@ -94,7 +96,7 @@ int inspect(const Arguments& arguments) {
             << (file.program.sample_inputs ? ", with sample inputs" : "") << "\n";
   print_signature(file.program);
   print_weights(file.program);
-  print_ops(file.program);
+  print_ops(file.program.calls, "");
   print_symbols(file.program);
   print_sections(arguments.file);
   return success;

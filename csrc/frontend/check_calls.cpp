@@ -61,7 +61,8 @@ constexpr const char* how_to_allow =
 template <class Call>
 class CallCheck {
  public:
-  CallCheck(const Call& call, size_t results, const SchemaSource& schemas) : call_(call), results_(results) {
+  CallCheck(const Call& call, size_t results, const SchemaSource& schemas, const std::vector<Handle>& functions = {})
+      : call_(call), results_(results), functions_(functions) {
     name_ = call.callee;
     if (!call.overload.empty() && call.overload != "default") name_ += "." + call.overload;
     found_ = schemas.find(call.callee, call.overload);
@@ -69,7 +70,7 @@ class CallCheck {
 
   // Returns the schema, for what one of the IRs states alone.
   const Schema& run(const std::vector<std::string>& allowed) {
-    const bool listed = is_listed(call_.callee, allowed);
+    const bool listed = calls_function() || is_listed(call_.callee, allowed);
     if (!listed && !is_reachable_from_text(call_.callee) && !is_imported(call_)) refuse("{}", how_to_allow);
     if (!found_) refuse("expected an op that is registered with the dispatcher");
     check_arguments();
@@ -96,6 +97,14 @@ class CallCheck {
   }
 
  private:
+  bool calls_function() const {
+    return call_.callee == function_callee && !call_.args.empty() && is_known_function(call_.args.front());
+  }
+  bool is_known_function(const Arg& arg) const {
+    const auto* handle = arg.as<Handle>();
+    return handle && std::find(functions_.begin(), functions_.end(), *handle) != functions_.end();
+  }
+
   bool writes() const {
     return std::any_of(found_->arguments.begin(), found_->arguments.end(),
                        [](const SchemaArgument& argument) { return argument.written; });
@@ -118,7 +127,9 @@ class CallCheck {
   void check_argument(const SchemaArgument& formal, const Arg& actual, std::set<std::string>& given) const {
     if (!given.insert(formal.name).second) refuse("found argument '{}' twice", formal.name);
     if (formal.out) refuse("expected no destination, found '{}'", formal.name);
-    if (holds_handle(actual)) refuse("expected no object of this process, found one for '{}'", formal.name);
+    const bool is_function = call_.callee == function_callee && formal.name == "function";
+    if (is_function ? !is_known_function(actual) : holds_handle(actual))
+      refuse("expected no object of this process, found one for '{}'", formal.name);
   }
 
   void check_results() const {
@@ -129,6 +140,7 @@ class CallCheck {
 
   const Call& call_;
   size_t results_;
+  const std::vector<Handle>& functions_;
   std::string name_;
   std::optional<Schema> found_;
 };
@@ -148,7 +160,7 @@ void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const s
 void check_calls(const model::CallGraph& calls, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
   for (const model::Call& call : calls.calls) {
     if (is_arithmetic(call.callee) || is_listed(call.callee, allowed)) continue;
-    if (call.callee == "cxxinductor::call_function" && !call.args.empty() && call.args.front().as<Handle>()) continue;
+    if (call.callee == function_callee && !call.args.empty() && call.args.front().as<Handle>()) continue;
     model::Call functional = call;
     std::tie(functional.callee, functional.overload) = model::functional_name(call, schemas);
     if (!is_reachable_from_text(functional.callee) && !is_imported(functional) && !is_of_models(functional.callee))
@@ -158,10 +170,11 @@ void check_calls(const model::CallGraph& calls, const SchemaSource& schemas, con
   }
 }
 
-void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std::vector<std::string>& allowed) {
+void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std::vector<std::string>& allowed,
+                 const std::vector<Handle>& functions) {
   for (const plan::Step& step : plan.steps)
     if (const auto* call = std::get_if<plan::CallExtern>(&step))
-      CallCheck<plan::CallExtern>(*call, call->results.size(), schemas).run(allowed);
+      CallCheck<plan::CallExtern>(*call, call->results.size(), schemas, functions).run(allowed);
 }
 
 }  // namespace cxxinductor::frontend

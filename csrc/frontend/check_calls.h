@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/graph/graph.h"
@@ -20,6 +21,9 @@ void check_calls(const graph::Graph& graph, const model::SchemaSource& schemas, 
 // handles, are taken for ours: files hold no handles.
 void check_calls(const model::CallGraph& calls, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
 bool holds_handle(const Arg& arg);
-void check_calls(const plan::Plan& plan, const model::SchemaSource& schemas, const std::vector<std::string>& allowed);
+// functions: of this process, which the plan's calls of functions may name.
+void check_calls(const plan::Plan& plan, const model::SchemaSource& schemas, const std::vector<std::string>& allowed,
+                 const std::vector<Handle>& functions = {});
+constexpr std::string_view function_callee = "cxxinductor::call_function";
 
 }  // namespace cxxinductor::frontend

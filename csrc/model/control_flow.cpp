@@ -24,7 +24,8 @@ const Row* find_row(std::string_view callee) {
   static constexpr std::array table{Row{"higher_order::cond", Kind::Cond, {1, 2}, 0, -1, -1, 3},
                                     Row{"higher_order::while_loop", Kind::WhileLoop, {0, 1}, -1, 2, -1, 3},
                                     Row{"higher_order::scan", Kind::Scan, {0, -1}, -1, 1, 2, 3},
-                                    Row{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2}};
+                                    Row{"higher_order::map_impl", Kind::Map, {0, -1}, -1, -1, 1, 2},
+                                    Row{"higher_order::associative_scan", Kind::AssociativeScan, {0, -1}, -1, -1, 1, 2}};
   const auto found = std::find_if(table.begin(), table.end(), [&](const Row& row) { return row.callee == callee; });
   return found == table.end() ? nullptr : &*found;
 }
@@ -79,6 +80,7 @@ class Reader {
   void check(const ControlFlow& found) const {
     std::vector<Arg> given = found.carried;
     given.insert(given.end(), found.rows.begin(), found.rows.end());
+    if (found.kind == Kind::AssociativeScan) given.insert(given.end(), found.rows.begin(), found.rows.end());
     given.insert(given.end(), found.others.begin(), found.others.end());
     for (const CallGraph* subgraph : found.subgraphs) {
       require(subgraph->inputs.size() == given.size(), "{} operands of @{}, found {}", subgraph->inputs.size(), subgraph->name,
@@ -97,6 +99,7 @@ class Reader {
     const size_t condition_results = found.kind == Kind::WhileLoop ? 1 : results;
     require(found.subgraphs.front()->outputs.size() == condition_results && found.subgraphs.back()->outputs.size() == results,
             "subgraphs of {} results", results);
+    require(found.kind != Kind::AssociativeScan || found.rows.size() == results, "{} results, one per operand that has rows", found.rows.size());
     require(found.kind != Kind::Scan || found.carried.size() <= results, "at least {} results", found.carried.size());
   }
 

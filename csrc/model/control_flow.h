@@ -10,14 +10,14 @@
 namespace cxxinductor::model {
 
 struct ControlFlow {
-  enum class Kind : uint8_t { Cond, WhileLoop, Scan, Map };
+  enum class Kind : uint8_t { Cond, WhileLoop, Scan, Map, AssociativeScan };
   Kind kind = Kind::Cond;
   // Cond: of true and of false; WhileLoop: condition, body.
   std::vector<const CallGraph*> subgraphs;
   // Operands are values, numbers and expressions.
   Arg predicate;                 // Cond
   std::vector<Arg> carried;      // WhileLoop, Scan: what one step hands to the next, at first
-  std::vector<Arg> rows;         // Scan, Map: a step sees one row of each
+  std::vector<Arg> rows;         // Scan, Map: a step sees one row of each; AssociativeScan: it combines what was combined before with one
   std::vector<Arg> others;       // the same in each step
 };
 

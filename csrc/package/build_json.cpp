@@ -5,10 +5,19 @@ namespace cxxinductor::package_file {
 using readers::Field;
 using readers::Json;
 
+namespace {
+
+Json to_json(const BuiltPlan& built) { return {{"plan", built.plan}, {"writes", built.writes}}; }
+
+BuiltPlan read_built_plan(const Field& field) { return {std::string(field.at("plan").text()), field.at("writes").boolean()}; }
+
+}  // namespace
+
 Json to_json(const Build& build) {
-  Json archs = Json::array();
+  Json archs = Json::array(), subgraphs = Json::array();
   for (const auto& [device, arch] : build.archs) archs.push_back({{"device", to_string(device)}, {"arch", arch}});
-  return {{"archs", std::move(archs)}, {"deterministic", build.deterministic}, {"writes", build.writes}, {"plan", build.plan}};
+  for (const BuiltPlan& subgraph : build.subgraphs) subgraphs.push_back(to_json(subgraph));
+  return {{"archs", std::move(archs)}, {"deterministic", build.deterministic}, {"main", to_json(build.main)}, {"subgraphs", std::move(subgraphs)}};
 }
 
 Build read_build(const Field& field) {
@@ -20,8 +29,8 @@ Build read_build(const Field& field) {
   });
   field.at("archs").require(!build.archs.empty(), "at least one");
   build.deterministic = field.at("deterministic").boolean();
-  build.writes = field.at("writes").boolean();
-  build.plan = field.at("plan").text();
+  build.main = read_built_plan(field.at("main"));
+  field.at("subgraphs").for_each_item([&](const Field& subgraph) { build.subgraphs.push_back(read_built_plan(subgraph)); });
   return build;
 }
 

@@ -17,12 +17,18 @@
 
 namespace cxxinductor::package_file {
 
-// A plan with its machine code, for the devices that the model is on.
+// Of the calls of a model, or of one of its subgraphs.
+struct BuiltPlan {
+  std::string plan;     // name of its section
+  bool writes = false;  // to inputs or weights
+};
+
+// Plans with their machine code, for the devices that the model is on.
 struct Build {
   std::vector<std::pair<Device, std::string>> archs;  // "sm_90a", "x86-64-v3"; the main device first
-  bool deterministic = false;                          // of PyTorch, when the plan was made
-  bool writes = false;                                 // the model writes to inputs or weights
-  std::string plan;                                    // name of its section
+  bool deterministic = false;                          // of PyTorch, when the plans were made
+  BuiltPlan main;
+  std::vector<BuiltPlan> subgraphs;  // of control flow: those of nested calls before their own, else in the order of the calls
 };
 
 // Weights in a file of their own, in the package's folder.

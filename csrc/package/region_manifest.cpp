@@ -35,7 +35,10 @@ RegionForm read_form(const Field& field) {
     });
   });
   form.calls = to_hex(parse_public_key(field.at("calls").text(), field.at("calls").place()));
-  field.at("builds").for_each_item([&](const Field& build) { form.builds.push_back(read_build(build)); });
+  field.at("builds").for_each_item([&](const Field& build) {
+    form.builds.push_back(read_build(build));
+    build.at("subgraphs").require(form.builds.back().subgraphs.empty(), "none: regions are without control flow");
+  });
   return form;
 }
 

@@ -194,7 +194,7 @@ struct CompiledGraph::Impl {
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
-  void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed);
+  void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed, const std::vector<Handle>& functions = {});
   static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
   void check_guards() const;
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
@@ -328,16 +328,16 @@ void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
   fallback = std::make_unique<AtenExecutor>(std::move(calls));
 }
 
-void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed) {
+void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed, const std::vector<Handle>& functions) {
   driver::Request request;
   request.targets = packaged.targets;
   request.options = options;
   request.host = &torch_host();
   request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
-    frontend::check_calls(plan, DispatcherSchemas(), allowed);
+    frontend::check_calls(plan, DispatcherSchemas(), allowed, functions);
     return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
   };
-  compilation = driver::compile_plan(packaged.plan, request);
+  compilation = driver::compile_plan(with_functions(packaged.plan, functions), request);
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
 }
@@ -397,8 +397,9 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
     impl->written = model::written_inputs(replayed.calls, DispatcherSchemas());
     impl->views_of_inputs = ViewsOfInputs(replayed.calls);
   }
+  impl->objects = calls.objects;
   impl->find_complex_inputs(calls);
-  impl->read_plan(packaged, list_items(options.allow_ops));
+  impl->read_plan(packaged, list_items(options.allow_ops), functions_of(calls));
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

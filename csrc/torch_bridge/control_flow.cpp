@@ -137,6 +137,8 @@ class Operator::Run {
       case Kind::Scan:
       case Kind::Map:
         return scan();
+      case Kind::AssociativeScan:
+        return associative_scan();
     }
     throw_internal("an operator of control flow of kind {}", static_cast<int>(op_.kind));
   }
@@ -166,16 +168,11 @@ class Operator::Run {
   // A map carries nothing from step to step.
   Values scan() const {
     Values carried = values(op_.carried);
-    const int64_t length = tensors_.at(op_.rows.front().position).size(0);
-    if (length == 0) throw_unsupported("control flow over no rows");
+    const int64_t length = row_count();
     std::vector<std::vector<at::Tensor>> stacks;
     for (int64_t i = 0; i < length; ++i) {
       Values inputs = carried;
-      for (const Place& rows : op_.rows) {
-        const at::Tensor& tensor = tensors_.at(rows.position);
-        if (tensor.size(0) != length) throw_user_error("control flow over {} and {} rows", length, tensor.size(0));
-        inputs.emplace_back(tensor.select(0, i));
-      }
+      add_row(i, inputs);
       Values results = step(0, std::move(inputs));
       stacks.resize(results.size() - carried.size());
       for (size_t s = 0; s < stacks.size(); ++s) stacks[s].push_back(results[carried.size() + s].toTensor());
@@ -184,6 +181,35 @@ class Operator::Run {
     }
     for (const std::vector<at::Tensor>& stack : stacks) carried.emplace_back(at::stack(stack));
     return carried;
+  }
+
+  // From the first row to the last, where eager combines in the order of a tree.
+  Values associative_scan() const {
+    const int64_t length = row_count();
+    Values combined;
+    add_row(0, combined);
+    std::vector<std::vector<at::Tensor>> stacks(combined.size());
+    for (int64_t i = 0;; ++i) {
+      for (size_t s = 0; s < stacks.size(); ++s) stacks[s].push_back(combined[s].toTensor());
+      if (i + 1 == length) break;
+      add_row(i + 1, combined);
+      combined = step(0, std::move(combined));
+    }
+    combined.clear();
+    for (const std::vector<at::Tensor>& stack : stacks) combined.emplace_back(at::stack(stack));
+    return combined;
+  }
+
+  int64_t row_count() const {
+    const int64_t count = tensors_.at(op_.rows.front().position).size(0);
+    for (const Place& rows : op_.rows)
+      if (const int64_t other = tensors_.at(rows.position).size(0); other != count) throw_user_error("control flow over {} and {} rows", count, other);
+    if (count == 0) throw_unsupported("control flow over no rows");
+    return count;
+  }
+
+  void add_row(int64_t i, Values& inputs) const {
+    for (const Place& rows : op_.rows) inputs.emplace_back(tensors_.at(rows.position).select(0, i));
   }
 
   const Operator& op_;
@@ -260,7 +286,7 @@ CallGraph with_functions(const CallGraph& calls,
     }
     const RegisteredFunction function = register_function(
         [op](const std::vector<at::Tensor>& tensors, const std::vector<int64_t>& integers) { return op->run(tensors, integers); });
-    call.callee = "cxxinductor::call_function";
+    call.callee = frontend::function_callee;
     call.args = std::move(operands).arguments(function.number);
     call.result_is_list = true;
     out.objects.push_back(function.owner);

@@ -12,6 +12,7 @@
 #include "support/error.h"
 #include "torch_bridge/control_flow.h"
 #include "torch_bridge/input_symbols.h"
+#include "torch_bridge/package_builds.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::torch_bridge {
@@ -101,7 +102,8 @@ class FileModel::Forms {
   Graph uncompiled_;
 };
 
-FileModel::FileModel(Graph graph, const model::CallGraph& calls) : symbols_(calls), first_(std::move(graph)) {}
+FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs)
+    : name_(calls.name), symbols_(calls), first_(std::move(graph)), subgraphs_(std::move(subgraphs)) {}
 
 FileModel::FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options, bool compiled,
                      const InterruptCheck& interrupted)
@@ -128,6 +130,31 @@ std::shared_ptr<const FileModel> FileModel::make(const model::CallGraph& calls, 
 
 std::shared_ptr<const FileModel> FileModel::compile(const model::CallGraph& calls, const Options& options, const InterruptCheck& interrupted) {
   return make(calls, options, true, interrupted);
+}
+
+std::shared_ptr<const FileModel> FileModel::from_package(const model::CallGraph& calls, const PackagedPlans& plans, const Options& options) {
+  std::vector<std::shared_ptr<const FileModel>> subgraphs;
+  const auto load = [&](const model::CallGraph& lowered, const PackagedPlan& plan, std::vector<std::shared_ptr<const FileModel>> parts) {
+    return std::shared_ptr<const FileModel>(new FileModel(CompiledGraph::from_package(lowered, plan, options), lowered, std::move(parts)));
+  };
+  const model::CallGraph lowered = with_functions(calls, [&](const model::CallGraph& subgraph) {
+    if (subgraphs.size() == plans.subgraphs.size()) throw_user_error("package: expected plans of all subgraphs, found {}", plans.subgraphs.size());
+    subgraphs.push_back(load(subgraph, plans.subgraphs[subgraphs.size()], {}));
+    return subgraphs.back();
+  });
+  if (subgraphs.size() != plans.subgraphs.size())
+    throw_user_error("package: expected plans of {} subgraphs, found {}", subgraphs.size(), plans.subgraphs.size());
+  return load(lowered, plans.main, std::move(subgraphs));
+}
+
+std::vector<PlanForPackage> package_model(const model::CallGraph& calls, const Targets& targets, const Options& options) {
+  std::vector<PlanForPackage> plans(1);
+  const model::CallGraph lowered = with_functions(calls, [&](const model::CallGraph& subgraph) {
+    plans.push_back(package_calls(subgraph, targets, options));
+    return nullptr;
+  });
+  plans.front() = package_calls(lowered, targets, options);
+  return plans;
 }
 
 std::shared_ptr<const FileModel> FileModel::uncompiled(const model::CallGraph& calls, const Options& options) {

@@ -18,6 +18,8 @@
 
 namespace cxxinductor::torch_bridge {
 
+struct PackagedPlans;
+
 class FileModel {
  public:
   // Throws and falls back as CompiledGraph::from_file.
@@ -25,8 +27,8 @@ class FileModel {
                                                   const InterruptCheck& interrupted = {});
   // The same, run op by op through ATen, which is no fallback that counts.
   static std::shared_ptr<const FileModel> uncompiled(const model::CallGraph& calls, const Options& options);
-  // Of calls that are compiled already, as package_calls does.
-  FileModel(std::shared_ptr<const CompiledGraph> graph, const model::CallGraph& calls);
+  // Of the same calls that package_model had. Whatever fails throws.
+  static std::shared_ptr<const FileModel> from_package(const model::CallGraph& calls, const PackagedPlans& plans, const Options& options);
   ~FileModel();  // drops what is being compiled
 
   // As CompiledGraph::run; inputs are checked. Thread-safe.
@@ -40,6 +42,7 @@ class FileModel {
   class Forms;
   FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options, bool compiled,
             const InterruptCheck& interrupted);
+  FileModel(std::shared_ptr<const CompiledGraph> graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs);
   static std::shared_ptr<const FileModel> make(const model::CallGraph& calls, const Options& options, bool compiled,
                                                const InterruptCheck& interrupted);
 
@@ -49,5 +52,8 @@ class FileModel {
   std::unique_ptr<Forms> forms_;  // where first_ does not hold for all sizes
   std::vector<std::shared_ptr<const FileModel>> subgraphs_;
 };
+
+// Plans of a file's calls, and of the subgraphs of control flow in them, in the order of with_functions. Throws as package_calls.
+std::vector<PlanForPackage> package_model(const model::CallGraph& calls, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::torch_bridge

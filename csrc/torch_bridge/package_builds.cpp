@@ -15,6 +15,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 using package_file::Build;
+using package_file::BuiltPlan;
 using package_file::Container;
 using package_file::SectionKind;
 
@@ -27,6 +28,21 @@ std::optional<Targets> targets_here(const Build& build) {
     targets.add(device, std::move(*target));
   }
   return targets;
+}
+
+void add_devices(const model::CallGraph& calls, std::set<Device>& devices) {
+  for (const model::CallValueInfo& value : calls.values)
+    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  for (const auto& [name, subgraph] : calls.subgraphs) add_devices(*subgraph, devices);
+}
+
+// Moves what was made into the sections of a plan of this name.
+BuiltPlan add_plan(BuiltPlans& plans, const std::string& name, PlanForPackage made) {
+  for (driver::Report::KernelSource& source : made.sources)
+    plans.sources.emplace(fmt::format("{} {}", name, source.name).substr(0, package_file::longest_name), std::move(source.text));
+  plans.plans.emplace(name, std::move(made.plan));
+  plans.code.merge(made.code);
+  return {name, made.writes};
 }
 
 std::string archs_text(const Build& build) {
@@ -56,8 +72,7 @@ Archs choose_archs(const std::set<Device>& devices, const std::vector<std::strin
 
 std::set<Device> devices_of(const model::CallGraph& calls) {
   std::set<Device> devices;
-  for (const model::CallValueInfo& value : calls.values)
-    if (value.kind == model::CallValueInfo::Kind::Tensor) devices.insert(value.device);
+  add_devices(calls, devices);
   if (devices.empty()) devices.insert(Device());
   return devices;
 }
@@ -72,26 +87,23 @@ void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>
 }
 
 std::vector<Build> add_builds(BuiltPlans& plans, const std::set<Device>& devices, const Archs& archs, std::string_view name,
-                              const std::function<PlanForPackage(const Targets& targets)>& make) {
+                              const std::function<std::vector<PlanForPackage>(const Targets& targets)>& make) {
   std::vector<Build> builds;
   for (const std::string& gpu : archs.gpu)
     for (const std::string& cpu : archs.cpu) {
       Build& build = builds.emplace_back();
-      build.plan = name;
+      std::string plan(name);
       Targets targets;
       for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // GPUs first
         const std::string& arch = device->type == DeviceType::Cuda ? gpu : cpu;
         build.archs.emplace_back(*device, arch);
         targets.add(*device, target_of_arch(*device, arch));
-        if (build.plan.find(arch) == std::string::npos) build.plan += (build.plan.empty() ? "" : " ") + arch;
+        if (plan.find(arch) == std::string::npos) plan += (plan.empty() ? "" : " ") + arch;
       }
-      PlanForPackage made = make(targets);
+      std::vector<PlanForPackage> made = make(targets);
       build.deterministic = at::globalContext().deterministicAlgorithms();
-      build.writes = made.writes;
-      for (driver::Report::KernelSource& source : made.sources)
-        plans.sources.emplace(fmt::format("{} {}", build.plan, source.name).substr(0, package_file::longest_name), std::move(source.text));
-      plans.plans.emplace(build.plan, std::move(made.plan));
-      plans.code.merge(made.code);
+      build.main = add_plan(plans, plan, std::move(made.front()));
+      for (size_t i = 1; i < made.size(); ++i) build.subgraphs.push_back(add_plan(plans, fmt::format("{} @{}", plan, i - 1), std::move(made[i])));
     }
   return builds;
 }
@@ -108,7 +120,8 @@ std::string code_distrust(const Container& container, const std::string& library
   return {};
 }
 
-std::optional<PackagedPlan> choose_plan(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds, std::string& note) {
+std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds,
+                                          std::string& note) {
   const bool deterministic = at::globalContext().deterministicAlgorithms();
   const Build* chosen = nullptr;
   Targets targets;
@@ -125,13 +138,17 @@ std::optional<PackagedPlan> choose_plan(const std::shared_ptr<const OpenPackage>
     note = fmt::format("it has code for {}, none of which this machine and PyTorch's settings take", archs.empty() ? "nothing" : archs);
     return std::nullopt;
   }
-  return PackagedPlan{opened->container.read(opened->container.get(SectionKind::Plan, chosen->plan)), std::move(targets),
-                      [opened](const std::string& hash) -> std::optional<std::string> {
-                        const package_file::Section* section = opened->container.find(SectionKind::Code, hash);
-                        if (!section) return std::nullopt;
-                        return opened->container.read(*section);
-                      },
-                      chosen->writes};
+  const auto code = [opened](const std::string& hash) -> std::optional<std::string> {
+    const package_file::Section* section = opened->container.find(SectionKind::Code, hash);
+    if (!section) return std::nullopt;
+    return opened->container.read(*section);
+  };
+  const auto read = [&](const BuiltPlan& built) {
+    return PackagedPlan{opened->container.read(opened->container.get(SectionKind::Plan, built.plan)), targets, code, built.writes};
+  };
+  PackagedPlans plans{read(chosen->main), {}};
+  for (const BuiltPlan& subgraph : chosen->subgraphs) plans.subgraphs.push_back(read(subgraph));
+  return plans;
 }
 
 }  // namespace cxxinductor::torch_bridge

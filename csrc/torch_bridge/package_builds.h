@@ -23,7 +23,7 @@ struct Archs {
 };
 // Those that were asked for by kind, from the oldest on, or the machine's. UserError where the model is on a GPU that neither has.
 Archs choose_archs(const std::set<Device>& devices, const std::vector<std::string>& wanted);
-// Of the tensors; the CPU where there are none.
+// Of the tensors, those of subgraphs too; the CPU where there are none.
 std::set<Device> devices_of(const model::CallGraph& calls);
 
 // What becomes sections of their own kinds.
@@ -34,9 +34,16 @@ struct BuiltPlans {
 // The section pieces point into `plans`, which has to outlive them.
 void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>& sections);
 
-// Plans of the same calls for each pair of architectures. name: before those of their plans; "": nothing.
+// Plans of the same calls for each pair of architectures. name: before those of their plans; "": nothing. make: of the calls, then of their
+// subgraphs.
 std::vector<package_file::Build> add_builds(BuiltPlans& plans, const std::set<Device>& devices, const Archs& archs, std::string_view name,
-                                            const std::function<PlanForPackage(const Targets& targets)>& make);
+                                            const std::function<std::vector<PlanForPackage>(const Targets& targets)>& make);
+
+// Of a build, for the same machine.
+struct PackagedPlans {
+  PackagedPlan main;
+  std::vector<PackagedPlan> subgraphs;
+};
 
 // A package that stays open for the code in it.
 struct OpenPackage {
@@ -46,7 +53,7 @@ struct OpenPackage {
 // Why the code in there is not used: nobody trusted made it, another version did, or options ask for what needs the calls. "" when it is.
 std::string code_distrust(const package_file::Container& container, const std::string& library_version, const Options& options);
 // The last build that this machine runs: builds are in the order of their architectures. None, and why: `note`.
-std::optional<PackagedPlan> choose_plan(const std::shared_ptr<const OpenPackage>& opened, std::span<const package_file::Build> builds,
-                                        std::string& note);
+std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const package_file::Build> builds,
+                                          std::string& note);
 
 }  // namespace cxxinductor::torch_bridge

@@ -8,6 +8,7 @@
 #include "support/error.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/packaged_functions.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
 #include "torch_bridge/replay/views_of_inputs.h"
@@ -22,7 +23,7 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
   driver::Report report = plan_calls(std::move(functional), targets, options);
   PlanForPackage out;
   out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
-  out.plan = std::move(report.plan_text);
+  out.plan = with_numbers(report.plan_text, functions_of(replayed.calls));
   out.sources = std::move(report.kernel_sources);
   out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
   return out;
@@ -32,7 +33,6 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
 
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
   passes::check_skip_passes(options);
-  if (!calls.subgraphs.empty()) throw_unsupported("a package of a model with control flow");
   const Replayed replayed = replay(with_derived_symbols(calls));
   frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
   if (!replayed.guards.empty())

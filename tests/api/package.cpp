@@ -4,10 +4,14 @@
 #include <cxxinductor/package.h>
 
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "package/container.h"
 #include "support/files.h"
 #include "unit/catch.h"
 
@@ -90,6 +94,53 @@ TEST_CASE("packaged models check their inputs and update their buffers") {
   CHECK(count.item<float>() == 1);
   CHECK_THROWS_WITH(model.run({at::randn({4, 3}), count}), mentions("expected sizes"));
   CHECK_THROWS_WITH(model.run({x.to(at::kDouble), count}), mentions("expected dtype f32, found f64"));
+}
+
+// The package with another manifest, under digests that are right.
+void edit_manifest(const std::string& path, const std::function<void(nlohmann::json&)>& edit) {
+  using namespace cxxinductor::package_file;
+  const std::vector<char> file = bytes_of(path);
+  const Container container(std::as_bytes(std::span(file)));
+  std::vector<std::string> texts;
+  for (const Section& section : container.sections()) texts.push_back(container.read(section));
+  std::vector<NewSection> sections;
+  for (size_t i = 0; i < texts.size(); ++i) {
+    if (container.sections()[i].kind == SectionKind::Manifest) {
+      nlohmann::json manifest = nlohmann::json::parse(texts[i]);
+      edit(manifest);
+      texts[i] = manifest.dump();
+    }
+    sections.push_back({container.sections()[i].kind, container.sections()[i].name, {std::as_bytes(std::span(texts[i]))}});
+  }
+  write_container(path, sections, nullptr);
+}
+
+TEST_CASE("packages hold a plan for each subgraph of control flow") {
+  const Folder folder;
+  const std::string path = folder.path("control");
+  cxxinductor::package(fixture("control.pt2"), path);
+  const Model model = cxxinductor::load(path, trusting()), compiled = cxxinductor::load(fixture("control.pt2"));
+  CHECK(is_packaged_code(model));
+  CHECK(model.input_structure() == compiled.input_structure());
+  for (const double scale : {-1., 0.1, 10.}) {
+    const at::Tensor x = at::rand({5, 2}) * scale;
+    const std::vector<c10::IValue> found = model.run({x}), expected = compiled.run({x});
+    REQUIRE(found.size() == expected.size());
+    for (size_t i = 0; i < found.size(); ++i) CHECK(at::allclose(found[i].toTensor(), expected[i].toTensor()));
+  }
+
+  // Fewer plans than subgraphs, or a plan that calls a function that the calls do not have: the calls are compiled.
+  const auto note_after = [&](const std::function<void(nlohmann::json&)>& edit) {
+    cxxinductor::package(fixture("control.pt2"), path);
+    edit_manifest(path, [&](nlohmann::json& manifest) { edit(manifest["builds"][0]); });
+    const Model edited = cxxinductor::load(path, trusting());
+    CHECK_FALSE(is_packaged_code(edited));
+    return edited.explain();
+  };
+  CHECK_THAT(note_after([](nlohmann::json& build) { build["subgraphs"].erase(build["subgraphs"].size() - 1); }), mentions("package: expected plans of"));
+  CHECK_THAT(note_after([](nlohmann::json& build) { build["subgraphs"].push_back(build["subgraphs"][0]); }), mentions("package: expected plans of"));
+  CHECK_THAT(note_after([](nlohmann::json& build) { build["subgraphs"][0] = build["main"]; }),
+             mentions("extern cxxinductor::call_function: expected an op of PyTorch"));
 }
 
 TEST_CASE("what runs op by op is not packaged") {

@@ -65,6 +65,8 @@ void require_whole(const Program& program, size_t bytes) {
       require(spec.index < (spec.kind == readers::InputSpec::Kind::Weight ? program.weights.size() : program.calls.inputs.size()), "an input of no index");
   for (const readers::OutputSpec& spec : program.signature.outputs)
     if (spec.kind == readers::OutputSpec::Kind::User) require(spec.index < program.calls.outputs.size(), "an output of no index");
+  for (const auto& tree : {program.signature.in_spec, program.signature.out_spec})
+    if (tree) require(!Json::parse(readers::print_tree(*tree), nullptr, false).is_discarded(), "a tree that is no JSON");
   require(model::verify(program.calls).empty(), "calls that are not valid");
   const std::string text = model::print(program.calls);
   require(model::print(model::parse(text)) == text, "calls that do not print as they parse");
@@ -210,12 +212,13 @@ class Packages final : public Containers {
       manifest.program = readers::read_pt2(std::as_bytes(std::span(zip)), schemas());
       const std::string weights = lay_out(manifest.program, zip);
       manifest.options = {{"numerics", "eager"}};
-      manifest.builds = {{{{Device(), "x86-64-v3"}}, false, false, "x86-64-v3"}};
+      manifest.builds = {{{{Device(), "x86-64-v3"}}, false, {"x86-64-v3", false}, {{"x86-64-v3 @0", true}}}};
       if (contents_.size() == 1) manifest.weight_file = package_file::WeightFile{"model.cxxi.weights", weights.size(), {}};
       const std::string calls = model::print(manifest.program.calls);
       contents_.push_back({{{{SectionKind::Manifest, "manifest", package_file::print_manifest(manifest)},
                              {SectionKind::Calls, "calls", calls},
                              {SectionKind::Plan, "x86-64-v3", plans[contents_.size() % plans.size()]},
+                             {SectionKind::Plan, "x86-64-v3 @0", plans[(contents_.size() + 1) % plans.size()]},
                              {SectionKind::Code, "0123456789abcdef0123456789abcdef", "machine code"},
                              {SectionKind::Weights, "weights", weights}}}});
     }
@@ -229,7 +232,10 @@ class Packages final : public Containers {
     const size_t weights = container.map(container.get(SectionKind::Weights, "weights")).size();
     package_file::check_storages(manifest.program, weights);
     require_whole(manifest.program, weights);
-    for (const package_file::Build& build : manifest.builds) read_plan(container.read(container.get(SectionKind::Plan, build.plan)));
+    for (const package_file::Build& build : manifest.builds) {
+      read_plan(container.read(container.get(SectionKind::Plan, build.main.plan)));
+      for (const package_file::BuiltPlan& subgraph : build.subgraphs) read_plan(container.read(container.get(SectionKind::Plan, subgraph.plan)));
+    }
     for (const package_file::Section& section : container.sections()) (void)container.read(section);
   }
 
@@ -260,7 +266,7 @@ class RegionForms final : public Containers {
       const std::string digest = package_file::text_digest(plan);
       manifest.forms = {{"region_0", {{"Float on cpu Contiguous", {-1, 8}}, {"integer", {-2}}, {"constant Bool true", {}}}, 2, digest, {}},
                         {"region_0_1", {{"Float on cpu Contiguous", {3, 8}}}, 0, digest, {}}};
-      for (package_file::RegionForm& form : manifest.forms) form.builds = {{{{Device(), "x86-64-v3"}}, false, true, "0 x86-64-v3"}};
+      for (package_file::RegionForm& form : manifest.forms) form.builds = {{{{Device(), "x86-64-v3"}}, false, {"0 x86-64-v3", true}, {}}};
       contents_.push_back({{{{SectionKind::Manifest, "manifest", package_file::print_region_manifest(manifest)},
                              {SectionKind::Plan, "0 x86-64-v3", plan},
                              {SectionKind::Code, "0123456789abcdef0123456789abcdef", "machine code"}}}});
@@ -274,7 +280,7 @@ class RegionForms final : public Containers {
     for (const package_file::RegionForm& form : manifest.forms) {
       for (const package_file::RegionArgument& argument : form.arguments)
         for (const int64_t size : argument.sizes) require(size >= -static_cast<int64_t>(form.symbols), "a symbol that the form does not have");
-      for (const package_file::Build& build : form.builds) read_plan(container.read(container.get(SectionKind::Plan, build.plan)));
+      for (const package_file::Build& build : form.builds) read_plan(container.read(container.get(SectionKind::Plan, build.main.plan)));
     }
     require(package_file::read_region_manifest(package_file::print_region_manifest(manifest)).forms.size() == manifest.forms.size(), "a form is lost");
   }

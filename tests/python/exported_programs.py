@@ -16,6 +16,7 @@ from torch._higher_order_ops.invoke_subgraph import mark_compile_region
 from torch._higher_order_ops.map import map as map_rows
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
+from torch._library.effects import EffectType
 from torch.export import Dim
 from torch.utils._pytree import _register_namedtuple
 
@@ -460,6 +461,28 @@ def accumulate_sum(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 @accumulate_sum.register_fake
 def _(x: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     return x.new_empty(())
+
+
+NOTES: list[tuple[int, float]] = []
+torch.library.define("exported_programs::note", "(Tensor x, int number) -> ()")
+torch.library.impl("exported_programs::note", "cpu", lambda x, number: NOTES.append((number, x.sum().item())))
+torch.library.register_fake("exported_programs::note", lambda x, number: None)
+torch.library._register_effectful_op("exported_programs::note", EffectType.ORDERED)
+
+
+@program
+def effects() -> Program:
+    """Ops that have an order and no results: NOTES tells what they did."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        note = torch.ops.exported_programs.note
+        note(x, 1)
+        y = x.sin()
+        note(y, 2)
+        note(x, 3)
+        return y + 1
+
+    return Program(Function(function), (torch.randn(3, 6),), options={"allow_ops": "exported_programs"})
 
 
 def custom_in_a_branch(x: torch.Tensor) -> torch.Tensor:

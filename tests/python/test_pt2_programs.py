@@ -6,7 +6,7 @@ model_zoo.py runs all programs, and models.
 import exported_ops  # noqa: F401  (more programs)
 import pytest
 import torch
-from exported_programs import PROGRAMS
+from exported_programs import NOTES, PROGRAMS
 from run_program import run_program
 
 import cxxinductor
@@ -68,7 +68,9 @@ def test_sizes_are_checked_against_what_follows_from_them(tmp_path):
         model.run(torch.randn(10, 6))
 
 
-def test_control_flow_in_a_package_is_unsupported(tmp_path):
-    program = PROGRAMS["cond"]()
-    with pytest.raises(cxxinductor.Unsupported, match="control flow"):
-        cxxinductor.package(torch.export.export(program.module, program.args), tmp_path / "model.pkg")
+@pytest.mark.parametrize("decomposed", [False, True], ids=["as_written", "decomposed"])
+def test_effects_keep_their_order(decomposed):
+    NOTES.clear()
+    assert run_program(PROGRAMS["effects"](), decomposed=decomposed).error == ""
+    numbers = [number for number, _ in NOTES]
+    assert numbers[-3:] == [1, 2, 3] and NOTES[-3:] == NOTES[-6:-3]  # of eager, then of the loaded model

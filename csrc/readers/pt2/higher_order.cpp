@@ -32,7 +32,8 @@ void GraphReader::read_higher_order(const Field& node, std::string_view name) {
   if (name == "auto_functionalized") return read_functionalized(node, false);
   if (name == "auto_functionalized_v2") return read_functionalized(node, true);
   if (name == "with_effects") return read_with_effects(node);
-  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl") return read_control_flow(node, name);
+  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl" || name == "associative_scan")
+    return read_control_flow(node, name);
   node.unsupported("higher_order::{}", printable(name));
 }
 

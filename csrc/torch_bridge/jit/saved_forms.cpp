@@ -75,7 +75,9 @@ std::optional<PackagedPlan> SavedForms::find_plan(const model::CallGraph& calls)
   const auto form = std::ranges::find_if(manifest_.forms, [&](const RegionForm& candidate) { return candidate.calls == digest; });
   if (form == manifest_.forms.end()) return std::nullopt;
   std::string no_build;
-  return choose_plan(opened_, form->builds, no_build);
+  auto plans = choose_plans(opened_, form->builds, no_build);
+  if (!plans) return std::nullopt;
+  return std::move(plans->main);
 }
 
 std::string SavedForms::list() const {
@@ -101,7 +103,7 @@ void PackedForms::add(const std::string& region, const CallPattern& pattern, con
   const std::vector<std::vector<int64_t>> sizes = pattern.symbolic_sizes();
   for (size_t i = 0; i < sizes.size(); ++i) form.arguments.push_back({kind_of(pattern.arguments()[i]), sizes[i]});
   form.builds = add_builds(plans_, devices, choose_archs(devices, archs_), fmt::format("{}", manifest_.forms.size()),
-                           [&](const Targets& targets) { return package_trace(calls, targets, options); });
+                           [&](const Targets& targets) { return std::vector{package_trace(calls, targets, options)}; });
   manifest_.forms.push_back(std::move(form));
 }
 

@@ -63,7 +63,7 @@ Manifest some_manifest() {
   program.signature.out_spec = readers::TreeSpec{"builtins.dict", "[\"a\", \"b\"]", {"a", "b"}, {leaf, leaf}};
   program.signature.argument_names = {"x", "scale"};
   manifest.options = {{"numerics", "eager"}};
-  manifest.builds = {{{{Device(), "x86-64-v3"}}, false, false, "x86-64-v3"}};
+  manifest.builds = {{{{Device(), "x86-64-v3"}}, false, {"x86-64-v3", false}, {{"x86-64-v3 @0", true}}}};
   return manifest;
 }
 
@@ -152,7 +152,7 @@ RegionManifest some_regions() {
   RegionManifest manifest;
   manifest.library_version = "0.1.0";
   manifest.forms = {{"region_0", {{"Float on cpu Contiguous", {-1, 8}}, {"integer", {-2}}, {"constant None", {}}}, 2, text_digest("calls"),
-                     {{{{Device(), "x86-64-v3"}}, false, true, "0 x86-64-v3"}}}};
+                     {{{{Device(), "x86-64-v3"}}, false, {"0 x86-64-v3", true}, {}}}}};
   return manifest;
 }
 
@@ -186,6 +186,8 @@ TEST_CASE("regions' manifests that are wrong are errors") {
   CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["symbols"] = 1 << 20; }), mentions("forms[0].symbols: expected an integer from 0 to 4096"));
   CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["calls"] = "12"; }), mentions("forms[0].calls: expected the 64 hexadecimal digits"));
   CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["builds"][0]["archs"] = Json::array(); }), mentions("archs: expected at least one"));
+  CHECK_THAT(error_of_region([](Json& m) { m["forms"][0]["builds"][0]["subgraphs"] = Json::array({m["forms"][0]["builds"][0]["main"]}); }),
+             mentions("subgraphs: expected none: regions are without control flow"));
   CHECK_THAT(error_of_region([](Json& m) { m["forms"] = 7; }), mentions("forms: expected a list, found 7"));
   CHECK_THAT(error_of_region([](Json& m) { m.erase("library_version"); }), mentions("expected an object with \"library_version\""));
 }
