@@ -151,6 +151,6 @@ def test_whole_models(name: str, device: str) -> None:
         counters = cxxinductor.counters()
         assert counters["eager_fallback"] == counters["aten_fallback"] == 0 and counters["kernels"] > 0, text
         if name not in models.list_models(module=segmentation):
-            traced = torch.jit.trace(scripted, given, check_trace=False)
+            traced = torch.jit.trace(module, given, check_trace=False)  # a scripted module would be returned as it is
             with torch.inference_mode():
                 check_equal(cxxinductor.optimize(traced)(*given), expected)
