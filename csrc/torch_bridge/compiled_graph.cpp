@@ -29,6 +29,7 @@
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
 #include "torch_bridge/input_symbols.h"
+#include "torch_bridge/packaged_functions.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
 #include "torch_bridge/replay/views_of_inputs.h"
@@ -337,7 +338,7 @@ void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vec
     frontend::check_calls(plan, DispatcherSchemas(), allowed, functions);
     return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
   };
-  compilation = driver::compile_plan(with_functions(packaged.plan, functions), request);
+  compilation = driver::compile_plan(unpack_functions(packaged.plan, functions), request);
   counters().graphs += 1;
   count(*compilation.executable, compilation.report);
 }

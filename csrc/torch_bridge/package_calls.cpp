@@ -23,7 +23,7 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
   driver::Report report = plan_calls(std::move(functional), targets, options);
   PlanForPackage out;
   out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
-  out.plan = with_numbers(report.plan_text, functions_of(replayed.calls));
+  out.plan = pack_functions(report.plan_text, functions_of(replayed.calls));
   out.sources = std::move(report.kernel_sources);
   out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
   return out;

@@ -39,11 +39,11 @@ std::vector<Handle> functions_of(const model::CallGraph& calls) {
   return functions;
 }
 
-std::string with_numbers(const std::string& plan, const std::vector<Handle>& functions) {
+std::string pack_functions(const std::string& plan, const std::vector<Handle>& functions) {
   return replace_functions(plan, functions, numbered(functions.size()));
 }
 
-std::string with_functions(const std::string& plan, const std::vector<Handle>& functions) {
+std::string unpack_functions(const std::string& plan, const std::vector<Handle>& functions) {
   return replace_functions(plan, numbered(functions.size()), functions);
 }
 

@@ -11,7 +11,7 @@ namespace cxxinductor::torch_bridge {
 // Those that the calls name, in their order.
 std::vector<Handle> functions_of(const model::CallGraph& calls);
 // A plan's text for a package, and that of a package for this process. UserError where the plan calls another function.
-std::string with_numbers(const std::string& plan, const std::vector<Handle>& functions);
-std::string with_functions(const std::string& plan, const std::vector<Handle>& functions);
+std::string pack_functions(const std::string& plan, const std::vector<Handle>& functions);
+std::string unpack_functions(const std::string& plan, const std::vector<Handle>& functions);
 
 }  // namespace cxxinductor::torch_bridge
