@@ -58,8 +58,8 @@ int main() {
   fmt::print("{:>8}{:>18}{:>18}{:>12}{:>24}\n", "inputs", "checked (ns)", "unchecked (ns)", "checks (ns)", "TorchScript form (ns)");
   for (const int count : {1, 4, 16}) {
     const std::vector<c10::IValue> inputs(static_cast<size_t>(count), at::zeros({4, 3, 8, 8}));
-    const double checked = call_time(*CompiledGraph::from_file(model::parse(calls_text(count)), Options()), inputs);
-    const double unchecked = call_time(*CompiledGraph::from_calls(model::parse(calls_text(count)), Options()), inputs);
+    const double checked = call_time(*CompiledGraph::from_file(model::parse(calls_text(count)), torch_bridge::CompileSettings(), Options()), inputs);
+    const double unchecked = call_time(*CompiledGraph::from_calls(model::parse(calls_text(count)), torch_bridge::CompileSettings(), Options()), inputs);
     fmt::print("{:>8}{:>18.0f}{:>18.0f}{:>12.0f}{:>24.0f}\n", count, checked, unchecked, checked - unchecked, match_time(inputs));
   }
   return 0;

@@ -191,7 +191,7 @@ struct CompiledGraph::Impl {
   std::atomic<bool> captured = false;  // by a CUDA graph
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
-  void compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted);
+  void compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted);
   void compile(const model::CallGraph& given, frontend::ImportEnvironment& environment, const InterruptCheck& interrupted);
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
@@ -298,11 +298,12 @@ void CompiledGraph::Impl::check_guards() const {
 }
 
 // compile, or what is done instead where that fails.
-void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const InterruptCheck& interrupted) {
-  frontend::ImportEnvironment environment{.deterministic = at::globalContext().deterministicAlgorithms(),
-                                          .any_order = !options.eager_numerics()};
+void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted) {
+  frontend::ImportEnvironment environment{.deterministic = settings.deterministic, .any_order = !options.eager_numerics()};
   try {
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
+    if (settings.default_dtype != c10::ScalarType::Float)
+      throw_unsupported("PyTorch's default dtype is {}; what is compiled knows Float", c10::toString(settings.default_dtype));
     check_guards();
     compile(calls, environment, interrupted);
   } catch (const Interrupted&) {
@@ -367,19 +368,19 @@ std::shared_ptr<runtime::Executable> CompiledGraph::Impl::compile_input_check(mo
   return compile_graph(std::move(graph), nullptr, nullptr, options).executable;
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls, const Options& options,
+std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                          const InterruptCheck& interrupted) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
   impl->options = options;
-  impl->compile_or_fall_back(std::move(calls), interrupted);
+  impl->compile_or_fall_back(std::move(calls), settings, interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const Options& options,
+std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                         const InterruptCheck& interrupted, model::SizeHints hints) {
   auto impl = Impl::of_file(calls, options, std::move(hints));
-  impl->compile_or_fall_back(std::move(calls), interrupted);
+  impl->compile_or_fall_back(std::move(calls), settings, interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
@@ -416,7 +417,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::C
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const Options& options,
+std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                          const InterruptCheck& interrupted, std::vector<uint32_t> late_inputs) {
   auto impl = std::make_unique<Impl>();
   impl->check_inputs = false;
@@ -424,7 +425,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls,
   impl->late_inputs = std::move(late_inputs);
   impl->replayed = Replayed{calls, {}, {}};
   impl->written = model::written_inputs(calls, DispatcherSchemas());
-  impl->compile_or_fall_back(std::move(calls), interrupted);
+  impl->compile_or_fall_back(std::move(calls), settings, interrupted);
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 

@@ -17,6 +17,7 @@
 #include "runtime/packaged_code.h"
 #include "support/interrupt.h"
 #include "support/options.h"
+#include "torch_bridge/compile_settings.h"
 
 namespace cxxinductor::torch_bridge {
 
@@ -48,11 +49,12 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
   // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
   // Interrupted when the check says so.
-  static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const Options& options,
+  // settings: of the calls of the graph; no other calls may be made of it.
+  static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                    const InterruptCheck& interrupted = {});
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
   // Falls back as from_calls does. hints: sizes that the result holds for, see guards().
-  static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const Options& options,
+  static std::shared_ptr<CompiledGraph> from_file(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                   const InterruptCheck& interrupted = {}, model::SizeHints hints = {});
   // The same, run op by op through ATen and not compiled, which is no fallback that counts.
   static std::shared_ptr<CompiledGraph> uncompiled(model::CallGraph calls, const Options& options);
@@ -63,7 +65,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   static std::shared_ptr<CompiledGraph> from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
   // From calls that were recorded of a function (record/trace.h): they may write to tensors. Inputs are the caller's to check.
   // late_inputs: as in driver::Request.
-  static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const Options& options,
+  static std::shared_ptr<CompiledGraph> from_trace(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                    const InterruptCheck& interrupted = {}, std::vector<uint32_t> late_inputs = {});
   // From graph text (docs/ir.md), which is untrusted: the same holds, but there is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_text(std::string_view text, const Options& options);

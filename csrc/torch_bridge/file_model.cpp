@@ -32,54 +32,79 @@ bool hold(std::span<const model::SizeGuard> guards, const InputSymbols::Values& 
 
 }  // namespace
 
-// Compiled forms, one for each outcome of the guards.
+// Compiled forms, one for each outcome of the guards, and for each of PyTorch's settings.
 class FileModel::Forms {
  public:
+  // first: made under the settings of now.
   Forms(model::CallGraph calls, Graph first, const Options& options)
-      : calls_(std::move(calls)), symbols_(calls_), options_(options), forms_{std::move(first)} {}
+      : calls_(std::move(calls)),
+        symbols_(calls_),
+        options_(options),
+        first_{std::move(first), CompileSettings::current()},
+        forms_{first_} {}
   ~Forms() {
     if (!options_.wait) graph_compiles(options_).cancel(this);
   }
 
   // Null where inputs are not what the graph takes.
   Graph find_or_make(const std::vector<c10::IValue>& inputs) {
+    const auto settings = CompileSettings::current();
+    if (first_.graph->guards().empty() && first_.settings == settings) return first_.graph;
     const auto symbols = symbols_.values(inputs);
     if (!symbols) return nullptr;
-    if (Graph found = find(*symbols)) return found;
+    if (Graph found = find(*symbols, settings)) return found;
     const std::lock_guard making(making_);
-    if (Graph found = find(*symbols)) return found;
+    if (Graph found = find(*symbols, settings)) return found;
     if (forms_.size() >= most_forms) return uncompiled();
-    if (options_.wait) return add(*symbols, {});
+    if (options_.wait) return add(*symbols, settings, {});
     if (!is_compiling_) {
       is_compiling_ = true;
       graph_compiles(options_).run_in_background(
-          this, {calls_.name, 1, [this, symbols](const InterruptCheck& interrupted) { add_in_background(*symbols, interrupted); }});
+          this, {calls_.name, 1, [this, symbols, settings](const InterruptCheck& interrupted) {
+                  add_in_background(*symbols, settings, interrupted);
+                }});
     }
     return uncompiled();
   }
 
-  std::vector<Graph> all() const {
+  std::string describe(std::string_view title) const {
     const std::shared_lock lock(mutex_);
-    return forms_;
+    std::vector<std::string> texts;
+    for (const Form& form : forms_) {
+      std::vector<std::string> conditions;
+      for (const model::SizeGuard& guard : form.graph->guards()) conditions.push_back(model::to_string(guard));
+      if (form.settings.deterministic) conditions.emplace_back("algorithms are deterministic");
+      if (form.settings.default_dtype != c10::ScalarType::Float)
+        conditions.push_back(fmt::format("the default dtype is {}", c10::toString(form.settings.default_dtype)));
+      texts.push_back(form.graph->describe(conditions.empty() ? std::string(title) : fmt::format("{} where {}", title, fmt::join(conditions, ", "))));
+    }
+    return fmt::format("{}", fmt::join(texts, "\n"));
   }
 
  private:
-  Graph find(const InputSymbols::Values& symbols) const {
+  struct Form {
+    Graph graph;
+    CompileSettings settings;
+  };
+
+  Graph find(const InputSymbols::Values& symbols, const CompileSettings& settings) const {
     const std::shared_lock lock(mutex_);
-    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Graph& form) { return hold(form->guards(), symbols); });
-    return found == forms_.end() ? nullptr : *found;
+    const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
+      return form.settings == settings && hold(form.graph->guards(), symbols);
+    });
+    return found == forms_.end() ? nullptr : found->graph;
   }
 
-  Graph add(const InputSymbols::Values& symbols, const InterruptCheck& interrupted) {
-    Graph made = CompiledGraph::from_file(calls_, options_, interrupted, symbols);
+  Graph add(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
+    Graph made = CompiledGraph::from_file(calls_, settings, options_, interrupted, symbols);
     const std::unique_lock lock(mutex_);
-    forms_.push_back(made);
+    forms_.push_back({made, settings});
     return made;
   }
 
-  void add_in_background(const InputSymbols::Values& symbols, const InterruptCheck& interrupted) {
+  void add_in_background(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
     try {
-      add(symbols, interrupted);
+      add(symbols, settings, interrupted);
     } catch (const Interrupted&) {  // the model is gone
       return;
     }
@@ -95,22 +120,31 @@ class FileModel::Forms {
   const model::CallGraph calls_;
   const InputSymbols symbols_;
   const Options options_;
+  const Form first_;
   mutable std::shared_mutex mutex_;  // guards forms_
-  std::vector<Graph> forms_;
+  std::vector<Form> forms_;
   std::mutex making_;  // guards what follows
   bool is_compiling_ = false;
   Graph uncompiled_;
 };
 
-FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs)
-    : name_(calls.name), symbols_(calls), first_(std::move(graph)), subgraphs_(std::move(subgraphs)) {}
+FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options)
+    : name_(calls.name),
+      symbols_(calls),
+      first_(std::move(graph)),
+      forms_(std::make_unique<Forms>(with_derived_symbols(calls), first_, options)),
+      subgraphs_(std::move(subgraphs)) {}
 
 FileModel::FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options, bool compiled,
                      const InterruptCheck& interrupted)
     : name_(calls.name), symbols_(calls), subgraphs_(std::move(subgraphs)) {
   calls = with_derived_symbols(std::move(calls));
-  first_ = compiled ? CompiledGraph::from_file(calls, options, interrupted) : CompiledGraph::uncompiled(calls, options);
-  if (!first_->guards().empty()) forms_ = std::make_unique<Forms>(std::move(calls), first_, options);
+  if (compiled) {
+    first_ = CompiledGraph::from_file(calls, CompileSettings::current(), options, interrupted);
+    forms_ = std::make_unique<Forms>(std::move(calls), first_, options);
+  } else {
+    first_ = CompiledGraph::uncompiled(calls, options);
+  }
 }
 
 FileModel::~FileModel() = default;
@@ -135,7 +169,7 @@ std::shared_ptr<const FileModel> FileModel::compile(const model::CallGraph& call
 std::shared_ptr<const FileModel> FileModel::from_package(const model::CallGraph& calls, const PackagedPlans& plans, const Options& options) {
   std::vector<std::shared_ptr<const FileModel>> subgraphs;
   const auto load = [&](const model::CallGraph& lowered, const PackagedPlan& plan, std::vector<std::shared_ptr<const FileModel>> parts) {
-    return std::shared_ptr<const FileModel>(new FileModel(CompiledGraph::from_package(lowered, plan, options), lowered, std::move(parts)));
+    return std::shared_ptr<const FileModel>(new FileModel(CompiledGraph::from_package(lowered, plan, options), lowered, std::move(parts), options));
   };
   const model::CallGraph lowered = with_functions(calls, [&](const model::CallGraph& subgraph) {
     if (subgraphs.size() == plans.subgraphs.size()) throw_user_error("package: expected plans of all subgraphs, found {}", plans.subgraphs.size());
@@ -182,14 +216,9 @@ std::string FileModel::fallback_reason() const {
 }
 
 std::string FileModel::describe(std::string_view title) const {
-  std::vector<std::string> texts;
-  for (const Graph& form : forms_ ? forms_->all() : std::vector<Graph>{first_}) {
-    std::vector<std::string> guards;
-    for (const model::SizeGuard& guard : form->guards()) guards.push_back(model::to_string(guard));
-    texts.push_back(form->describe(guards.empty() ? std::string(title) : fmt::format("{} where {}", title, fmt::join(guards, ", "))));
-  }
-  for (const auto& subgraph : subgraphs_) texts.push_back(subgraph->describe(fmt::format("{}, subgraph @{}", title, subgraph->name_)));
-  return fmt::format("{}", fmt::join(texts, "\n"));
+  std::string text = forms_ ? forms_->describe(title) : first_->describe(title);
+  for (const auto& subgraph : subgraphs_) text += "\n" + subgraph->describe(fmt::format("{}, subgraph @{}", title, subgraph->name_));
+  return text;
 }
 
 }  // namespace cxxinductor::torch_bridge

@@ -42,14 +42,15 @@ class FileModel {
   class Forms;
   FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options, bool compiled,
             const InterruptCheck& interrupted);
-  FileModel(std::shared_ptr<const CompiledGraph> graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs);
+  FileModel(std::shared_ptr<const CompiledGraph> graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs,
+            const Options& options);
   static std::shared_ptr<const FileModel> make(const model::CallGraph& calls, const Options& options, bool compiled,
                                                const InterruptCheck& interrupted);
 
   std::string name_;
   InputSymbols symbols_;     // of what is given to run
   std::shared_ptr<const CompiledGraph> first_;
-  std::unique_ptr<Forms> forms_;  // where first_ does not hold for all sizes
+  std::unique_ptr<Forms> forms_;  // first_, and others for where it does not hold; null: it runs through ATen anyway
   std::vector<std::shared_ptr<const FileModel>> subgraphs_;
 };
 

@@ -9,6 +9,7 @@
 #include "readers/pt2/printable.h"
 #include "support/error.h"
 #include "support/options.h"
+#include "torch_bridge/compile_settings.h"
 #include "torch_bridge/providers.h"
 
 namespace cxxinductor::torch_bridge {
@@ -122,13 +123,13 @@ std::string code_distrust(const Container& container, const std::string& library
 
 std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackage>& opened, std::span<const Build> builds,
                                           std::string& note) {
-  const bool deterministic = at::globalContext().deterministicAlgorithms();
+  const auto settings = CompileSettings::current();
   const Build* chosen = nullptr;
   Targets targets;
   std::string archs;
   for (const Build& build : builds) {
     archs += (archs.empty() ? "" : ", ") + archs_text(build) + (build.deterministic ? " (deterministic)" : "");
-    if (deterministic && !build.deterministic) continue;
+    if ((settings.deterministic && !build.deterministic) || settings.default_dtype != c10::ScalarType::Float) continue;
     auto found = targets_here(build);
     if (!found) continue;
     targets = std::move(*found);

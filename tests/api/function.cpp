@@ -245,3 +245,33 @@ TEST_CASE("a training step on a GPU has eager's gradients", "[.][gpu]") {
     CHECK_FALSE(has(compiled.explain(), "through ATen"));
   }
 }
+
+TEST_CASE("a function has a form for deterministic algorithms") {
+  const auto compiled = compile([](at::Tensor x) { return (x * 2).sum(-1); });
+  const torch::NoGradGuard no_gradients;
+  const at::Tensor x = at::randn({3, 8});
+  for (const bool deterministic : {false, true, false, true}) {
+    at::globalContext().setDeterministicAlgorithms(deterministic, false);
+    check_close(compiled(x), (x * 2).sum(-1));
+    at::globalContext().setDeterministicAlgorithms(false, false);
+  }
+  const std::string text = compiled.explain();
+  INFO(text);
+  size_t forms = 0;
+  for (size_t at = text.find("kernels"); at != std::string::npos; at = text.find("kernels", at + 1)) ++forms;
+  CHECK(forms >= 2);
+}
+
+TEST_CASE("a function runs as it is where the default dtype is not float") {
+  const auto compiled = compile([](at::Tensor x) { return x / 2; });
+  const torch::NoGradGuard no_gradients;
+  const at::Tensor x = at::arange(5);
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble, at::kFloat, at::kDouble}) {
+    at::set_default_dtype(c10::scalarTypeToTypeMeta(dtype));
+    const at::Tensor found = compiled(x);
+    at::set_default_dtype(c10::scalarTypeToTypeMeta(at::kFloat));
+    CHECK(found.scalar_type() == dtype);
+  }
+  INFO(compiled.explain());
+  CHECK(has(compiled.explain(), "default dtype"));
+}

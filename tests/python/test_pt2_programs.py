@@ -42,6 +42,57 @@ def test_sizes_that_decide_have_a_form_each():
     assert outcome.graphs == len(forms)
 
 
+class Scattered(torch.nn.Module):
+    def forward(self, x, i, s):
+        return x.index_add(0, i, s)
+
+
+@pytest.mark.parametrize("packaged", [False, True], ids=["file", "package"])
+def test_deterministic_algorithms_have_a_form_of_their_own(device, tmp_path, packaged):
+    """Whoever asks for them after loading gets them, and loses them again."""
+    x, s, i = torch.randn(8, 64, device=device), torch.randn(4096, 64, device=device), torch.randint(8, (4096,), device=device)
+    path = tmp_path / "model"
+    program = torch.export.export(Scattered(), (x, i, s))
+    cxxinductor.package(program, path) if packaged else torch.export.save(program, path)
+    model = cxxinductor.load(path, options={"trust": packaged})
+    expected = Scattered()(x, i, s)
+    for deterministic in (False, True, False, True):
+        torch.use_deterministic_algorithms(deterministic)
+        try:
+            torch.testing.assert_close(model.run(x, i, s), expected, rtol=1e-4, atol=1e-3)
+            if deterministic:
+                assert torch.equal(model.run(x, i, s), model.run(x, i, s))
+        finally:
+            torch.use_deterministic_algorithms(False)
+    titles = [line for line in model.explain().splitlines() if line.startswith("model ")]
+    assert [("algorithms are deterministic" in title) for title in titles] == [False, True]
+
+
+class Halved(torch.nn.Module):
+    def forward(self, x):
+        return x / 2, torch.zeros(3)
+
+
+@pytest.mark.parametrize("exported_under", [torch.float32, torch.float64])
+def test_the_default_dtype_of_a_call_counts(tmp_path, exported_under):
+    """As in eager, whatever it was when the model was exported or loaded."""
+    x, path = torch.arange(5), tmp_path / "model.pt2"
+    models = []
+    try:
+        torch.set_default_dtype(exported_under)
+        torch.export.save(torch.export.export(Halved(), (x,)), path)
+        for loaded_under in (torch.float32, torch.float64):
+            torch.set_default_dtype(loaded_under)
+            models.append(cxxinductor.load(path))
+        for model in models * 2:
+            for dtype in (torch.float32, torch.float64):
+                torch.set_default_dtype(dtype)
+                for found, expected in zip(model.run(x), Halved()(x), strict=True):
+                    assert found.dtype == expected.dtype and torch.equal(found, expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 def test_uncompiled_calls_are_the_same():
     for name in ("cond_of_sizes", "loop", "scan_cells", "mapped_rows", "autocast", "custom_op_that_writes", "divided_sizes"):
         torch.manual_seed(0)

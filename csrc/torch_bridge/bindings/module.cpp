@@ -105,7 +105,7 @@ py::object compile(const CallGraphBuilder& builder, const Options& options) {
   }
   try {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), options, check);
+    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check);
   } catch (const Interrupted&) {
     if (raised) throw *raised;
     throw;
@@ -128,7 +128,7 @@ py::object compile_as_written(const CallGraphBuilder& written, const Options& op
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_file(written.graph(), options);
+    graph = torch_bridge::CompiledGraph::from_file(written.graph(), torch_bridge::CompileSettings::current(), options);
     if (!graph->guards().empty()) throw_unsupported("calls that hold where {}", model::to_string(graph->guards().front()));
   }
   return make_compiled_callable(std::move(graph));

@@ -12,9 +12,10 @@
 
 namespace cxxinductor::torch_bridge {
 
-KnownCalls::KnownCalls(RecordedCalls recorded, std::vector<int64_t> results, std::shared_ptr<Specializations> forms,
+KnownCalls::KnownCalls(RecordedCalls recorded, const ContextSettings& made_under, std::vector<int64_t> results, std::shared_ptr<Specializations> forms,
                        std::shared_ptr<std::atomic<int64_t>> compiled)
     : calls(std::move(recorded)),
+      settings(made_under),
       results_(std::move(results)),
       integers_(integer_arguments(calls.code)),
       forms_(std::move(forms)),
@@ -40,8 +41,8 @@ Tracer KnownCalls::tracer(const Options& options, bool keeps_late_apart) const {
     form.writes = !model::written_inputs(*graph, DispatcherSchemas()).empty();
     std::vector<uint32_t> late;
     if (keeps_late_apart) late = late_inputs(known_after(pattern, calls, integers_.size()), calls.ends.size());
-    form.compile = [graph, options, late = std::move(late), compiled = compiled_](const InterruptCheck& interrupted) {
-      const auto made = CompiledGraph::from_trace(std::move(*graph), options, interrupted, late);
+    form.compile = [graph, options, late = std::move(late), compiled = compiled_](const CompileSettings& made_under, const InterruptCheck& interrupted) {
+      const auto made = CompiledGraph::from_trace(std::move(*graph), made_under, options, interrupted, late);
       compiled->fetch_add(1);
       return CompiledForm{[made](std::vector<c10::IValue> inputs) { return made->run(std::move(inputs)); },
                           [made](std::string_view title) { return made->describe(title); }, made->fallback_reason(),

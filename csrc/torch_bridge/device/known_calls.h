@@ -11,6 +11,7 @@
 
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/device/calls.h"
+#include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/device/early_start.h"
 #include "torch_bridge/record/specializations.h"
 
@@ -18,9 +19,9 @@ namespace cxxinductor::torch_bridge {
 
 class KnownCalls {
  public:
-  // results: see Recording::finish. forms: those of recordings with the same words and results, in which numbers alone
+  // settings: that they were made under. results: see Recording::finish. forms: those of recordings with the same words and results, in which numbers alone
   // differ. compiled: counts compiled forms.
-  KnownCalls(RecordedCalls calls, std::vector<int64_t> results, std::shared_ptr<Specializations> forms,
+  KnownCalls(RecordedCalls calls, const ContextSettings& settings, std::vector<int64_t> results, std::shared_ptr<Specializations> forms,
              std::shared_ptr<std::atomic<int64_t>> compiled);
 
   bool differs_in_numbers_alone(const std::vector<int64_t>& words, const std::vector<int64_t>& results) const {
@@ -39,6 +40,7 @@ class KnownCalls {
   const std::shared_ptr<EarlyForm>& early_form() const { return early_form_; }
 
   const RecordedCalls calls;
+  const ContextSettings settings;
   std::weak_ptr<KnownCalls> next;  // what followed last, which the next recording is compared with
 
  private:

@@ -51,7 +51,7 @@ LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options 
     : backing_(backing), options_(std::move(options)) {
   for (c10::DeviceIndex index = 0; index < count; ++index) {
     const c10::Device device(c10::DeviceType::PrivateUse1, index);
-    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), EarlyStart(this->backing(index)), {}, nullptr}));
+    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), {}, EarlyStart(this->backing(index)), {}, nullptr}));
   }
 }
 
@@ -97,7 +97,9 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     c10::IValue& generator = torch::jit::peek(stack, static_cast<size_t>(info.generator_argument), info.is_enum.size());
     if (generator.isGenerator() && is_default_generator(generator.toGenerator())) generator = c10::IValue();
   }
-  if (lane.recording.record(info, stack)) {
+  follow_settings(lane);
+  const bool has_usual_dtype = c10::get_default_dtype_as_scalartype() == c10::ScalarType::Float;  // which rules of ops know
+  if (has_usual_dtype && lane.recording.record(info, stack)) {
     counters_.calls += 1;
     if (lane.recording.size() >= lane.early.next()) lane.early.advance(lane.recording);
     if (lane.recording.size() >= most_calls || lane.recording.keeps(most_kept_bytes)) flush(lane);
@@ -105,6 +107,19 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   }
   lock.unlock();
   run_on_backing(info, stack);
+}
+
+// All calls of a recording are made under the same settings.
+void LazyDevice::follow_settings(Lane& lane) {
+  if (lane.recording.size() > 0) {
+    if (lane.settings.are_current()) return;
+    flush(lane);
+  }
+  lane.settings = ContextSettings::current();
+  const KnownCalls* expected = lane.recording.expected();
+  if (expected == nullptr || expected->settings == lane.settings) return;
+  lane.recording.expect(nullptr);
+  lane.early.drop();
 }
 
 void LazyDevice::flush() {
@@ -119,7 +134,7 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
   auto found = std::find(lane.known.begin(), lane.known.end(), finished.expected);
   if (!finished.expected)
     found = std::find_if(lane.known.begin(), lane.known.end(), [&](const auto& known) {
-      if (!known->differs_in_numbers_alone(code.words, finished.results)) return false;
+      if (known->settings != lane.settings || !known->differs_in_numbers_alone(code.words, finished.results)) return false;
       forms = known->forms();
       return known->calls.code.numbers == code.numbers;
     });
@@ -133,7 +148,7 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
                                               SpecializationPolicy{.reals = true, .sets_of_sizes = 2});
   if (lane.known.size() == most_known) lane.known.erase(lane.known.begin());
   lane.known.push_back(
-      std::make_shared<KnownCalls>(std::move(finished.calls), finished.results, std::move(forms), compiled_));
+      std::make_shared<KnownCalls>(std::move(finished.calls), lane.settings, finished.results, std::move(forms), compiled_));
   return lane.known.back();
 }
 
@@ -141,6 +156,7 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
 void LazyDevice::flush(Lane& lane) {
   if (lane.recording.size() == 0) return;
   const BackingGuard guard;
+  const ContextSettingsScope settings(lane.settings);
   Recording::Finished finished = lane.recording.finish();
   if (finished.outputs.empty() && !finished.has_effects) return lane.early.drop();  // views alone
   try {

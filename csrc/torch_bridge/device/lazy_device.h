@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/device/recording.h"
 
 namespace cxxinductor::torch_bridge {
@@ -44,6 +45,7 @@ class LazyDevice {
   // Of an index.
   struct Lane {
     Recording recording;
+    ContextSettings settings;  // that the recording's calls were made under, where there are some
     EarlyStart early;
     std::vector<std::shared_ptr<KnownCalls>> known;  // what was used longest ago first
     std::shared_ptr<KnownCalls> last;
@@ -58,6 +60,7 @@ class LazyDevice {
   void run_on_backing(const OpInfo& info, torch::jit::Stack& stack);
   c10::IValue to_backing(const c10::IValue& value);
   c10::IValue from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index);
+  void follow_settings(Lane& lane);
   void flush(Lane& lane);
   void draw_recorded(c10::DeviceIndex index);
   std::shared_ptr<KnownCalls> find_or_add(Lane& lane, Recording::Finished& finished) const;

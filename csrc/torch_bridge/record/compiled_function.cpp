@@ -1,6 +1,5 @@
 #include "torch_bridge/record/compiled_function.h"
 
-#include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
@@ -21,21 +20,20 @@ bool is_autocast_on() { return at::autocast::is_autocast_enabled(at::kCPU) || at
 CompiledFunction::CompiledFunction(std::string name, TracedFunction function, const Options& options)
     : name_(std::move(name)), function_(std::move(function)), options_(options) {}
 
-CompiledFunction::Flags CompiledFunction::flags_of(const std::vector<c10::IValue>& arguments) {
-  Flags flags;
-  flags.deterministic = at::globalContext().deterministicAlgorithms();
-  if (!at::GradMode::is_enabled()) return flags;
+CompiledFunction::NeedGradients CompiledFunction::need_gradients(const std::vector<c10::IValue>& arguments) {
+  NeedGradients found;
+  if (!at::GradMode::is_enabled()) return found;
   for (const c10::IValue& argument : arguments)
-    flags.requires_gradient.push_back(argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad());
-  return flags;
+    found.push_back(argument.isTensor() && argument.toTensor().defined() && argument.toTensor().requires_grad());
+  return found;
 }
 
-CompiledFunction::Traced& CompiledFunction::traced(Flags flags) {
+CompiledFunction::Traced& CompiledFunction::traced(const NeedGradients& arguments) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Traced>& found = traced_[flags];
+  std::unique_ptr<Traced>& found = traced_[arguments];
   if (!found) {
-    Tracer tracer = flags.requires_gradient.empty() ? inference_tracer(name_, function_, options_)
-                                                    : gradient_tracer(name_, function_, flags.requires_gradient, options_);
+    Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_)
+                                                    : gradient_tracer(name_, function_, arguments, options_);
     found.reset(new Traced{std::move(tracer), {name_, options_}});
   }
   return *found;
@@ -44,7 +42,7 @@ CompiledFunction::Traced& CompiledFunction::traced(Flags flags) {
 std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& arguments) {
   calls_ += 1;
   if (!is_autocast_on()) {
-    Traced& found = traced(flags_of(arguments));
+    Traced& found = traced(need_gradients(arguments));
     if (auto results = found.forms.run(std::vector(arguments), found.tracer)) return std::move(*results);
   }
   uncompiled_calls_ += 1;
@@ -54,7 +52,7 @@ std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& a
 std::string CompiledFunction::describe() const {
   const std::lock_guard lock(mutex_);
   std::string text;
-  for (const auto& [flags, traced] : traced_) text += traced->forms.describe();
+  for (const auto& [arguments, traced] : traced_) text += traced->forms.describe();
   if (uncompiled_calls_ > 0)
     text += fmt::format("{}: {} of {} calls ran as they are: autocast was on, a compile was under way, or a reason above\n", name_,
                         uncompiled_calls_.load(), calls_.load());

@@ -24,24 +24,19 @@ class CompiledFunction {
   std::string describe() const;
 
  private:
-  // State of the thread and flags of arguments that a form holds for.
-  struct Flags {
-    bool deterministic = false;
-    std::vector<bool> requires_gradient;  // of the arguments; empty: grad mode is off
-    auto operator<=>(const Flags&) const = default;
-  };
+  using NeedGradients = std::vector<bool>;  // by argument; empty: grad mode is off
   struct Traced {
     Tracer tracer;
     Specializations forms;
   };
-  static Flags flags_of(const std::vector<c10::IValue>& arguments);
-  Traced& traced(Flags flags);
+  static NeedGradients need_gradients(const std::vector<c10::IValue>& arguments);
+  Traced& traced(const NeedGradients& arguments);
 
   const std::string name_;
   const TracedFunction function_;
   const Options options_;
   mutable std::mutex mutex_;  // guards the map
-  std::map<Flags, std::unique_ptr<Traced>> traced_;
+  std::map<NeedGradients, std::unique_ptr<Traced>> traced_;
   std::atomic<int64_t> calls_ = 0, uncompiled_calls_ = 0;
 };
 

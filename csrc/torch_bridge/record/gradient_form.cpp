@@ -122,14 +122,14 @@ std::vector<c10::IValue> run(const std::shared_ptr<const GradientGraphs>& graphs
   return outputs;
 }
 
-CompiledForm compile_gradients(GradientTrace traced, const Options& options, const InterruptCheck& interrupted) {
+CompiledForm compile_gradients(GradientTrace traced, const CompileSettings& settings, const Options& options, const InterruptCheck& interrupted) {
   traced.trace.calls.frozen.clear();  // training changes what it captured
   SplitGraphs split = model::split_gradients(model::functionalize(traced.trace.calls, DispatcherSchemas()), traced.results,
                                              traced.output_gradients, DispatcherSchemas());
   auto graphs = std::make_shared<GradientGraphs>();
   graphs->kept_bytes = model::kept_bytes(split);
-  graphs->forward = CompiledGraph::from_trace(std::move(split.forward), options, interrupted);
-  graphs->backward = CompiledGraph::from_trace(std::move(split.backward), options, interrupted);
+  graphs->forward = CompiledGraph::from_trace(std::move(split.forward), settings, options, interrupted);
+  graphs->backward = CompiledGraph::from_trace(std::move(split.backward), settings, options, interrupted);
   graphs->forward->set_constants(traced.trace.captured);
   graphs->captured = std::move(traced.trace.captured);
   graphs->kept = std::move(split.kept);
@@ -157,7 +157,9 @@ Tracer gradient_tracer(std::string name, TracedFunction function, std::vector<bo
     TracedForm form;
     form.guards = traced->trace.guards;
     form.writes = !model::written_inputs(traced->trace.calls, DispatcherSchemas()).empty();
-    form.compile = [traced, options](const InterruptCheck& interrupted) { return compile_gradients(std::move(*traced), options, interrupted); };
+    form.compile = [traced, options](const CompileSettings& settings, const InterruptCheck& interrupted) {
+      return compile_gradients(std::move(*traced), settings, options, interrupted);
+    };
     return form;
   };
 }

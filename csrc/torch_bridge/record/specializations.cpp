@@ -32,15 +32,15 @@ bool share_memory(const std::vector<c10::IValue>& arguments) {
 }
 
 // The machine may refuse the package's code.
-std::shared_ptr<CompiledGraph> compile_trace(model::CallGraph calls, const std::optional<PackagedPlan>& plan, const Options& options,
-                                             const InterruptCheck& interrupted) {
+std::shared_ptr<CompiledGraph> compile_trace(model::CallGraph calls, const std::optional<PackagedPlan>& plan, const CompileSettings& settings,
+                                             const Options& options, const InterruptCheck& interrupted) {
   if (plan) {
     try {
       return CompiledGraph::from_packaged_trace(calls, *plan, options);
     } catch (const Error&) {
     }
   }
-  return CompiledGraph::from_trace(std::move(calls), options, interrupted);
+  return CompiledGraph::from_trace(std::move(calls), settings, options, interrupted);
 }
 
 // Whether the guard leaves the symbol one value, as far as can be told by trying others, where the other symbols keep theirs.
@@ -78,8 +78,8 @@ Tracer inference_tracer(std::string name, TracedFunction function, Options optio
     form.writes = !model::written_inputs(traced->calls, DispatcherSchemas()).empty();
     auto plan = find_plan ? find_plan(traced->calls) : std::nullopt;
     form.is_packaged = plan.has_value();
-    form.compile = [traced, options, plan = std::move(plan)](const InterruptCheck& interrupted) {
-      const auto graph = compile_trace(std::move(traced->calls), plan, options, interrupted);
+    form.compile = [traced, options, plan = std::move(plan)](const CompileSettings& settings, const InterruptCheck& interrupted) {
+      const auto graph = compile_trace(std::move(traced->calls), plan, settings, options, interrupted);
       graph->set_constants(std::move(traced->captured));
       return CompiledForm{[graph](std::vector<c10::IValue> inputs) { return graph->run(std::move(inputs)); },
                           [graph](std::string_view title) { return graph->describe(title); }, graph->fallback_reason()};
@@ -95,6 +95,7 @@ Specializations::Specializations(std::string name, const Options& options, Speci
 Specializations::~Specializations() { if (!options_.wait) graph_compiles(options_).cancel(this); }
 
 bool Specializations::holds(const Form& form, const std::vector<c10::IValue>& arguments) {
+  if (form.settings != CompileSettings::current()) return false;
   const auto symbols = form.pattern.match(arguments);
   if (!symbols) return false;
   const auto value_of = [&](std::string_view name) { return symbols->at(symbol_number(name)); };
@@ -111,11 +112,12 @@ std::shared_ptr<const Specializations::Form> Specializations::find(const std::ve
 
 // The newest form that differs in numbers alone has most inputs for them.
 CallPattern Specializations::pattern_for(const std::vector<c10::IValue>& arguments) const {
+  const CompileSettings settings = CompileSettings::current();
   const std::shared_lock lock(mutex_);
   std::optional<CallPattern> with_numbers, with_symbols;
   std::set<std::vector<int64_t>> sets_of_sizes;
   for (auto form = forms_.rbegin(); form != forms_.rend(); ++form) {
-    if ((*form)->is_ready && !(*form)->compiled.run) continue;
+    if ((*form)->settings != settings || ((*form)->is_ready && !(*form)->compiled.run)) continue;
     const CallPattern& pattern = (*form)->pattern;
     auto other_numbers = pattern.generalized(arguments, {.sizes = false, .reals = policy_.reals});
     if (!other_numbers) continue;
@@ -153,11 +155,13 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
     const std::shared_lock reading(mutex_);
     if (forms_.size() >= most_forms) return nullptr;
   }
-  const auto form = std::make_shared<Form>(pattern_for(arguments));
-  std::function<CompiledForm(const InterruptCheck&)> compile;
+  const auto form = std::make_shared<Form>(pattern_for(arguments), CompileSettings::current());
+  std::function<CompiledForm(const CompileSettings&, const InterruptCheck&)> compile;
   bool is_packaged = false;
   const auto take = [&](const auto& trace_form) {
     try {
+      if (form->settings.default_dtype != c10::ScalarType::Float)
+        throw_unsupported("PyTorch's default dtype is {}; what is recorded knows Float", c10::toString(form->settings.default_dtype));
       TracedForm traced;
       std::tie(form->pattern, traced) = trace_form();
       is_packaged = traced.is_packaged;
@@ -178,7 +182,7 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
   }
   const auto finish = [form, compile = std::move(compile)](const InterruptCheck& interrupted) {
     try {
-      if (compile) form->compiled = compile(interrupted);
+      if (compile) form->compiled = compile(form->settings, interrupted);
     } catch (const Interrupted&) {  // by who needs it no more
       return;
     } catch (const Error& error) {

@@ -38,7 +38,8 @@ struct TracedForm {
   bool has_solved_guards = false;         // sizes that guards tie to others are written in terms of these
   bool writes = false;                    // to an argument
   bool is_packaged = false;               // compiled before: `compile` reads it back
-  std::function<CompiledForm(const InterruptCheck& interrupted)> compile;  // once, on any thread
+  // Once, on any thread.
+  std::function<CompiledForm(const CompileSettings& settings, const InterruptCheck& interrupted)> compile;
 };
 // Unsupported, or a user error of its own, where the function cannot be recorded.
 using Tracer = std::function<TracedForm(const CallPattern& pattern)>;
@@ -59,14 +60,16 @@ struct SpecializationPolicy {
 
 class Specializations {
  public:
-  // The function is traced at the first call, and again for arguments of other dtypes, devices, ranks or layouts. Where
+  // The function is traced at the first call, and again for arguments of other dtypes, devices, ranks or layouts, and under other
+  // settings. Where
   // numbers alone differ, those that do become inputs. options.wait: whether calls wait for the compiler.
   Specializations(std::string name, const Options& options, SpecializationPolicy policy = {}, PatternFinder find_packaged = {});
   ~Specializations();  // drops what is being compiled
 
   struct Form {
-    explicit Form(CallPattern of) : pattern(std::move(of)) {}
+    Form(CallPattern of, const CompileSettings& made_under) : pattern(std::move(of)), settings(made_under) {}
     CallPattern pattern;
+    const CompileSettings settings;
     std::vector<model::SizeGuard> guards;
     bool writes = false;
     std::atomic<bool> is_ready = false;  // `compiled` is what it stays
