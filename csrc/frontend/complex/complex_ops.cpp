@@ -9,6 +9,7 @@
 namespace cxxinductor::frontend {
 namespace {
 
+// None where the call has none: rules then leave the call as it is, for the importer to refuse.
 Arg operand(const Call& call, size_t position, std::string_view name) {
   if (position < call.args.size()) return call.args[position];
   for (const auto& [key, arg] : call.kwargs)
@@ -158,8 +159,10 @@ bool of_parts(PairLowering& p, const Call& call) {
 
 bool polar(PairLowering& p, const Call& call) {
   const Arg size = operand(call, 0, "abs"), direction = operand(call, 1, "angle");
+  const OperandRef* angle = direction.as<OperandRef>();
+  if (angle == nullptr) return false;
   const CallValueInfo like = info_of(p, call);
-  CallValueInfo own = p.info(direction.as<OperandRef>()->operand);
+  CallValueInfo own = p.info(angle->operand);
   const Arg cosine = p.call("aten::cos", "", {direction}, own), sine = p.call("aten::sin", "", {direction}, own);
   p.set_pair(call.results[0], {p.mul(size, cosine, like), p.mul(size, sine, like)});
   return true;
@@ -167,6 +170,7 @@ bool polar(PairLowering& p, const Call& call) {
 
 bool view_as_complex(PairLowering& p, const Call& call) {
   const Arg both = operand(call, 0, "self");
+  if (!both.as<OperandRef>()) return false;
   const auto last = static_cast<int64_t>(info_of(p, call).sizes.size());
   if (const Pair* known = p.stacked(both.as<OperandRef>()->operand)) {
     p.set_pair(call.results[0], Pair(*known));
@@ -181,6 +185,7 @@ bool view_as_complex(PairLowering& p, const Call& call) {
 
 bool view_as_real(PairLowering& p, const Call& call) {
   const auto z = p.pair_of(operand(call, 0, "self"));
+  if (!z) return false;
   const auto last = static_cast<int64_t>(info_of(p, call).sizes.size()) - 1;
   p.define(call.results[0], "aten::stack", "", {Arg(ArgList{z->re, z->im}), Arg(last)});
   p.remember_stacked(call.results[0], *z);
@@ -226,8 +231,9 @@ bool test_parts(PairLowering& p, const Call& call) {
 // ---- Casts and creation -------------------------------------------------------------------------------------------
 
 bool cast(PairLowering& p, const Call& call) {
-  const Arg self = operand(call, 0, "self");
-  const Pair z = *p.pair_of(self);
+  const auto pair = call.args.empty() ? std::nullopt : p.pair_of(call.args[0]);
+  if (!pair) return false;
+  const Pair& z = *pair;
   Call part = call;
   std::erase_if(part.kwargs, [](const auto& named) { return named.first == "dtype"; });
   const CallValueInfo like = info_of(p, call);
