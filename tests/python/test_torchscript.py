@@ -259,6 +259,73 @@ def test_lstm_cells_of_a_stack() -> None:
     check(Stack(), (torch.randn(3, 8), states), parts=1)
 
 
+# Containers of Python are copied on their way in: what was written is given back.
+
+
+class DictsInAList(nn.Module):
+    """As the last step of torchvision's Mask R-CNN."""
+
+    def forward(self, values: List[Dict[str, Tensor]]) -> Tuple[Tensor, List[Dict[str, Tensor]]]:
+        for i, held in enumerate(values):
+            boxes = held["a"] * 2 + 1
+            values[i]["a"] = boxes
+            if "b" in held:
+                values[i]["b"] = torch.nn.functional.pad(held["b"], (1, 1)) * boxes.sum()
+        return values[0]["a"].exp(), values
+
+
+class ListsInADict(nn.Module):
+    def forward(self, values: Dict[str, List[Tensor]]) -> Tuple[Tensor, Dict[str, List[Tensor]]]:
+        lists = values["a"]
+        lists.append(lists[0] * 2 + 1)
+        values["b"][0] = lists[1].sin() + 1
+        return values["b"][0].cos() * lists[-1], values
+
+
+class ListInATuple(nn.Module):
+    def forward(self, values: Tuple[List[Tensor], Tensor]) -> Tuple[Tensor, Tuple[List[Tensor], Tensor]]:
+        held, x = values
+        held.append(x * 2 + 1)
+        return (held[0] + held[1]).exp(), values
+
+
+class ListsInLists(nn.Module):
+    def forward(self, values: List[List[Tensor]]) -> Tuple[Tensor, List[List[Tensor]]]:
+        first = values[0]
+        made = [first[0] * 2 + 1, first[0].exp()]
+        values.append(made)
+        values[1].append(made[1] * 3 + 1)
+        first[0] = values[1][0].cos() + values[-1][1]
+        return first[0].sin() + 1, values
+
+
+class MaybeAList(nn.Module):
+    def forward(self, values: List[Optional[List[Tensor]]]) -> Tuple[Tensor, List[Optional[List[Tensor]]]]:
+        held = values[0]
+        assert held is not None
+        held[0] = held[0] * 2 + 1
+        return held[0].exp() + 1, values
+
+
+@pytest.mark.parametrize(
+    ("module", "make"),
+    [
+        (DictsInAList, lambda: [{"a": torch.ones(3, 4), "b": torch.ones(2, 5)}, {"a": torch.ones(2, 4)}]),
+        (ListsInADict, lambda: {"a": [torch.ones(3)], "b": [torch.ones(3), torch.zeros(3)]}),
+        (ListInATuple, lambda: ([torch.ones(3)], torch.full((3,), 0.5))),
+        (ListsInLists, lambda: [[torch.ones(3)], [torch.zeros(3)]]),
+        (MaybeAList, lambda: [[torch.ones(3)], None]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_writes_to_containers_inside_arguments(module: Any, make: Any) -> None:
+    scripted = torch.jit.script(module().eval())
+    optimized = cxxinductor.optimize(scripted)
+    with torch.inference_mode():
+        for _ in range(3):
+            check_equal(optimized(make()), scripted(make()))
+
+
 # What is not plain inference.
 
 

@@ -28,6 +28,12 @@ Node* ancestor_in(const Block* block, Node* node) {
 
 bool is_tensor(const Value* value) { return value->type()->isSubtypeOf(*c10::TensorType::get()); }
 
+// Strictly inside.
+bool holds_type(const c10::Type& type, c10::TypeKind kind) {
+  const auto contained = type.containedTypes();
+  return std::any_of(contained.begin(), contained.end(), [&](const c10::TypePtr& inner) { return inner->kind() == kind || holds_type(*inner, kind); });
+}
+
 // What a region has its own copy of.
 bool is_constant(const Node* node) { return node->kind() == prim::Constant || node->kind() == prim::Uninitialized; }
 
@@ -211,6 +217,17 @@ class RegionFinder {
     return tensors > 1 && computed > 0;
   }
 
+  // Whether it writes a container that one of these may hold, as dictionaries in a list. PyTorch's analysis does not say which of two
+  // containers is inside: one that was made here and holds an element of theirs counts too, where they hold containers of its kind.
+  bool writes_inside(Node* node, const std::vector<Value*>& values) const {
+    const std::vector<Value*> written = written_containers(node);
+    return std::any_of(written.begin(), written.end(), [&](Value* target) {
+      return std::any_of(values.begin(), values.end(), [&](Value* value) {
+        return holds_type(*value->type(), target->type()->kind()) && aliases_.mayContainAlias(value, target);
+      });
+    });
+  }
+
   // What a region gives has memory of its own, and so has what it takes apart.
   Node* obstacle_in(const Interval& interval) const {
     const std::vector<Value*> inputs = inputs_of(interval), outputs = outputs_of(interval);
@@ -220,7 +237,7 @@ class RegionFinder {
     for (Node* node : interval) {
       bool writes = false;
       for_each_node(node, [&](Node* inner) {
-        writes = writes || (writes_container(inner) && aliases_.writesToAlias(inner, containers));
+        writes = writes || (writes_container(inner) && (aliases_.writesToAlias(inner, containers) || writes_inside(inner, inputs)));
       });
       if (writes) return node;
     }

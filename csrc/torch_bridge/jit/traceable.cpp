@@ -198,14 +198,16 @@ Role role_of(Node* node, const NodeSet& excluded) {
   return schema == nullptr ? Role::Boundary : role_of_op(node, *schema);
 }
 
-bool writes_container(const Node* node) {
+std::vector<Value*> written_containers(Node* node) {
+  std::vector<Value*> written;
   const c10::FunctionSchema* schema = node->maybeSchema();
-  if (schema == nullptr) return false;
+  if (schema == nullptr) return written;
   for (size_t i = 0; i < node->inputs().size() && i < schema->arguments().size(); ++i) {
     const c10::AliasInfo* alias = schema->arguments()[i].alias_info();
-    if (alias != nullptr && alias->isWrite() && node->input(i)->type()->kind() != c10::TypeKind::TensorType) return true;
+    if (alias != nullptr && alias->isWrite() && node->input(i)->type()->kind() != c10::TypeKind::TensorType) written.push_back(node->input(i));
   }
-  return false;
+  return written;
 }
+bool writes_container(Node* node) { return !written_containers(node).empty(); }
 
 }  // namespace cxxinductor::torch_bridge

@@ -24,7 +24,8 @@ Role role_of(torch::jit::Node* node, const NodeSet& excluded);
 bool computes_size(const torch::jit::Node* node);
 bool is_size_tensor(const torch::jit::Value* value);
 
-// Whether a list or dictionary is written by the node itself.
-bool writes_container(const torch::jit::Node* node);
+// Lists and dictionaries that the node itself writes.
+std::vector<torch::jit::Value*> written_containers(torch::jit::Node* node);
+bool writes_container(torch::jit::Node* node);
 
 }  // namespace cxxinductor::torch_bridge
