@@ -10,6 +10,7 @@
 
 #include "torch_bridge/device/attention.h"
 #include "torch_bridge/device/buffer.h"
+#include "torch_bridge/device/registration.h"
 #include "torch_bridge/record/in_place_views.h"
 
 namespace cxxinductor::torch_bridge {
@@ -155,10 +156,23 @@ bool gru_cell_backward(Stack& stack) {
   return true;
 }
 
+// PyTorch hands channels-last tensors to the op itself on this device, as on the CPU; its kernels for CUDA take rows alone. The first
+// `tensors` arguments are made contiguous there, as eager makes them.
+template <size_t arguments, size_t tensors>
+bool group_norm_of_rows(Stack& stack) {
+  const at::Tensor& x = torch::jit::peek(stack, 0, arguments).toTensor();
+  if (x.device().type() != c10::DeviceType::PrivateUse1 || !lazy_device().backing(x.device().index()).is_cuda()) return false;
+  for (size_t i = 0; i < tensors; ++i) {
+    c10::IValue& argument = torch::jit::peek(stack, i, arguments);
+    argument = argument.toTensor().contiguous();
+  }
+  return false;
+}
+
 }  // namespace
 
 Composite find_device_composite(std::string_view op) {
-  static constexpr std::array<std::pair<std::string_view, Composite>, 12> composites{{
+  static constexpr std::array<std::pair<std::string_view, Composite>, 14> composites{{
       {"aten::_conj", conjugate_view},
       {"aten::_is_all_true", are_all_true},
       {"aten::_is_any_true", is_any_true},
@@ -170,6 +184,8 @@ Composite find_device_composite(std::string_view op) {
       {"aten::_thnn_fused_lstm_cell", lstm_cell},
       {"aten::_thnn_fused_lstm_cell_backward_impl", lstm_cell_backward},
       {"aten::_weight_norm_interface_backward", weight_norm_backward},
+      {"aten::native_group_norm", group_norm_of_rows<8, 1>},
+      {"aten::native_group_norm_backward", group_norm_of_rows<10, 2>},
       {"aten::scaled_dot_product_attention", flash_attention},
   }};
   const auto found =
