@@ -97,7 +97,7 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
     c10::IValue& generator = torch::jit::peek(stack, static_cast<size_t>(info.generator_argument), info.is_enum.size());
     if (generator.isGenerator() && is_default_generator(generator.toGenerator())) generator = c10::IValue();
   }
-  follow_settings(lane);
+  follow_settings(lane, info);
   const bool has_usual_dtype = c10::get_default_dtype_as_scalartype() == c10::ScalarType::Float;  // which rules of ops know
   if (has_usual_dtype && lane.recording.record(info, stack)) {
     counters_.calls += 1;
@@ -109,10 +109,10 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   run_on_backing(info, stack);
 }
 
-// All calls of a recording are made under the same settings.
-void LazyDevice::follow_settings(Lane& lane) {
+// All calls of a recording that read settings are made under the same ones.
+void LazyDevice::follow_settings(Lane& lane, const OpInfo& next) {
   if (lane.recording.size() > 0) {
-    if (lane.settings.are_current()) return;
+    if (!next.reads_settings || lane.settings.are_current()) return;
     flush(lane);
   }
   lane.settings = ContextSettings::current();

@@ -60,7 +60,7 @@ class LazyDevice {
   void run_on_backing(const OpInfo& info, torch::jit::Stack& stack);
   c10::IValue to_backing(const c10::IValue& value);
   c10::IValue from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index);
-  void follow_settings(Lane& lane);
+  void follow_settings(Lane& lane, const OpInfo& next);
   void flush(Lane& lane);
   void draw_recorded(c10::DeviceIndex index);
   std::shared_ptr<KnownCalls> find_or_add(Lane& lane, Recording::Finished& finished) const;

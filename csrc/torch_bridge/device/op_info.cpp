@@ -80,6 +80,8 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toStri
     written_argument.push_back(written_argument_of(result, schema.arguments()));
     is_alias.push_back(result.alias_info() != nullptr);
   }
+  const bool is_view = !writes && !is_alias.empty() && std::find(is_alias.begin(), is_alias.end(), false) == is_alias.end();
+  reads_settings = !is_view && !op.hasTag(at::Tag::pointwise);
 }
 
 bool OpInfo::has_kernel(const torch::jit::Stack& stack, c10::Device backing) const {

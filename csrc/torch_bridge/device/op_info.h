@@ -36,6 +36,7 @@ struct OpInfo {
   MemoryOp memory_op = MemoryOp::None;
   bool is_sync = false;  // reads elements by nature
   bool is_random = false;
+  bool reads_settings = true;  // of context_settings.h: all but arithmetic by element and views may
   bool returns_list = false;
   bool writes = false;  // to an argument
   // By argument: an integer that is an enum (a dtype), not a size; a tensor that is written.
