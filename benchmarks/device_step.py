@@ -105,6 +105,9 @@ def main():
     parser.add_argument("--small", action="store_true", help="a model for a CPU, to see that everything runs")
     parser.add_argument("--one", nargs=4, help="way, dtype, batch, length: measures in this process, prints JSON")
     args = parser.parse_args()
+    ways = args.only.split(",") if args.only else WAYS
+    if unknown := sorted(set(ways) - set(WAYS)):
+        parser.error(f"--only: unknown ways {', '.join(unknown)}")
     if args.one:
         way, dtype, batch, length = args.one
         print(json.dumps(measure(way, dtype, int(batch), int(length), args.small)))
@@ -112,7 +115,7 @@ def main():
     rows = []
     for shape, (batch, length) in SHAPES.items():
         for dtype in DTYPES:
-            for way in args.only.split(",") if args.only else WAYS:
+            for way in ways:
                 command = [sys.executable, __file__, "--one", way, dtype, str(batch), str(length)]
                 if way.startswith("cpp_"):
                     command = [PROGRAM, way.removeprefix("cpp_"), "--dtype", dtype, "--batch", str(batch), "--length", str(length), "--steps", str(STEPS)]

@@ -130,7 +130,8 @@ nlohmann::json measure(const Run& run) {
   if (run.way == "device") {
     const cxxinductor::DeviceCounters counters = cxxinductor::device_counters();
     row["counters"] = {{"calls", counters.calls}, {"runs", counters.runs}, {"uncompiled_runs", counters.uncompiled_runs},
-                       {"compiled", counters.compiled}, {"through_aten", counters.through_aten}};
+                       {"compiled", counters.compiled}, {"through_aten", counters.through_aten},
+                       {"early_starts", counters.early_starts}, {"early_drops", counters.early_drops}};
   }
   return row;
 }
