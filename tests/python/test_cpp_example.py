@@ -237,7 +237,7 @@ def test_pkg_config(installed, unpacked_libtorch, tmp_path):
 
 def test_pkg_config_for_c(installed, tmp_path):
     checked("cc", "-std=c99", "-o", tmp_path / "c_host", ROOT / "tests" / "api" / "c_host.c", *pkg_config(installed, "--cflags", "--libs"), "-lm")
-    assert checked(tmp_path / "c_host", ROOT / "tests" / "data" / "pt2") == "the C API works\n"
+    assert checked(tmp_path / "c_host", ROOT / "tests" / "data" / "pt2", tmp_path / "c_host.cxxi") == "the C API works\n"
 
 
 def test_installed_program(installed, tmp_path):

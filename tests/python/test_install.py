@@ -127,7 +127,7 @@ def test_c_and_cxx_programs_build_against_the_installed_package(installed, tmp_p
     assert Path(libtorch).resolve() == (SITE / "torch").resolve()
     flags = run(["pkg-config", "--cflags", "--libs", "cxxinductor"], env=environment).split()
     run(["cc", "-std=c99", "-o", tmp_path / "c_host", ROOT / "tests" / "api" / "c_host.c", *flags, "-lm"])
-    assert run([tmp_path / "c_host", ROOT / "tests" / "data" / "pt2"], env=environment) == "the C API works\n"
+    assert run([tmp_path / "c_host", ROOT / "tests" / "data" / "pt2", tmp_path / "c_host.cxxi"], env=environment) == "the C API works\n"
     # PyTorch is found as the neighbouring package.
     run(["cmake", "-S", ROOT / "examples" / "c_host", "-B", tmp_path / "build", f"-DCMAKE_PREFIX_PATH={package}"], env=environment)
     run(["cmake", "--build", tmp_path / "build"], env=environment)

@@ -315,7 +315,7 @@ def write_key(folder):
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="built by `make test`")
-def test_the_program_makes_and_takes_packages(packaged, tmp_path):
+def test_the_program_makes_and_takes_packages(packaged, device, tmp_path):
     folder, _, _ = packaged
 
     def command(*arguments, status=0, **environment):
@@ -329,7 +329,7 @@ def test_the_program_makes_and_takes_packages(packaged, tmp_path):
     text = command("compile", folder / "model.pt2", "-o", path, "--weights", "beside", "--sign", folder / "key.pem")
     assert f"signed with key {PUBLIC_KEY}" in text and (tmp_path / "model.cxxi.weights").exists()
     shown = command("inspect", path)
-    for part in (f"signed with key {PUBLIC_KEY}", "x86-64", "weights: ", "code"):
+    for part in (f"signed with key {PUBLIC_KEY}", "x86-64" if device == "cpu" else "sm_", "weights: ", "code"):
         assert part in shown
     keys = {"CXXINDUCTOR_TRUSTED_KEYS": PUBLIC_KEY}
     for subcommand in ("run", "verify"):

@@ -19,6 +19,13 @@ models = pytest.importorskip("torchvision", reason="torchvision is not installed
 detection, segmentation = models.detection, models.segmentation
 
 
+@pytest.fixture(autouse=True)
+def without_tf32():
+    """Convolutions on a GPU round to ten bits otherwise, and their algorithms differ in the third digit."""
+    with torch.backends.cudnn.flags(enabled=True, allow_tf32=False):
+        yield
+
+
 def check_equal(found: Any, expected: Any) -> None:
     assert len(leaves(found)) == len(leaves(expected))
     for a, b in zip(leaves(found), leaves(expected)):
@@ -135,7 +142,7 @@ HERE = whole_zoo() if WANTED == "all" else [name for name in WANTED.split(",") i
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in HERE else [pytest.mark.gpu]) for name in whole_zoo()])
 def test_whole_models(name: str, device: str) -> None:
     is_detector = name in models.list_models(module=detection)
-    size = 224 if name.startswith("maxvit") else 96
+    size = 224 if name.startswith("maxvit") else 112 if name == "vit_h_14" else 96
     with torch.device(device):  # weights are drawn there: a GPU takes no time for what a core takes half a minute for
         module = spread(make_whole(name, size)).to(device)
     scripted = torch.jit.script(module)
@@ -153,4 +160,4 @@ def test_whole_models(name: str, device: str) -> None:
         if name not in models.list_models(module=segmentation):
             traced = torch.jit.trace(module, given, check_trace=False)  # a scripted module would be returned as it is
             with torch.inference_mode():
-                check_equal(cxxinductor.optimize(traced)(*given), expected)
+                check_equal(cxxinductor.optimize(traced)(*given), reference(traced, given))

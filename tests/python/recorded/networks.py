@@ -77,8 +77,8 @@ def _add_images(name: str, library: str, size: int, **options: Any) -> None:
     program(run, name=name, rtol=1e-3, atol=1e-4)
 
 
-_add_images("resnet18", "torchvision", 32)
-_add_images("mobilenet_v3_small", "torchvision", 32)
+_add_images("resnet18", "torchvision", 64)
+_add_images("mobilenet_v3_small", "torchvision", 64)
 _add_images("vit_tiny_patch16_224", "timm", 32, img_size=32, patch_size=8, depth=2, drop_path_rate=0.1)
 _add_images("convnext_atto", "timm", 32, depths=(1, 1, 1, 1), dims=(8, 16, 16, 16))
 _add_images("resmlp_12_224", "timm", 32, img_size=32)
