@@ -116,3 +116,9 @@ TEST_CASE("settings are what they were after a scope of others") {
   context.setDeterministicAlgorithms(false, false);
   CHECK(before.are_current());
 }
+
+TEST_CASE("names that are none are refused before the device is registered") {
+  for (const char* name : {"", "cpu", "meta", "cuda:0", "my dev", "9x", "privateuseone"})
+    CHECK_THROWS_AS(cxxinductor::register_device(name, c10::kCPU), cxxinductor::Error);
+  CHECK(recorded_device().is_privateuseone());
+}

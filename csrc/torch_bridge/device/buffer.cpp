@@ -119,6 +119,12 @@ void rebase(Buffer& buffer, c10::ScalarType dtype) {
   buffer.backing = view_of(buffer.backing, buffer.base, start / element);
 }
 
+void extend(Buffer& buffer, int64_t bytes) {
+  const int64_t elements = bytes / static_cast<int64_t>(c10::elementSize(buffer.base.dtype));
+  buffer.base = {buffer.base.dtype, 0, {elements}, {1}};
+  buffer.backing = view_of(buffer.backing, buffer.base, buffer.backing.storage_offset());
+}
+
 c10::Allocator* device_allocator() { return allocator(); }
 
 }  // namespace cxxinductor::torch_bridge

@@ -55,6 +55,8 @@ Buffer* buffer_of(const c10::Storage& storage);
 
 // The tensor's elements on the backing device, in memory shared with the buffer, which has a backing.
 at::Tensor backing_of(const Buffer& buffer, const at::Tensor& tensor);
+// The backing's memory has become that long, in bytes: the base is all of it from now on, as a vector. It is part of no recording.
+void extend(Buffer& buffer, int64_t bytes);
 // The buffer shows memory of another dtype: its base is a vector from now on. It is part of no recording.
 void rebase(Buffer& buffer, c10::ScalarType dtype);
 

@@ -61,7 +61,8 @@ KnownCalls::Results KnownCalls::run(std::vector<c10::IValue> inputs, const std::
     if (!early_form_ || early_form_->form != form) early_form_ = std::make_shared<EarlyForm>(form, calls, integers_);
     std::vector<c10::IValue> given = form->pattern.take_inputs(arguments);
     arguments.clear();
-    return {early.holds_for(*form) ? early.finish(std::move(given)) : form->compiled.run(std::move(given)), true};
+    const bool is_compiled = form->compiled.reason.empty();
+    return {early.holds_for(*form) ? early.finish(std::move(given)) : form->compiled.run(std::move(given)), is_compiled};
   }
   early.drop();
   if (!uncompiled_) {

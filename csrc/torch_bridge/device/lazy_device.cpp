@@ -3,11 +3,14 @@
 #include <ATen/Context.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/LegacyTypeDispatch.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
+#include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -34,6 +37,26 @@ void for_each_tensor(const c10::IValue& value, const Visit& visit) {
   if (value.isTensor()) return visit(value.toTensor());
   if (value.isTensorList() || value.isOptionalTensorList())
     for (const c10::IValue& item : value.toListRef()) for_each_tensor(item, visit);
+}
+
+// As at::native::fill_empty_deterministic_.
+void fill_deterministically(at::Tensor& tensor) {
+  const at::AutoDispatchBelowADInplaceOrView below;
+  if (tensor.is_floating_point() || tensor.is_complex()) {
+    tensor.fill_(std::numeric_limits<double>::quiet_NaN());
+  } else if (tensor.scalar_type() == at::kBool) {
+    tensor.fill_(true);
+  } else {
+    const int64_t bits = 8 * static_cast<int64_t>(tensor.element_size()) - (at::isSignedType(tensor.scalar_type()) ? 1 : 0);
+    tensor.fill_(bits >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1);
+  }
+}
+
+// at::manual_seed seeds the backing generator before this device's.
+bool is_just_seeded(const at::Generator& generator) {
+  at::Generator fresh = generator.clone();
+  fresh.set_current_seed(generator.current_seed());
+  return at::equal(fresh.get_state(), generator.get_state());
 }
 
 at::Tensor empty_backing(const Form& form, c10::Device device) {
@@ -101,7 +124,10 @@ void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   const bool has_usual_dtype = c10::get_default_dtype_as_scalartype() == c10::ScalarType::Float;  // which rules of ops know
   if (has_usual_dtype && lane.recording.record(info, stack)) {
     counters_.calls += 1;
-    if (lane.recording.size() >= lane.early.next()) lane.early.advance(lane.recording);
+    if (lane.recording.size() >= lane.early.next()) {
+      const ContextSettingsScope settings(lane.settings);
+      lane.early.advance(lane.recording);
+    }
     if (lane.recording.size() >= most_calls || lane.recording.keeps(most_kept_bytes)) flush(lane);
     return;
   }
@@ -154,7 +180,7 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
 
 // Calls are compiled here alone, or from here in the background.
 void LazyDevice::flush(Lane& lane) {
-  if (lane.recording.size() == 0) return;
+  if (lane.recording.size() == 0) return lane.recording.forget_inputs();
   const BackingGuard guard;
   const ContextSettingsScope settings(lane.settings);
   Recording::Finished finished = lane.recording.finish();
@@ -185,7 +211,8 @@ void LazyDevice::draw_recorded(c10::DeviceIndex index) {
   if (!lane.early.has_drawn_last()) {
     if (lane.early.has_drawn()) lane.early.drop();
     const std::lock_guard lock(generator.mutex());
-    generator.set_state(lane.recording.random_state());
+    // A new seed is for what comes later. What the program has drawn itself must not be drawn again.
+    if (is_just_seeded(generator)) generator.set_state(lane.recording.random_state());
   }
   flush(lane);
 }
@@ -255,7 +282,10 @@ void LazyDevice::make_empty(torch::jit::Stack& stack, const OpInfo& info) {
   const c10::IValue dtype = torch::jit::peek(stack, is_strided ? 2 : 1, arguments);
   form.dtype = dtype.isNone() ? at::typeMetaToScalarType(at::get_default_dtype()) : dtype.toScalarType();
   torch::jit::drop(stack, arguments);
-  stack.emplace_back(make_device_tensor(make_storage(c10::make_intrusive<Buffer>(index, form)), form));
+  at::Tensor made = make_device_tensor(make_storage(c10::make_intrusive<Buffer>(index, form)), form);
+  const at::Context& context = at::globalContext();
+  if (context.deterministicAlgorithms() && context.deterministicFillUninitializedMemory()) fill_deterministically(made);
+  stack.emplace_back(std::move(made));
 }
 
 // A tensor of this device with the elements that a tensor of another one has now.
@@ -309,8 +339,11 @@ bool LazyDevice::to_copy(torch::jit::Stack& stack) {
   const c10::IValue dtype = torch::jit::peek(stack, 1, arguments);
   const at::TensorOptions options =
       self.options().device(wanted).dtype(dtype.isNone() ? self.scalar_type() : dtype.toScalarType());
-  at::Tensor made = self.is_non_overlapping_and_dense() ? at::empty_strided(self.sizes(), self.strides(), options)
-                                                        : at::empty(self.sizes(), options);
+  const c10::IValue format = torch::jit::peek(stack, 6, arguments);
+  const bool preserves = format.isNone() || format.toMemoryFormat() == c10::MemoryFormat::Preserve;
+  at::Tensor made = preserves && self.is_non_overlapping_and_dense() ? at::empty_strided(self.sizes(), self.strides(), options)
+                    : preserves                                      ? at::empty(self.sizes(), options)
+                                : at::empty(self.sizes(), options, format.toMemoryFormat());
   made.copy_(self);
   torch::jit::drop(stack, arguments);
   stack.emplace_back(std::move(made));

@@ -87,14 +87,15 @@ OpInfo::OpInfo(const c10::OperatorHandle& handle) : op(handle), name(c10::toStri
 bool OpInfo::has_kernel(const torch::jit::Stack& stack, c10::Device backing) const {
   if (!op.hasTag(at::Tag::pointwise)) return true;
   torch::jit::Stack arguments = torch::jit::last(stack, is_enum.size()).vec();
-  std::vector<int> dtypes;
+  std::string kinds;
   for (const c10::IValue& argument : arguments) {
     if (argument.isTensorList()) return true;
-    dtypes.push_back(argument.isTensor() && argument.toTensor().defined()
-                         ? static_cast<int>(argument.toTensor().scalar_type())
-                         : -1);
+    kinds += argument.tagKind();
+    if (argument.isTensor() && argument.toTensor().defined()) kinds += c10::toString(argument.toTensor().scalar_type());
+    if (argument.isString()) kinds += argument.toStringRef();
+    kinds += ';';
   }
-  const auto [found, is_new] = has_kernel_.emplace(std::move(dtypes), true);
+  const auto [found, is_new] = has_kernel_.emplace(std::move(kinds), true);
   if (!is_new) return found->second;
   const BackingGuard guard;
   for (c10::IValue& argument : arguments)

@@ -23,8 +23,8 @@ enum class MemoryOp : uint8_t { None, Empty, EmptyStrided, Copy, ToCopy, SetStor
 struct OpInfo {
   explicit OpInfo(const c10::OperatorHandle& op);
 
-  // Whether eager has a kernel for the dtypes of the arguments: it is tried once for each set of them, on tensors of
-  // one element. A call that eager refuses is not recorded, so that the error comes where it does in eager.
+  // Whether eager has a kernel for the dtypes, kinds of numbers and texts of the arguments: it is tried once for each set of them, on
+  // tensors of one element. A call that eager refuses is not recorded, so that the error comes where it does in eager.
   bool has_kernel(const torch::jit::Stack& stack, c10::Device backing) const;
 
   c10::OperatorHandle op;
@@ -48,7 +48,7 @@ struct OpInfo {
   int device_argument = -1, generator_argument = -1;
 
  private:
-  mutable std::map<std::vector<int>, bool> has_kernel_;  // by dtypes
+  mutable std::map<std::string, bool> has_kernel_;  // by these
 };
 
 // The lock of the device is held.

@@ -22,6 +22,13 @@ constinit std::atomic<uint64_t> recordings{0};
 
 constexpr size_t least_inputs_to_check = 64;
 
+// Eager refuses most writes to it.
+bool repeats_elements(const at::Tensor& tensor) {
+  for (int64_t d = 0; d < tensor.dim(); ++d)
+    if (tensor.stride(d) == 0 && tensor.size(d) > 1) return true;
+  return false;
+}
+
 bool is_real_tensor(const at::Tensor& tensor) { return tensor.defined() && buffer_of(tensor) != nullptr; }
 
 CallValueInfo info_of(const RecordedCalls::Value& value, c10::Device device) {
@@ -81,7 +88,7 @@ void Recording::start() {
   count_ = 0;
   values_ = 0;
   reals_.clear();
-  pending_.clear();
+  clear_pending();
   inputs_.clear();
   created_.clear();
   inputs_to_check_ = least_inputs_to_check;
@@ -125,6 +132,8 @@ void Recording::add_input(Input input) {
   pending_.words.push_back(static_cast<int64_t>(form.sizes.size()));
   pending_.numbers.insert(pending_.numbers.end(), form.sizes.begin(), form.sizes.end());
   pending_.numbers.insert(pending_.numbers.end(), form.strides.begin(), form.strides.end());
+  input_words_ = pending_.words.size();
+  input_numbers_ = pending_.numbers.size();
   if (!follows()) add_own_input(input);
   inputs_.push_back(std::move(input));
 }
@@ -336,6 +345,8 @@ bool Recording::infer(const OpInfo& info, const torch::jit::Stack& stack) {
       value.form = std::move(*form);
       const bool is_alias = info.is_alias[info.returns_list ? 0 : values.size()];
       value.memory = is_alias && result.storage != 0 ? result.storage - 1 : id;
+      if (value.memory != id && bytes_of(value.form) > bytes_of(own_.values[value.memory].form))
+        throw_unsupported("{}: it shows memory behind its tensor's", info.name);
     }
     values.push_back(std::move(value));
   }
@@ -424,19 +435,32 @@ bool Recording::goes_elsewhere(const OpInfo& info, const torch::jit::Stack& stac
   return device.isDevice() && device.toDevice().type() != c10::DeviceType::PrivateUse1;
 }
 
+void Recording::clear_pending() {
+  pending_.clear();
+  input_words_ = input_numbers_ = 0;
+  scalars_.clear();
+}
+
+// The call at hand is not recorded; its inputs are, and stay.
+void Recording::drop_call() {
+  pending_.words.resize(input_words_);
+  pending_.numbers.resize(input_numbers_);
+  pending_.reals.clear();
+  scalars_.clear();
+}
+
 bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
   if (!info.rule || goes_elsewhere(info, stack)) return false;
-  size_t words = pending_.words.size(), numbers = pending_.numbers.size();
   try {
     const size_t arguments = info.is_enum.size();
     for (size_t i = 0; i < arguments; ++i) {
       const c10::IValue& argument = torch::jit::peek(stack, i, arguments);
       if (info.is_written[i] && argument.isTensor() && buffer_of(argument.toTensor()) == nullptr)
         throw_unsupported("{}: it writes to a tensor of another device", info.name);
+      if (info.is_written[i] && argument.isTensor() && repeats_elements(argument.toTensor()))
+        throw_unsupported("{}: it writes to a tensor that repeats elements", info.name);
       need_operands(argument);
     }
-    words = pending_.words.size();
-    numbers = pending_.numbers.size();
     encode(info, stack);
     if (!(follows() && is_expected())) {
       diverge();
@@ -444,11 +468,11 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
       if (!infer(info, stack)) throw_unsupported("{}: nothing states the sizes of its results", info.name);
     }
   } catch (const Error&) {  // Unsupported; or eager raises an error too, its own
-    pending_.words.resize(words);
-    pending_.numbers.resize(numbers);
-    pending_.reals.clear();
-    scalars_.clear();
+    drop_call();
     return false;
+  } catch (...) {
+    drop_call();
+    throw;
   }
   if (info.is_random && !random_state_.defined()) {
     at::Generator generator = at::globalContext().defaultGenerator(backing_);
@@ -459,9 +483,15 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
   writes_ = writes_ || info.writes;
   push_results(info, stack);
   count_ += 1;
-  pending_.clear();
-  scalars_.clear();
+  clear_pending();
   return true;
+}
+
+void Recording::forget_inputs() {
+  if (inputs_.empty()) return;
+  std::shared_ptr<KnownCalls> expected = std::move(expected_);
+  start();
+  expected_ = std::move(expected);
 }
 
 bool Recording::keeps(int64_t bytes) {

@@ -49,6 +49,8 @@ class Recording {
     bool has_effects = false;         // it writes to inputs or draws random numbers: to be run whether it has outputs or not
   };
   Finished finish();
+  // Inputs of calls that were not recorded, where no other call was: what follows may change them.
+  void forget_inputs();
   void expect(std::shared_ptr<KnownCalls> expected) { expected_ = std::move(expected); }
   // The results of `finish` have elements now, or never will.
   static void set_results(const Finished& finished, const std::vector<c10::IValue>& results);
@@ -89,6 +91,8 @@ class Recording {
   at::Tensor result(uint32_t value, c10::ArrayRef<c10::IValue> arguments);
   at::Tensor view_of(const at::Tensor& argument, uint32_t value);
   void start();
+  void clear_pending();
+  void drop_call();
 
   const c10::Device device_, backing_;
   OpTable& ops_;
@@ -99,6 +103,7 @@ class Recording {
   size_t count_ = 0;   // of calls
   uint32_t values_ = 0;
   CallCode pending_;  // of inputs since the last call, and of the call at hand
+  size_t input_words_ = 0, input_numbers_ = 0;  // of it, those of inputs
   std::vector<Input> inputs_;
   std::vector<Created> created_;
   std::vector<std::pair<const void*, uint32_t>> scalars_;  // of the call at hand

@@ -184,6 +184,22 @@ c10::DeviceType choose_backing(std::optional<c10::DeviceType> wanted) {
 
 }  // namespace
 
+namespace {
+
+// What PyTorch reads in "NAME:0", and no name of its own. A wrong one would take the slot for good.
+void check_name(const std::string& name) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  const bool is_word = !name.empty() && std::all_of(name.begin(), name.end(), is_letter);
+  bool is_taken = name == "privateuseone";
+  for (int type = 0; type < c10::COMPILE_TIME_MAX_DEVICE_TYPES; ++type)
+    if (c10::isValidDeviceType(static_cast<c10::DeviceType>(type)) && static_cast<c10::DeviceType>(type) != device_type)
+      is_taken = is_taken || name == c10::DeviceTypeName(static_cast<c10::DeviceType>(type), /*lower_case=*/true);
+  if (!is_word || is_taken)
+    throw_user_error("register_device: expected a name of letters and underscores that is no device of PyTorch's, found '{}'", name);
+}
+
+}  // namespace
+
 void register_lazy_device(const std::string& name, std::optional<c10::DeviceType> backing, const Options& options) {
   if (the_device.load() != nullptr)
     throw_user_error("register_device: a device is registered already, as '{}'", c10::get_privateuse1_backend());
@@ -192,6 +208,7 @@ void register_lazy_device(const std::string& name, std::optional<c10::DeviceType
     throw_user_error(
         "register_device: PyTorch has one slot for devices of extensions (PrivateUse1), and '{}' has taken it",
         c10::get_privateuse1_backend());
+  check_name(name);
   const c10::DeviceType chosen = choose_backing(backing);
   const c10::DeviceIndex count =
       chosen == c10::kCUDA ? c10::impl::getDeviceGuardImpl(c10::kCUDA)->deviceCount() : c10::DeviceIndex{2};

@@ -25,16 +25,22 @@ at::Tensor with_bits_of(const at::Tensor& tensor, at::Tensor other) {
   return other;
 }
 
-// An op in place may have changed what its argument shows, or have grown its memory.
+// An op in place may have changed what its argument shows, or have grown its memory, which may have been larger than the buffer before.
 void take_over_metadata(const at::Tensor& tensor, const at::Tensor& elements) {
   Buffer& buffer = *buffer_of(tensor);
-  if (!elements.storage().is_alias_of(buffer.backing.storage()) ||
-      elements.storage().nbytes() > tensor.storage().nbytes()) {
+  bool is_other = true;
+  if (!elements.storage().is_alias_of(buffer.backing.storage())) {
     buffer.backing = elements;
     buffer.base = form_of(elements);
     buffer.base.offset = 0;
-    tensor.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<size_t>(bytes_of(buffer.base)));
+  } else {
+    Form shown = form_of(elements);
+    shown.offset -= buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size()) /
+                    static_cast<int64_t>(elements.element_size());
+    is_other = bytes_of(shown) > bytes_of(buffer.base);
+    if (is_other) extend(buffer, bytes_of(shown));
   }
+  if (is_other) tensor.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<size_t>(bytes_of(buffer.base)));
   if (tensor.sizes() != elements.sizes() || tensor.strides() != elements.strides())
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(elements.sizes(), elements.strides(), tensor.storage_offset());
 }
@@ -119,7 +125,12 @@ void LazyDevice::run_on_backing(const OpInfo& info, torch::jit::Stack& stack) {
     for (const auto& lane : lanes_) flush(*lane);
     torch::jit::Stack all = given;
     index = index_of(info, all);
-    for (const c10::IValue& argument : given) elements.push_back(to_backing(argument));
+    for (const c10::IValue& argument : given) {
+      elements.push_back(to_backing(argument));
+      // It may change what a tensor shows, and the buffer has its own.
+      if (info.writes && elements.back().isTensor() && elements.back().toTensor().defined())
+        elements.back() = elements.back().toTensor().alias();
+    }
     if (!info.is_sync) {
       counters_.through_aten += 1;
       through_aten_[info.name] += 1;

@@ -6,7 +6,7 @@ import dataclasses
 import importlib
 from typing import Any, Callable
 
-FILES = ("loops", "optimizers", "precision", "tensors", "files", "errors", "networks")
+FILES = ("loops", "optimizers", "precision", "tensors", "memory", "files", "errors", "networks")
 
 
 @dataclasses.dataclass(frozen=True)
