@@ -25,11 +25,13 @@ using torch::jit::Module;
 
 namespace {
 
-void check_is_in_evaluation_mode(const Module& module) {
-  for (const auto& part : module.named_modules())
+void check_can_be_optimized(const Module& module) {
+  for (const auto& part : module.named_modules()) {
+    if (torch_bridge::is_region_module(part.value)) throw_user_error("optimize: expected a module as it was scripted or traced, found an optimized one");
     if (part.value.hasattr("training") && part.value.is_training())
       throw_user_error("optimize: expected a module in evaluation mode, found {} in training mode: call eval() before",
                        part.name.empty() ? "the module" : part.name);
+  }
 }
 
 // Methods that no other method calls: forward, and what torch.jit.export marks.
@@ -77,7 +79,7 @@ std::vector<Module> regions_of(const Module& optimized, std::string_view caller)
 Module optimize(const Module& module, const Options& options) {
   torch_bridge::check_process();
   check_options(options);
-  check_is_in_evaluation_mode(module);
+  check_can_be_optimized(module);
   const std::vector<std::string> methods = entry_points(module);
   if (methods.empty()) throw_user_error("optimize: expected a module with methods, found one without");
   std::vector<std::string> others = methods;

@@ -259,6 +259,70 @@ def test_lstm_cells_of_a_stack() -> None:
     check(Stack(), (torch.randn(3, 8), states), parts=1)
 
 
+class ComparesShapes(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2 + 1 if x.shape == [4, 6] else x * 3 + 2
+        return y.exp() if [x.size(0), 6] != [5, x.size(1)] else y.sin() + 1
+
+
+class WritesSizes(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        y = x * 2 + 1 if f"{x.size(0)}" == "4" else x * 3 + 2
+        return y.exp() if str(x.size(0)) != "5" else y.sin() + 1
+
+
+class KeepsSizes(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        sizes = [x.size(0), x.size(1)]
+        sizes.append(sizes[0] * 2)
+        return x.exp().view(sizes[::-1][1:]) + sizes[-1]
+
+
+@pytest.mark.parametrize("module", [ComparesShapes, WritesSizes, KeepsSizes])
+def test_code_that_looks_at_sizes(module: Any) -> None:
+    """After two sizes they are symbols, of which comparisons and texts need the number."""
+    scripted = torch.jit.script(module().eval())
+    optimized = cxxinductor.optimize(scripted)
+    with torch.inference_mode():
+        for rows in (2, 3, 6, 4, 5, 7):
+            x = torch.randn(rows, 6)
+            check_equal(optimized(x), scripted(x))
+
+
+def test_traced_sizes_below_zero() -> None:
+    class Offset(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            n = x.shape[0] - 10
+            return x * (n // 3) + n % 3 + torch.div(n, 4, rounding_mode="trunc") if isinstance(n, Tensor) else x * (n // 3) + n % 3
+
+    module = Offset()
+    traced = torch.jit.trace(module, torch.ones(2, 6), check_trace=False)
+    optimized = cxxinductor.optimize(traced.eval())
+    with torch.inference_mode():
+        for rows in (2, 3, 5, 4, 12):
+            x = torch.ones(rows, 6)
+            check_equal(optimized(x), traced(x))
+
+
+def test_complex_arguments_are_told_apart_by_their_signs() -> None:
+    class Inverse(nn.Module):
+        def forward(self, x: Tensor, c: complex) -> Tensor:
+            return 1.0 / torch.view_as_real(x * c)
+
+    scripted = torch.jit.script(Inverse().eval())
+    optimized = cxxinductor.optimize(scripted)
+    x = torch.ones(1, dtype=torch.complex64)
+    with torch.inference_mode():
+        for c in (complex(0.0, 0.0), complex(-0.0, 0.0)):
+            assert torch.equal(optimized(x, c), scripted(x, c))
+
+
+def test_an_optimized_module_is_not_optimized_again() -> None:
+    optimized = cxxinductor.optimize(torch.jit.script(nn.Sequential(nn.Linear(4, 4), nn.ReLU()).eval()))
+    with pytest.raises(cxxinductor.UserError, match="found an optimized one"):
+        cxxinductor.optimize(optimized)
+
+
 # Containers of Python are copied on their way in: what was written is given back.
 
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -34,9 +35,21 @@ void remove_profiles(Block* block) {
   }
 }
 
+// The program knows nothing of the library: what is wrong with its environment is no reason to end it.
+std::optional<Options> environment() {
+  try {
+    return options_from_environment();
+  } catch (const UserError& error) {
+    TORCH_WARN_ONCE("cxxinductor: CXXINDUCTOR_JIT compiles nothing: ", error.what());
+    return std::nullopt;
+  }
+}
+
 void compile_regions(const std::shared_ptr<Graph>& graph) {
+  const std::optional<Options> options = environment();
+  if (!options) return;
   remove_profiles(graph->block());
-  group_regions(graph, fmt::format("graph_{}", graphs.fetch_add(1)), options_from_environment());
+  group_regions(graph, fmt::format("graph_{}", graphs.fetch_add(1)), *options);
 }
 
 struct RegisteredPass {

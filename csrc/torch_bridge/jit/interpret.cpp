@@ -49,6 +49,23 @@ std::vector<c10::IValue> items_of(const c10::IValue& list) {
   return items;
 }
 
+// As Python and TorchScript divide, which C++ does not where a number is negative.
+c10::SymInt floor_div(const c10::SymInt& a, const c10::SymInt& b) {
+  const auto x = a.maybe_as_int(), y = b.maybe_as_int();
+  if (!x || !y || *y == 0) return a / b;
+  return *x / *y - (*x % *y != 0 && (*x < 0) != (*y < 0) ? 1 : 0);
+}
+c10::SymInt remainder(const c10::SymInt& a, const c10::SymInt& b) {
+  const auto x = a.maybe_as_int(), y = b.maybe_as_int();
+  return x && y && *y != 0 ? c10::SymInt(*x - *y * floor_div(a, b).expect_int()) : a % b;
+}
+// Towards zero.
+c10::SymInt truncated_div(const c10::SymInt& a, const c10::SymInt& b) {
+  const auto is_negative = [](const c10::SymInt& size) { return size.sym_lt(0).guard_bool(__FILE__, __LINE__); };
+  const c10::SymInt whole = floor_div(is_negative(a) ? -a : a, is_negative(b) ? -b : b);
+  return is_negative(a) == is_negative(b) ? whole : -whole;
+}
+
 using SizeOp = c10::SymInt (*)(const c10::SymInt& a, const c10::SymInt& b);
 using SizeTest = c10::SymBool (*)(const c10::SymInt& a, const c10::SymInt& b);
 template <class Compute>
@@ -60,8 +77,8 @@ constexpr std::array size_ops{
     SizeRow<SizeOp>{"aten::add.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a + b; }},
     SizeRow<SizeOp>{"aten::sub.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a - b; }},
     SizeRow<SizeOp>{"aten::mul.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a * b; }},
-    SizeRow<SizeOp>{"aten::floordiv.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a / b; }},
-    SizeRow<SizeOp>{"aten::remainder.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a % b; }},
+    SizeRow<SizeOp>{"aten::floordiv.int", floor_div},
+    SizeRow<SizeOp>{"aten::remainder.int", remainder},
     SizeRow<SizeOp>{"prim::min.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a.min(b); }},
     SizeRow<SizeOp>{"prim::max.int", [](const c10::SymInt& a, const c10::SymInt& b) { return a.max(b); }},
 };
@@ -125,6 +142,34 @@ c10::IValue as_argument(const c10::IValue& value, const c10::TypePtr& formal) {
   return numbers;
 }
 
+// Ops that only TorchScript has and that move values without looking at them.
+bool moves_values(const c10::FunctionSchema& schema) {
+  static constexpr std::array<std::string_view, 27> names{
+      "aten::append", "aten::insert", "aten::extend", "aten::pop",        "aten::popitem",     "aten::clear",     "aten::reverse",
+      "aten::copy",   "aten::list",   "aten::len",    "aten::slice",      "aten::select",      "aten::add",       "aten::add_",
+      "aten::mul",    "aten::dict",   "aten::keys",   "aten::values",     "aten::items",       "aten::get",       "aten::setdefault",
+      "aten::update", "aten::Delete", "aten::__is__", "aten::__isnot__",  "aten::__getitem__", "aten::_set_item"};
+  return std::find(names.begin(), names.end(), schema.name()) != names.end();
+}
+
+// With numbers in place of symbols, which holds for these sizes alone; in the containers themselves, as the op may write to them.
+c10::IValue with_numbers(c10::IValue value) {
+  if (is_symbolic(value)) return value.toSymInt().guard_int(__FILE__, __LINE__);
+  if (value.isList()) {
+    c10::List<c10::IValue> list = value.toList();
+    for (size_t i = 0; i < list.size(); ++i) {
+      const c10::IValue item = list.get(i);
+      if (is_symbolic(item) || item.isList() || item.isTuple() || item.isGenericDict()) list.set(i, with_numbers(item));
+    }
+  } else if (value.isTuple()) {
+    const std::vector<c10::IValue> items = items_of(value);
+    for (size_t i = 0; i < items.size(); ++i) value.toTupleRef().unsafeSetElement(i, with_numbers(items[i]));
+  } else if (value.isGenericDict()) {
+    for (const auto& entry : value.toGenericDict()) entry.setValue(with_numbers(entry.value()));
+  }
+  return value;
+}
+
 class Interpreter {
  public:
   explicit Interpreter(const Node*& at) : at_(at) {}
@@ -164,15 +209,20 @@ class Interpreter {
   c10::IValue compute_size(const Node* node) const {
     const c10::impl::ExcludeDispatchKeyGuard no_recording(recording_key);
     std::vector<c10::SymInt> numbers;
+    bool truncates = false;
     for (const Value* input : node->inputs()) {
       const c10::IValue& value = values_.at(input);
-      if (value.isString()) continue;  // how a division rounds: sizes are not negative
+      if (value.isString()) {
+        truncates = value.toStringRef() == "trunc";
+        continue;
+      }
       numbers.push_back(value.isTensor() ? value.toTensor().item().toLong() : value.toSymInt());
     }
     const std::string_view op = node->kind().toQualString();
     if (op == "aten::mul") return simplified(numbers[0] * numbers[1]);
-    if (op == "aten::floor_divide" || op == "aten::div") return simplified(numbers[0] / numbers[1]);
-    if (op == "aten::remainder") return simplified(numbers[0] % numbers[1]);
+    if (op == "aten::floor_divide" || op == "aten::div")
+      return simplified(truncates ? truncated_div(numbers[0], numbers[1]) : floor_div(numbers[0], numbers[1]));
+    if (op == "aten::remainder") return simplified(remainder(numbers[0], numbers[1]));
     if (op == "aten::add") return simplified(numbers[0] + numbers[1] * numbers[2]);
     if (op == "aten::sub") return simplified(numbers[0] - numbers[1] * numbers[2]);
     if (op == "aten::rsub") return simplified(numbers[1] - numbers[0] * numbers[2]);
@@ -249,9 +299,14 @@ class Interpreter {
         schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
     if (auto size = read_sizes(op, inputs)) return define(node, {std::move(*size)});
     const auto handle = c10::Dispatcher::singleton().findSchema(schema.operator_name());
+    const auto looks_at = [&](size_t input) {
+      return !moves_values(schema) || input >= schema.arguments().size() || !schema.arguments()[input].type()->hasFreeVariables();
+    };
     Stack stack;
     for (size_t i = 0; i < inputs.size(); ++i)
-      stack.push_back(handle ? as_argument(inputs[i], handle->schema().arguments()[i].type()) : std::move(inputs[i]));
+      stack.push_back(handle        ? as_argument(inputs[i], handle->schema().arguments()[i].type())
+                      : looks_at(i) ? with_numbers(std::move(inputs[i]))
+                                    : std::move(inputs[i]));
     if (schema.is_vararg()) stack.emplace_back(static_cast<int64_t>(inputs.size()));
     if (handle) {
       handle->callBoxed(stack);
