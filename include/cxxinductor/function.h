@@ -38,7 +38,8 @@ class Function {
 // The function is called once for each kind of arguments (dtypes, devices, ranks, layouts; which of them require gradients, grad
 // mode), with tensors that have no memory, and recorded; sizes that change from call to call become symbols. Afterwards its code
 // does not run, so that
-//  - what it does may depend on sizes and dtypes of its arguments, not on their elements, and on no other state;
+//  - what it does may depend on sizes and dtypes of its arguments, not on their elements, and on no other state: a network
+//    in training mode and the same one in evaluation mode are two functions;
 //  - tensors that it reads beside its arguments (parameters of a module) are kept: they may change, but not be replaced.
 // Buffers that it updates in place are updated. A function that reads elements (item(), a data-dependent size), calls under autocast,
 // and writes to tensors that require gradients run as they are; explain() says so.

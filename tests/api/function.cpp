@@ -275,3 +275,17 @@ TEST_CASE("a function runs as it is where the default dtype is not float") {
   INFO(compiled.explain());
   CHECK(has(compiled.explain(), "default dtype"));
 }
+
+TEST_CASE("arguments that cannot be recorded run as they are") {
+  const auto compiled = compile([](at::Tensor input, at::Tensor weight, at::Tensor bias) { return at::linear(input, weight, bias); });
+  const torch::NoGradGuard no_gradients;
+  const at::Tensor x = at::randn({3, 4}), w = at::randn({5, 4}), b = at::randn({5});
+  for (int time = 0; time < 2; ++time) {
+    check_close(compiled(x, w, b), at::linear(x, w, b));
+    check_close(compiled(x, w, at::Tensor()), at::linear(x, w));
+  }
+  CHECK_FALSE(has(compiled.explain(), "not compiled"));
+  const auto product = compile([](at::Tensor left, at::Tensor right) { return at::mm(left, right); });
+  check_close(product(x.to_sparse(), w.t()), at::mm(x, w.t()));
+  CHECK(has(product.explain(), "layout Sparse"));
+}

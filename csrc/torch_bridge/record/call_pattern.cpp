@@ -49,13 +49,28 @@ ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
 }
 
 bool is_constant(const c10::IValue& value) {
-  return value.isNone() || value.isBool() || value.isString() || value.isDevice() ||
+  return value.isNone() || (value.isTensor() && !value.toTensor().defined()) || value.isBool() || value.isString() || value.isDevice() ||
          value.isIntList() || value.isDoubleList() || value.isBoolList() || value.isComplexDouble();
 }
 
 uint64_t bits_of(double number) { return std::bit_cast<uint64_t>(number); }
 
-bool equals(const c10::IValue& a, const c10::IValue& b) { return a.tagKind() == b.tagKind() && a == b; }
+bool equals(double a, double b) { return bits_of(a) == bits_of(b); }
+
+bool equals(const c10::IValue& a, const c10::IValue& b) {
+  if (a.tagKind() != b.tagKind()) return false;
+  if (a.isTensor()) return !a.toTensor().defined() && !b.toTensor().defined();
+  if (a.isDouble()) return equals(a.toDouble(), b.toDouble());
+  if (a.isComplexDouble()) {
+    const auto x = a.toComplexDouble(), y = b.toComplexDouble();
+    return equals(x.real(), y.real()) && equals(x.imag(), y.imag());
+  }
+  if (a.isDoubleList()) {
+    const std::vector<double> x = a.toDoubleVector(), y = b.toDoubleVector();
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](double i, double j) { return equals(i, j); });
+  }
+  return a == b;
+}
 
 // What has to be equal in all calls that share a compiled form, sizes aside.
 bool is_alike(const ArgumentPattern& pattern, const at::Tensor& tensor) {

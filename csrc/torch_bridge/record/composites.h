@@ -11,7 +11,7 @@
 namespace cxxinductor::torch_bridge {
 
 // Takes the arguments off the stack and leaves the results, as the op does. False: ATen's own composite is right for
-// these arguments; the stack is as it was.
+// these arguments; some of these may have been replaced by others of the same values.
 using Composite = bool (*)(torch::jit::Stack& stack);
 // By full name, "aten::one_hot". Null: there is none.
 Composite find_composite(std::string_view op);

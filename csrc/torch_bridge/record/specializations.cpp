@@ -14,22 +14,13 @@
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/shared_memory.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
 
 // Beyond this many forms calls run as they are: something that differs in each of them is part of the pattern.
 constexpr size_t most_forms = 16;
-
-// A write to one argument could be seen through another.
-bool share_memory(const std::vector<c10::IValue>& arguments) {
-  std::vector<const void*> storages;
-  for (const c10::IValue& argument : arguments)
-    if (argument.isTensor() && argument.toTensor().defined() && argument.toTensor().numel() > 0)
-      storages.push_back(argument.toTensor().storage().unsafeGetStorageImpl());
-  std::sort(storages.begin(), storages.end());
-  return std::adjacent_find(storages.begin(), storages.end()) != storages.end();
-}
 
 // The machine may refuse the package's code.
 std::shared_ptr<CompiledGraph> compile_trace(model::CallGraph calls, const std::optional<PackagedPlan>& plan, const CompileSettings& settings,
@@ -185,7 +176,7 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
       if (compile) form->compiled = compile(form->settings, interrupted);
     } catch (const Interrupted&) {  // by who needs it no more
       return;
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       form->compiled.reason = error.what();
     }
     form->is_ready = true;
@@ -203,8 +194,15 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
 std::shared_ptr<const Specializations::Form> Specializations::form_for(const std::vector<c10::IValue>& arguments,
                                                                        const Tracer& tracer) {
   std::shared_ptr<const Form> form = find(arguments);
-  if (!form) form = make(arguments, tracer);
-  if (!form || !form->is_ready || !form->compiled.run || (form->writes && share_memory(arguments))) return nullptr;
+  if (!form) {
+    try {
+      form = make(arguments, tracer);
+    } catch (const Unsupported& error) {  // of arguments that no pattern states
+      const std::unique_lock writing(mutex_);
+      refused_.insert(error.what());
+    }
+  }
+  if (!form || !form->is_ready || !form->compiled.run || (form->writes && any_share_memory(arguments))) return nullptr;
   return form;
 }
 
@@ -225,7 +223,7 @@ std::vector<CallPattern> Specializations::patterns() const {
 
 std::string Specializations::reasons() const {
   const std::shared_lock lock(mutex_);
-  std::set<std::string> reasons;
+  std::set<std::string> reasons = refused_;
   for (const auto& form : forms_)
     if (form->is_ready && !form->compiled.reason.empty()) reasons.insert(form->compiled.reason);
   return fmt::format("{}", fmt::join(reasons, "; "));
@@ -242,6 +240,8 @@ std::string Specializations::describe() const {
     else
       text += fmt::format("{}: not compiled: {}\n", name_, form->compiled.reason);
   }
+  for (const std::string& reason : refused_) text += fmt::format("{}: not compiled: {}\n", name_, reason);
+  if (forms_.size() >= most_forms) text += fmt::format("{}: calls that none of these {} forms fits are not compiled\n", name_, most_forms);
   return text;
 }
 

@@ -8,8 +8,9 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <span>
+#include <set>
 #include <shared_mutex>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,8 +61,7 @@ struct SpecializationPolicy {
 
 class Specializations {
  public:
-  // The function is traced at the first call, and again for arguments of other dtypes, devices, ranks or layouts, and under other
-  // settings. Where
+  // The function is traced at the first call, and again for arguments of other dtypes, devices, ranks or layouts, and under other settings. Where
   // numbers alone differ, those that do become inputs. options.wait: whether calls wait for the compiler.
   Specializations(std::string name, const Options& options, SpecializationPolicy policy = {}, PatternFinder find_packaged = {});
   ~Specializations();  // drops what is being compiled
@@ -99,8 +99,9 @@ class Specializations {
   const PatternFinder find_packaged_;
   const Options options_;
   const SpecializationPolicy policy_;
-  mutable std::shared_mutex mutex_;  // guards forms_
+  mutable std::shared_mutex mutex_;  // guards what follows
   std::vector<std::shared_ptr<const Form>> forms_;
+  std::set<std::string> refused_;  // why arguments were
   std::mutex tracing_;
 };
 

@@ -1,0 +1,13 @@
+// Whether a write to one tensor could be seen through another.
+#pragma once
+
+#include <ATen/core/ivalue.h>
+
+#include <span>
+
+namespace cxxinductor::torch_bridge {
+
+// Two of the tensors have a storage in common, be it other parts of it.
+bool any_share_memory(std::span<const c10::IValue> values);
+
+}  // namespace cxxinductor::torch_bridge
