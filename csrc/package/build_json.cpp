@@ -7,9 +7,9 @@ using readers::Json;
 
 namespace {
 
-Json to_json(const BuiltPlan& built) { return {{"plan", built.plan}, {"writes", built.writes}}; }
+Json to_json(const BuiltPlan& built) { return {{"plan", built.plan}, {"needs_calls", built.needs_calls}}; }
 
-BuiltPlan read_built_plan(const Field& field) { return {std::string(field.at("plan").text()), field.at("writes").boolean()}; }
+BuiltPlan read_built_plan(const Field& field) { return {std::string(field.at("plan").text()), field.at("needs_calls").boolean()}; }
 
 }  // namespace
 

@@ -19,8 +19,9 @@ namespace cxxinductor::package_file {
 
 // Of the calls of a model, or of one of its subgraphs.
 struct BuiltPlan {
-  std::string plan;     // name of its section
-  bool writes = false;  // to inputs or weights
+  std::string plan;  // name of its section
+  // What it was made of is needed at loading: its calls write to inputs or weights, or hold for some sizes alone.
+  bool needs_calls = false;
 };
 
 // Plans with their machine code, for the devices that the model is on.

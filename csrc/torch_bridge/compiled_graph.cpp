@@ -197,7 +197,6 @@ struct CompiledGraph::Impl {
   void run_through_aten(model::CallGraph calls);
   void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed, const std::vector<Handle>& functions = {});
   static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
-  void check_guards() const;
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
   // So that autograd finds out where it saved one of them, as in eager.
@@ -281,22 +280,6 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   keep_const_graph();
 }
 
-// Callers know the symbols of inputs.
-void CompiledGraph::Impl::check_guards() const {
-  if (!replayed) return;
-  std::set<std::string, std::less<>> known;
-  for (model::CallValue input : replayed->calls.inputs) {
-    const model::CallValueInfo& info = replayed->calls.values[input];
-    if (info.kind == model::CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) known.emplace(info.symbol.name());
-    for (sym::Expr size : info.sizes)
-      if (size.is_symbol()) known.emplace(size.name());
-  }
-  for (const model::SizeGuard& guard : replayed->guards)
-    for (sym::Expr symbol : guard.expression.free_symbols())
-      if (!known.contains(symbol.name()))
-        throw_unsupported("its calls depend on a size that is data: {}", model::to_string(guard));
-}
-
 // compile, or what is done instead where that fails.
 void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted) {
   frontend::ImportEnvironment environment{.deterministic = settings.deterministic, .any_order = !options.eager_numerics()};
@@ -304,7 +287,7 @@ void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const Com
     if (options.tier == "aten") throw_unsupported("the option tier=aten asks for it");
     if (settings.default_dtype != c10::ScalarType::Float)
       throw_unsupported("PyTorch's default dtype is {}; what is compiled knows Float", c10::toString(settings.default_dtype));
-    check_guards();
+    if (replayed) require_guards_on_inputs(*replayed);
     compile(calls, environment, interrupted);
   } catch (const Interrupted&) {
     throw;
@@ -394,10 +377,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
                                                            const Options& options) {
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  if (packaged.writes) {
-    const Replayed replayed = replay(with_derived_symbols(calls));
-    impl->written = model::written_inputs(replayed.calls, DispatcherSchemas());
-    impl->views_of_inputs = ViewsOfInputs(replayed.calls);
+  if (packaged.needs_calls) {
+    impl->replayed = replay(with_derived_symbols(calls));
+    impl->written = model::written_inputs(impl->replayed->calls, DispatcherSchemas());
+    impl->views_of_inputs = ViewsOfInputs(impl->replayed->calls);
   }
   impl->objects = calls.objects;
   impl->find_complex_inputs(calls);

@@ -28,7 +28,7 @@ struct PackagedPlan {
   std::string plan;  // text
   Targets targets;
   runtime::PackagedCode code;
-  bool writes = false;
+  bool needs_calls = false;  // as in package_file::BuiltPlan
 };
 
 // A run of a compiled graph in parts, of which the first begin before all inputs are known. Destroying it drops it; what its steps
@@ -116,7 +116,7 @@ struct PlanForPackage {
   std::string plan;
   runtime::CodeByHash code;
   std::vector<driver::Report::KernelSource> sources;
-  bool writes = false;  // to inputs
+  bool needs_calls = false;  // as in package_file::BuiltPlan
 };
 // Unsupported and UserError as from_file, where it would fall back, too.
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options);

@@ -14,6 +14,7 @@
 #include "torch_bridge/input_symbols.h"
 #include "torch_bridge/package_builds.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/shared_memory.h"
 
 namespace cxxinductor::torch_bridge {
 
@@ -55,7 +56,7 @@ class FileModel::Forms {
     if (Graph found = find(*symbols, settings)) return found;
     const std::lock_guard making(making_);
     if (Graph found = find(*symbols, settings)) return found;
-    if (forms_.size() >= most_forms) return uncompiled();
+    if (count() >= most_forms) return uncompiled();
     if (options_.wait) return add(*symbols, settings, {});
     if (!is_compiling_) {
       is_compiling_ = true;
@@ -64,6 +65,12 @@ class FileModel::Forms {
                   add_in_background(*symbols, settings, interrupted);
                 }});
     }
+    return uncompiled();
+  }
+
+  // The calls op by op.
+  Graph uncompiled_form() {
+    const std::lock_guard making(making_);
     return uncompiled();
   }
 
@@ -87,6 +94,11 @@ class FileModel::Forms {
     CompileSettings settings;
   };
 
+  size_t count() const {
+    const std::shared_lock lock(mutex_);
+    return forms_.size();
+  }
+
   Graph find(const InputSymbols::Values& symbols, const CompileSettings& settings) const {
     const std::shared_lock lock(mutex_);
     const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
@@ -107,6 +119,7 @@ class FileModel::Forms {
       add(symbols, settings, interrupted);
     } catch (const Interrupted&) {  // the model is gone
       return;
+    } catch (const std::exception&) {  // the next call of such sizes tries again
     }
     const std::lock_guard making(making_);
     is_compiling_ = false;
@@ -202,7 +215,9 @@ std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
     // Inputs of other kinds or ranks are refused.
     for (const std::string& symbol : derived) inputs.emplace_back(values ? values->find(symbol)->second : 0);
   }
-  const Graph form = forms_ ? forms_->find_or_make(inputs) : nullptr;
+  // A write to one is then seen through the other, as the calls one by one show it.
+  const bool is_apart = !forms_ || !first_->writes_inputs() || !any_share_memory(inputs);
+  const Graph form = !forms_ ? nullptr : is_apart ? forms_->find_or_make(inputs) : forms_->uncompiled_form();
   return (form ? form : first_)->run(std::move(inputs));
 }
 

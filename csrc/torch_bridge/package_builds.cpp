@@ -43,7 +43,7 @@ BuiltPlan add_plan(BuiltPlans& plans, const std::string& name, PlanForPackage ma
     plans.sources.emplace(fmt::format("{} {}", name, source.name).substr(0, package_file::longest_name), std::move(source.text));
   plans.plans.emplace(name, std::move(made.plan));
   plans.code.merge(made.code);
-  return {name, made.writes};
+  return {name, made.needs_calls};
 }
 
 std::string archs_text(const Build& build) {
@@ -145,7 +145,7 @@ std::optional<PackagedPlans> choose_plans(const std::shared_ptr<const OpenPackag
     return opened->container.read(*section);
   };
   const auto read = [&](const BuiltPlan& built) {
-    return PackagedPlan{opened->container.read(opened->container.get(SectionKind::Plan, built.plan)), targets, code, built.writes};
+    return PackagedPlan{opened->container.read(opened->container.get(SectionKind::Plan, built.plan)), targets, code, built.needs_calls};
   };
   PackagedPlans plans{read(chosen->main), {}};
   for (const BuiltPlan& subgraph : chosen->subgraphs) plans.subgraphs.push_back(read(subgraph));

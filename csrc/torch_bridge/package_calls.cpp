@@ -25,7 +25,7 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
   out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
   out.plan = pack_functions(report.plan_text, functions_of(replayed.calls));
   out.sources = std::move(report.kernel_sources);
-  out.writes = !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
+  out.needs_calls = !replayed.guards.empty() || !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
   return out;
 }
 
@@ -35,9 +35,7 @@ PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targe
   passes::check_skip_passes(options);
   const Replayed replayed = replay(with_derived_symbols(calls));
   frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
-  if (!replayed.guards.empty())
-    throw_unsupported("a package of a model whose calls depend on sizes beyond the ranges of their symbols: {}",
-                      model::to_string(replayed.guards.front()));
+  require_guards_on_inputs(replayed);
   return package_replayed(replayed, targets, options);
 }
 

@@ -7,7 +7,8 @@ import exported_ops  # noqa: F401  (more programs)
 import pytest
 import torch
 from exported_programs import NOTES, PROGRAMS
-from run_program import run_program
+from run_program import exported, run_program
+from torch.utils._pytree import tree_leaves
 
 import cxxinductor
 
@@ -40,6 +41,45 @@ def test_sizes_that_decide_have_a_form_each():
     forms = [line for line in outcome.explanation.splitlines() if " where " in line and line.startswith("model ")]
     assert len(forms) >= 3 and len(set(forms)) == len(forms)
     assert outcome.graphs == len(forms)
+
+
+def test_a_package_has_the_form_of_one_outcome(tmp_path):
+    """Others are compiled when their sizes come."""
+    given = PROGRAMS["sizes_that_decide"]()
+    calls = [(given.args, given.kwargs), *((args, {}) for args in given.others)]
+    cxxinductor.package(exported(given, False), tmp_path / "model.cxxi")
+    model = cxxinductor.load(tmp_path / "model.cxxi", options={"trust": True})
+    for args, kwargs in calls * 2:
+        found, expected = model.run(*args, **kwargs), given.module(*args, **kwargs)
+        for a, b in zip(tree_leaves(found), tree_leaves(expected), strict=True):
+            torch.testing.assert_close(a, b)
+    forms = [line for line in model.explain().splitlines() if " where " in line and line.startswith("model ")]
+    assert len(forms) >= 3 and len(set(forms)) == len(forms)
+
+
+class WritesBoth(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.ones(3))
+
+    def forward(self, x, y):
+        x.add_(1)
+        y.mul_(2)
+        self.b.add_(1)
+        return x + y * self.b
+
+
+@pytest.mark.parametrize("packaged", [False, True], ids=["file", "package"])
+def test_inputs_that_share_memory(tmp_path, packaged):
+    path = tmp_path / "model"
+    program = torch.export.export(WritesBoth(), (torch.ones(3), torch.ones(3)))
+    cxxinductor.package(program, path) if packaged else torch.export.save(program, path)
+    model, eager = cxxinductor.load(path), program.module()
+    for make in (lambda m: (m[:3], m[3:6]), lambda m: (m[:3], m[:3]), lambda m: (m[:3], m[2:5])):
+        found, expected = torch.arange(8.0), torch.arange(8.0)
+        torch.testing.assert_close(model.run(*make(found.split(8)[0])), eager(*make(expected.split(8)[0])))
+        torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(model.run(model.weight("b"), torch.ones(3)), eager(eager.b, torch.ones(3)))
 
 
 class Scattered(torch.nn.Module):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "frontend/import.h"
@@ -148,6 +149,20 @@ class Replay {
 }  // namespace
 
 Replayed replay(const CallGraph& read, model::SizeHints hints) { return Replay(read, std::move(hints)).run(); }
+
+void require_guards_on_inputs(const Replayed& replayed) {
+  std::set<std::string, std::less<>> known;
+  for (const CallValue input : replayed.calls.inputs) {
+    const CallValueInfo& info = replayed.calls.values[input];
+    if (info.kind == CallValueInfo::Kind::SymInt && info.symbol.is_symbol()) known.emplace(info.symbol.name());
+    for (const sym::Expr size : info.sizes)
+      if (size.is_symbol()) known.emplace(size.name());
+  }
+  for (const model::SizeGuard& guard : replayed.guards)
+    for (const sym::Expr symbol : guard.expression.free_symbols())
+      if (!known.contains(symbol.name()))
+        throw_unsupported("its calls depend on a size that is data: {}", model::to_string(guard));
+}
 
 CallGraph functional_calls(const Replayed& replayed) {
   for (const Call& call : replayed.calls.calls)

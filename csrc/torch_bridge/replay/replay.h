@@ -24,6 +24,9 @@ struct Replayed {
 // there are any.
 Replayed replay(const model::CallGraph& read, model::SizeHints hints = {});
 
+// Unsupported where a guard is on a symbol that no input has: callers cannot tell whether it holds.
+void require_guards_on_inputs(const Replayed& replayed);
+
 // What the importer reads of a model's own calls: those of `replayed` without writes, decomposed; right where its guards hold.
 model::CallGraph functional_calls(const Replayed& replayed);
 
