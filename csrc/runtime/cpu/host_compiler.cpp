@@ -57,8 +57,8 @@ HostCompiler::Found HostCompiler::find(const ProcessLimits& limits) const {
             fmt::format("{}\n{}\n{}\n{}", path, file, result.output,
                         compiler_proper(path, config_.temporary_folder, probe))};
   }
-  throw_user_error("no host compiler: {} cannot be run; install g++ or clang++, or name a compiler",
-                   config_.path.empty() ? "none of c++, g++, clang++" : "'" + config_.path + "'");
+  if (config_.path.empty()) throw_user_error("no host compiler: none of c++, g++, clang++ can be run; install g++ or clang++");
+  throw_user_error("no host compiler: '{}' cannot be run; install g++ or clang++, or name another", config_.path);
 }
 
 HostCompiler::Found HostCompiler::current(const ProcessLimits& limits) {
