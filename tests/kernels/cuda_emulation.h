@@ -3,8 +3,8 @@
 // CXXI_HOST_EMULATION.
 //
 // Asynchronous copies are made as late as the waits allow, so that a read too early finds what was there before; tensor
-// cores exchange fragments through their warp. Not for speed, and without what the header does not name: wgmma, bulk
-// copies, clusters, blocks that wait for one another.
+// cores exchange fragments through their warp, or through the warps of a group (wgmma). Not for speed, and without what the
+// header does not name: bulk copies, clusters, blocks that wait for one another.
 #pragma once
 
 #include <ucontext.h>
