@@ -22,6 +22,7 @@ using torch::jit::Graph;
 using torch::jit::Node;
 
 std::atomic<int> graphs{0};
+std::atomic<bool> has_warned{false};
 
 // They count what they see; in a region that would be at the wrong time.
 void remove_profiles(Block* block) {
@@ -40,7 +41,7 @@ std::optional<Options> environment() {
   try {
     return options_from_environment();
   } catch (const UserError& error) {
-    TORCH_WARN_ONCE("cxxinductor: CXXINDUCTOR_JIT compiles nothing: ", error.what());
+    if (!has_warned.exchange(true)) TORCH_WARN("cxxinductor: CXXINDUCTOR_JIT compiles nothing: ", error.what());
     return std::nullopt;
   }
 }
