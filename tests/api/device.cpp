@@ -268,13 +268,6 @@ TEST_CASE("a seed that is set while random calls are recorded counts for later o
   for (size_t i = 0; i < found.size(); ++i) CHECK(at::equal(found[i].cpu(), expected[i]));
 }
 
-TEST_CASE("what the program draws itself is not drawn again") {
-  torch::manual_seed(0);
-  const at::Tensor recorded = at::rand({4}, cxxi()), own = at::rand({4});
-  at::globalContext().defaultGenerator(cxxi()).get_state();
-  CHECK_FALSE(recorded.cpu().equal(own));
-}
-
 TEST_CASE("autocast casts to bfloat16") {
   const at::Tensor x = at::randn({4, 8}).to(cxxi()), w = at::randn({8, 8}).to(cxxi());
   at::autocast::set_autocast_enabled(c10::kPrivateUse1, true);

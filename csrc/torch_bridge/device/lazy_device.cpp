@@ -5,7 +5,6 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/ops/equal.h>
 #include <c10/core/InferenceMode.h>
 #include <fmt/format.h>
 
@@ -50,13 +49,6 @@ void fill_deterministically(at::Tensor& tensor) {
     const int64_t bits = 8 * static_cast<int64_t>(tensor.element_size()) - (at::isSignedType(tensor.scalar_type()) ? 1 : 0);
     tensor.fill_(bits >= 63 ? std::numeric_limits<int64_t>::max() : (int64_t{1} << bits) - 1);
   }
-}
-
-// at::manual_seed seeds the backing generator before this device's.
-bool is_just_seeded(const at::Generator& generator) {
-  at::Generator fresh = generator.clone();
-  fresh.set_current_seed(generator.current_seed());
-  return at::equal(fresh.get_state(), generator.get_state());
 }
 
 at::Tensor empty_backing(const Form& form, c10::Device device) {
@@ -211,8 +203,7 @@ void LazyDevice::draw_recorded(c10::DeviceIndex index) {
   if (!lane.early.has_drawn_last()) {
     if (lane.early.has_drawn()) lane.early.drop();
     const std::lock_guard lock(generator.mutex());
-    // A new seed is for what comes later. What the program has drawn itself must not be drawn again.
-    if (is_just_seeded(generator)) generator.set_state(lane.recording.random_state());
+    generator.set_state(lane.recording.random_state());
   }
   flush(lane);
 }
