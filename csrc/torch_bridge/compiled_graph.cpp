@@ -531,7 +531,6 @@ std::vector<std::string> CompiledGraph::take_check_notes() const {
 }
 
 bool CompiledGraph::writes_input(uint32_t position) const { return impl_->written.contains(position); }
-bool CompiledGraph::writes_inputs() const { return !impl_->written.empty(); }
 const driver::Report& CompiledGraph::report() const { return impl_->compilation.report; }
 const FoldedConstants* CompiledGraph::constants() const { return impl_->folded.get(); }
 

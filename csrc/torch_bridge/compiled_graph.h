@@ -93,7 +93,6 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   std::span<const model::SizeGuard> guards() const;
   const driver::Report& report() const;
   bool writes_input(uint32_t position) const;  // of graphs from files
-  bool writes_inputs() const;
   const plan::Plan* plan() const;          // null for a fallback
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   driver::GraphSummary summary() const;      // empty for a fallback

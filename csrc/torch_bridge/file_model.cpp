@@ -31,6 +31,13 @@ bool hold(std::span<const model::SizeGuard> guards, const InputSymbols::Values& 
   });
 }
 
+std::vector<uint32_t> written_inputs(const CompiledGraph& graph, const model::CallGraph& calls) {
+  std::vector<uint32_t> written;
+  for (uint32_t input = 0; input < calls.inputs.size(); ++input)
+    if (graph.writes_input(input)) written.push_back(input);
+  return written;
+}
+
 }  // namespace
 
 // Compiled forms, one for each outcome of the guards, and for each of PyTorch's settings.
@@ -145,6 +152,7 @@ FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std
     : name_(calls.name),
       symbols_(calls),
       first_(std::move(graph)),
+      written_(written_inputs(*first_, calls)),
       forms_(std::make_unique<Forms>(with_derived_symbols(calls), first_, options)),
       subgraphs_(std::move(subgraphs)) {}
 
@@ -154,6 +162,7 @@ FileModel::FileModel(model::CallGraph calls, std::vector<std::shared_ptr<const F
   calls = with_derived_symbols(std::move(calls));
   if (compiled) {
     first_ = CompiledGraph::from_file(calls, CompileSettings::current(), options, interrupted);
+    written_ = written_inputs(*first_, calls);
     forms_ = std::make_unique<Forms>(std::move(calls), first_, options);
   } else {
     first_ = CompiledGraph::uncompiled(calls, options);
@@ -216,7 +225,7 @@ std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
     for (const std::string& symbol : derived) inputs.emplace_back(values ? values->find(symbol)->second : 0);
   }
   // A write to one is then seen through the other, as the calls one by one show it.
-  const bool is_apart = !forms_ || !first_->writes_inputs() || !any_share_memory(inputs);
+  const bool is_apart = std::none_of(written_.begin(), written_.end(), [&](uint32_t input) { return shares_memory(inputs, input); });
   const Graph form = !forms_ ? nullptr : is_apart ? forms_->find_or_make(inputs) : forms_->uncompiled_form();
   return (form ? form : first_)->run(std::move(inputs));
 }

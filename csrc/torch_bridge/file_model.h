@@ -50,6 +50,7 @@ class FileModel {
   std::string name_;
   InputSymbols symbols_;     // of what is given to run
   std::shared_ptr<const CompiledGraph> first_;
+  std::vector<uint32_t> written_;  // inputs that it writes to
   std::unique_ptr<Forms> forms_;  // first_, and others for where it does not hold; null: it runs through ATen anyway
   std::vector<std::shared_ptr<const FileModel>> subgraphs_;
 };

@@ -82,6 +82,29 @@ def test_inputs_that_share_memory(tmp_path, packaged):
     torch.testing.assert_close(model.run(model.weight("b"), torch.ones(3)), eager(eager.b, torch.ones(3)))
 
 
+class TiedAndCounting(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.words, self.head = torch.nn.Embedding(5, 8), torch.nn.Linear(8, 5, bias=False)
+        self.head.weight = self.words.weight
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, tokens):
+        self.calls.add_(1)
+        return torch.relu(self.head(torch.tanh(self.words(tokens)))) * self.calls
+
+
+def test_weights_that_share_memory_stay_compiled(tmp_path):
+    """Writes to another input are no reason to run op by op."""
+    tokens = torch.arange(5)
+    torch.export.save(torch.export.export(TiedAndCounting(), (tokens,)), tmp_path / "model.pt2")
+    model = cxxinductor.load(tmp_path / "model.pt2")
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        model.run(tokens)
+    names = {event.name for event in profile.events()}
+    assert not names & {"aten::relu", "aten::tanh"}, names
+
+
 class Scattered(torch.nn.Module):
     def forward(self, x, i, s):
         return x.index_add(0, i, s)
