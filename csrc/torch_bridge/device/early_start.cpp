@@ -1,6 +1,5 @@
 #include "torch_bridge/device/early_start.h"
 
-#include <ATen/Context.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -9,6 +8,7 @@
 #include <utility>
 
 #include "torch_bridge/device/backing_guard.h"
+#include "torch_bridge/device/generator.h"
 #include "torch_bridge/device/known_calls.h"
 #include "torch_bridge/device/recording.h"
 
@@ -30,12 +30,6 @@ size_t calls_until(const RecordedCalls& calls, size_t position, const Count& cou
   const auto end = std::partition_point(calls.ends.begin(), calls.ends.end(),
                                         [&](const RecordedCalls::End& e) { return count(e) <= position; });
   return static_cast<size_t>(end - calls.ends.begin()) + 1;
-}
-
-at::Tensor generator_state(c10::Device device) {
-  at::Generator generator = at::globalContext().defaultGenerator(device);
-  const std::lock_guard lock(generator.mutex());
-  return generator.get_state();
 }
 
 }  // namespace
@@ -177,11 +171,7 @@ void EarlyStart::drop() {
     form_->pass_next = std::min(2 * form_->pass_next, most_to_pass);
     // What it reads may be written next, on another stream.
     if (current_stream() != *stream_) c10::impl::VirtualGuardImpl(backing_.type()).synchronizeStream(*stream_);
-    if (has_drawn_last()) {
-      at::Generator generator = at::globalContext().defaultGenerator(backing_);
-      const std::lock_guard lock(generator.mutex());
-      generator.set_state(before_);
-    }
+    if (has_drawn_last()) set_generator_state(backing_, before_);
   }
   end();
 }

@@ -4,6 +4,7 @@
 #include <ATen/Context.h>
 #include <c10/core/GeneratorImpl.h>
 
+#include <mutex>
 #include <utility>
 
 #include "torch_bridge/device/lazy_device.h"
@@ -91,6 +92,18 @@ at::Generator make_generator(LazyDevice& device, c10::DeviceIndex index) {
 bool is_default_generator(const at::Generator& generator) {
   const BackedGenerator* backed = as_backed(generator);
   return backed != nullptr && backed->is_default();
+}
+
+at::Tensor generator_state(c10::Device device) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(c10::Device device, const at::Tensor& state) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  generator.set_state(state);
 }
 
 at::Generator backing_generator(const at::Generator& generator) {

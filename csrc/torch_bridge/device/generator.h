@@ -17,4 +17,8 @@ bool is_default_generator(const at::Generator& generator);
 // The generator itself where it is another device's.
 at::Generator backing_generator(const at::Generator& generator);
 
+// Of a device's default generator, under its lock.
+at::Tensor generator_state(c10::Device device);
+void set_generator_state(c10::Device device, const at::Tensor& state);
+
 }  // namespace cxxinductor::torch_bridge

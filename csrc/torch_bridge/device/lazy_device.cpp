@@ -199,11 +199,9 @@ void LazyDevice::flush(Lane& lane) {
 void LazyDevice::draw_recorded(c10::DeviceIndex index) {
   Lane& lane = *lanes_.at(static_cast<size_t>(index));
   if (!lane.recording.is_random()) return;
-  at::Generator generator = at::globalContext().defaultGenerator(backing(index));
   if (!lane.early.has_drawn_last()) {
     if (lane.early.has_drawn()) lane.early.drop();
-    const std::lock_guard lock(generator.mutex());
-    generator.set_state(lane.recording.random_state());
+    set_generator_state(backing(index), lane.recording.random_state());
   }
   flush(lane);
 }

@@ -1,6 +1,5 @@
 #include "torch_bridge/device/recording.h"
 
-#include <ATen/Context.h>
 #include <ATen/core/List.h>
 
 #include <algorithm>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "support/error.h"
+#include "torch_bridge/device/generator.h"
 #include "torch_bridge/record/make_call.h"
 #include "torch_bridge/types.h"
 
@@ -474,11 +474,7 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
     drop_call();
     throw;
   }
-  if (info.is_random && !random_state_.defined()) {
-    at::Generator generator = at::globalContext().defaultGenerator(backing_);
-    const std::lock_guard lock(generator.mutex());
-    random_state_ = generator.get_state();
-  }
+  if (info.is_random && !random_state_.defined()) random_state_ = generator_state(backing_);
   if (follows()) append(reals_, pending_.reals);
   writes_ = writes_ || info.writes;
   push_results(info, stack);

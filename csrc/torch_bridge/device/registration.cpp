@@ -182,10 +182,6 @@ c10::DeviceType choose_backing(std::optional<c10::DeviceType> wanted) {
   return backing;
 }
 
-}  // namespace
-
-namespace {
-
 // What PyTorch reads in "NAME:0", and no name of its own. A wrong one would take the slot for good.
 void check_name(const std::string& name) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };

@@ -25,6 +25,14 @@ at::Tensor with_bits_of(const at::Tensor& tensor, at::Tensor other) {
   return other;
 }
 
+// What a tensor of the backing device shows of the buffer, in whose memory it lies.
+Form form_in(const Buffer& buffer, const at::Tensor& elements) {
+  Form form = form_of(elements);
+  form.offset -= buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size()) /
+                 static_cast<int64_t>(elements.element_size());
+  return form;
+}
+
 // An op in place may have changed what its argument shows, or have grown its memory, which may have been larger than the buffer before.
 void take_over_metadata(const at::Tensor& tensor, const at::Tensor& elements) {
   Buffer& buffer = *buffer_of(tensor);
@@ -34,11 +42,9 @@ void take_over_metadata(const at::Tensor& tensor, const at::Tensor& elements) {
     buffer.base = form_of(elements);
     buffer.base.offset = 0;
   } else {
-    Form shown = form_of(elements);
-    shown.offset -= buffer.backing.storage_offset() * static_cast<int64_t>(buffer.backing.element_size()) /
-                    static_cast<int64_t>(elements.element_size());
-    is_other = bytes_of(shown) > bytes_of(buffer.base);
-    if (is_other) extend(buffer, bytes_of(shown));
+    const int64_t bytes = bytes_of(form_in(buffer, elements));
+    is_other = bytes > bytes_of(buffer.base);
+    if (is_other) extend(buffer, bytes);
   }
   if (is_other) tensor.storage().unsafeGetStorageImpl()->set_nbytes(static_cast<size_t>(bytes_of(buffer.base)));
   if (tensor.sizes() != elements.sizes() || tensor.strides() != elements.strides())
@@ -94,10 +100,7 @@ c10::IValue LazyDevice::from_backing(const c10::IValue& value, const std::vector
   for (const at::Tensor& argument : arguments) {
     const Buffer* buffer = buffer_of(argument);
     if (buffer == nullptr || !elements.storage().is_alias_of(buffer->backing.storage())) continue;
-    Form form = form_of(elements);
-    form.offset -= buffer->backing.storage_offset() * static_cast<int64_t>(buffer->backing.element_size()) /
-                   static_cast<int64_t>(elements.element_size());
-    return with_bits_of(elements, make_device_view(argument, form));
+    return with_bits_of(elements, make_device_view(argument, form_in(*buffer, elements)));
   }
   Form form = form_of(elements);
   auto buffer = c10::make_intrusive<Buffer>(index, form);
