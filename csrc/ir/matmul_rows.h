@@ -13,4 +13,18 @@ constexpr double unaligned_slowdown(int64_t bytes) {
   return bytes % 16 == 0 ? 1 : bytes % 8 == 0 ? 1.2 : bytes % 4 == 0 ? 2.7 : 7;
 }
 
+// Where rows of the result are unaligned (8192 x 768 x 50257 to 50260).
+constexpr double unaligned_result_slowdown(int64_t bytes) { return bytes % 16 == 0 ? 1 : bytes % 4 == 0 ? 2.7 : 7; }
+
+// Where the rows of the result alone are unaligned, those that start at the same distance from a boundary make a product whose rows are
+// aligned, but for a few columns at both ends: at most ten calls in place of one (torch_bridge/split_product.h). What they take beside an
+// aligned product: 1.07 times as long on an H200 for 8192 x 768 x 50257, and their launches.
+inline constexpr double split_product_slowdown = 1.08, split_product_seconds = 60e-6;
+
+// operations: of the whole product. row_bytes: what the way from one row of the result to the next is a multiple of.
+constexpr bool is_split_worth(double operations, int64_t row_bytes) {
+  constexpr double operations_per_second = 650e12;  // dense, on an H200; others lose less by the launches
+  return operations * (unaligned_result_slowdown(row_bytes) - split_product_slowdown) > split_product_seconds * operations_per_second;
+}
+
 }  // namespace cxxinductor

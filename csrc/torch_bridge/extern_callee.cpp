@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "support/error.h"
+#include "torch_bridge/split_product.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 #include "torch_bridge/view_tensor.h"
@@ -42,7 +43,7 @@ c10::OperatorHandle find_callee(const plan::CallExtern& call) {
 class DispatcherCallee final : public runtime::ExternCallee {
  public:
   explicit DispatcherCallee(const plan::CallExtern& call)
-      : handle_(find_callee(call)), planned_out_(call.planned_out), alias_of_(call.alias_of) {
+      : handle_(find_callee(call)), planned_out_(call.planned_out), is_product_(call.planned_out && call.callee == "aten::mm"), alias_of_(call.alias_of) {
     alias_of_.resize(call.results.size(), -1);
     const c10::FunctionSchema& schema = handle_.schema();
     ArgResolver constants;
@@ -75,7 +76,12 @@ class DispatcherCallee final : public runtime::ExternCallee {
     fill(stack, operands);
     for (size_t k = 0; k < out_positions_.size(); ++k) stack[out_positions_[k]] = view_tensor(destinations[k]);
     at::AutoDispatchBelowADInplaceOrView guard;
-    handle_.callBoxed(&stack);
+    if (is_product_ && splits_product(stack[2].toTensor(), stack[0].toTensor(), stack[1].toTensor())) {
+      split_product(stack[2].toTensor(), stack[0].toTensor(), stack[1].toTensor());
+      stack.erase(stack.begin(), stack.begin() + 2);
+    } else {
+      handle_.callBoxed(&stack);
+    }
     if (planned_out_)
       check_destinations(stack, destinations);
     else
@@ -165,6 +171,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
 
   c10::OperatorHandle handle_;
   bool planned_out_;
+  bool is_product_;  // mm.out(self, mat2, out)
   std::vector<int> alias_of_;
   std::vector<c10::IValue> template_;
   std::vector<Patch> patches_;

@@ -143,3 +143,22 @@ def test_gradients_through_products(device):
 
     actual = grads(torch.compile(step, backend="cxxinductor", options={"epilogue_fusion": "always"}), x, w, c)
     assert_as_good_as_eager(actual, grads(step, x, w, c), grads(step, *(a.double() for a in (x, w, c))))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("rows, columns", [(4099, 30001), (4096, 30002), (4096, 30004), (5, 12_000_001)])
+def test_rows_of_the_result_alone_are_unaligned(rows, columns, dtype, device):
+    """Several products of the library, whose rows are aligned, in place of one."""
+    depth = 1024 if rows > 8 else 400
+    x, w = torch.randn(rows, depth, device=device, dtype=dtype), torch.randn(columns, depth, device=device, dtype=dtype)
+    compiled = torch.compile(torch.mm, backend="cxxinductor", options={"epilogue_fusion": "never"}, dynamic=False)
+    compiled(x, w.t())
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        found = compiled(x, w.t())
+    calls = sum(event.name == "aten::mm" for event in profile.events())
+    assert calls == 2 + min(rows, {1: 8, 2: 4, 4: 2}[columns & -columns & 7])
+    for part in range(0, columns, 10_000):  # all of it in doubles would take gigabytes
+        exact = x.double() @ w[part : part + 10_000].t().double()
+        error = (found[:, part : part + 10_000] - exact).abs().max()
+        assert error <= 2 * (torch.mm(x, w[part : part + 10_000].t()) - exact).abs().max() + 1e-3

@@ -76,21 +76,31 @@ std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops
   return product;
 }
 
-// What the library takes longer for rows of the three matrices that are not aligned: where the length of a row is not, or
-// the way from one to the next.
-double slowdown_of_rows(const loops::Program& program, const MatmulCall& call) {
+bool is_turned(const std::vector<Expr>& strides) {
+  const size_t rank = strides.size();
+  return strides[rank - 2].is_constant(1) && !strides[rank - 1].is_constant(1);
+}
+
+// What lengths of rows, and the ways from one to the next, are multiples of: the one for which the library takes the longest.
+int64_t row_bytes(const loops::Program& program, const std::vector<Expr>& sizes, const std::vector<Expr>& strides, DType dtype) {
+  const size_t rank = sizes.size();
+  const size_t along = is_turned(strides) ? rank - 2 : rank - 1, across = is_turned(strides) ? rank - 1 : rank - 2;
+  const auto bytes = [&](const Expr& length) { return sym::known_divisor(length, program.assumptions) * byte_size(dtype); };
+  const int64_t length = bytes(sizes[along]), step = sizes[across].is_constant(1) ? length : bytes(strides[across]);
+  return unaligned_slowdown(length) > unaligned_slowdown(step) ? length : step;
+}
+
+// Of the call alone.
+double library_seconds(const loops::Program& program, const MatmulCall& call, const MatmulSize& size, const Target& target) {
   double slowdown = 1;
-  const auto matrix = [&](const std::vector<Expr>& sizes, const std::vector<Expr>& strides, DType dtype) {
-    const size_t rank = sizes.size();
-    const bool turned = strides[rank - 2].is_constant(1) && !strides[rank - 1].is_constant(1);
-    const size_t along = turned ? rank - 2 : rank - 1, across = turned ? rank - 1 : rank - 2;
-    for (const Expr& length : {sizes[along], sizes[across].is_constant(1) ? sizes[along] : strides[across]})
-      slowdown = std::max(slowdown, unaligned_slowdown(sym::known_divisor(length, program.assumptions) * byte_size(dtype)));
-  };
-  for (const View* view : {call.left, call.right}) matrix(view->sizes, view->strides, view->dtype);
+  for (const View* view : {call.left, call.right})
+    slowdown = std::max(slowdown, unaligned_slowdown(row_bytes(program, view->sizes, view->strides, view->dtype)));
   const loops::Buffer& result = program.buffers[call.result];
-  matrix(result.sizes, result.strides, result.dtype);
-  return slowdown;
+  const int64_t bytes = row_bytes(program, result.sizes, result.strides, result.dtype);
+  const bool splits = slowdown == 1 && !call.added && result.sizes.size() == 2 && !is_turned(call.left->strides) &&
+                      is_turned(call.right->strides) && is_split_worth(2 * size.m * size.n * size.k, bytes);
+  if (splits) return split_product_slowdown * library_time(size, target, 1) + split_product_seconds;
+  return library_time(size, target, std::max(slowdown, unaligned_result_slowdown(bytes)));
 }
 
 // ---- Regions ----------------------------------------------------------------------------------------------------
@@ -211,7 +221,7 @@ class MatmulLowering {
     const Target& target = targets_.of(region->device);
     const auto alone = estimate_matmul(program(), *region, target);
     if (!alone || (options_.epilogue_fusion == "auto" && !has_known_sizes(*region))) return;
-    const double library = library_time(alone->size, target, slowdown_of_rows(program(), *product));
+    const double library = library_seconds(program(), *product, alone->size, target);
     if (fuse_epilogue(step, product->result, *region, library)) return;
     const double work = elements(product->result) * passing_instructions;
     if (!is_chosen(library, alone->seconds + seconds_of(work, target))) return;

@@ -199,19 +199,22 @@ TEST_CASE("auto takes small products with epilogues, and leaves large ones to th
 }
 
 TEST_CASE("auto takes products whose rows the library reads or writes element by element", "[schedule][products]") {
-  const auto calls = [](int columns, int stride) {
+  const auto calls = [](int rows, int columns, int stride) {
     return count_calls(
-        fuse_matmuls(fmt::format("graph @f on cuda:0 (%a: bf16[8192, 768], %b: bf16[{0}, 768]) {{\n"
-                                  "  %t = permute<dims=[1, 0]>(%b)\n"
-                                  "  %0: bf16[8192, {0}] strides [{1}, 1] = extern \"aten::mm\"($0, $1) with (%a, %t) "
-                                  "planned_out\n  return %0\n}}",
-                                  columns, stride),
-                      "auto")
+        fuse_matmuls(fmt::format("graph @f on cuda:0 (%a: bf16[{0}, 768], %b: bf16[{1}, 768]) {{\n"
+                                 "  %t = permute<dims=[1, 0]>(%b)\n"
+                                 "  %0: bf16[{0}, {1}] strides [{2}, 1] = extern \"aten::mm\"($0, $1) with (%a, %t) "
+                                 "planned_out\n  return %0\n}}",
+                                 rows, columns, stride),
+                     "auto")
             .fused);
   };
-  CHECK(calls(50264, 50264) == 1);
-  CHECK(calls(50257, 50257) == 0);
-  CHECK(calls(50264, 50265) == 0);
+  CHECK(calls(8192, 50264, 50264) == 1);
+  CHECK(calls(256, 50257, 50257) == 0);
+  CHECK(calls(256, 50264, 50265) == 0);
+  // Rows that start alike are aligned products of the library.
+  CHECK(calls(8192, 50257, 50257) == 1);
+  CHECK(calls(8192, 50264, 50265) == 1);
 }
 
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
