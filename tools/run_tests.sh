@@ -9,9 +9,9 @@ step() { printf '\n== %s\n' "$*"; }
 
 step "layering and file sizes"
 "$python" tools/check_layers.py
-step "C++ suites"
-ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2
-step "C++ suites under AddressSanitizer and UndefinedBehaviorSanitizer"
+step "C++ suites that compile kernels or need torch"
+ctest --test-dir "$build" --output-on-failure --no-tests=error -j 2 -LE core
+step "All other C++ suites, under AddressSanitizer and UndefinedBehaviorSanitizer"
 make --no-print-directory asan
 step "Python suites"
 "$python" -m pytest tests/python -n auto --maxprocesses 4 --dist worksteal
