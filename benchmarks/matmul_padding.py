@@ -1,6 +1,6 @@
 """What unaligned rows cost cuBLAS: DistilGPT2's head, forward and backward, by the row stride of the logits. Usage: matmul_padding.py [--out DIR]
 
-The figures behind csrc/passes/graph/pad_matmul.cpp.
+The figures behind csrc/passes/graph/pad_matmul.cpp and csrc/ir/matmul_rows.h.
 """
 
 import torch
@@ -27,7 +27,7 @@ def main():
     args = parse_for_cuda(argument_parser(__doc__))
     rows = []
     padded = (VOCABULARY + 7) // 8 * 8
-    for vocabulary, stride in ((VOCABULARY, VOCABULARY), (VOCABULARY, padded), (padded, padded)):
+    for vocabulary, stride in ((VOCABULARY, VOCABULARY), (VOCABULARY, padded), (padded, padded), (VOCABULARY + 1, VOCABULARY + 1), (VOCABULARY + 3, VOCABULARY + 3)):
         times = interleaved(products(vocabulary, stride), repeats=20, device_only=True)
         rows.append({"columns": vocabulary, "row_stride": stride, "milliseconds": times})
         print(f"{vocabulary} columns, row stride {stride}: " + ", ".join(f"{k} {t:.2f} ms" for k, t in times.items()), flush=True)
