@@ -52,6 +52,15 @@ constexpr std::array choices{
     Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
 };
 
+struct Range {
+  std::string_view option;
+  int64_t least, most;
+};
+constexpr std::array ranges{
+    Range{"check_tolerance", 1, 1'000'000}, Range{"cache_size", 0, int64_t{1} << 40},      Range{"compile_threads", 0, 4096},
+    Range{"compile_timeout", 1, 86'400},    Range{"max_fusion_size", 1, int64_t{1} << 20},
+};
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -119,6 +128,9 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
   if (error != std::errc() || end != value.data() + value.size())
     throw_user_error("option '{}': expected an integer, found '{}'", name, value);
+  for (const Range& range : ranges)
+    if (range.option == name && (parsed < range.least || parsed > range.most))
+      throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, range.least, range.most, value);
   target = parsed;
 }
 

@@ -37,6 +37,18 @@ TEST_CASE("bad values say what is expected") {
                       "option 'verify': expected one of 'each', 'boundaries', 'off', found 'all'");
 }
 
+TEST_CASE("numbers have ranges") {
+  Options options;
+  REQUIRE_THROWS_WITH(set_option(options, "compile_threads", "-1"),
+                      "option 'compile_threads': expected an integer from 0 to 4096, found '-1'");
+  for (const char* option : {"check_tolerance", "cache_size", "compile_timeout", "max_fusion_size"}) {
+    REQUIRE_THROWS_WITH(set_option(options, option, "-1"), mentions("expected an integer from"));
+    REQUIRE_THROWS_WITH(set_option(options, option, "9000000000000000000"), mentions("expected an integer from"));
+  }
+  options.compile_timeout = 0;
+  REQUIRE_THROWS_WITH(check_options(options), mentions("option 'compile_timeout': expected an integer from 1"));
+}
+
 TEST_CASE("an option of several words takes each of them and names the wrong one") {
   Options options;
   set_option(options, "dump", "graph,plan");
