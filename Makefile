@@ -52,7 +52,7 @@ asan:
 	@cmake --preset asan > build/asan.log 2>&1 || { cat build/asan.log; exit 1; }
 	@cmake --build --preset asan --target core_tests -j $(JOBS)
 	@LSAN_OPTIONS=suppressions=$(CURDIR)/tools/leaks.supp:print_suppressions=0 \
-	  ctest --test-dir build/asan --output-on-failure -L core
+	  ctest --test-dir build/asan --output-on-failure -L core -j $(JOBS)
 
 clean:
 	@rm -rf build python/cxxinductor/*.so
