@@ -225,7 +225,7 @@ std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
     for (const std::string& symbol : derived) inputs.emplace_back(values ? values->find(symbol)->second : 0);
   }
   // A write to one is then seen through the other, as the calls one by one show it.
-  const bool is_apart = std::none_of(written_.begin(), written_.end(), [&](uint32_t input) { return shares_memory(inputs, input); });
+  const bool is_apart = !any_share_memory(inputs, written_);
   const Graph form = !forms_ ? nullptr : is_apart ? forms_->find_or_make(inputs) : forms_->uncompiled_form();
   return (form ? form : first_)->run(std::move(inputs));
 }

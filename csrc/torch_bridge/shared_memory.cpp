@@ -14,19 +14,28 @@ const void* memory_of(const c10::IValue& value) {
   return tensor.defined() && tensor.has_storage() && tensor.numel() > 0 ? tensor.storage().unsafeGetStorageImpl() : nullptr;
 }
 
-}  // namespace
-
-bool shares_memory(std::span<const c10::IValue> values, size_t position) {
-  const void* memory = memory_of(values[position]);
-  return memory != nullptr && std::count_if(values.begin(), values.end(), [&](const c10::IValue& value) { return memory_of(value) == memory; }) > 1;
+std::vector<const void*> sorted_memories(std::span<const c10::IValue> values) {
+  std::vector<const void*> memories;
+  for (const c10::IValue& value : values)
+    if (const void* memory = memory_of(value)) memories.push_back(memory);
+  std::sort(memories.begin(), memories.end());
+  return memories;
 }
 
+}  // namespace
+
 bool any_share_memory(std::span<const c10::IValue> values) {
-  std::vector<const void*> storages;
-  for (const c10::IValue& value : values)
-    if (const void* memory = memory_of(value)) storages.push_back(memory);
-  std::sort(storages.begin(), storages.end());
-  return std::adjacent_find(storages.begin(), storages.end()) != storages.end();
+  const std::vector<const void*> memories = sorted_memories(values);
+  return std::adjacent_find(memories.begin(), memories.end()) != memories.end();
+}
+
+bool any_share_memory(std::span<const c10::IValue> values, std::span<const uint32_t> positions) {
+  if (positions.empty()) return false;
+  const std::vector<const void*> memories = sorted_memories(values);
+  return std::any_of(positions.begin(), positions.end(), [&](uint32_t position) {
+    const auto [first, last] = std::equal_range(memories.begin(), memories.end(), memory_of(values[position]));
+    return last - first > 1;
+  });
 }
 
 }  // namespace cxxinductor::torch_bridge

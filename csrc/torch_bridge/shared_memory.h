@@ -3,14 +3,14 @@
 
 #include <ATen/core/ivalue.h>
 
-#include <cstddef>
+#include <cstdint>
 #include <span>
 
 namespace cxxinductor::torch_bridge {
 
 // Two of the tensors have a storage in common, be it other parts of it.
 bool any_share_memory(std::span<const c10::IValue> values);
-// The tensor at this position and another one have.
-bool shares_memory(std::span<const c10::IValue> values, size_t position);
+// One of those at these positions has a storage in common with another value.
+bool any_share_memory(std::span<const c10::IValue> values, std::span<const uint32_t> positions);
 
 }  // namespace cxxinductor::torch_bridge
