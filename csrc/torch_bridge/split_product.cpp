@@ -18,7 +18,8 @@ bool starts_aligned(const at::Tensor& tensor) { return reinterpret_cast<uintptr_
 
 bool splits_product(const at::Tensor& result, const at::Tensor& left, const at::Tensor& right) {
   if (!result.is_cuda() || result.element_size() != 2 || result.stride(1) != 1) return false;
-  const int64_t unit = aligned_elements(result), bytes = std::gcd(result.stride(0) * 2, int64_t{matmul_row_bytes});
+  const int64_t unit = aligned_elements(result), elements = std::gcd(result.stride(0), result.size(1));
+  const int64_t bytes = std::gcd(elements * 2, int64_t{matmul_row_bytes});
   if (bytes == matmul_row_bytes || result.size(1) < 2 * unit) return false;
   if (left.stride(1) != 1 || right.stride(0) != 1 || left.size(1) % unit != 0 || left.stride(0) % unit != 0 || right.stride(1) % unit != 0)
     return false;
