@@ -36,7 +36,8 @@ def check_equal(found: Any, expected: Any) -> None:
 
 
 def check_detections(found: list[dict[str, Tensor]], expected: list[dict[str, Tensor]]) -> None:
-    """In any order, all but a few: some of thousands of scores lie closer than rounding, which changes what is suppressed."""
+    """In any order, all but a few: where scores lie closer than rounding, it decides which of two boxes suppresses the other. An input changed
+    by 1e-6 moves eager's own boxes of ssdlite by 90 pixels."""
     assert len(found) == len(expected)
     for ours, theirs in zip(found, expected):
         assert ours.keys() == theirs.keys()
@@ -165,20 +166,24 @@ HERE = whole_zoo() if WANTED == "all" else [name for name in WANTED.split(",") i
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[] if name in HERE else [pytest.mark.gpu]) for name in whole_zoo()])
 def test_whole_models(name: str, device: str) -> None:
     is_detector = name in models.list_models(module=detection)
+    has_ties = name.startswith("ssdlite")
     size = 224 if name.startswith("maxvit") else 112 if name == "vit_h_14" else 96
     with torch.device(device):  # weights are drawn there: a GPU takes no time for what a core takes half a minute for
         module = spread(make_whole(name, size)).to(device)
-        module = varied(module) if name.startswith("ssdlite") else module
+        module = varied(module) if has_ties else module
     scripted = torch.jit.script(module)
     optimized = cxxinductor.optimize(scripted)
     given = arguments(is_detector, size, device)
     expected = reference(scripted, given)
     with torch.inference_mode():
         for _ in range(2):
-            if is_detector:  # (losses, detections)
-                check_detections(optimized(*given)[1], expected[1])
+            found = optimized(*given)
+            if has_ties:
+                losses, detections = found
+                check_equal(losses, expected[0])
+                check_detections(detections, expected[1])
             else:
-                check_equal(optimized(*given), expected)
+                check_equal(found, expected)
     text = torchscript.describe(optimized)
     assert regions(optimized) <= (70 if is_detector else 1), text
     if not is_detector:
