@@ -1,5 +1,8 @@
 #include "kernels/cuda_program.h"
 
+#include <iterator>
+#include <sstream>
+
 namespace cxxinductor::tests {
 namespace {
 
@@ -42,8 +45,7 @@ plan::Plan without_specializations(plan::Plan plan) {
 EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                            const OriginTable& origins, const std::string& name)
     : source_(codegen::emit_cuda(kernels, variant, origins)) {
-  std::string unit =
-      "#define CXXI_HOST_EMULATION 1\n#include \"" CXXINDUCTOR_SOURCE_DIR "/tests/kernels/cuda_emulation.h\"\n";
+  std::string unit = "#include <cuda_emulation.h>\n";
   unit += source_;
   unit += "CXXI_EMULATION_TWINS\n";
   for (const plan::Kernel* kernel : kernels)
@@ -52,12 +54,11 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
         "b); }}\n",
         kernel->name);
   runtime::HostCompiler compiler({});
-  object_ = std::make_unique<runtime::SharedObject>(
-      compiler.compile(unit,
-                       {"-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off", "-fwrapv",
-                        "-fno-strict-aliasing", "-fno-gnu-unique"},
-                       name),
-      std::vector<std::string>{"/tmp"});
+  // The folder of the precompiled header comes first.
+  std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/kernels"};
+  std::istringstream words(CXXINDUCTOR_EMULATION_FLAGS);
+  flags.insert(flags.end(), std::istream_iterator<std::string>(words), {});
+  object_ = std::make_unique<runtime::SharedObject>(compiler.compile(unit, flags, name), std::vector<std::string>{"/tmp"});
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
