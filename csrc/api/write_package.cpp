@@ -89,6 +89,7 @@ std::optional<package_file::SigningKey> read_signing_key(const std::string& path
 
 void write_package(readers::Program program, const StorageOf& storage_of, const std::string& path, const PackageOptions& package_options,
                    const Options& options) {
+  if (options.tier == "aten") throw_user_error("option 'tier': expected kernels, which are what a package is for, found 'aten'");
   const auto key = read_signing_key(package_options.signing_key);
   const std::set<Device> devices = torch_bridge::devices_of(program.calls);
   const torch_bridge::Archs archs = torch_bridge::choose_archs(devices, package_options.archs);

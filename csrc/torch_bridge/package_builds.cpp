@@ -58,6 +58,8 @@ Archs choose_archs(const std::set<Device>& devices, const std::vector<std::strin
   Archs archs;
   for (const std::string& arch : wanted) (arch.starts_with("sm_") ? archs.gpu : archs.cpu).push_back(arch);
   for (auto* list : {&archs.gpu, &archs.cpu}) std::ranges::sort(*list);
+  // An unknown one is an error for models on other devices too.
+  for (const std::string& arch : archs.gpu) target_of_arch({DeviceType::Cuda, 0}, arch);
   if (archs.cpu.empty()) archs.cpu.push_back(target_for(Device()).arch);
   const bool on_gpu = std::ranges::any_of(devices, [](Device device) { return device.type == DeviceType::Cuda; });
   if (!on_gpu) archs.gpu = {""};

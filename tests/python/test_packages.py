@@ -298,6 +298,15 @@ def test_what_is_no_package_is_refused(small, tmp_path):
         cxxinductor.load(path)
 
 
+def test_builds_that_cannot_be_are_refused(small, tmp_path):
+    program, _ = small
+    with pytest.raises(cxxinductor.UserError, match="expected the architecture of a GPU, as sm_90, found 'sm_x'"):
+        cxxinductor.package(program, tmp_path / "model.cxxi", archs=["sm_x"])
+    with pytest.raises(cxxinductor.UserError, match="option 'tier': expected kernels"):
+        cxxinductor.package(program, tmp_path / "model.cxxi", options={"tier": "aten"})
+    assert not (tmp_path / "model.cxxi").exists()
+
+
 def test_keys_that_are_none_are_refused(small, tmp_path):
     program, _ = small
     (tmp_path / "key.pem").write_text("no key")
