@@ -2,7 +2,6 @@
 
 #include <ATen/Parallel.h>
 #include <dlfcn.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
+#include "runtime/build_id.h"
 #include "runtime/compile_pool.h"
 #include "runtime/cpu/cpu_kernels.h"
 #include "runtime/cpu/host_compiler.h"
@@ -52,14 +52,6 @@ std::string default_cache_folder() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/cxxinductor";
   if (const char* home = std::getenv("HOME"); home != nullptr && home[0] == '/') return std::string(home) + "/.cache/cxxinductor";
   return {};
-}
-
-// A cached kernel is as good as the build that wrote it: the library's own size and time of change name the build.
-std::string build_id() {
-  Dl_info found{};
-  struct stat status {};
-  if (dladdr(reinterpret_cast<const void*>(&target_for), &found) == 0 || stat(found.dli_fname, &status) != 0) return "unknown";
-  return fmt::format("{}-{}.{}", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
 }
 
 // The widest level of the instruction set that the CPU and the operating system support.
@@ -121,11 +113,13 @@ struct Services {
 
   runtime::DiskCache* cache(const Options& options) {
     if (options.cache == "off") return nullptr;
-    const std::string folder = options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
+    // What is cached is as good as the build that made it, which has to be known.
+    const std::string build = runtime::build_id(reinterpret_cast<const void*>(&target_for));
+    const std::string folder = build.empty() ? "" : options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
     const int64_t limit = std::clamp<int64_t>(options.cache_size, 1, int64_t{1} << 40) << 20;
     const ForkGuard guard(ForkLock::Services);
     auto& found = caches[{folder, limit}];
-    if (!found) found = std::make_unique<runtime::DiskCache>(folder, build_id(), limit);
+    if (!found) found = std::make_unique<runtime::DiskCache>(folder, build, limit);
     return found.get();
   }
   runtime::Nvrtc& compiler_for_gpu(const Options& options) {

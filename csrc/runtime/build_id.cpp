@@ -1,0 +1,64 @@
+#include "runtime/build_id.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace cxxinductor::runtime {
+namespace {
+
+struct Search {
+  uintptr_t address;
+  std::string found;
+};
+
+// Of a segment of notes: each is a header, a name and a description, the latter two padded to four bytes (ELF specification).
+std::string build_id_of_notes(const std::byte* notes, size_t size) {
+  const auto padded = [](size_t bytes) { return (bytes + 3) / 4 * 4; };
+  constexpr std::string_view gnu{"GNU", 4};  // with its zero
+  for (size_t at = 0; at + sizeof(ElfW(Nhdr)) <= size;) {
+    ElfW(Nhdr) header;
+    std::memcpy(&header, notes + at, sizeof header);
+    const size_t name = at + sizeof header, description = name + padded(header.n_namesz);
+    if (description + header.n_descsz > size) return {};
+    if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == gnu.size() && std::memcmp(notes + name, gnu.data(), gnu.size()) == 0) {
+      std::string id;
+      for (size_t i = 0; i < header.n_descsz; ++i) id += fmt::format("{:02x}", static_cast<unsigned>(notes[description + i]));
+      return id;
+    }
+    at = description + padded(header.n_descsz);
+  }
+  return {};
+}
+
+int visit(dl_phdr_info* object, size_t, void* data) {
+  auto& search = *static_cast<Search*>(data);
+  bool holds = false;
+  for (size_t i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    const uintptr_t start = object->dlpi_addr + segment.p_vaddr;
+    holds |= segment.p_type == PT_LOAD && search.address >= start && search.address - start < segment.p_memsz;
+  }
+  if (!holds) return 0;
+  for (size_t i = 0; i < object->dlpi_phnum && search.found.empty(); ++i) {
+    const ElfW(Phdr)& segment = object->dlpi_phdr[i];
+    if (segment.p_type == PT_NOTE)
+      search.found = build_id_of_notes(reinterpret_cast<const std::byte*>(object->dlpi_addr + segment.p_vaddr), segment.p_memsz);
+  }
+  return 1;
+}
+
+}  // namespace
+
+std::string build_id(const void* address) {
+  Search search{reinterpret_cast<uintptr_t>(address), {}};
+  dl_iterate_phdr(visit, &search);
+  return search.found;
+}
+
+}  // namespace cxxinductor::runtime
