@@ -32,7 +32,7 @@ CONFINED = {
     r"^(torch|ATen|c10|caffe2)/": ["torch_bridge", "api", "cli"],
     r"^(cuda|nvrtc|cuda_runtime)\.h$": ["runtime/cuda"],
     r"^ginac/": ["sym"],
-    r"^nlohmann/": ["readers", "package"],
+    r"^nlohmann/": ["readers", "package", "driver"],
     r"^(minizip/|zlib\.h)": ["readers"],
     r"^nettle/": ["package"],
     r"^CLI/": ["cli"],

@@ -5,6 +5,7 @@
 
 #include "codegen/cpu/emit.h"
 #include "codegen/cuda/emit.h"
+#include "driver/plan_cache.h"
 #include "driver/single_launch.h"
 #include "ir/graph/memory.h"
 #include "ir/graph/text.h"
@@ -205,6 +206,28 @@ Planned plan_within_eager(Request& request, Stopwatch& watch) {
   return best;
 }
 
+Planned find_or_make_plan(Request& request, Stopwatch& watch) {
+  runtime::DiskCache* cache = request.plan_cache;
+  // Who asks for the texts of all stages, or for their verification, wants them to run.
+  const bool reads = cache && !request.keep_texts && request.options.verify != "each";
+  const std::string key = cache ? watch.stage("plan key", [&] { return plan_key(request); }) : std::string();
+  if (reads)
+    if (auto stored = watch.stage("read plan", [&] { return read_plan(*cache, key); })) {
+      Planned found;
+      found.plan = std::move(stored->plan);
+      found.const_graph = std::move(stored->const_graph);
+      return found;
+    }
+  watch.verify(request.graph, "import");
+  Planned made = plan_within_eager(request, watch);
+  if (cache)
+    watch.stage("write plan", [&] {
+      write_plan(*cache, key, made.plan, made.const_graph);
+      return true;
+    });
+  return made;
+}
+
 Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
   Request once = request;
   once.graph = std::move(const_graph.graph);
@@ -233,9 +256,8 @@ Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
   Stopwatch watch(request);
-  watch.verify(request.graph, "import");
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
-  Planned planned = plan_within_eager(request, watch);
+  Planned planned = find_or_make_plan(request, watch);
   report = std::move(planned.report);
   report.eager_numerics = request.options.eager_numerics();
   if (planned.const_graph)

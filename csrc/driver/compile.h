@@ -22,6 +22,10 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 
+namespace cxxinductor::runtime {
+class DiskCache;
+}
+
 namespace cxxinductor::driver {
 
 struct StageTime {
@@ -61,6 +65,7 @@ struct Request {
   // What the model's calls hold at most one by one (model/eager_memory.h); absent: the graph's nodes are measured.
   std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
+  runtime::DiskCache* plan_cache = nullptr;  // plans are kept here (plan_cache.h); null: every graph is planned
   // Positions of inputs that a caller that runs the plan in parts (runtime::PartialCall) has later than the others: what does not need
   // them is kept apart from what does.
   std::vector<uint32_t> late_inputs;

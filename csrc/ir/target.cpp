@@ -22,6 +22,17 @@ constexpr Rates rates[] = {
 
 }  // namespace
 
+std::string to_string(const Target& target) {
+  // All members by name: a new one does not compile until it stands here.
+  const auto& [name, device, arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor,
+               shared_bytes_per_block, registers_per_thread, bytes_per_second, library_flops, template_flops, warpgroup_flops] = target;
+  return fmt::format(
+      "{} {} {} vector_bytes {} warp {} max_threads_per_block {} multiprocessors {} threads_per_multiprocessor {} shared_bytes_per_block {} "
+      "registers_per_thread {} bytes_per_second {} library_flops {} template_flops {} warpgroup_flops {}",
+      name, to_string(device), arch, vector_bytes, warp, max_threads_per_block, multiprocessors, threads_per_multiprocessor,
+      shared_bytes_per_block, registers_per_thread, bytes_per_second, library_flops, template_flops, warpgroup_flops);
+}
+
 Target cuda_target(std::string arch, int multiprocessors) {
   Target target;
   target.name = "cuda";

@@ -29,6 +29,9 @@ struct Target {
   double warpgroup_flops = 0;  // wgmma; 0: the hardware has none
 };
 
+// All of it on one line, for keys of caches.
+std::string to_string(const Target& target);
+
 Target cuda_target(std::string arch, int multiprocessors);  // sm_80, sm_90a, ...
 Target cpu_target(std::string arch, int threads);
 

@@ -114,6 +114,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   request.graph = std::move(graph);
   request.options = options;
   request.host = &torch_host();
+  request.plan_cache = disk_cache(options);
   request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
     return make_provider(plan, targets, options, torch_host());
   };

@@ -153,8 +153,10 @@ void stop_at_exit() {
 
 }  // namespace
 
+runtime::DiskCache* disk_cache(const Options& options) { return services(options).cache(options); }
+
 std::string cache_status(const Options& options) {
-  const runtime::DiskCache* cache = services(options).cache(options);
+  const runtime::DiskCache* cache = disk_cache(options);
   return cache ? cache->status() : std::string();
 }
 

@@ -8,6 +8,7 @@
 
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
+#include "runtime/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/packaged_code.h"
 #include "support/options.h"
@@ -43,6 +44,8 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
                                                        const runtime::PackagedCode& packaged = {});
 // The machine code of all kernels of the plan, for devices that need not be there.
 runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options);
+// The cache on disk; null where options turn it off.
+runtime::DiskCache* disk_cache(const Options& options);
 // Why the cache on disk is not used, or could not be written to; empty when all is well or the cache is off.
 std::string cache_status(const Options& options);
 

@@ -192,7 +192,7 @@ def _report_cache(options: "_C.Options") -> None:
     problem = _C.cache_status(options)
     if problem and problem not in _cache_problems:
         _cache_problems.add(problem)
-        _warn(f"compiled kernels are not kept for the next process: {problem}")
+        _warn(f"plans and compiled kernels are not kept for the next process: {problem}")
 
 
 def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph) -> Callable[[list[Any]], Any]:

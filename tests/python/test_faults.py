@@ -197,7 +197,7 @@ def assert_compiled(result, complaint=None):
     if complaint is None:
         assert messages == []
     else:
-        assert len(messages) == 1 and "compiled kernels are not kept" in messages[0] and complaint in messages[0]
+        assert len(messages) == 1 and "plans and compiled kernels are not kept" in messages[0] and complaint in messages[0]
 
 
 def test_cache_that_is_no_folder(processes, tmp_path):

@@ -1,0 +1,36 @@
+// Plans in the cache on disk, beside the kernels' machine code: a graph that was planned before is read back in place of being fused and
+// planned again.
+//
+// An entry is found by the text of all that a plan follows from, and holds it, so that no other text with its hash is taken for it. As all
+// of that folder it is trusted: the plan is verified, but not for memory safety.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/plan/plan.h"
+#include "passes/graph/split_const_graph.h"
+
+namespace cxxinductor::runtime {
+class DiskCache;
+}
+
+namespace cxxinductor::driver {
+
+struct Request;
+
+// What the middle of the pipeline makes of a graph.
+struct StoredPlan {
+  plan::Plan plan;
+  std::optional<passes::ConstGraph> const_graph;  // what is computed once; the plan takes its results as inputs
+};
+
+// Of a request before its graph passes, with its eager_peaks. The library's build is the disk cache's to tell apart.
+std::string plan_key(const Request& request);
+// None where there is no such entry, or it does not read back.
+std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key);
+void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan,
+                const std::optional<passes::ConstGraph>& const_graph);
+
+}  // namespace cxxinductor::driver

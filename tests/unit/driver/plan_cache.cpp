@@ -1,0 +1,116 @@
+#include "driver/plan_cache.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "driver/compile.h"
+#include "ir/graph/text.h"
+#include "ir/plan/text.h"
+#include "runtime/disk_cache.h"
+#include "unit/catch.h"
+#include "unit/runtime/temporary_folder.h"
+#include "unit/runtime/test_plans.h"
+
+using namespace cxxinductor;
+
+namespace {
+
+// Two kernels: the first one's result is read by a call and by the second.
+constexpr const char* two_kernels =
+    "graph @f(%x: f32[8, 4], %w: f32[4, 4] frozen) {\n  %0 = add(%x, 1.0)\n  %1 = neg(%w)\n"
+    "  %2: f32[8, 4] = extern \"aten::mm\"($0, $1) with (%0, %1)\n  %3 = add(%2, %0)\n  return %3\n}\n";
+
+struct Compiler {
+  runtime::TemporaryFolder folder;
+  runtime::DiskCache cache{folder.path(), "build"};
+  runtime::PlainHost host;
+
+  driver::Compilation compile(const std::function<void(driver::Request&)>& change = {}) {
+    driver::Request request;
+    request.graph = graph::parse(two_kernels);
+    request.targets = cpu_target("x86-64-v3", 1);
+    request.host = &host;
+    request.plan_cache = &cache;
+    if (change) change(request);
+    return driver::compile(std::move(request));
+  }
+};
+
+bool ran(const driver::Report& report, std::string_view stage) {
+  return std::ranges::find(report.times, stage, &driver::StageTime::stage) != report.times.end();
+}
+
+}  // namespace
+
+TEST_CASE("a graph that was planned before is read back", "[plan_cache]") {
+  Compiler compiler;
+  CHECK(ran(compiler.compile().report, "plan"));
+  const driver::Report again = compiler.compile().report;
+  CHECK_FALSE(ran(again, "plan"));
+  CHECK(again.externs == std::vector<std::string>{"aten::mm"});
+  CHECK(compiler.cache.counters().stored == 1);
+}
+
+TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
+  Compiler compiler;
+  compiler.compile();
+  const std::vector<std::function<void(driver::Request&)>> changes{
+      [](driver::Request& r) { r.options.fusion = false; },
+      [](driver::Request& r) { r.options.skip_passes = "graph-cse"; },
+      [](driver::Request& r) { r.targets = cpu_target("x86-64-v4", 1); },
+      [](driver::Request& r) { r.targets = cpu_target("x86-64-v3", 2); },
+      [](driver::Request& r) { r.late_inputs = {1}; },
+      [](driver::Request& r) { r.eager_peaks = {{Device(), 12345}}; },
+      [](driver::Request& r) { r.graph.name = "g"; },
+  };
+  for (const auto& change : changes) {
+    CHECK(ran(compiler.compile(change).report, "plan"));
+    CHECK_FALSE(ran(compiler.compile(change).report, "plan"));
+  }
+  CHECK_FALSE(ran(compiler.compile().report, "plan"));
+}
+
+TEST_CASE("who asks for stages gets them run", "[plan_cache]") {
+  Compiler compiler;
+  compiler.compile();
+  CHECK(ran(compiler.compile([](driver::Request& r) { r.keep_texts = true; }).report, "plan"));
+  for (int i = 0; i < 2; ++i) CHECK(ran(compiler.compile([](driver::Request& r) { r.options.verify = "each"; }).report, "plan"));
+}
+
+TEST_CASE("a stored plan has all that was planned", "[plan_cache]") {
+  Compiler compiler;
+  driver::Request request;
+  request.graph = graph::parse(two_kernels);
+  request.targets = cpu_target("x86-64-v3", 1);
+  request.eager_peaks.emplace();
+  const std::string key = driver::plan_key(request);
+  CHECK_FALSE(driver::read_plan(compiler.cache, key));
+
+  plan::Plan plan = plan::parse(Compiler().compile([](driver::Request& r) { r.keep_texts = true; }).report.plan_text);
+  plan.missed_fusions = {{"k0", "k1", "a \"reason\"", 128}};
+  const passes::ConstGraph const_graph{graph::parse("graph @c(%w: f32[4]) {\n  %0 = neg(%w)\n  return %0\n}\n"), {3}};
+  driver::write_plan(compiler.cache, key, plan, const_graph);
+  const auto found = driver::read_plan(compiler.cache, key);
+  REQUIRE(found);
+  CHECK(plan::print(found->plan) == plan::print(plan));
+  REQUIRE(found->plan.missed_fusions.size() == 1);
+  CHECK(found->plan.missed_fusions[0].reason == "a \"reason\"");
+  CHECK(found->plan.missed_fusions[0].bytes == 128);
+  REQUIRE(found->const_graph);
+  CHECK(graph::print(found->const_graph->graph) == graph::print(const_graph.graph));
+  CHECK(found->const_graph->inputs == const_graph.inputs);
+}
+
+TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
+  Compiler compiler;
+  compiler.compile();
+  driver::Request request;
+  request.graph = graph::parse(two_kernels);
+  request.targets = cpu_target("x86-64-v3", 1);
+  request.eager_peaks.emplace();
+  const std::string key = driver::plan_key(request);
+  for (std::string_view bytes : {"", "nonsense", "\xa1\x63key\x01", "\xa0"}) {
+    REQUIRE(compiler.cache.put(key, bytes));
+    CHECK_FALSE(driver::read_plan(compiler.cache, key));
+  }
+}
