@@ -212,7 +212,7 @@ Planned find_or_make_plan(Request& request, Stopwatch& watch) {
   const bool reads = cache && !request.keep_texts && request.options.verify != "each";
   const std::string key = cache ? watch.stage("plan key", [&] { return plan_key(request); }) : std::string();
   if (reads)
-    if (auto stored = watch.stage("read plan", [&] { return read_plan(*cache, key); })) {
+    if (auto stored = watch.stage("find plan", [&] { return read_plan(*cache, key); })) {
       Planned found;
       found.plan = std::move(stored->plan);
       found.const_graph = std::move(stored->const_graph);
