@@ -3,7 +3,8 @@
 Usage: device_step.py [--out DIR] [--only NAME] [--small]
 
 Ways: eager, compiled (model and optimizer by torch.compile) and device from Python; cpp_eager and cpp_device from C++, by the program
-build/release/tests/training_step, which `cmake --build build/release --target training_step` makes. Each way to run is a process of its
+build/release/tests/training_step, which `cmake --build build/release --target training_step` makes; recording: what recording an op costs,
+by the program record_ops beside it. Each way to run is a process of its
 own: PyTorch's engine takes the registered device for the accelerator of the process. Prints the step's time, the peak of the memory over the
 first and the tenth step, compilations, and ops through ATen; on a CPU (--small) times alone.
 """
@@ -23,8 +24,9 @@ from torch import nn
 STEPS = 30
 SHAPES = {"16x512": (16, 512), "2x128": (2, 128)}
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
-WAYS = ("eager", "compiled", "device", "cpp_eager", "cpp_device")
-PROGRAM = Path(__file__).resolve().parent.parent / "build" / "release" / "tests" / "training_step"
+WAYS = ("eager", "compiled", "device", "cpp_eager", "cpp_device", "recording")
+PROGRAMS = Path(__file__).resolve().parent.parent / "build" / "release" / "tests"
+RECORDING_RUNS = 5
 
 
 class Block(nn.Module):
@@ -99,6 +101,12 @@ def measure(way, dtype, batch, length, small):
     return row
 
 
+def measure_recording():
+    """Microseconds per op, medians over processes."""
+    runs = [json.loads(subprocess.run([PROGRAMS / "record_ops"], check=True, capture_output=True, text=True).stdout) for _ in range(RECORDING_RUNS)]
+    return {way: statistics.median(run[way] for run in runs) for way in runs[0]}
+
+
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="comma-separated ways: " + ", ".join(WAYS))
@@ -112,13 +120,19 @@ def main():
         way, dtype, batch, length = args.one
         print(json.dumps(measure(way, dtype, int(batch), int(length), args.small)))
         return
-    rows = []
+    results = {"environment": {"gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU", "torch": torch.__version__}}
+    if "recording" in ways:
+        results["recording_microseconds"] = measure_recording()
+        print(f"microseconds per op: {results['recording_microseconds']}", flush=True)
+    rows = results["rows"] = []
     for shape, (batch, length) in SHAPES.items():
         for dtype in DTYPES:
             for way in ways:
+                if way == "recording":
+                    continue
                 command = [sys.executable, __file__, "--one", way, dtype, str(batch), str(length)]
                 if way.startswith("cpp_"):
-                    command = [PROGRAM, way.removeprefix("cpp_"), "--dtype", dtype, "--batch", str(batch), "--length", str(length), "--steps", str(STEPS)]
+                    command = [PROGRAMS / "training_step", way.removeprefix("cpp_"), "--dtype", dtype, "--batch", str(batch), "--length", str(length), "--steps", str(STEPS)]
                 if args.small:
                     command.append("--small")
                 done = subprocess.run(command, capture_output=True, text=True)
@@ -130,8 +144,7 @@ def main():
                 peaks = ", ".join(f"{name} {peak:.0f} MB" for name, peak in row["peak_megabytes"].items())
                 print(f"{shape} {dtype:<4} {way:<10} {row['step_milliseconds']:8.2f} ms per step, first {row['first_step_seconds']:.1f} s; {peaks}; "
                       f"losses {row['losses'][0]:.4f} .. {row['losses'][-1]:.4f}; {row.get('counters', '')}", flush=True)
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else "CPU"
-    write_json("device_step", {"environment": {"gpu": gpu, "torch": torch.__version__}, "rows": rows}, args.out)
+    write_json("device_step", results, args.out)
 
 
 if __name__ == "__main__":

@@ -176,6 +176,9 @@ def device_step(results):
         return r["shape"], r["dtype"], names[r["way"]], f"{r['step_milliseconds']:.2f}", f"{r['first_step_seconds']:.1f}", peaks
 
     yield from table("batch x length | dtype | way | step (ms) | first step (s) | peak of the first / tenth step (MB)", map(cells, results["rows"]))
+    if recording := results.get("recording_microseconds"):
+        yield (f"\nRecording an op that is known takes {recording['known']:.2f} us, the first time {recording['first']:.2f} us; eager's own call on "
+               f"the CPU takes {recording['eager']:.2f} us (`benchmarks/record_ops.cpp`).\n")
 
 
 def cpu(results):
@@ -201,7 +204,7 @@ SECTIONS = {
     "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),
     "host": ("Host time", "CPU time until the compiled callable returns, with an empty queue. Bound: 6 us + cuLaunchKernel's own time + 0.7 us per kernel + 1.5 us per allocation (`benchmarks/host.py`).", host),
     "libtorch": ("C++ without Python", "Exported models in bf16, sizes as above, in a C++ program beside AOTInductor's runtime and eager LibTorch (`benchmarks/libtorch.py`). Loads are medians over fresh processes; cold: with an empty cache, on 16 cores. The exported BERT has a mask that PyTorch's own frontend drops. AOTInductor pads the product that gives distilgpt2 its logits; cxxinductor splits it into products with aligned rows.", libtorch),
-    "device_step": ("Training on the recorded device", "Steps of a transformer of 6 layers and width 768 with AdamW; the loss is read after each (`benchmarks/device_step.py`). Recording an op that is known takes 0.46 us there, eager's own call 0.52 us (`benchmarks/record_ops.cpp`).", device_step),
+    "device_step": ("Training on the recorded device", "Steps of a transformer of 6 layers and width 768 with AdamW; the loss is read after each (`benchmarks/device_step.py`).", device_step),
     "cpu": ("CPU", "Medians of interleaved calls (`benchmarks/cpu.py`). Chains of 16-bit floats round after each op, as eager does; Inductor rounds once.", cpu),
 }
 PLOTS = {"inference": "models", "training": "training"}
