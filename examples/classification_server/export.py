@@ -26,10 +26,10 @@ class Classifier(nn.Module):
 
 
 def export(network: nn.Module, size: int, most: int, device="cpu", dtype=torch.float32) -> torch.export.ExportedProgram:
-    batch = torch.export.Dim("b", min=1, max=most)
+    sizes = {0: torch.export.Dim("b", min=1, max=most)} if most > 1 else {}
+    images = torch.randn(min(most, 2), 3, size, size, device=device)
     with torch.no_grad():
-        return torch.export.export(Classifier(network.eval(), dtype).to(device), (torch.randn(2, 3, size, size, device=device),),
-                                   dynamic_shapes=({0: batch},))  # fmt: skip
+        return torch.export.export(Classifier(network.eval(), dtype).to(device), (images,), dynamic_shapes=(sizes,))
 
 
 def main():
