@@ -88,7 +88,15 @@ ModelSource read_model(Bytes file, const std::string& folder, const Options& opt
 }
 
 ModelSource read_model(const std::string& path, const Options& options, bool run_here) {
-  return read_model(map_file(path), parent_path(path), options, run_here);
+  check_options(options);
+  Bytes file = map_file(path);
+  try {
+    return read_model(std::move(file), parent_path(path), options, run_here);
+  } catch (const UserError& error) {
+    throw_user_error("{}: {}", path, error.what());
+  } catch (const Unsupported& error) {
+    throw_unsupported("{}: {}", path, error.what());
+  }
 }
 
 }  // namespace cxxinductor::api

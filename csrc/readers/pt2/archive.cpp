@@ -119,6 +119,20 @@ Archive::Archive(std::span<const std::byte> file) : file_(file) {
   check_overlaps();
 }
 
+std::vector<std::string> entry_names(std::span<const std::byte> file) {
+  std::vector<std::string> names;
+  Stream stream{file};
+  zlib_filefunc64_def functions = functions_over(stream);
+  const Zip zip(unzOpen2_64("", &functions));
+  if (!zip) return names;
+  for (int status = unzGoToFirstFile(zip.get()); status == UNZ_OK && names.size() < max_entries; status = unzGoToNextFile(zip.get())) {
+    unz_file_info64 info{};
+    const std::string name = read_name(zip.get(), info);
+    names.push_back(name.substr(name.find('/') + 1));
+  }
+  return names;
+}
+
 void Archive::check_overlaps() const {
   using Named = std::pair<const std::string, ArchiveEntry>;
   std::vector<const Named*> sorted;

@@ -37,4 +37,7 @@ class Archive {
   std::map<std::string, ArchiveEntry, std::less<>> entries_;
 };
 
+// Of a file that may be no archive of the kind above: as far as its zip directory can be read, names without their first folder.
+std::vector<std::string> entry_names(std::span<const std::byte> file);
+
 }  // namespace cxxinductor::readers

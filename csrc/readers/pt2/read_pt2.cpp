@@ -1,5 +1,7 @@
 #include "readers/pt2/read_pt2.h"
 
+#include <algorithm>
+
 #include "ir/text_parts.h"
 #include "model/verify.h"
 #include "readers/pt2/archive.h"
@@ -13,15 +15,34 @@ namespace {
 constexpr int64_t schema_major = 8;  // of PyTorch 2.11's torch/_export/serde/schema.py
 constexpr size_t max_metadata = 64;  // characters of a small entry
 
+// UserError for files of PyTorch that are no exported programs. names: of entries, relative to the archive's folder.
+void refuse_other_files(const std::vector<std::string>& names) {
+  if (std::ranges::find(names, "data.pkl") == names.end()) return;
+  if (std::ranges::any_of(names, [](const std::string& name) { return name.starts_with("code/"); }))
+    throw_user_error("expected what torch.export.save wrote, found a TorchScript module: read it with torch::jit::load and give it to optimize");
+  throw_user_error("expected what torch.export.save wrote, found tensors without a program, as torch.save writes: export the model");
+}
+
 std::string_view small_text(const Archive& archive, std::string_view name) {
   if (archive.get(name).size > max_metadata) throw_user_error("{}: expected at most {} bytes", name, max_metadata);
   return archive.text(name);
+}
+
+// Other files that PyTorch writes have entries that no exported program has, some of them compressed.
+Archive open_archive(std::span<const std::byte> file) {
+  try {
+    return Archive(file);
+  } catch (const UserError&) {
+    refuse_other_files(entry_names(file));
+    throw;
+  }
 }
 
 // The name of the archive's only program.
 std::string model_name(const Archive& archive) {
   if (archive.find("serialized_exported_program.json") != nullptr)
     throw_unsupported("the archive was written by a PyTorch older than 2.11: load it and call torch.export.save there");
+  refuse_other_files(archive.names_in(""));
   const std::string_view format = small_text(archive, "archive_format");
   if (format != "pt2") throw_user_error("archive_format: expected pt2, found {}", printable(format));
   const std::string_view order = archive.find("byteorder") != nullptr ? small_text(archive, "byteorder") : "little";
@@ -53,7 +74,7 @@ std::string graph_name(std::string name) {
 }  // namespace
 
 Program read_pt2(std::span<const std::byte> file, const model::SchemaSource& schemas) {
-  const Archive archive(file);
+  const Archive archive = open_archive(file);
   Program program;
   program.name = model_name(archive);
   const auto parse = [&](const std::string& entry) { return Document(entry, archive.text(entry)); };
