@@ -14,24 +14,14 @@ const void* memory_of(const c10::IValue& value) {
   return tensor.defined() && tensor.has_storage() && tensor.numel() > 0 ? tensor.storage().unsafeGetStorageImpl() : nullptr;
 }
 
-std::vector<const void*> sorted_memories(std::span<const c10::IValue> values) {
+}  // namespace
+
+bool any_share_memory(std::span<const c10::IValue> values, std::span<const uint32_t> positions) {
+  if (positions.empty()) return false;
   std::vector<const void*> memories;
   for (const c10::IValue& value : values)
     if (const void* memory = memory_of(value)) memories.push_back(memory);
   std::sort(memories.begin(), memories.end());
-  return memories;
-}
-
-}  // namespace
-
-bool any_share_memory(std::span<const c10::IValue> values) {
-  const std::vector<const void*> memories = sorted_memories(values);
-  return std::adjacent_find(memories.begin(), memories.end()) != memories.end();
-}
-
-bool any_share_memory(std::span<const c10::IValue> values, std::span<const uint32_t> positions) {
-  if (positions.empty()) return false;
-  const std::vector<const void*> memories = sorted_memories(values);
   return std::any_of(positions.begin(), positions.end(), [&](uint32_t position) {
     const auto [first, last] = std::equal_range(memories.begin(), memories.end(), memory_of(values[position]));
     return last - first > 1;

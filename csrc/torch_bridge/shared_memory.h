@@ -8,9 +8,7 @@
 
 namespace cxxinductor::torch_bridge {
 
-// Two of the tensors have a storage in common, be it other parts of it.
-bool any_share_memory(std::span<const c10::IValue> values);
-// One of those at these positions has a storage in common with another value.
+// One of the tensors at these positions has a storage in common with another value, be it other parts of it.
 bool any_share_memory(std::span<const c10::IValue> values, std::span<const uint32_t> positions);
 
 }  // namespace cxxinductor::torch_bridge

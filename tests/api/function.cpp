@@ -55,6 +55,17 @@ TEST_CASE("a function of tensors runs compiled, for sizes that change") {
   CHECK_FALSE(has(compiled.explain(), "ran as they are"));
 }
 
+TEST_CASE("an argument may share memory with a tensor that the function holds") {
+  const at::Tensor held = at::zeros({8});
+  const auto compiled = compile([held](at::Tensor x) { return x.add_(1) + held; });
+  const torch::NoGradGuard no_gradients;
+  check_close(compiled(at::ones({8})), at::full({8}, 2.));
+  check_close(compiled(held), at::full({8}, 2.));
+  check_close(compiled(held.view({8})), at::full({8}, 4.));
+  check_close(held, at::full({8}, 2.));
+  CHECK_FALSE(has(compiled.explain(), "not compiled"));
+}
+
 TEST_CASE("a training step has eager's gradients, of arguments and of parameters") {
   torch::manual_seed(0);
   const auto net = std::make_shared<Net>();

@@ -157,6 +157,7 @@ Tracer gradient_tracer(std::string name, TracedFunction function, std::vector<bo
     TracedForm form;
     form.guards = traced->trace.guards;
     form.writes = !model::written_inputs(traced->trace.calls, DispatcherSchemas()).empty();
+    form.captured = traced->trace.captured;
     form.compile = [traced, options](const CompileSettings& settings, const InterruptCheck& interrupted) {
       return compile_gradients(std::move(*traced), settings, options, interrupted);
     };

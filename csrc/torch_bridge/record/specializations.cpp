@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -48,6 +49,16 @@ bool fixes(const model::SizeGuard& guard, size_t symbol, const CallPattern& patt
   return !holds_elsewhere && (is_alone || !is_solved);
 }
 
+// An argument shares memory with another one or with what is captured, and a write may go there: it is seen through both, as the function
+// itself shows it.
+bool writes_shared_memory(const Specializations::Form& form, std::vector<c10::IValue> arguments) {
+  if (!form.writes) return false;
+  std::vector<uint32_t> positions(arguments.size());
+  std::iota(positions.begin(), positions.end(), 0);
+  arguments.insert(arguments.end(), form.captured.begin(), form.captured.end());
+  return any_share_memory(arguments, positions);
+}
+
 // Those that have to be numbers: with the number in their place the compiler knows it.
 std::vector<bool> fixed_symbols(const CallPattern& pattern, const TracedForm& traced) {
   std::vector<bool> fixed(pattern.symbol_count());
@@ -67,6 +78,7 @@ Tracer inference_tracer(std::string name, TracedFunction function, Options optio
     TracedForm form;
     form.guards = std::move(traced->guards);
     form.writes = !model::written_inputs(traced->calls, DispatcherSchemas()).empty();
+    form.captured = traced->captured;
     auto plan = find_plan ? find_plan(traced->calls) : std::nullopt;
     form.is_packaged = plan.has_value();
     form.compile = [traced, options, plan = std::move(plan)](const CompileSettings& settings, const InterruptCheck& interrupted) {
@@ -158,6 +170,7 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
       is_packaged = traced.is_packaged;
       form->guards = std::move(traced.guards);
       form->writes = traced.writes;
+      form->captured.assign(traced.captured.begin(), traced.captured.end());
       compile = std::move(traced.compile);
     } catch (const Unsupported& error) {
       form->compiled.reason = error.what();
@@ -202,7 +215,7 @@ std::shared_ptr<const Specializations::Form> Specializations::form_for(const std
       refused_.insert(error.what());
     }
   }
-  if (!form || !form->is_ready || !form->compiled.run || (form->writes && any_share_memory(arguments))) return nullptr;
+  if (!form || !form->is_ready || !form->compiled.run || writes_shared_memory(*form, arguments)) return nullptr;
   return form;
 }
 

@@ -37,7 +37,8 @@ struct CompiledForm {
 struct TracedForm {
   std::vector<model::SizeGuard> guards;
   bool has_solved_guards = false;         // sizes that guards tie to others are written in terms of these
-  bool writes = false;                    // to an argument
+  bool writes = false;                    // to an argument, or to what is captured
+  std::vector<at::Tensor> captured;       // tensors with memory that it reads or writes beside its arguments
   bool is_packaged = false;               // compiled before: `compile` reads it back
   // Once, on any thread.
   std::function<CompiledForm(const CompileSettings& settings, const InterruptCheck& interrupted)> compile;
@@ -72,6 +73,7 @@ class Specializations {
     const CompileSettings settings;
     std::vector<model::SizeGuard> guards;
     bool writes = false;
+    std::vector<c10::IValue> captured;  // tensors
     std::atomic<bool> is_ready = false;  // `compiled` is what it stays
     CompiledForm compiled;
   };
