@@ -25,6 +25,7 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
+#include "torch_bridge/compile_report.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
@@ -197,6 +198,7 @@ struct CompiledGraph::Impl {
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
   void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed, const std::vector<Handle>& functions = {});
+  static std::shared_ptr<CompiledGraph> reported(const std::string& name, std::unique_ptr<Impl> impl);
   static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
 
@@ -328,6 +330,12 @@ void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vec
   count(*compilation.executable, compilation.report);
 }
 
+std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& name, std::unique_ptr<Impl> impl) {
+  std::shared_ptr<CompiledGraph> graph(new CompiledGraph(std::move(impl)));
+  print_compile(*graph, name, graph->impl_->options);
+  return graph;
+}
+
 std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
                                                              model::SizeHints hints) {
   passes::check_skip_passes(options);
@@ -364,8 +372,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
 std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                         const InterruptCheck& interrupted, model::SizeHints hints) {
   auto impl = Impl::of_file(calls, options, std::move(hints));
+  const std::string name = calls.name;
   impl->compile_or_fall_back(std::move(calls), settings, interrupted);
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  warn_of_cache(options);
+  return Impl::reported(name, std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::uncompiled(model::CallGraph calls, const Options& options) {
@@ -386,7 +396,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGrap
   impl->objects = calls.objects;
   impl->find_complex_inputs(calls);
   impl->read_plan(packaged, list_items(options.allow_ops), functions_of(calls));
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::reported(calls.name, std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::CallGraph& calls, const PackagedPlan& packaged,
@@ -398,7 +408,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_packaged_trace(const model::C
   impl->views_of_inputs = ViewsOfInputs(calls);
   impl->find_complex_inputs(calls);
   impl->read_plan(packaged, callees_of(calls));
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::reported(calls.name, std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls, const CompileSettings& settings, const Options& options,
@@ -409,8 +419,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_trace(model::CallGraph calls,
   impl->late_inputs = std::move(late_inputs);
   impl->replayed = Replayed{calls, {}, {}};
   impl->written = model::written_inputs(calls, DispatcherSchemas());
+  const std::string name = calls.name;
   impl->compile_or_fall_back(std::move(calls), settings, interrupted);
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  warn_of_cache(options);
+  return Impl::reported(name, std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, const Options& options) {

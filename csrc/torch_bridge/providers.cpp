@@ -108,6 +108,7 @@ struct Services {
   runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
   std::map<std::string, std::unique_ptr<runtime::Nvrtc>> nvrtcs;                          // by option nvrtc; the same
+  std::set<std::string> told_problems;                                                    // of caches; the same
 
   explicit Services(int threads) : pool(threads) { stop_at_exit(); }
 
@@ -155,9 +156,13 @@ void stop_at_exit() {
 
 runtime::DiskCache* disk_cache(const Options& options) { return services(options).cache(options); }
 
-std::string cache_status(const Options& options) {
-  const runtime::DiskCache* cache = disk_cache(options);
-  return cache ? cache->status() : std::string();
+std::string take_cache_problem(const Options& options) {
+  Services& shared = services(options);
+  const runtime::DiskCache* cache = shared.cache(options);
+  const std::string problem = cache ? cache->status() : std::string();
+  if (problem.empty()) return problem;
+  const ForkGuard guard(ForkLock::Services);
+  return shared.told_problems.insert(problem).second ? problem : std::string();
 }
 
 void open_torch_cuda() {

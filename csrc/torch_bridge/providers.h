@@ -46,7 +46,8 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
 runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options);
 // The cache on disk; null where options turn it off.
 runtime::DiskCache* disk_cache(const Options& options);
-// Why the cache on disk is not used, or could not be written to; empty when all is well or the cache is off.
-std::string cache_status(const Options& options);
+// Why the cache on disk is not used, or could not be written to, where the process was not told that before; empty when all is well or
+// the cache is off.
+std::string take_cache_problem(const Options& options);
 
 }  // namespace cxxinductor::torch_bridge

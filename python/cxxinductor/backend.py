@@ -184,14 +184,9 @@ def _warn(message: str) -> None:
     warnings.warn_explicit(f"cxxinductor: {message}", UserWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
-_cache_problems: set[str] = set()
-
-
 def _report_cache(options: "_C.Options") -> None:
     """Each thing that is wrong with the cache is said once in a process: compiles go on without it."""
-    problem = _C.cache_status(options)
-    if problem and problem not in _cache_problems:
-        _cache_problems.add(problem)
+    if problem := _C.take_cache_problem(options):
         _warn(f"plans and compiled kernels are not kept for the next process: {problem}")
 
 

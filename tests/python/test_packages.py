@@ -298,6 +298,32 @@ def test_what_is_no_package_is_refused(small, tmp_path):
         cxxinductor.load(path)
 
 
+def test_other_files_of_torch_are_named(tmp_path):
+    torch.jit.script(nn.Linear(2, 2)).save(tmp_path / "script.pt")
+    torch.save(torch.zeros(2), tmp_path / "tensor.pt")
+    for name, found in [("script.pt", "a TorchScript module: read it with torch::jit::load"), ("tensor.pt", "tensors without a program")]:
+        with pytest.raises(cxxinductor.UserError, match=f"{name}: expected what torch.export.save wrote, found {found}"):
+            cxxinductor.load(tmp_path / name)
+
+
+@pytest.mark.parametrize("option, said", [("explain", "k0_"), ("time", "compile kernels")])
+def test_options_print_after_loads(small, tmp_path, capfd, option, said):
+    program, _ = small
+    torch.export.save(program, tmp_path / "model.pt2")
+    cxxinductor.load(tmp_path / "model.pt2", options={option: True})
+    printed = capfd.readouterr()
+    assert said in printed.err and printed.out == ""
+
+
+def test_a_cache_that_cannot_be_used_is_said_once(small, tmp_path, capfd):
+    program, _ = small
+    torch.export.save(program, tmp_path / "model.pt2")
+    (tmp_path / "file").write_text("")
+    for _ in range(2):
+        cxxinductor.load(tmp_path / "model.pt2", options={"cache_dir": str(tmp_path / "file")})
+    assert capfd.readouterr().err.count("file' is not a folder") == 1
+
+
 def test_builds_that_cannot_be_are_refused(small, tmp_path):
     program, _ = small
     with pytest.raises(cxxinductor.UserError, match="expected the architecture of a GPU, as sm_90, found 'sm_x'"):

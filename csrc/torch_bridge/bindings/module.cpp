@@ -307,7 +307,7 @@ PYBIND11_MODULE(_C, module) {
     return py::make_tuple(progress.given, progress.done);
   });
   module.def("wait_for_compiles", &torch_bridge::wait_for_compiles, py::call_guard<py::gil_scoped_release>());
-  module.def("cache_status", &torch_bridge::cache_status, py::arg("options"));
+  module.def("take_cache_problem", &torch_bridge::take_cache_problem, py::arg("options"));
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);
   module.def("count_eager", torch_bridge::count_eager);
