@@ -5,6 +5,8 @@ import subprocess
 import sys
 import textwrap
 
+import pytest
+
 
 def run(program: str) -> str:
     lines = "import torch, cxxinductor\nfrom torch import nn\n" + textwrap.dedent(program)
@@ -310,58 +312,58 @@ import gc
 from torch.profiler import ProfilerActivity, profile
 
 # What is allocated at most during the first and the tenth step, above what there was before the first.
-def peaks(where, step):
+def peaks(step):
     held, found = 0, []
     for number in range(10):
         gc.collect()
         with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
-            step(number)
+            step()
         events = [e for e in profiler.profiler.kineto_results.events() if e.name() == "[memory]"]
         highest = held
         for event in sorted(events, key=lambda e: e.start_ns()):
             held += event.nbytes()
             highest = max(highest, held)
         found.append(highest)
-    print(found[0], found[9])
+    return found[0], found[9]
+
+def wide(where):
+    model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.GELU(), nn.LayerNorm(256)) for _ in range(4))).to(where)
+    x = torch.randn(8, 256).to(where)
+    return model, lambda: model(x).square().mean()
+
+def long(where):
+    model = Tiny().to(where)
+    tokens = torch.randint(0, 20, (64, 64)).to(where)
+    return model, lambda: nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
+
+def measure(make, where, foreach):
+    torch.manual_seed(0)
+    model, run = make(where)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach=foreach)
+    def step():
+        optimizer.zero_grad()
+        loss = run()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+    return peaks(step)
 """
 
 
-def test_steps_hold_no_more_than_eager():
+@pytest.mark.parametrize("make", ["wide", "long"])
+def test_steps_hold_no_more_than_eager(make):
     """Forward, backward and optimizer are one graph: updates in place, gradients that are kept, activations that are freed."""
-    program = (
+    run(
         TINY
         + PEAK
-        + """
-where = "{where}"
-if where == "cxxi":
-    cxxinductor.register_device(backing="cpu", options={{"wait": True}})
-torch.manual_seed(0)
-{model}
-optimizer = torch.optim.AdamW(model.parameters(), lr=0.01, foreach={foreach})
-def step(number):
-    optimizer.zero_grad()
-    loss = run()
-    loss.backward()
-    optimizer.step()
-    loss.item()
-peaks(where, step)
-""".replace("{{", "{").replace("}}", "}")
+        + f"""
+torch.set_num_threads(1)
+cxxinductor.register_device(backing="cpu", options={{"wait": True}})
+expected = [measure({make}, "cpu", foreach) for foreach in (False, True)]
+found = [measure({make}, "cxxi", foreach) for foreach in (False, True)]
+print(found, expected)
+for ours, eagers in zip(found, expected):
+    for our, eager in zip(ours, eagers):
+        assert eager > 65536 and our <= eager * 1.02 + 65536, (found, expected)
+"""
     )
-    wide = """
-model = nn.Sequential(*(nn.Sequential(nn.Linear(256, 256), nn.GELU(), nn.LayerNorm(256)) for _ in range(4))).to(where)
-x = torch.randn(8, 256).to(where)
-run = lambda: model(x).square().mean()
-"""
-    long = """
-model = Tiny().to(where)
-tokens = torch.randint(0, 20, (64, 64)).to(where)
-run = lambda: nn.functional.cross_entropy(model(tokens).flatten(0, 1), tokens.flatten())
-"""
-    for model in (wide, long):
-        for foreach in (False, True):
-            found, expected = (
-                [int(n) for n in run(program.replace("{where}", where).replace("{model}", model).replace("{foreach}", str(foreach))).split()]
-                for where in ("cxxi", "cpu")
-            )
-            for ours, eagers in zip(found, expected):
-                assert ours <= eagers * 1.02 + 65536, (foreach, found, expected)
