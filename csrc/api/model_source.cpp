@@ -88,6 +88,7 @@ ModelSource read_model(Bytes file, const std::string& folder, const Options& opt
 }
 
 ModelSource read_model(const std::string& path, const Options& options, bool run_here) {
+  torch_bridge::check_process();  // what the file has no part in
   check_options(options);
   Bytes file = map_file(path);
   try {
