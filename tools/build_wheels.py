@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -65,8 +66,13 @@ def make_wheel(interpreter, out):
     run(tools / "python", "-m", "pip", "wheel", "-q", "--no-build-isolation", "--no-deps", "--no-index", "-w", made, ROOT,
         CXXINDUCTOR_BUILD_DIR=str(BUILD), DIST_EXTRA_CONFIG=str(made / "setup.cfg"), PYTHONPATH="")  # fmt: skip
     (wheel,) = made.glob("*.whl")
-    run(tools / "python", "-m", "auditwheel", "repair", "--plat", "auto", "-w", out, *(f"--exclude={name}" for name in TORCH_LIBRARIES), wheel,
+    # What the wheel holds already is found there: auditwheel, which looks in the system, would add second copies of it.
+    present = {*TORCH_LIBRARIES, *(Path(name).name for name in zipfile.ZipFile(wheel).namelist() if ".so" in Path(name).name)}
+    run(tools / "python", "-m", "auditwheel", "repair", "--plat", "auto", "-w", out, *(f"--exclude={name}" for name in sorted(present)), wheel,
         PATH=f"{tools}:{os.environ['PATH']}")  # fmt: skip
+    for repaired in out.glob(f"cxxinductor-*-{wheel.name.split('-')[2]}-*.whl"):
+        if added := [name for name in zipfile.ZipFile(repaired).namelist() if ".libs/" in name]:
+            sys.exit(f"{repaired}: expected no libraries beside the package's own, found {', '.join(added)}")
 
 
 # They are found in the neighbouring package when the module is loaded.
