@@ -1,0 +1,273 @@
+"""CUDA graphs: this backend with option cuda_graphs beside Inductor's reduce-overhead, in one process, interleaved.
+
+Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...]
+
+host: time of the host per call of the compiled callable alone, queue empty; "moving": the two inputs and the result have other addresses
+in each call. decode: tokens per second of a Llama-1B shape, one token at a time, with a static cache. peak: of torch's allocator.
+"""
+
+import itertools
+import math
+import statistics
+import time
+
+import timm
+import torch
+import transformers as tf
+from models import MODELS, language, peak_memory
+from timing import argument_parser, interleaved, parse_for_cuda, save
+from training import MODELS as TRAINING
+from training import language as training_language
+from training import vision as training_vision
+
+import cxxinductor
+
+BACKENDS = {
+    "inductor": {"backend": "inductor"},
+    "reduce-overhead": {"backend": "inductor", "mode": "reduce-overhead"},
+    "cxxinductor": {"backend": "cxxinductor"},
+    "cxxinductor graphs": {"backend": "cxxinductor", "options": {"cuda_graphs": "on"}},
+}
+
+
+def llama():
+    return tf.LlamaConfig(hidden_size=2048, intermediate_size=8192, num_hidden_layers=16, num_attention_heads=32, num_key_value_heads=8,
+                          vocab_size=128256, max_position_embeddings=4096)
+
+
+def image(name, batch, size=224):
+    return timm.create_model(name), {"x": torch.randn(batch, 3, size, size, device="cuda", dtype=torch.bfloat16)}
+
+
+INFERENCE = {
+    **MODELS,
+    "gpt2_8x1024": lambda: language(tf.GPT2LMHeadModel, tf.GPT2Config(), 8, 1024),
+    "plbart_4x1024": lambda: language(tf.PLBartForCausalLM, tf.PLBartConfig(is_decoder=True), 4, 1024),
+    "camembert_16x512": lambda: language(tf.CamembertForMaskedLM, tf.CamembertConfig(), 16, 510),
+    "trocr_32x256": lambda: language(tf.TrOCRForCausalLM, tf.TrOCRConfig(), 32, 256),
+    "llama_1x2048": lambda: language(tf.LlamaForCausalLM, llama(), 1, 2048),
+    "swin_base": lambda: image("swin_base_patch4_window7_224", 32),
+    "efficientnet_b0": lambda: image("efficientnet_b0", 64),
+    "mobilenetv3_large": lambda: image("mobilenetv3_large_100", 64),
+}
+
+
+def t5_training():
+    model = tf.T5ForConditionalGeneration(tf.T5Config())
+    tokens = torch.randint(0, 32128, (8, 512), device="cuda")
+    return model, lambda run: run(input_ids=tokens, labels=tokens, use_cache=False).loss
+
+
+TRAINING_MODELS = {
+    "t5_small": t5_training,
+    "distilgpt2": TRAINING["distilgpt2"],
+    "llama_1x2048": lambda: training_language(tf.LlamaForCausalLM, llama(), 1, 2048),
+    "efficientnet_b0": lambda: training_vision("efficientnet_b0", 64),
+    "swin_base": lambda: training_vision("swin_base_patch4_window7_224", 32),
+    "bert_base": TRAINING["bert_base"],
+    "convnext_base": lambda: training_vision("convnext_base", 32),
+    "resnet50": TRAINING["resnet50"],
+}
+
+
+def chain(count):
+    """count kernels that cannot be fused: each reduces over the other dimension."""
+
+    def fn(x, y):
+        for step in range(count - 1):
+            x = x + x.sum(step % 2, keepdim=True)
+        return x + y
+
+    return fn
+
+
+def microseconds(call, repeats=1000):
+    for _ in range(50):
+        call()
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        call()
+        times.append((time.perf_counter_ns() - start) / 1e3)
+    return statistics.median(times)
+
+
+def host_rows():
+    rows = []
+    sets = [(torch.randn(64, 64, device="cuda"), torch.randn(64, 64, device="cuda")) for _ in range(2)]
+    with torch.no_grad():
+        for count in (1, 10, 50):
+            row = {"case": f"chain of {count}"}
+            for name, setting in (("cxxinductor", "off"), ("cxxinductor graphs", "on")):
+                torch._dynamo.reset()
+                with cxxinductor.reports.collect() as found:
+                    torch.compile(chain(count), backend="cxxinductor", dynamic=False, options={"cuda_graphs": setting})(*sets[0])
+                callable_, details = found[0].compiled, found[0].details
+                row["kernels"] = sum(k["launches"] for k in details["kernels"])
+                row[name] = {"unchanged": microseconds(lambda: callable_(list(sets[0])))}
+                turn, held = itertools.cycle(sets), [None, None]
+
+                def moving():
+                    held[0], held[1] = held[1], callable_(list(next(turn)))  # a result is held while the next one is made
+
+                row[name]["moving"] = microseconds(moving)
+            rows.append(row)
+            print(row, flush=True)
+    return rows
+
+
+def graph_counters():
+    return {k: v for k, v in cxxinductor.counters().items() if k.startswith("graph_")}
+
+
+def compiled(model, name):
+    torch._dynamo.reset()
+    return torch.compile(model, dynamic=False, **BACKENDS[name])
+
+
+def decode_row(length=1024, steps=64):
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    model = tf.LlamaForCausalLM(llama()).to("cuda", torch.bfloat16).eval().requires_grad_(False)
+    row = {"model": "Llama-1B shape", "tokens_per_second": {}}
+    torch._dynamo.reset()
+    for name in BACKENDS:
+        cache = tf.StaticCache(config=model.config, max_batch_size=1, max_cache_len=length, device="cuda", dtype=torch.bfloat16)
+        forward = compiled(model, name)
+        token = torch.zeros(1, 1, dtype=torch.long, device="cuda")
+        cxxinductor.reset_counters()
+
+        def step(position, forward=forward, cache=cache):
+            nonlocal token
+            torch.compiler.cudagraph_mark_step_begin()
+            logits = forward(input_ids=token, past_key_values=cache, cache_position=position, use_cache=True).logits
+            token = logits[:, -1:].argmax(-1).clone()
+
+        positions = [torch.tensor([i], device="cuda") for i in range(length)]
+        with torch.no_grad():
+            for i in range(24):
+                step(positions[i])
+            cxxinductor.wait_for_compiles()
+            rates = []
+            for repeat in range(5):
+                torch.cuda.synchronize()
+                start = time.perf_counter()
+                for i in range(24, 24 + steps):
+                    step(positions[i])
+                torch.cuda.synchronize()
+                rates.append(steps / (time.perf_counter() - start))
+        row["tokens_per_second"][name] = statistics.median(rates)
+        if name == "cxxinductor graphs":
+            row["counters"] = graph_counters()
+    print(row, flush=True)
+    return row
+
+
+def inference_row(name):
+    torch.manual_seed(0)
+    model, inputs = INFERENCE[name]()
+    model = model.to("cuda", torch.bfloat16).eval().requires_grad_(False)
+    row = {"model": name}
+    candidates, wanted = {}, None
+    with torch.no_grad():
+        for backend in BACKENDS:
+            run = compiled(model, backend)
+
+            def fn(run=run):
+                torch.compiler.cudagraph_mark_step_begin()
+                out = run(**inputs)
+                return out if isinstance(out, torch.Tensor) else out[0]
+
+            if backend == "cxxinductor":
+                wanted = fn().clone()
+            cxxinductor.reset_counters()
+            for _ in range(6):
+                out = fn()
+            cxxinductor.wait_for_compiles()
+            for _ in range(4):
+                out = fn()
+            if backend == "cxxinductor graphs":
+                row["counters"] = graph_counters()
+                row["equal_without_graphs"] = bool(torch.equal(out, wanted))
+            candidates[backend] = fn
+        row["milliseconds"] = interleaved(candidates, repeats=20)
+        row["peak_bytes"] = {k: peak_memory(fn) for k, fn in candidates.items()}
+    return row
+
+
+def training_row(name):
+    torch.manual_seed(0)
+    model, loss_of = TRAINING_MODELS[name]()
+    model = model.cuda().train()
+    row = {"model": name}
+    steps = {}
+    for backend in BACKENDS:
+        run = compiled(model, backend)
+
+        def step(run=run):
+            torch.compiler.cudagraph_mark_step_begin()
+            with torch.autocast("cuda", torch.bfloat16):
+                loss = loss_of(run)
+            loss.backward()
+            model.zero_grad(set_to_none=True)
+            return loss.detach()
+
+        cxxinductor.reset_counters()
+        for _ in range(6):
+            step()
+        cxxinductor.wait_for_compiles()
+        for _ in range(4):
+            step()
+        if backend == "cxxinductor graphs":
+            row["counters"] = graph_counters()
+        steps[backend] = step
+    row["milliseconds"] = interleaved(steps, repeats=10, warmup=3)
+    row["peak_bytes"] = {k: peak_memory(step) for k, step in steps.items()}
+    return row
+
+
+def measured_rows(names, measure):
+    rows = []
+    for name in names:
+        try:
+            row = measure(name)
+        except Exception as error:  # one broken model must not hide the others' figures
+            row = {"model": name, "error_message": str(error)[:2000]}
+        else:
+            t = row["milliseconds"]
+            print(f"{name:<20} " + "  ".join(f"{k} {v:.2f}" for k, v in t.items()) + f" ms; graphs vs reduce-overhead "
+                  f"{t['reduce-overhead'] / t['cxxinductor graphs']:.2f}x; {row['counters']}; {row.get('equal_without_graphs', '')} peak MB "
+                  f"{ {k: v >> 20 for k, v in row['peak_bytes'].items()} }", flush=True)
+        rows.append(row)
+        if "error_message" in row:
+            print(f"{name}: FAILED {row['error_message'][:600]}", flush=True)
+    return rows
+
+
+def geomean(rows):
+    ratios = [r["milliseconds"]["reduce-overhead"] / r["milliseconds"]["cxxinductor graphs"] for r in rows if "milliseconds" in r]
+    return math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
+
+
+def main():
+    parser = argument_parser(__doc__)
+    parser.add_argument("--parts", default="host,decode,inference,training")
+    parser.add_argument("--only", default="", help="comma-separated names of models")
+    args = parse_for_cuda(parser)
+    parts, only = args.parts.split(","), [name for name in args.only.split(",") if name]
+    results = {}
+    if "host" in parts:
+        results["host"] = host_rows()
+    if "decode" in parts:
+        results["decode"] = decode_row()
+    for part, models, measure in (("inference", INFERENCE, inference_row), ("training", TRAINING_MODELS, training_row)):
+        if part in parts:
+            rows = measured_rows([name for name in models if not only or name in only], measure)
+            results[part] = {"rows": rows, "geomean_vs_reduce_overhead": geomean(rows)}
+            print(f"{part}: geomean against reduce-overhead {geomean(rows):.3f}x", flush=True)
+    save("graphs", results, args.out)
+
+
+if __name__ == "__main__":
+    main()
