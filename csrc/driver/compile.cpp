@@ -236,6 +236,11 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
 
+runtime::UseGraphs use_graphs(const Options& options) {
+  if (options.cuda_graphs == "off") return runtime::UseGraphs::Off;
+  return options.cuda_graphs == "on" ? runtime::UseGraphs::On : runtime::UseGraphs::Auto;
+}
+
 // The last stages of every compile.
 void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation& out) {
   collect_externs(plan, request.call_reasons, out.report);
@@ -247,7 +252,7 @@ void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation
     return true;
   });
   out.executable = watch.stage(
-      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host); });
+      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, use_graphs(request.options)); });
 }
 
 }  // namespace

@@ -30,4 +30,19 @@ const LoadedKernel* DeviceKernels::find(plan::KernelId kernel, plan::Variant var
   return provider_of(kernel).find(kernel, variant);
 }
 
+void DeviceKernels::raise_failed_checks() const {
+  for (const auto& [device, provider] : providers_) provider->raise_failed_checks();
+}
+
+uint64_t DeviceKernels::loads() const {
+  uint64_t all = 0;
+  for (const auto& [device, provider] : providers_) all += provider->loads();
+  return all;
+}
+
+GraphDevice* DeviceKernels::graphs(Device device) {
+  const auto found = providers_.find(device);
+  return found == providers_.end() ? nullptr : found->second->graphs(device);
+}
+
 }  // namespace cxxinductor::runtime

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "runtime/executable.h"
+#include "runtime/kernels.h"
 
 namespace cxxinductor::runtime {
 
@@ -17,6 +17,9 @@ class DeviceKernels final : public KernelProvider {
   void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) override;
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) override;
   const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override;
+  void raise_failed_checks() const override;
+  uint64_t loads() const override;
+  GraphDevice* graphs(Device device) override;
 
  private:
   KernelProvider& provider_of(plan::KernelId kernel) const;

@@ -12,44 +12,13 @@
 
 #include "ir/plan/plan.h"
 #include "runtime/host.h"
+#include "runtime/kernels.h"
 #include "runtime/observer.h"
-#include "support/interrupt.h"
 
 namespace cxxinductor::runtime {
 
-// Arguments of one launch of a grouped launch, as LoadedKernel::launch takes them.
-struct GroupedLaunchItem {
-  std::span<void* const> buffers;
-  std::span<const int64_t> symbols;
-  int64_t grid_x = 0;
-};
-
-// A loaded kernel: runs on the stream or threads of its device.
-class LoadedKernel {
- public:
-  virtual ~LoadedKernel() = default;
-  // buffers: base addresses in the order of params; grid as in plan::Launch. Throws Error when the launch fails.
-  virtual void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
-                      int64_t grid_y, void* stream) const = 0;
-  // A kernel with Kernel::max_grouped > 1: all of them, in as few launches as the device has for them. Here: one by one.
-  virtual void launch_grouped(Host& host, std::span<const GroupedLaunchItem> items, void* stream) const {
-    for (const GroupedLaunchItem& item : items) launch(host, item.buffers, item.symbols, item.grid_x, 1, stream);
-  }
-};
-
-// Gives kernels: compiles on first demand or reads a cache. Thread-safe. Implemented by runtime/cpu and runtime/cuda.
-class KernelProvider {
- public:
-  virtual ~KernelProvider() = default;
-  // Compiles (in parallel) the variants that a first call will need, of the launches' own kernels; throws Error naming the
-  // kernel and the log, Interrupted when the check says so.
-  virtual void prepare(const plan::Plan& plan, const InterruptCheck& interrupted = {}) = 0;
-  // The reference stays valid as long as the provider; Executable asks once for each kernel and variant.
-  virtual const LoadedKernel& get(plan::KernelId kernel, plan::Variant variant) = 0;
-  // The kernel if it is loaded. Otherwise returns null at once and has another thread compile it; the launch uses another kernel
-  // meanwhile. Null for ever if it cannot be compiled.
-  virtual const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) { return &get(kernel, variant); }
-};
+// Whether calls on a GPU are recorded, and replayed by later calls: On after two calls with the same sizes, Auto after eight.
+enum class UseGraphs : uint8_t { Off, Auto, On };
 
 struct CallOptions {
   // Checks dtype, device, rank, sizes, strides and the ranges of symbols: on wherever no Python guards have checked them. An
@@ -57,6 +26,7 @@ struct CallOptions {
   // mutated input and hide the cost for the others.
   bool check_inputs = true;
   StepObserver* observer = nullptr;  // must outlive the call
+  bool graphs = true;                // recordings may be made and used; the caller captures no graph of its own
   // Where an exception of the host's leaves run unchanged: gets the names of the inputs that had been written by then.
   std::string* written = nullptr;
 };
@@ -76,7 +46,8 @@ class PartialCall {
 class Executable {
  public:
   // `host` resolves the externs; run may be given another host of the same kind.
-  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host);
+  // use: whether calls on a GPU are recorded and replayed (CUDA graphs).
+  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host, UseGraphs use = UseGraphs::Off);
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;
@@ -87,6 +58,8 @@ class Executable {
   // the host outlive the call, which runs on the streams that are current now.
   std::unique_ptr<PartialCall> begin(Host& host, std::vector<Value> inputs) const;
   const plan::Plan& plan() const;
+  // Why steps are not recorded, with the number of those; empty where nothing is recorded because of the option or the plan's devices.
+  std::vector<std::pair<std::string, int>> not_recorded() const;
 
  private:
   struct Impl;

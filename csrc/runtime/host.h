@@ -112,6 +112,20 @@ class ExternCallee {
   // strides that the op chose; an entry that the op leaves undefined stays without owner.
   virtual void call(Host& host, std::span<const Operand> operands, std::span<const TensorView> destinations,
                     std::span<TensorRef> results) const = 0;
+  // Whether the work that a call queues depends on nothing but its operands' sizes, dtypes and addresses, so that it may be recorded
+  // and replayed. A call that then cannot be recorded throws.
+  virtual bool recordable() const { return false; }
+};
+
+// Where calls are recorded for replays on one stream: a stream of its own, and memory for what library calls allocate for
+// themselves. Replays of all recordings made there use that memory; the stream that they run on orders them.
+class RecordingPlace {
+ public:
+  virtual ~RecordingPlace() = default;
+  // Runs the body with the place's stream and memory. One thread at a time: others wait.
+  virtual void run(const std::function<void(void* stream)>& body) = 0;
+  // Inside of run: whether the address lies in the place's memory.
+  virtual bool owns(const void* address) const = 0;
 };
 
 class Host {
@@ -139,6 +153,8 @@ class Host {
   // body(begin, end) over disjoint parts of [0, count) of at least `grain` (but for the last), from several threads.
   // What a body throws is rethrown here.
   virtual void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) = 0;
+  // For replays on this stream; null where the host records nothing.
+  virtual std::shared_ptr<RecordingPlace> recording_place(Device, void* /*stream*/) { return nullptr; }
   virtual void* find_symbol(const char* name) = 0;  // address of a function that the process exports (Sleef), or null
 };
 

@@ -43,13 +43,14 @@ constexpr auto check_values = words("off", "eager", "interp");
 constexpr auto cache_values = words("on", "off");
 constexpr auto tier_values = words("kernels", "aten");
 constexpr auto epilogue_values = words("always", "auto", "never");
+constexpr auto graphs_values = words("off", "auto", "on");
 constexpr auto generalize_values = words("auto", "off");
 constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
 constexpr std::array choices{
     Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
     Choice{"check", check_values},        Choice{"cache", cache_values},
     Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
-    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
+    Choice{"cuda_graphs", graphs_values}, Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
 };
 
 struct Range {

@@ -22,6 +22,7 @@
 #include "model/effects.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
+#include "runtime/graphs/graph_cache.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -458,13 +459,14 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
 void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->constants = std::move(constants); }
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
-void CompiledGraph::stay_if_captured() const {
+bool CompiledGraph::stay_if_captured() const {
   const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
-  if (impl_->captured || std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return;
-  if (impl_->captured.exchange(true)) return;
+  if (std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return false;
+  if (impl_->captured.exchange(true)) return true;
   auto* kept = new CapturedGraph{shared_from_this(), captured_graphs.load()};
   while (!captured_graphs.compare_exchange_weak(kept->next, kept)) {
   }
+  return true;
 }
 
 std::vector<runtime::Value> CompiledGraph::Impl::values_of(std::vector<c10::IValue> inputs) const {
@@ -483,12 +485,12 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
     if (impl_->input_check) impl_->input_check->run(torch_host(), impl_->values_of(inputs));
     return impl_->fallback->run(std::move(inputs));
   }
-  stay_if_captured();
+  const bool captured = stay_if_captured();
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = check.get(), .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = check.get(), .graphs = !captured, .written = written});
   if (check) counters().checked_launches += check->checked();
   return impl_->outputs_of(std::move(results), views);
 }
@@ -559,7 +561,14 @@ std::optional<driver::ConstSummary> CompiledGraph::const_summary() const {
 
 std::string CompiledGraph::describe(std::string_view title, std::span<const driver::StageTime> before) const {
   if (impl_->fallback) return fmt::format("{}: runs op by op through ATen: {}", title, impl_->fallback_reason);
-  return driver::describe(summary(), const_summary(), title, before);
+  std::string text = driver::describe(summary(), const_summary(), title, before);
+  if (impl_->options.cuda_graphs != "off" && impl_->compilation.executable && !impl_->gpus.empty()) {
+    text += fmt::format("\n  CUDA graphs ({}):", impl_->options.cuda_graphs);
+    const auto reasons = impl_->compilation.executable->not_recorded();
+    if (reasons.empty()) text += " every step is recorded";
+    for (const auto& [reason, steps] : reasons) text += fmt::format("\n    {} step{} not recorded: {}", steps, steps == 1 ? "" : "s", reason);
+  }
+  return text;
 }
 const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
@@ -567,12 +576,15 @@ const plan::Plan* CompiledGraph::plan() const {
 
 Counters read_counters() {
   const AtomicCounters& c = counters();
-  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches};
+  const runtime::GraphCounters& g = runtime::graph_counters();
+  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
 }
 
 void reset_counters() {
   AtomicCounters& c = counters();
   c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = c.checked_launches = 0;
+  runtime::GraphCounters& g = runtime::graph_counters();
+  g.recordings = g.replays = g.patched_nodes = g.refused_stretches = 0;
 }
 
 void count_eager() { counters().eager_fallbacks += 1; }

@@ -106,7 +106,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   struct Impl;
   class RunInParts;
   explicit CompiledGraph(std::unique_ptr<Impl> impl);
-  void stay_if_captured() const;
+  // Whether a CUDA graph of the caller's captures this call; then the graph stays loaded.
+  bool stay_if_captured() const;
   std::unique_ptr<Impl> impl_;
 };
 
@@ -128,6 +129,8 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {
   int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0, checked_launches = 0;
+  // Of CUDA graphs: stretches recorded, replays, nodes whose addresses replays exchanged, stretches that cannot be recorded.
+  int64_t graph_recordings = 0, graph_replays = 0, graph_patched_nodes = 0, graph_refusals = 0;
 };
 Counters read_counters();
 void reset_counters();

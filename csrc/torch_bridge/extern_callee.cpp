@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "ir/callees.h"
 #include "support/error.h"
 #include "torch_bridge/split_product.h"
 #include "torch_bridge/torch_host.h"
@@ -68,7 +69,11 @@ class DispatcherCallee final : public runtime::ExternCallee {
         patches_.push_back({i, *actual, formal.real_type(), is_tensor(*formal.real_type())});
       }
     }
+    recordable_ = !is_opaque_callee(call.callee) && !draws_numbers() && !handle_.hasTag(at::Tag::dynamic_output_shape) &&
+                  !handle_.hasTag(at::Tag::data_dependent_output);
   }
+
+  bool recordable() const override { return recordable_; }
 
   void call(runtime::Host&, std::span<const runtime::Operand> operands, std::span<const runtime::TensorView> destinations,
             std::span<runtime::TensorRef> results) const override {
@@ -169,8 +174,18 @@ class DispatcherCallee final : public runtime::ExternCallee {
     });
   }
 
+  // Random numbers come from the generator of each call; attention without dropout draws none.
+  bool draws_numbers() const {
+    if (!handle_.hasTag(at::Tag::nondeterministic_seeded)) return false;
+    const auto& formals = handle_.schema().arguments();
+    for (size_t i = 0; i < formals.size(); ++i)
+      if (formals[i].name() == "dropout_p") return !template_[i].isDouble() || template_[i].toDouble() != 0;
+    return true;
+  }
+
   c10::OperatorHandle handle_;
   bool planned_out_;
+  bool recordable_ = false;
   bool is_product_;  // mm.out(self, mat2, out)
   std::vector<int> alias_of_;
   std::vector<c10::IValue> template_;

@@ -17,12 +17,12 @@
 #include "codegen/cuda/emit.h"
 #include "runtime/build_id.h"
 #include "runtime/compile_pool.h"
-#include "runtime/cpu/cpu_kernels.h"
-#include "runtime/cpu/host_compiler.h"
-#include "runtime/cuda/cuda_kernels.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/nvrtc.h"
-#include "runtime/cuda/nvrtc_places.h"
+#include "targets/cpu/cpu_kernels.h"
+#include "targets/cpu/host_compiler.h"
+#include "targets/cuda/cuda_kernels.h"
+#include "targets/cuda/driver.h"
+#include "targets/cuda/nvrtc.h"
+#include "targets/cuda/nvrtc_places.h"
 #include "runtime/device_kernels.h"
 #include "support/error.h"
 #include "support/files.h"
@@ -40,8 +40,8 @@ std::string library_folder(const void* address) {
   return path.empty() ? path : parent_path(path);
 }
 
-runtime::NvrtcPlaces nvrtc_places(const Options& options) {
-  runtime::NvrtcPlaces places{options.nvrtc, library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), {}};
+targets::NvrtcPlaces nvrtc_places(const Options& options) {
+  targets::NvrtcPlaces places{options.nvrtc, library_folder(reinterpret_cast<const void*>(&at::get_num_threads)), {}};
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"})
     if (const char* toolkit = std::getenv(variable); toolkit != nullptr && toolkit[0] != '\0') places.toolkits.emplace_back(toolkit);
   places.toolkits.emplace_back("/usr/local/cuda");
@@ -68,14 +68,14 @@ void stop_at_exit();
 // The GPUs as the driver describes them. Apart from the Services, whose threads the options of the first compile decide:
 // what compiles nothing asks for GPUs too. Never destroyed: kernels may outlive main's statics.
 struct Gpus {
-  std::unique_ptr<runtime::CudaDriver> driver;                      // guarded by ForkLock::Services
-  std::atomic<const runtime::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
+  std::unique_ptr<targets::CudaDriver> driver;                      // guarded by ForkLock::Services
+  std::atomic<const targets::CudaDriver*> opened_driver = nullptr;  // the same one, for calls, which take no lock
   std::map<int, Target> targets;                                    // guarded by ForkLock::Targets
 
-  runtime::CudaDriver& cuda() {
+  targets::CudaDriver& cuda() {
     const ForkGuard guard(ForkLock::Services);
     if (!driver) {
-      driver = std::make_unique<runtime::CudaDriver>();
+      driver = std::make_unique<targets::CudaDriver>();
       opened_driver.store(driver.get(), std::memory_order_release);
       stop_at_exit();
     }
@@ -86,7 +86,7 @@ struct Gpus {
     const ForkGuard guard(ForkLock::Targets);
     auto found = targets.find(device);
     if (found == targets.end()) {
-      const runtime::CudaDeviceProperties properties = cuda().properties(device);
+      const targets::CudaDeviceProperties properties = cuda().properties(device);
       Target target = cuda_target(properties.arch, properties.multiprocessors);
       target.threads_per_multiprocessor = properties.threads_per_multiprocessor;
       found = targets.emplace(device, std::move(target)).first;
@@ -105,9 +105,9 @@ Gpus& gpus() {
 struct Services {
   runtime::CompilePool pool;
   runtime::CompilePool graphs{2};  // for whole graphs, whose kernels `pool` compiles: a task of one waits for tasks of the other
-  runtime::HostCompiler compiler{runtime::HostCompilerConfig{{}, temporary_folder()}};
+  targets::HostCompiler compiler{targets::HostCompilerConfig{{}, temporary_folder()}};
   std::map<std::pair<std::string, int64_t>, std::unique_ptr<runtime::DiskCache>> caches;  // guarded by ForkLock::Services
-  std::map<std::string, std::unique_ptr<runtime::Nvrtc>> nvrtcs;                          // by option nvrtc; the same
+  std::map<std::string, std::unique_ptr<targets::Nvrtc>> nvrtcs;                          // by option nvrtc; the same
   std::set<std::string> told_problems;                                                    // of caches; the same
 
   explicit Services(int threads) : pool(threads) { stop_at_exit(); }
@@ -123,11 +123,11 @@ struct Services {
     if (!found) found = std::make_unique<runtime::DiskCache>(folder, build, limit);
     return found.get();
   }
-  runtime::Nvrtc& compiler_for_gpu(const Options& options) {
+  targets::Nvrtc& compiler_for_gpu(const Options& options) {
     const ForkGuard guard(ForkLock::Services);
     auto& found = nvrtcs[options.nvrtc];
     if (!found) {
-      found = std::make_unique<runtime::Nvrtc>(runtime::nvrtc_candidates(nvrtc_places(options)));
+      found = std::make_unique<targets::Nvrtc>(targets::nvrtc_candidates(nvrtc_places(options)));
       stop_at_exit();
     }
     return *found;
@@ -196,9 +196,11 @@ void wait_for_compiles() {
 
 runtime::CompilePool& graph_compiles(const Options& options) { return services(options).graphs; }
 
+void* make_stream(Device device) { return targets::CudaContext(gpus().cuda(), device.index).create_stream(); }
+
 bool is_capturing(void* stream) {
   const Gpus* gpus = made_gpus.find();
-  const runtime::CudaDriver* driver = gpus ? gpus->opened_driver.load(std::memory_order_acquire) : nullptr;
+  const targets::CudaDriver* driver = gpus ? gpus->opened_driver.load(std::memory_order_acquire) : nullptr;
   return driver && driver->is_capturing(stream);
 }
 
@@ -279,25 +281,25 @@ Target target_of_arch(Device device, const std::string& arch) {
 
 namespace {
 
-runtime::CpuEmitter cpu_emitter(const Target& target, const std::optional<std::string>& source) {
+targets::CpuEmitter cpu_emitter(const Target& target, const std::optional<std::string>& source) {
   return [target, source](const std::vector<const plan::Kernel*>& kernels) {
-    return runtime::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
+    return targets::CpuUnitSource{source ? *source : codegen::emit_cpu(kernels, target, OriginTable()),
                                   codegen::cpu_math_symbols(kernels, target)};
   };
 }
 
-std::shared_ptr<runtime::CpuKernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
+std::shared_ptr<targets::CpuKernelProvider> make_cpu_provider(const Target& target, const Options& options, runtime::Host& host,
                                                               const std::optional<std::string>& source,
                                                               const runtime::PackagedCode& packaged) {
   Services& shared = services(options);
-  return std::make_shared<runtime::CpuKernelProvider>(target, cpu_emitter(target, source), shared.compiler, shared.pool, shared.cache(options), host,
+  return std::make_shared<targets::CpuKernelProvider>(target, cpu_emitter(target, source), shared.compiler, shared.pool, shared.cache(options), host,
                                                       std::chrono::seconds(std::max<int64_t>(options.compile_timeout, 1)), packaged);
 }
 
-runtime::CudaEmitter cuda_emitter(const std::optional<std::string>& source) {
+targets::CudaEmitter cuda_emitter(const std::optional<std::string>& source) {
   return [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
-    runtime::CudaUnitSource unit;
+    targets::CudaUnitSource unit;
     unit.text = source ? *source : codegen::emit_cuda({&kernel}, variant, origins);
     unit.block_x = shape.block_x;
     unit.block_y = shape.block_y;
@@ -311,8 +313,8 @@ std::shared_ptr<runtime::KernelProvider> make_cuda_provider(Device device, const
                                                             const std::optional<std::string>& source,
                                                             const runtime::PackagedCode& packaged) {
   Services& shared = services(options);
-  const auto nvrtc = [&shared, options]() -> const runtime::Nvrtc& { return shared.compiler_for_gpu(options); };
-  return std::make_shared<runtime::CudaKernelProvider>(target, device.index, cuda_emitter(source), nvrtc, gpus().cuda(), shared.pool,
+  const auto nvrtc = [&shared, options]() -> const targets::Nvrtc& { return shared.compiler_for_gpu(options); };
+  return std::make_shared<targets::CudaKernelProvider>(target, device.index, cuda_emitter(source), nvrtc, gpus().cuda(), shared.pool,
                                                        shared.cache(options), packaged);
 }
 
@@ -345,7 +347,7 @@ runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& t
     if (device.type == DeviceType::Cpu)
       code.merge(make_cpu_provider(target, options, torch_host(), {}, {})->compile_for_package(plan));
     else
-      code.merge(runtime::compile_cuda_for_package(plan, device, target, cuda_emitter({}), shared.compiler_for_gpu(options), shared.pool,
+      code.merge(targets::compile_cuda_for_package(plan, device, target, cuda_emitter({}), shared.compiler_for_gpu(options), shared.pool,
                                                    shared.cache(options)));
   }
   return code;

@@ -29,6 +29,8 @@ runtime::CompilePool::Progress compile_progress();
 void wait_for_compiles();
 // Whose background tasks compile whole graphs (option wait).
 runtime::CompilePool& graph_compiles(const Options& options);
+// A CUstream of the device that nobody else uses; it lives as long as the process.
+void* make_stream(Device device);
 // Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
 bool is_capturing(void* stream);
 // The target of a device for code of this architecture ("sm_80", "x86-64-v3"), which may be older than the device's own. None where

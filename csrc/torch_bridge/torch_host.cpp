@@ -13,6 +13,7 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/extern_callee.h"
+#include "torch_bridge/recording_place.h"
 #include "torch_bridge/types.h"
 #include "torch_bridge/view_tensor.h"
 
@@ -142,6 +143,10 @@ void* TorchHost::current_stream(Device device) {
   if (device.type == DeviceType::Cpu) return nullptr;
   const c10::impl::VirtualGuardImpl implementation(c10::kCUDA);
   return implementation.getStream(to_torch(device)).native_handle();
+}
+
+std::shared_ptr<runtime::RecordingPlace> TorchHost::recording_place(Device device, void* stream) {
+  return torch_bridge::recording_place(device, stream);
 }
 
 std::unique_ptr<runtime::ExternCallee> TorchHost::resolve_extern(const plan::CallExtern& call) {

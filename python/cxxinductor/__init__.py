@@ -62,7 +62,9 @@ def __getattr__(name: str) -> NoReturn:
 def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
     compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager) and
-    checked_launches (launches of kernels that option check compared and found right)."""
+    checked_launches (launches of kernels that option check compared and found right); of CUDA graphs (option cuda_graphs)
+    graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay),
+    graph_refusals (stretches that cannot be recorded)."""
     return _C.counters()
 
 

@@ -27,10 +27,10 @@ class CpuProgram {
     host.guard_pages = true;
     plan::Plan plan = schedule::make_plan(program, target, Options());
     const auto emit = [target, origins = plan.origins](const std::vector<const plan::Kernel*>& kernels) {
-      return runtime::CpuUnitSource{codegen::emit_cpu(kernels, target, origins),
+      return targets::CpuUnitSource{codegen::emit_cpu(kernels, target, origins),
                                     codegen::cpu_math_symbols(kernels, target)};
     };
-    auto provider = std::make_shared<runtime::CpuKernelProvider>(target, emit, compiler_, pool_, nullptr, host);
+    auto provider = std::make_shared<targets::CpuKernelProvider>(target, emit, compiler_, pool_, nullptr, host);
     provider->prepare(plan);
     executable = std::make_unique<runtime::Executable>(std::move(plan), std::move(provider), host);
   }
@@ -63,7 +63,7 @@ class CpuProgram {
 
 
  private:
-  runtime::HostCompiler compiler_;
+  targets::HostCompiler compiler_;
   runtime::CompilePool pool_;  // outlives the kernels' provider, which the executable holds
 
  public:

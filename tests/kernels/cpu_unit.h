@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "codegen/cpu/emit.h"
-#include "runtime/cpu/cpu_kernels.h"
+#include "targets/cpu/cpu_kernels.h"
 #include "runtime/plain_host.h"
 
 namespace cxxinductor::tests {
@@ -20,9 +20,9 @@ class CpuUnit {
  public:
   CpuUnit(const std::vector<const plan::Kernel*>& kernels, const Target& target, std::string compiler = "")
       : source(codegen::emit_cpu(kernels, target, {})) {
-    runtime::HostCompiler host_compiler({std::move(compiler)});
-    object_ = std::make_unique<runtime::SharedObject>(
-        host_compiler.compile(source, runtime::cpu_compile_flags(target), kernels.front()->name),
+    targets::HostCompiler host_compiler({std::move(compiler)});
+    object_ = std::make_unique<targets::SharedObject>(
+        host_compiler.compile(source, targets::cpu_compile_flags(target), kernels.front()->name),
         std::vector<std::string>{"/tmp"});
     runtime::PlainHost host;
     auto** math = static_cast<void**>(object_->find("cxxi_math"));
@@ -36,7 +36,7 @@ class CpuUnit {
   std::string source;
 
  private:
-  std::unique_ptr<runtime::SharedObject> object_;
+  std::unique_ptr<targets::SharedObject> object_;
 };
 
 }  // namespace cxxinductor::tests

@@ -48,7 +48,7 @@ TEST_CASE("a table takes launches in order while entries and blocks last", "[cud
   REQUIRE(layout.entries == 4);
   std::vector<void*> buffers(kernel.params.size(), nullptr);
   const std::vector<int64_t> symbols(kernel.symbols.size(), 5);
-  std::vector<runtime::GroupedLaunchItem> items;
+  std::vector<runtime::LaunchArgs> items;
   for (int64_t blocks : {3, 4, 5}) items.push_back({buffers, symbols, blocks});
   std::vector<std::byte> table(layout.bytes());
   const auto first_blocks = [&] {
@@ -56,12 +56,12 @@ TEST_CASE("a table takes launches in order while entries and blocks last", "[cud
     std::memcpy(numbers.data(), table.data() + layout.first_block(0), 4 * layout.entries);
     return numbers;
   };
-  runtime::FilledTable filled = runtime::fill_grouped_table(layout, items, table.data());
+  targets::FilledTable filled = targets::fill_grouped_table(layout, items, table.data());
   CHECK(filled.taken == 3);
   CHECK(filled.blocks == 12);
   CHECK(first_blocks() == std::vector<uint32_t>{0, 3, 7, UINT32_MAX});
   items[1].grid_x = INT32_MAX;
-  filled = runtime::fill_grouped_table(layout, items, table.data());
+  filled = targets::fill_grouped_table(layout, items, table.data());
   CHECK(filled.taken == 1);
   CHECK(first_blocks() == std::vector<uint32_t>{0, UINT32_MAX, UINT32_MAX, UINT32_MAX});
 }

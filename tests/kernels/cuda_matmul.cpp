@@ -11,10 +11,10 @@
 #include "kernels/cuda_program.h"
 #include "kernels/gpu_host.h"
 #include "kernels/matmul_programs.h"
-#include "runtime/cuda/nvrtc.h"
+#include "targets/cuda/nvrtc.h"
 #include "schedule/plan/matmul_cost.h"
 #include "unit/catch.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -102,7 +102,7 @@ TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][m
 }
 
 TEST_CASE("NVRTC compiles the product template with every tile, without a warning", "[cuda][nvrtc][matmul]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   const MatmulProgram plain{.m = 512, .n = 512, .k = 512, .right = {false}};
   const auto compiles = [&](const plan::Plan& plan, const char* arch, Variant variant) {
@@ -191,7 +191,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     const runtime::LoadedKernel& kernel = gpu.provider->get(plan::KernelId(0), {});
     constexpr int calls = 50;
     const auto run = [&] {
-      for (int i = 0; i < calls; ++i) kernel.launch(gpu.host, args, {}, grid, 1, nullptr);
+      for (int i = 0; i < calls; ++i) kernel.launch(gpu.host, {args, {}, grid}, nullptr);
     };
     run();
     const double milliseconds = std::min(machine->time(run), machine->time(run));

@@ -13,7 +13,7 @@
 #include "runtime/compile_pool.h"
 #include "schedule/schedule.h"
 #include "unit/catch.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 
@@ -67,7 +67,7 @@ TEST_CASE("models become no more kernels than they did", "[cuda][models]") {
 }
 
 TEST_CASE("NVRTC compiles the kernels of models without a warning", "[cuda][nvrtc][models]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   struct Job {
     std::string name, arch, log;

@@ -7,11 +7,11 @@
 #include "kernels/cuda_program.h"
 #include "kernels/serial_row_programs.h"
 #include "runtime/compile_pool.h"
-#include "runtime/cuda/cuda_kernels.h"
-#include "runtime/cuda/dynamic_library.h"
-#include "runtime/cuda/nvrtc.h"
+#include "targets/cuda/cuda_kernels.h"
+#include "targets/cuda/dynamic_library.h"
+#include "targets/cuda/nvrtc.h"
 #include "unit/catch.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 #include "unit/schedule/plan_programs.h"
 
 using namespace cxxinductor;
@@ -19,7 +19,7 @@ using namespace cxxinductor::tests;
 namespace programs = cxxinductor::schedule::test;
 
 TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   struct Job {
     std::string name, source, arch, log;
@@ -57,7 +57,7 @@ TEST_CASE("NVRTC compiles every planned program without a warning", "[cuda][nvrt
 }
 
 TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const SerialRows& shape :
        {SerialRows{128, 32, 8192, "bf16"}, SerialRows{128, 32, 12288, "bf16"}, SerialRows{128, 32, 16384, "bf16"},
@@ -79,7 +79,7 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
 }
 
 TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture too", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   CHECK_THROWS_WITH(nvrtc->compile_to_cubin("__global__ void f() { undeclared = 1; }", "sm_80", "f"),
                     mentions("undeclared"));
@@ -87,6 +87,6 @@ TEST_CASE("NVRTC: a bad source is our error, with its log; a bad architecture to
 }
 
 TEST_CASE("a library that is not there is named", "[cuda]") {
-  CHECK_THROWS_WITH(runtime::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"),
+  CHECK_THROWS_WITH(targets::DynamicLibrary({"libno_such_thing.so.7"}, "of nothing"),
                     mentions("libno_such_thing.so.7"));
 }

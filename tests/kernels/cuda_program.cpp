@@ -9,11 +9,10 @@ namespace {
 class EmulatedKernel : public runtime::LoadedKernel {
  public:
   EmulatedKernel(std::shared_ptr<EmulatedUnit> unit, size_t number) : unit_(std::move(unit)), number_(number) {}
-  void launch(runtime::Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x,
-              int64_t grid_y, void*) const override {
-    unit_->run(number_, buffers, symbols, grid_x * grid_y);
+  void launch(runtime::Host&, const runtime::LaunchArgs& args, void*) const override {
+    unit_->run(number_, args.buffers, args.symbols, args.grid_x * args.grid_y);
   }
-  void launch_grouped(runtime::Host&, std::span<const runtime::GroupedLaunchItem> items, void*) const override {
+  void launch_grouped(runtime::Host&, std::span<const runtime::LaunchArgs> items, void*) const override {
     unit_->run_grouped(number_, items);
   }
 
@@ -53,12 +52,12 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
         "extern \"C\" bool run_{0}(void* const* a, unsigned t, int64_t b) {{ return cxxi_emulation::launch(&{0}, a, t, "
         "b); }}\n",
         kernel->name);
-  runtime::HostCompiler compiler({});
+  targets::HostCompiler compiler({});
   // The folder of the precompiled header comes first.
   std::vector<std::string> flags = {"-shared", "-I" CXXINDUCTOR_EMULATION_FOLDER, "-I" CXXINDUCTOR_SOURCE_DIR "/tests/kernels"};
   std::istringstream words(CXXINDUCTOR_EMULATION_FLAGS);
   flags.insert(flags.end(), std::istream_iterator<std::string>(words), {});
-  object_ = std::make_unique<runtime::SharedObject>(compiler.compile(unit, flags, name), std::vector<std::string>{"/tmp"});
+  object_ = std::make_unique<targets::SharedObject>(compiler.compile(unit, flags, name), std::vector<std::string>{"/tmp"});
   for (const plan::Kernel* kernel : kernels) {
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
@@ -80,11 +79,11 @@ void EmulatedUnit::run(size_t number, std::span<void* const> buffers, std::span<
   run(kernel, std::move(args), grid);
 }
 
-void EmulatedUnit::run_grouped(size_t number, std::span<const runtime::GroupedLaunchItem> items) const {
+void EmulatedUnit::run_grouped(size_t number, std::span<const runtime::LaunchArgs> items) const {
   const Kernel& kernel = kernels_.at(number);
   while (!items.empty()) {
     alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
-    const runtime::FilledTable filled = runtime::fill_grouped_table(kernel.batch, items, table.data());
+    const targets::FilledTable filled = targets::fill_grouped_table(kernel.batch, items, table.data());
     run(kernel, {table.data()}, filled.blocks);
     items = items.subspan(filled.taken);
   }

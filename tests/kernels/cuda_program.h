@@ -9,9 +9,9 @@
 
 #include "codegen/cuda/emit.h"
 #include "ir/loops/text.h"
-#include "runtime/cpu/host_compiler.h"
-#include "runtime/cpu/shared_object.h"
-#include "runtime/cuda/grouped_launch_table.h"
+#include "targets/cpu/host_compiler.h"
+#include "targets/cpu/shared_object.h"
+#include "targets/cuda/grouped_launch_table.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 #include "schedule/schedule.h"
@@ -28,7 +28,7 @@ class EmulatedUnit {
                const std::string& name);
   // InternalError where a barrier is not met by all threads, UserError where a check fails.
   void run(size_t kernel, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid) const;
-  void run_grouped(size_t kernel, std::span<const runtime::GroupedLaunchItem> items) const;
+  void run_grouped(size_t kernel, std::span<const runtime::LaunchArgs> items) const;
   const std::string& source() const { return source_; }
 
  private:
@@ -42,7 +42,7 @@ class EmulatedUnit {
   };
   static void run(const Kernel& kernel, std::vector<void*> args, int64_t grid);
   std::string source_;
-  std::unique_ptr<runtime::SharedObject> object_;
+  std::unique_ptr<targets::SharedObject> object_;
   std::vector<Kernel> kernels_;
 };
 

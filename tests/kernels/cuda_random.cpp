@@ -6,10 +6,10 @@
 #include "kernels/cuda_program.h"
 #include "lowering/lower.h"
 #include "passes/pass_manager.h"
-#include "runtime/cuda/nvrtc.h"
+#include "targets/cuda/nvrtc.h"
 #include "unit/catch.h"
 #include "unit/frontend/calls.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -98,7 +98,7 @@ std::vector<std::vector<double>> emulated(plan::Plan plan) {
 }  // namespace
 
 TEST_CASE("random ops are part of their readers' kernels, which NVRTC compiles without a word", "[cuda][random]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   for (const Case& c : cases()) {
     INFO(c.name << " of " << to_string(c.dtype));
     const plan::Plan plan = planned(imported({c}));

@@ -4,9 +4,9 @@
 
 #include "codegen/cuda/emit.h"
 #include "kernels/cuda_program.h"
-#include "runtime/cuda/dynamic_library.h"
+#include "targets/cuda/dynamic_library.h"
 #include "schedule/schedule.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 
 namespace cxxinductor::tests {
 namespace {
@@ -61,7 +61,7 @@ struct GpuMachine::Calls {
   static void check(int result, const char* call) {
     if (result != 0) throw_user_error("{} failed with error {}", call, result);
   }
-  runtime::DynamicLibrary library;
+  targets::DynamicLibrary library;
   int (*allocate)(unsigned long long*, size_t);
   int (*free)(unsigned long long);
   int (*to_device)(unsigned long long, const void*, size_t);
@@ -86,8 +86,8 @@ std::shared_ptr<GpuMachine> find_gpu(std::string* why) {
   }
 }
 
-GpuMachine::GpuMachine() : nvrtc(runtime::nvrtc_candidates(runtime::nvrtc_places())), calls_(std::make_unique<Calls>()) {
-  const runtime::CudaDeviceProperties properties = driver.properties(0);
+GpuMachine::GpuMachine() : nvrtc(targets::nvrtc_candidates(targets::nvrtc_places())), calls_(std::make_unique<Calls>()) {
+  const targets::CudaDeviceProperties properties = driver.properties(0);
   target = cuda_target(properties.arch, properties.multiprocessors);
   int device = 0;
   void* context = nullptr;
@@ -190,10 +190,10 @@ GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> mach
 GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
   const auto emit = [](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
-    return runtime::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), shape.block_x,
+    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), shape.block_x,
                                    shape.block_y, shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
   };
-  provider = std::make_shared<runtime::CudaKernelProvider>(machine->target, 0, emit, [machine]() -> const runtime::Nvrtc& { return machine->nvrtc; },
+  provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, [machine]() -> const targets::Nvrtc& { return machine->nvrtc; },
                                                            machine->driver, pool_, nullptr);
   provider->prepare(plan);
   executable = std::make_unique<runtime::Executable>(plan, provider, host);

@@ -8,7 +8,7 @@
 
 #include "ir/loops/text.h"
 #include "runtime/compile_pool.h"
-#include "runtime/cuda/cuda_kernels.h"
+#include "targets/cuda/cuda_kernels.h"
 #include "runtime/executable.h"
 #include "runtime/plain_host.h"
 
@@ -31,8 +31,8 @@ class GpuMachine {
   // Milliseconds of the GPU's time between the start and the end of what `work` queues.
   double time(const std::function<void()>& work);
 
-  runtime::CudaDriver driver;
-  runtime::Nvrtc nvrtc;
+  targets::CudaDriver driver;
+  targets::Nvrtc nvrtc;
   Target target;
 
  private:
@@ -67,7 +67,7 @@ class GpuProgram {
  public:
   GpuHost host;
   plan::Plan plan;
-  std::shared_ptr<runtime::CudaKernelProvider> provider;
+  std::shared_ptr<targets::CudaKernelProvider> provider;
   std::unique_ptr<runtime::Executable> executable;
 };
 

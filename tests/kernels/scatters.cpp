@@ -10,7 +10,7 @@
 #include "lowering/lower.h"
 #include "passes/pass_manager.h"
 #include "unit/catch.h"
-#include "unit/runtime/find_nvrtc.h"
+#include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -137,7 +137,7 @@ TEST_CASE("on the CPU the last of several points stays, and sums go in order", "
 }
 
 TEST_CASE("NVRTC compiles every way to combine", "[cuda][nvrtc]") {
-  const std::unique_ptr<runtime::Nvrtc> nvrtc = runtime::find_nvrtc();
+  const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const Combine combine : all_combines) {
     const plan::Plan plan =

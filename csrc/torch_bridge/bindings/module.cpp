@@ -85,7 +85,9 @@ py::dict counter_dict() {
   const torch_bridge::Counters c = torch_bridge::read_counters();
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
-                  py::arg("checked_launches") = c.checked_launches);
+                  py::arg("checked_launches") = c.checked_launches,
+                  py::arg("graph_recordings") = c.graph_recordings, py::arg("graph_replays") = c.graph_replays,
+                  py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
 
 // Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the

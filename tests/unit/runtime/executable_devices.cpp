@@ -73,11 +73,10 @@ class NotingProvider : public KernelProvider {
  private:
   struct Kernel : LoadedKernel {
     Kernel(Device d, KernelBody b) : device(d), body(std::move(b)) {}
-    void launch(Host& host, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t,
-                void* stream) const override {
+    void launch(Host& host, const LaunchArgs& args, void* stream) const override {
       auto& noting = static_cast<NotingHost&>(host);
       noting.notes.push_back(fmt::format("launch on {}, {}", to_string(device), noting.name_of(stream)));
-      body(buffers, symbols, grid_x);
+      body(args.buffers, args.symbols, args.grid_x);
     }
     Device device;
     KernelBody body;

@@ -36,9 +36,8 @@ class FunctionProvider : public KernelProvider {
  private:
   struct Kernel : LoadedKernel {
     explicit Kernel(KernelBody b) : body(std::move(b)) {}
-    void launch(Host&, std::span<void* const> buffers, std::span<const int64_t> symbols, int64_t grid_x, int64_t,
-                void*) const override {
-      body(buffers, symbols, grid_x);
+    void launch(Host&, const LaunchArgs& args, void*) const override {
+      body(args.buffers, args.symbols, args.grid_x);
     }
     KernelBody body;
   };

@@ -1,0 +1,256 @@
+// Calls with recordings: the memory of a stretch is taken step by step as ever, then its recording is queued as a whole at the addresses
+// of this call.
+#include <algorithm>
+#include <numeric>
+
+#include "runtime/call.h"
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+namespace {
+
+// Recordings that differ in more than addresses, after which a stretch is run step by step.
+constexpr int most_unlike = 3;
+
+bool overlap(std::span<const MemoryRange> ranges) {
+  std::vector<MemoryRange> sorted;
+  for (const MemoryRange& range : ranges)
+    if (range.bytes > 0) sorted.push_back(range);
+  std::ranges::sort(sorted, {}, &MemoryRange::begin);
+  for (size_t i = 1; i < sorted.size(); ++i)
+    if (static_cast<std::byte*>(sorted[i - 1].begin) + sorted[i - 1].bytes > sorted[i].begin) return true;
+  return false;
+}
+
+}  // namespace
+
+std::vector<int64_t> Call::graph_key() const {
+  std::vector<int64_t> key;
+  key.reserve(1 + streams_.size() + tables_.bindings.size() + tables_.input_buffers.size() / 8 + 1);
+  key.push_back(static_cast<int64_t>(kernels_.provider().loads()));
+  for (void* stream : streams_) key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(stream)));
+  for (const SymbolBinding& binding : tables_.bindings) key.push_back(values_[binding.slot]);
+  // Alignments, by which libraries choose kernels too.
+  int64_t alignments = 0;
+  size_t count = 0;
+  for (const int64_t buffer : tables_.input_buffers) {
+    if (buffer < 0) continue;
+    alignments = alignments << 8 | static_cast<int64_t>(reinterpret_cast<uintptr_t>(addresses_[static_cast<size_t>(buffer)]) & 63u);
+    if (++count % 8 == 0) key.push_back(std::exchange(alignments, 0));
+  }
+  key.push_back(alignments);
+  return key;
+}
+
+void Call::walk(size_t& step, GraphCache& graphs, GraphSet& set) {
+  for (RecordedStretch& recorded : set.stretches) {
+    walk(step, recorded.stretch.first);
+    run_stretch(step, graphs, set, recorded);
+  }
+  walk(step, tables_.steps.size());
+}
+
+void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
+  const Stretch& stretch = recorded.stretch;
+  const auto steps = std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first);
+  for (const StepRecord& each : steps) {
+    prepare(each);
+    ++step;
+  }
+  step = stretch.first;
+  if (!replay(graphs, set, recorded)) {
+    for (const StepRecord& each : steps) {
+      const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
+      if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
+      ++step;
+    }
+  }
+  step = stretch.last;
+  for (const StepRecord& each : steps) {
+    if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
+    release(each);
+  }
+}
+
+// Takes the memory of a step, and makes the calls that run ahead.
+void Call::prepare(const StepRecord& step) {
+  take_arenas(step);
+  switch (step.kind) {
+    case StepRecord::Kind::Allocate:
+      return allocate(step.index);
+    case StepRecord::Kind::Reuse:
+      return reuse(tables_.reuses[step.index]);
+    case StepRecord::Kind::Extern: {
+      const ExternRecord& record = tables_.externs[step.index];
+      if (runs_ahead(tables_, record)) return call_extern(record);
+      if (record.planned_out) return;
+      for (const int64_t result : record.results)
+        if (result >= 0 && tables_.buffers[static_cast<size_t>(result)].kind == plan::Buffer::Kind::ExternOwned) allocate(static_cast<uint32_t>(result));
+      return;
+    }
+    default:
+      return;
+  }
+}
+
+// Bytes from the first element of a buffer to the end of its last one, or of its memory.
+int64_t Call::reach(uint32_t buffer) {
+  const BufferRecord& record = tables_.buffers[buffer];
+  const TensorView view = window(record.geometry, dims_);
+  int64_t last = 0;
+  for (size_t d = 0; d < view.sizes.size(); ++d) {
+    if (view.sizes[d] == 0) return 0;
+    last += (view.sizes[d] - 1) * view.strides[d];
+  }
+  return std::max((last + 1) * byte_size(record.dtype), record.kind == plan::Buffer::Kind::Input ? 0 : values_[record.bytes]);
+}
+
+void Call::find_ranges(const Stretch& stretch) {
+  ranges_.clear();
+  begins_.clear();
+  for (const uint32_t root : stretch.roots) {
+    const bool arena = root >= tables_.buffers.size();
+    void* const begin = arena ? arena_addresses_[root - tables_.buffers.size()] : addresses_[root];
+    begins_.push_back(begin);
+    ranges_.push_back({begin, arena ? values_[tables_.arenas[root - tables_.buffers.size()].bytes] : reach(root)});
+  }
+  // What another buffer took over has the same address in each call.
+  for (uint32_t s = stretch.first; s < stretch.last; ++s) {
+    if (tables_.steps[s].kind != StepRecord::Kind::Reuse) continue;
+    const auto from = std::ranges::find(stretch.roots, tables_.reuses[tables_.steps[s].index].from);
+    if (from != stretch.roots.end()) ranges_[static_cast<size_t>(from - stretch.roots.begin())].bytes = 0;
+  }
+}
+
+// False where the steps are to run one by one.
+bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
+  const Stretch& stretch = recorded.stretch;
+  begins_.clear();
+  for (const uint32_t root : stretch.roots)
+    begins_.push_back(root >= tables_.buffers.size() ? arena_addresses_[root - tables_.buffers.size()] : addresses_[root]);
+  const std::lock_guard lock(set.mutex);
+  if (!recorded.refused.empty()) return false;
+  bool known = recorded.graph != nullptr;
+  for (size_t r = 0; known && r < begins_.size(); ++r) known = begins_[r] == recorded.begins[r] || recorded.proved[r];
+  if (!known && !record(graphs, set, recorded)) return false;
+  const size_t patched = recorded.graph->launch(begins_, streams_[stretch.stream]);
+  graph_counters().replays.fetch_add(1, std::memory_order_relaxed);
+  graph_counters().patched_nodes.fetch_add(static_cast<int64_t>(patched), std::memory_order_relaxed);
+  for (const auto& [buffer, tensor] : recorded.constants) {
+    tensors_[buffer] = tensor;
+    addresses_[buffer] = tensor.data;
+  }
+  return true;
+}
+
+// Whether all kernels are there, so that recording neither compiles nor takes a makeshift.
+bool Call::can_record(const Stretch& stretch) {
+  const auto is_ready = [&](const LaunchRecord& launch) {
+    const plan::Variant variant = gather(launch, args_, symbols_);
+    return variant.vectorized || variant.index64 || kernels_.find(launch.kernel, variant) != nullptr;
+  };
+  for (uint32_t s = stretch.first; s < stretch.last; ++s) {
+    const StepRecord& step = tables_.steps[s];
+    if (step.kind == StepRecord::Kind::Launch && !is_ready(tables_.launches[step.index])) return false;
+  }
+  return !overlap(ranges_);
+}
+
+// Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::refused).
+bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
+  const Stretch& stretch = recorded.stretch;
+  find_ranges(stretch);
+  if (!can_record(stretch)) return false;
+  GraphDevice* const device = kernels_.provider().graphs(stretch.device);
+  if (!set.place && device) set.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
+  if (!device || !set.place) {
+    recorded.refused = "the device records nothing";
+    return false;
+  }
+  std::unique_ptr<DeviceGraph> graph;
+  const StepRecord* step = nullptr;
+  recorded.constants.clear();
+  try {
+    graph = record_steps(set, recorded, step);
+  } catch (const std::exception& error) {
+    recorded.refused = error.what();
+    recorded.graph.reset();
+    graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
+    if (step && step->kind == StepRecord::Kind::Extern) graphs.refuse(tables_.externs[step->index].name);
+    return false;
+  }
+  graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);
+  if (recorded.graph && graph->is_same_work(*recorded.graph)) {
+    for (size_t r = 0; r < begins_.size(); ++r)
+      if (begins_[r] != recorded.begins[r]) recorded.proved[r] = true;
+  } else {
+    // The arguments of our own kernels are what they were given.
+    recorded.proved.assign(begins_.size(), stretch.calls == 0);
+    if (recorded.graph && ++recorded.unlike == most_unlike) {
+      recorded.refused = "a library call does other work when its operands move";
+      recorded.graph.reset();
+      graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
+      return false;
+    }
+  }
+  recorded.graph = std::move(graph);
+  recorded.begins = begins_;
+  return true;
+}
+
+// step: the one that is being recorded, for errors.
+std::unique_ptr<DeviceGraph> Call::record_steps(GraphSet& set, RecordedStretch& recorded, const StepRecord*& step) {
+  const Stretch& stretch = recorded.stretch;
+  std::unique_ptr<DeviceGraph> graph;
+  set.place->run([&](void* stream) {
+    void* const own_stream = std::exchange(streams_[stretch.stream], stream);
+    const auto recorder = kernels_.provider().graphs(stretch.device)->record(stream, [&](const void* address) { return set.place->owns(address); });
+    try {
+      std::vector<ReplacedMemory> replaced;
+      for (uint32_t s = stretch.first; s < stretch.last; ++s) {
+        step = &tables_.steps[s];
+        const bool call = step->kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step->index]);
+        if (call) record_call(tables_.externs[step->index], recorded, replaced);
+        else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
+        else continue;
+        recorder->note(ranges_, replaced);
+        replaced.clear();
+      }
+      graph = recorder->finish();
+    } catch (...) {
+      streams_[stretch.stream] = own_stream;
+      throw;
+    }
+    streams_[stretch.stream] = own_stream;
+  });
+  return graph;
+}
+
+// What the call returns is replaced by memory that this call of the graph took: its results go back to the place at once.
+void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced) {
+  const size_t used = gather_operands(record);
+  const std::span<const Operand> operands = operands_.first(record.operands.size());
+  if (record.planned_out) return record.callee->call(host_, operands, destinations_.first(record.results.size()), {});
+  std::vector<TensorRef> results(record.results.size());
+  record.callee->call(host_, operands, {}, results);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (record.results[i] < 0) continue;
+    const auto buffer = static_cast<uint32_t>(record.results[i]);
+    const BufferRecord& declared = tables_.buffers[buffer];
+    TensorRef& result = results[i];
+    if (result.owner && result.device != declared.device && record.result_on_any_device[i]) {
+      recorded.constants.emplace_back(buffer, std::move(result));
+      continue;
+    }
+    const TensorView view = window(declared.geometry, dims_.subspan(used));
+    bool same = result.owner && result.device == declared.device && result.dtype == declared.dtype && std::ranges::equal(result.sizes(), view.sizes);
+    for (uint32_t d = 0; same && d < result.rank; ++d) same = result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
+    if (!same) throw_unsupported("{} returns result {} in another layout than the plan has", record.name, i);
+    const uint32_t root = buffer;
+    const auto range = std::ranges::find(recorded.stretch.roots, root);
+    CXXI_CHECK(range != recorded.stretch.roots.end(), "{}: result {} has no memory of its own", record.name, i);
+    replaced.push_back({{result.data, reach(buffer)}, static_cast<size_t>(range - recorded.stretch.roots.begin())});
+  }
+}
+
+}  // namespace cxxinductor::runtime

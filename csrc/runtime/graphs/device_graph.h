@@ -1,0 +1,58 @@
+// Work of a device that is recorded once and queued many times by one call (a CUDA graph), at other addresses each time.
+//
+// A recording knows nothing of kernels' signatures: it finds the words in the arguments of its nodes that lie in given ranges of
+// memory. Whether that found them all is proved by recording the same work a second time, with the ranges elsewhere: two
+// recordings are the same work if they differ in those words alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+namespace cxxinductor::runtime {
+
+// Memory whose address may differ in each replay; without bytes: not there.
+struct MemoryRange {
+  void* begin = nullptr;
+  int64_t bytes = 0;
+};
+
+// Memory that a library call took for a result: replays use the range with this number in its place.
+struct ReplacedMemory {
+  MemoryRange memory;
+  size_t range = 0;
+};
+
+class DeviceGraph {
+ public:
+  virtual ~DeviceGraph() = default;
+  virtual size_t nodes() const = 0;
+  // Whether both are the same nodes with the same arguments, words in ranges and in the recording's own memory aside.
+  virtual bool is_same_work(const DeviceGraph& other) const = 0;
+  // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Throws
+  // InternalError where the driver refuses. Not thread-safe.
+  virtual size_t launch(std::span<void* const> begins, void* stream) = 0;
+};
+
+// A recording in progress; destroying it abandons it.
+class GraphRecorder {
+ public:
+  virtual ~GraphRecorder() = default;
+  // The work that was queued since the last call reads and writes these ranges. Unsupported where the work contains what cannot be
+  // replayed at other addresses; the message says what.
+  virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) = 0;
+  // Ends the recording. Unsupported where it was invalidated.
+  virtual std::unique_ptr<DeviceGraph> finish() = 0;
+};
+
+class GraphDevice {
+ public:
+  virtual ~GraphDevice() = default;
+  // Records what this thread queues on the stream, which is idle, from now on. own: whether an address lies in memory that only
+  // recordings use.
+  virtual std::unique_ptr<GraphRecorder> record(void* stream, std::function<bool(const void*)> own) = 0;
+};
+
+}  // namespace cxxinductor::runtime

@@ -1,0 +1,59 @@
+#include "runtime/graphs/graph_cache.h"
+
+#include <algorithm>
+#include <map>
+
+namespace cxxinductor::runtime {
+namespace {
+constexpr size_t most_sets = 64;  // kinds of calls
+}  // namespace
+
+GraphCounters& graph_counters() {
+  static GraphCounters counters;
+  return counters;
+}
+
+std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::span<const int64_t> values) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::ranges::find_if(sets_, [&](const auto& set) { return std::ranges::equal(set->key, key); });
+  if (found != sets_.end()) {
+    std::rotate(sets_.begin(), found, found + 1);
+  } else {
+    // A set that is dropped here lives on in calls that use it.
+    if (sets_.size() == most_sets) sets_.pop_back();
+    sets_.insert(sets_.begin(), std::make_shared<GraphSet>());
+    sets_.front()->key.assign(key.begin(), key.end());
+  }
+  const std::shared_ptr<GraphSet>& set = sets_.front();
+  if (set->calls > calls_before_) [[likely]]
+    return set;
+  if (++set->calls <= calls_before_) return nullptr;
+  for (Stretch& stretch : find_stretches(plan_, tables_, values, refused_)) set->stretches.push_back({.stretch = std::move(stretch)});
+  return set;
+}
+
+void GraphCache::refuse(const std::string& callee) {
+  const std::lock_guard lock(mutex_);
+  if (!refused_.insert(callee).second) return;
+  for (std::shared_ptr<GraphSet>& set : sets_) {
+    auto fresh = std::make_shared<GraphSet>();
+    fresh->key = set->key;
+    fresh->calls = std::min(set->calls, calls_before_);
+    fresh->place = set->place;
+    set = std::move(fresh);
+  }
+}
+
+std::vector<std::pair<std::string, int>> GraphCache::reasons() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::string, int> counts;
+  for (const StepRecord& step : tables_.steps) {
+    const std::string reason = why_not_recorded(plan_, tables_, step, refused_);
+    if (reason.empty()) continue;
+    const std::string what = step.kind == StepRecord::Kind::Extern ? tables_.externs[step.index].name + ": " : std::string();
+    ++counts[what + reason];
+  }
+  return {counts.begin(), counts.end()};
+}
+
+}  // namespace cxxinductor::runtime

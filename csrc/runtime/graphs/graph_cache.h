@@ -1,0 +1,70 @@
+// The recordings of one executable: for each kind of call (streams, sizes, alignments of inputs, kernels that are loaded) the stretches
+// of the plan and a graph for each of them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/executable.h"
+#include "runtime/graphs/device_graph.h"
+#include "runtime/graphs/stretches.h"
+#include "runtime/host.h"
+
+namespace cxxinductor::runtime {
+
+// A stretch of a kind of call, and its recording once there is one. Guarded by GraphSet::mutex.
+struct RecordedStretch {
+  Stretch stretch;
+  std::unique_ptr<DeviceGraph> graph;
+  std::vector<void*> begins;  // of the ranges, when the graph was recorded
+  std::vector<bool> proved;   // by range: a second recording, with the range elsewhere, was the same work
+  // Results that library calls left in the host's memory, which nothing reads on the device.
+  std::vector<std::pair<uint32_t, TensorRef>> constants;
+  int unlike = 0;             // recordings that were not the same work as the one before
+  std::string refused;        // why it is not recorded; then its steps run one by one
+};
+
+struct GraphSet {
+  std::vector<int64_t> key;
+  int calls = 0;  // before it was recorded
+  std::mutex mutex;
+  std::vector<RecordedStretch> stretches;
+  std::shared_ptr<RecordingPlace> place;
+};
+
+// What graphs did, of the process. For counters().
+struct GraphCounters {
+  std::atomic<int64_t> recordings{0}, replays{0}, patched_nodes{0}, refused_stretches{0};
+};
+GraphCounters& graph_counters();
+
+class GraphCache {
+ public:
+  GraphCache(const plan::Plan& plan, const Tables& tables, UseGraphs use) : plan_(plan), tables_(tables), calls_before_(use == UseGraphs::On ? 2 : 8) {}
+
+  // The stretches of calls like this one, in order; null while such calls are to run step by step: the first ones, in which libraries
+  // choose their algorithms, and calls of more kinds than are kept. values: the workspace of the call.
+  std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
+  // A library call could not be recorded: no set that is made from now on records it, and those that exist are made anew.
+  void refuse(const std::string& callee);
+
+  // Reasons for what is not recorded, with the number of steps, for reports; those of the plan before the first call.
+  std::vector<std::pair<std::string, int>> reasons() const;
+
+ private:
+  const plan::Plan& plan_;
+  const Tables& tables_;
+  const int calls_before_;
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
+  std::set<std::string> refused_;
+};
+
+}  // namespace cxxinductor::runtime

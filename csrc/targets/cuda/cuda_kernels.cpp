@@ -1,0 +1,306 @@
+#include "targets/cuda/cuda_kernels.h"
+
+#include <algorithm>
+#include <array>
+
+#include "ir/plan/index_width.h"
+#include "targets/cuda/grouped_launch_table.h"
+#include "runtime/failed_check.h"
+#include "support/error.h"
+#include "support/fork_locks.h"
+
+namespace cxxinductor::targets {
+namespace {
+
+constexpr size_t kRecordInts = 8;
+constexpr size_t kArgumentsOnStack = 96;
+
+size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
+
+double cost_of(const plan::Kernel& kernel) {
+  double cost = 5;
+  for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
+  return cost * kernel.mapping.vector_width * std::max(kernel.mapping.unroll, kernel.mapping.items_per_thread);
+}
+
+// The text without comments and #line: equal code of two models is one entry of the cache.
+std::string without_origins(std::string_view source) {
+  std::string text;
+  text.reserve(source.size());
+  while (!source.empty()) {
+    const size_t end = source.find('\n');
+    std::string_view line = source.substr(0, end);
+    source.remove_prefix(end == std::string_view::npos ? source.size() : end + 1);
+    const size_t first = line.find_first_not_of(' ');
+    if (first != std::string_view::npos && line.substr(first).starts_with("#line")) continue;
+    line = line.substr(0, line.find("  // "));
+    text.append(line).push_back('\n');
+  }
+  return text;
+}
+
+// All that a cubin depends on but the compiler.
+std::string content_of(const std::string& source, const std::string& arch) {
+  std::string content = "\n" + arch;
+  for (const char* option : Nvrtc::options()) content += std::string("\n") + option;
+  return content + "\n" + without_origins(source);
+}
+std::string packaged_hash(const std::string& source, const std::string& arch) {
+  return runtime::content_hash("cubin" + content_of(source, arch));
+}
+
+// Whether sizes that the assumptions allow need it: launches ask for no other.
+bool may_need_index64(const plan::Kernel& kernel) {
+  return !kernel.always_index32 && sym::bounds(kernel.index_limit, kernel.assumptions).high >= plan::index32_limit;
+}
+
+int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_cast<uint32_t>(low); }
+
+}  // namespace
+
+CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
+                                const std::string& what, runtime::DiskCache* cache, bool rebuild,
+                                const InterruptCheck& interrupted) {
+  const std::string key = "cubin\nnvrtc " + nvrtc.version() + content_of(source, arch);
+  if (cache && !rebuild) {
+    if (const auto bytes = cache->get(key))
+      return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
+  }
+  CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
+  if (cache) cache->put(key, out.cubin);
+  return out;
+}
+
+runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
+                                    const Nvrtc& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache) {
+  runtime::CodeByHash code;
+  std::vector<runtime::CompileTask> tasks;
+  const std::vector<bool> own = plan::base_kernels(plan);
+  const auto add = [&](const plan::Kernel& kernel, plan::Variant variant) {
+    tasks.push_back({kernel.name, cost_of(kernel), [&, variant](const InterruptCheck& stopped) {
+                       const std::string source = emitter(kernel, variant, plan.origins).text;
+                       std::string cubin = compile_cuda_unit(nvrtc, source, target.arch, kernel.name, cache, false, stopped).cubin;
+                       const ForkGuard guard(ForkLock::Leaf);
+                       code.insert_or_assign(packaged_hash(source, target.arch), std::move(cubin));
+                     }});
+  };
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
+    if (kernel.device != device) continue;
+    if (!plan::needs_index64(kernel)) add(kernel, {.vectorized = true});
+    if (!own[i]) continue;  // specializations run in this variant alone
+    if (!plan::needs_index64(kernel)) add(kernel, {.vectorized = false});
+    if (!may_need_index64(kernel)) continue;
+    add(kernel, {.vectorized = true, .index64 = true});
+    add(kernel, {.vectorized = false, .index64 = true});
+  }
+  const std::vector<runtime::CompileFailure> failures = pool.run_all(std::move(tasks));
+  if (!failures.empty()) std::rethrow_exception(failures.front().error);
+  return code;
+}
+
+// Everything that a launch needs, so that it does not read the plan.
+class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
+ public:
+  Kernel(const CudaKernelProvider& provider, const plan::Kernel& kernel, CudaFunction function,
+         const CudaUnitSource& source, void* record)
+      : provider_(provider),
+        name_(kernel.name),
+        layout_(kernel),
+        function_(function),
+        block_x_(source.block_x),
+        block_y_(source.block_y),
+        shared_(source.dynamic_shared_bytes),
+        record_(source.has_checks ? record : nullptr) {}
+
+  void launch(runtime::Host&, const runtime::LaunchArgs& args, void* stream) const override {
+    const size_t count = args.buffers.size() + args.symbols.size() + 1;
+    if (count <= kArgumentsOnStack) [[likely]] {
+      std::array<void*, kArgumentsOnStack> arguments;
+      launch_with(arguments.data(), args, stream);
+    } else {
+      std::vector<void*> arguments(count);
+      launch_with(arguments.data(), args, stream);
+    }
+  }
+
+  void launch_grouped(runtime::Host&, std::span<const runtime::LaunchArgs> all, void* stream) const override {
+    alignas(8) std::array<std::byte, plan::max_grouped_bytes + 8> table;
+    CXXI_CHECK(layout_.bytes() <= table.size(), "kernel {} takes a table of {} bytes", name_, layout_.bytes());
+    std::array<void*, 2> arguments{table.data(), const_cast<void**>(&record_)};
+    while (!all.empty()) {
+      const FilledTable filled = fill_grouped_table(layout_, all, table.data());
+      provider_.context_.launch(function_, filled.blocks, 1, block_x_, block_y_, shared_, stream, arguments.data(), name_);
+      all = all.subspan(filled.taken);
+    }
+  }
+
+ private:
+  void launch_with(void** arguments, const runtime::LaunchArgs& args, void* stream) const {
+    // The driver reads through these addresses before the call returns.
+    void** next = arguments;
+    for (size_t i = 0; i < args.buffers.size(); ++i)
+      *next++ = layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]);
+    for (const int64_t& symbol : args.symbols) *next++ = const_cast<int64_t*>(&symbol);
+    if (record_) *next = const_cast<void**>(&record_);
+    provider_.context_.launch(function_, args.grid_x, args.grid_y, block_x_, block_y_, shared_, stream, arguments, name_);
+  }
+
+  const CudaKernelProvider& provider_;
+  std::string name_;
+  plan::GroupedLaunchLayout layout_;
+  CudaFunction function_;
+  int block_x_, block_y_;
+  int64_t shared_;
+  void* record_;
+};
+
+struct CudaKernelProvider::Unit {
+  plan::KernelId id;
+  plan::Variant variant;
+  CudaUnitSource source;
+  std::string cubin;
+  bool from_cache = false, from_package = false;
+};
+
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc,
+                                       CudaDriver& driver, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged)
+    : target_(std::move(target)),
+      device_{DeviceType::Cuda, device},
+      emitter_(std::move(emitter)),
+      nvrtc_(std::move(nvrtc)),
+      pool_(pool),
+      cache_(cache),
+      packaged_(std::move(packaged)),
+      context_(driver, device),
+      graphs_(context_) {}
+CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
+
+runtime::GraphDevice* CudaKernelProvider::graphs(Device device) { return device == device_ ? &graphs_ : nullptr; }
+
+CudaKernelProvider::Counters CudaKernelProvider::counters() const {
+  return {compiled_.load(), from_cache_.load(), from_package_.load(), late_.load(), failed_.load()};
+}
+
+bool CudaKernelProvider::find_packaged(Unit& unit) {
+  if (!packaged_) return false;
+  unit.source = emitter_(plan_kernels_[unit.id], unit.variant, origins_);
+  auto cubin = packaged_(packaged_hash(unit.source.text, target_.arch));
+  if (!cubin) return false;
+  unit.cubin = std::move(*cubin);
+  unit.from_package = true;
+  return true;
+}
+
+void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted) {
+  const plan::Kernel& kernel = plan_kernels_[unit.id];
+  unit.source = emitter_(kernel, unit.variant, origins_);
+  CompiledCubin compiled =
+      compile_cuda_unit(nvrtc_(), unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted);
+  unit.cubin = std::move(compiled.cubin);
+  unit.from_cache = compiled.from_cache;
+  unit.from_package = false;
+}
+
+std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit) {
+  const plan::Kernel& kernel = plan_kernels_[unit.id];
+  const std::string& name = kernel.name;
+  CudaFunction function = nullptr;
+  try {
+    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  } catch (const InternalError&) {
+    if (!unit.from_cache && !unit.from_package) throw;
+    // The driver refuses what the cache or the package held.
+    compile_unit(unit, unit.from_cache);
+    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+  }
+  ++(unit.from_package ? from_package_ : unit.from_cache ? from_cache_ : compiled_);
+  void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;
+  return std::make_unique<Kernel>(*this, kernel, function, unit.source, record);
+}
+
+void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& interrupted) {
+  CXXI_CHECK(!loaded_, "a provider is prepared once");
+  plan_kernels_ = plan.kernels;
+  origins_ = plan.origins;
+  loaded_.reset(new std::atomic<const Kernel*>[plan.kernels.size() * kVariants]());
+  asked_.reset(new std::atomic<bool>[plan.kernels.size() * kVariants]());
+  const std::vector<bool> own = plan::base_kernels(plan);
+  std::vector<Unit> units;
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    const plan::Kernel& kernel = plan.kernels[plan::KernelId(i)];
+    if (kernel.device != device_) continue;
+    if (own[i])
+      units.push_back({plan::KernelId(i), {.vectorized = true, .index64 = plan::needs_index64(kernel)}, {}, {}});
+    const bool checks = std::any_of(kernel.region.body.begin(), kernel.region.body.end(),
+                                    [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
+    if (checks) checking_.push_back(static_cast<uint32_t>(i));
+  }
+  std::vector<runtime::CompileTask> tasks;
+  for (Unit& unit : units) {
+    if (find_packaged(unit)) continue;
+    const plan::Kernel& kernel = plan_kernels_[unit.id];
+    tasks.push_back({kernel.name, cost_of(kernel),
+                     [this, &unit](const InterruptCheck& stopped) { compile_unit(unit, false, stopped); }});
+  }
+  const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
+  if (!failures.empty()) std::rethrow_exception(failures.front().error);
+  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
+  for (Unit& unit : units) {
+    kernels_.push_back(make_kernel(unit));
+    loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),
+                                                                              std::memory_order_release);
+  }
+}
+
+const runtime::LoadedKernel& CudaKernelProvider::get(plan::KernelId kernel, plan::Variant variant) {
+  return load_late(kernel, variant, {});
+}
+
+const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId kernel, plan::Variant variant,
+                                                                const InterruptCheck& interrupted) {
+  CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
+  std::atomic<const Kernel*>& entry = loaded_[kernel.index() * kVariants + variant_number(variant)];
+  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
+  Unit unit{kernel, variant, {}, {}};
+  if (!find_packaged(unit)) compile_unit(unit, false, interrupted);
+  const ForkGuard guard(ForkLock::Kernels);
+  if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
+  kernels_.push_back(make_kernel(unit));
+  entry.store(kernels_.back().get(), std::memory_order_release);
+  return *kernels_.back();
+}
+
+const runtime::LoadedKernel* CudaKernelProvider::find(plan::KernelId kernel, plan::Variant variant) {
+  CXXI_CHECK(loaded_ && kernel.index() < plan_kernels_.size(), "kernel {} was not prepared", kernel.index());
+  const size_t number = kernel.index() * kVariants + variant_number(variant);
+  if (const Kernel* found = loaded_[number].load(std::memory_order_acquire)) return found;
+  if (asked_[number].exchange(true)) return nullptr;
+  const auto load = [this, kernel, variant](const InterruptCheck& stopped) {
+    // The launch goes on with its other kernel.
+    try {
+      load_late(kernel, variant, stopped);
+      ++late_;
+    } catch (const std::exception&) {
+      ++failed_;
+    }
+  };
+  pool_.run_in_background(this, {plan_kernels_[kernel].name, cost_of(plan_kernels_[kernel]), load});
+  return nullptr;
+}
+
+void CudaKernelProvider::raise_failed_checks() const {
+  for (uint32_t i : checking_) {
+    volatile int* record = records_.host + i * kRecordInts;
+    if (record[6] == 0) [[likely]]
+      continue;
+    const plan::Kernel& kernel = plan_kernels_[plan::KernelId(i)];
+    const int64_t index = join_halves(record[2], record[3]), bound = join_halves(record[4], record[5]);
+    const int64_t check = record[1];
+    for (size_t k = 0; k < kRecordInts; ++k) record[k] = 0;
+    throw runtime::DeviceIndexOutOfRange(runtime::describe_failed_check(runtime::check_texts(kernel, origins_), check, index, bound) +
+                                "; found by an earlier launch");
+  }
+}
+
+}  // namespace cxxinductor::targets

@@ -1,0 +1,227 @@
+#include "targets/cuda/driver.h"
+
+#include <cstring>
+
+#include "targets/cuda/driver_functions.h"
+#include "support/error.h"
+#include "support/fork_locks.h"
+
+namespace cxxinductor::targets {
+
+// The header maps some names to versioned ones (cuCtxPushCurrent_v2): the string must be taken after that.
+#define CXXI_NAME_OF(symbol) #symbol
+#define CXXI_LOAD(member, symbol) member = reinterpret_cast<decltype(member)>(library.find(CXXI_NAME_OF(symbol)))
+
+CudaDriver::Functions::Functions(const std::vector<std::string>& names)
+    : library(names,
+              "there is no CUDA driver, so graphs on a GPU cannot be compiled or run; graphs on the CPU are all the "
+              "same") {
+  CXXI_LOAD(init, cuInit);
+  CXXI_LOAD(driver_version, cuDriverGetVersion);
+  CXXI_LOAD(device_count, cuDeviceGetCount);
+  CXXI_LOAD(device_get, cuDeviceGet);
+  CXXI_LOAD(device_name, cuDeviceGetName);
+  CXXI_LOAD(device_attribute, cuDeviceGetAttribute);
+  CXXI_LOAD(retain, cuDevicePrimaryCtxRetain);
+  CXXI_LOAD(release, cuDevicePrimaryCtxRelease);
+  CXXI_LOAD(get_current, cuCtxGetCurrent);
+  CXXI_LOAD(push_current, cuCtxPushCurrent);
+  CXXI_LOAD(pop_current, cuCtxPopCurrent);
+  CXXI_LOAD(exchange_capture_mode, cuThreadExchangeStreamCaptureMode);
+  CXXI_LOAD(load_module, cuModuleLoadData);
+  CXXI_LOAD(unload_module, cuModuleUnload);
+  CXXI_LOAD(get_function, cuModuleGetFunction);
+  CXXI_LOAD(set_attribute, cuFuncSetAttribute);
+  CXXI_LOAD(launch, cuLaunchKernel);
+  CXXI_LOAD(is_capturing, cuStreamIsCapturing);
+  CXXI_LOAD(allocate_host, cuMemHostAlloc);
+  CXXI_LOAD(device_pointer, cuMemHostGetDevicePointer);
+  CXXI_LOAD(free_host, cuMemFreeHost);
+  CXXI_LOAD(error_name, cuGetErrorName);
+  CXXI_LOAD(error_text, cuGetErrorString);
+  CXXI_LOAD(create_stream, cuStreamCreate);
+  CXXI_LOAD(begin_capture, cuStreamBeginCapture);
+  CXXI_LOAD(end_capture, cuStreamEndCapture);
+  CXXI_LOAD(capture_info, cuStreamGetCaptureInfo);
+  CXXI_LOAD(graph_nodes, cuGraphGetNodes);
+  CXXI_LOAD(node_type, cuGraphNodeGetType);
+  CXXI_LOAD(kernel_node, cuGraphKernelNodeGetParams);
+  CXXI_LOAD(memset_node, cuGraphMemsetNodeGetParams);
+  CXXI_LOAD(memcpy_node, cuGraphMemcpyNodeGetParams);
+  CXXI_LOAD(function_parameter, cuFuncGetParamInfo);
+  CXXI_LOAD(kernel_parameter, cuKernelGetParamInfo);
+  CXXI_LOAD(instantiate, cuGraphInstantiateWithFlags);
+  CXXI_LOAD(set_kernel_node, cuGraphExecKernelNodeSetParams);
+  CXXI_LOAD(set_memset_node, cuGraphExecMemsetNodeSetParams);
+  CXXI_LOAD(set_memcpy_node, cuGraphExecMemcpyNodeSetParams);
+  CXXI_LOAD(launch_graph, cuGraphLaunch);
+  CXXI_LOAD(destroy_graph, cuGraphDestroy);
+  CXXI_LOAD(destroy_executable_graph, cuGraphExecDestroy);
+}
+#undef CXXI_LOAD
+#undef CXXI_NAME_OF
+
+std::string CudaDriver::Functions::describe(CUresult result) const {
+  const char *name = nullptr, *text = nullptr;
+  error_name(result, &name);
+  error_text(result, &text);
+  return fmt::format("{} ({})", text ? text : "unknown error", name ? name : "no name");
+}
+
+CudaDriver::CudaDriver(std::vector<std::string> names) {
+  names.emplace_back("libcuda.so.1");
+  functions_ = std::make_unique<Functions>(names);
+  functions_->check(functions_->init(0), "cuInit", "this machine");
+}
+CudaDriver::~CudaDriver() = default;
+
+int CudaDriver::device_count() const {
+  int count = 0;
+  functions_->check(functions_->device_count(&count), "cuDeviceGetCount", "this machine");
+  return count;
+}
+
+int CudaDriver::version() const {
+  int version = 0;
+  functions_->check(functions_->driver_version(&version), "cuDriverGetVersion", "this machine");
+  return version;
+}
+
+bool CudaDriver::is_capturing(void* stream) const {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  const CUresult result = functions_->is_capturing(static_cast<CUstream>(stream), &status);
+  // The default stream may not be asked while another one is captured: it is not captured then.
+  return result == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
+CudaDeviceProperties CudaDriver::properties(int device) const {
+  const std::string what = fmt::format("cuda:{}", device);
+  const int count = device_count();
+  if (device < 0 || device >= count) throw_user_error("{} does not exist: the driver sees {} devices", what, count);
+  CUdevice handle = 0;
+  functions_->check(functions_->device_get(&handle, device), "cuDeviceGet", what);
+  const auto attribute = [&](CUdevice_attribute which) {
+    int value = 0;
+    functions_->check(functions_->device_attribute(&value, which, handle), "cuDeviceGetAttribute", what);
+    return value;
+  };
+  char name[256] = {};
+  functions_->check(functions_->device_name(name, sizeof name - 1, handle), "cuDeviceGetName", what);
+  CudaDeviceProperties properties;
+  properties.name = name;
+  const int major = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
+  const int minor = attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+  // From 9.0 on, the features that are of one architecture alone have an "a".
+  properties.arch = fmt::format("sm_{}{}{}", major, minor, major >= 9 ? "a" : "");
+  properties.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+  properties.threads_per_multiprocessor = attribute(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
+  return properties;
+}
+
+CudaContext::CudaContext(CudaDriver& driver, int device) : driver_(driver), state_(std::make_unique<State>()) {
+  const std::string what = fmt::format("cuda:{}", device);
+  const CudaDriver::Functions& cuda = driver_.functions();
+  cuda.check(cuda.device_get(&state_->device, device), "cuDeviceGet", what);
+  cuda.check(cuda.retain(&state_->context, state_->device), "cuDevicePrimaryCtxRetain", what);
+}
+
+CurrentContext::CurrentContext(const CudaDriver::Functions& cuda, CUcontext context) : cuda_(cuda) {
+  CUcontext current = nullptr;
+  if (cuda.get_current(&current) == CUDA_SUCCESS && current == context) [[likely]]
+    return;
+  cuda.check(cuda.push_current(context), "cuCtxPushCurrent", "the device's primary context");
+  pushed_ = true;
+}
+CurrentContext::~CurrentContext() {
+  CUcontext popped = nullptr;
+  if (pushed_) cuda_.pop_current(&popped);
+}
+
+// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is an
+// error in all threads that are not in the relaxed mode, and it ends the capture. Here it is safe: nothing is queued on the
+// capturing stream.
+class BesideCapture {
+ public:
+  explicit BesideCapture(const CudaDriver::Functions& cuda) : cuda_(cuda) { cuda_.exchange_capture_mode(&mode_); }
+  ~BesideCapture() { cuda_.exchange_capture_mode(&mode_); }
+  BesideCapture(const BesideCapture&) = delete;
+  BesideCapture& operator=(const BesideCapture&) = delete;
+
+ private:
+  const CudaDriver::Functions& cuda_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then what the thread had
+};
+
+CudaContext::~CudaContext() {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const BesideCapture scope(cuda);
+  // At the end of the process the driver may be gone already: failures here have no consequence.
+  if (cuda.push_current(state_->context) == CUDA_SUCCESS) {
+    for (CUmodule module : state_->modules) cuda.unload_module(module);
+    for (void* memory : state_->mapped) cuda.free_host(memory);
+    CUcontext popped = nullptr;
+    cuda.pop_current(&popped);
+  }
+  cuda.release(state_->device);
+}
+
+CudaFunction CudaContext::load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes) {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const CurrentContext current(cuda, state_->context);
+  const BesideCapture scope(cuda);
+  CUmodule module = nullptr;
+  cuda.check_kernel(cuda.load_module(&module, cubin.data()), "cuModuleLoadData", function);
+  {
+    const ForkGuard guard(ForkLock::Leaf);
+    state_->modules.push_back(module);
+  }
+  CUfunction loaded = nullptr;
+  cuda.check_kernel(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
+  // The limit without is 48 KB together with what the kernel declares itself.
+  if (dynamic_shared_bytes > 0)
+    cuda.check_kernel(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                         static_cast<int>(dynamic_shared_bytes)),
+                      "cuFuncSetAttribute", function);
+  return loaded;
+}
+
+void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y,
+                         int64_t dynamic_shared_bytes, void* stream, void** arguments, const std::string& what) const {
+  if (grid_x > INT32_MAX || grid_y > 65535) [[unlikely]]
+    throw_unsupported("kernel {} would need {} x {} blocks", what, grid_x, grid_y);
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const CurrentContext current(cuda, state_->context);
+  const CUresult result =
+      cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y), 1,
+                  static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
+                  static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
+  cuda.check_kernel(result, "cuLaunchKernel", what);
+}
+
+void* CudaContext::create_stream() const {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const CurrentContext current(cuda, state_->context);
+  CUstream stream = nullptr;
+  cuda.check(cuda.create_stream(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate", "recording CUDA graphs");
+  return stream;
+}
+
+CudaContext::Mapped CudaContext::allocate_mapped(size_t ints) {
+  const CudaDriver::Functions& cuda = driver_.functions();
+  const CurrentContext current(cuda, state_->context);
+  const BesideCapture scope(cuda);
+  void* host = nullptr;
+  const size_t bytes = ints * sizeof(int);
+  cuda.check(cuda.allocate_host(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc",
+             "records of failed checks");
+  {
+    const ForkGuard guard(ForkLock::Leaf);
+    state_->mapped.push_back(host);
+  }
+  std::memset(host, 0, bytes);
+  CUdeviceptr device = 0;
+  cuda.check(cuda.device_pointer(&device, host, 0), "cuMemHostGetDevicePointer", "records of failed checks");
+  return {static_cast<int*>(host), reinterpret_cast<void*>(device)};
+}
+
+}  // namespace cxxinductor::targets

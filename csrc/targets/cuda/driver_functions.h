@@ -1,0 +1,90 @@
+// The driver's functions that this target calls, by name. Includes cuda.h: only for sources of this folder.
+#pragma once
+
+#include <cuda.h>
+
+#include "support/error.h"
+#include "targets/cuda/driver.h"
+#include "targets/cuda/dynamic_library.h"
+
+namespace cxxinductor::targets {
+
+struct CudaDriver::Functions {
+  explicit Functions(const std::vector<std::string>& names);
+  std::string describe(CUresult result) const;
+  // Errors of the system: no driver, no device, no memory.
+  void check(CUresult result, const char* call, const std::string& what) const {
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      throw_user_error("{} failed for {}: {}", call, what, describe(result));
+  }
+  // Errors with generated code.
+  void check_kernel(CUresult result, const char* call, const std::string& kernel) const {
+    if (result != CUDA_SUCCESS) [[unlikely]]
+      throw_internal("{} failed for kernel {}: {}", call, kernel, describe(result));
+  }
+
+  DynamicLibrary library;
+  decltype(&::cuInit) init;
+  decltype(&::cuDriverGetVersion) driver_version;
+  decltype(&::cuDeviceGetCount) device_count;
+  decltype(&::cuDeviceGet) device_get;
+  decltype(&::cuDeviceGetName) device_name;
+  decltype(&::cuDeviceGetAttribute) device_attribute;
+  decltype(&::cuDevicePrimaryCtxRetain) retain;
+  decltype(&::cuDevicePrimaryCtxRelease) release;
+  decltype(&::cuCtxGetCurrent) get_current;
+  decltype(&::cuCtxPushCurrent) push_current;
+  decltype(&::cuCtxPopCurrent) pop_current;
+  decltype(&::cuThreadExchangeStreamCaptureMode) exchange_capture_mode;
+  decltype(&::cuModuleLoadData) load_module;
+  decltype(&::cuModuleUnload) unload_module;
+  decltype(&::cuModuleGetFunction) get_function;
+  decltype(&::cuFuncSetAttribute) set_attribute;
+  decltype(&::cuLaunchKernel) launch;
+  decltype(&::cuStreamIsCapturing) is_capturing;
+  decltype(&::cuMemHostAlloc) allocate_host;
+  decltype(&::cuMemHostGetDevicePointer) device_pointer;
+  decltype(&::cuMemFreeHost) free_host;
+  decltype(&::cuGetErrorName) error_name;
+  decltype(&::cuGetErrorString) error_text;
+  decltype(&::cuStreamCreate) create_stream;
+  decltype(&::cuStreamBeginCapture) begin_capture;
+  decltype(&::cuStreamEndCapture) end_capture;
+  decltype(&::cuStreamGetCaptureInfo) capture_info;
+  decltype(&::cuGraphGetNodes) graph_nodes;
+  decltype(&::cuGraphNodeGetType) node_type;
+  decltype(&::cuGraphKernelNodeGetParams) kernel_node;
+  decltype(&::cuGraphMemsetNodeGetParams) memset_node;
+  decltype(&::cuGraphMemcpyNodeGetParams) memcpy_node;
+  decltype(&::cuFuncGetParamInfo) function_parameter;
+  decltype(&::cuKernelGetParamInfo) kernel_parameter;
+  decltype(&::cuGraphInstantiateWithFlags) instantiate;
+  decltype(&::cuGraphExecKernelNodeSetParams) set_kernel_node;
+  decltype(&::cuGraphExecMemsetNodeSetParams) set_memset_node;
+  decltype(&::cuGraphExecMemcpyNodeSetParams) set_memcpy_node;
+  decltype(&::cuGraphLaunch) launch_graph;
+  decltype(&::cuGraphDestroy) destroy_graph;
+  decltype(&::cuGraphExecDestroy) destroy_executable_graph;
+};
+
+// The thread's current context, for a scope: what the caller had is put back, since torch knows its device by it.
+class CurrentContext {
+ public:
+  CurrentContext(const CudaDriver::Functions& cuda, CUcontext context);
+  ~CurrentContext();
+  CurrentContext(const CurrentContext&) = delete;
+  CurrentContext& operator=(const CurrentContext&) = delete;
+
+ private:
+  const CudaDriver::Functions& cuda_;
+  bool pushed_ = false;
+};
+
+struct CudaContext::State {
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  std::vector<CUmodule> modules;  // both are guarded by ForkLock::Leaf
+  std::vector<void*> mapped;
+};
+
+}  // namespace cxxinductor::targets

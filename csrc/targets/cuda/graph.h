@@ -1,0 +1,23 @@
+// CUDA graphs as the runtime's DeviceGraph: capture of a stream, the arguments of its nodes, and their exchange in the executable
+// graph.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "runtime/graphs/device_graph.h"
+#include "targets/cuda/driver.h"
+
+namespace cxxinductor::targets {
+
+class CudaGraphDevice final : public runtime::GraphDevice {
+ public:
+  // The context must outlive the device; graphs keep what they need of it.
+  explicit CudaGraphDevice(const CudaContext& context) : context_(context) {}
+  std::unique_ptr<runtime::GraphRecorder> record(void* stream, std::function<bool(const void*)> own) override;
+
+ private:
+  const CudaContext& context_;
+};
+
+}  // namespace cxxinductor::targets

@@ -1,0 +1,99 @@
+#include "torch_bridge/recording_place.h"
+
+#if __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
+#include <c10/core/Allocator.h>
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/cuda/CUDACachingAllocator.h>
+
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "support/fork_locks.h"
+#include "torch_bridge/providers.h"
+#include "torch_bridge/types.h"
+
+namespace cxxinductor::torch_bridge {
+namespace {
+
+using c10::cuda::CUDACachingAllocator::CUDAAllocator;
+
+// Its functions are virtual: libtorch_cuda, which may not be there, need not be linked.
+CUDAAllocator* cuda_allocator() { return static_cast<CUDAAllocator*>(c10::GetAllocator(c10::kCUDA)); }
+
+// Numbers of our pools begin here: torch counts its own from 1.
+constexpr c10::CaptureId_t first_pool = c10::CaptureId_t{1} << 60;
+
+class TorchRecordingPlace final : public runtime::RecordingPlace {
+ public:
+  TorchRecordingPlace(c10::Device device, void* stream, c10::CaptureId_t number)
+      : device_(device), queue_(stream), stream_(c10::Stream::UNSAFE, device, reinterpret_cast<c10::StreamId>(stream)), pool_(first_pool + number, 0) {}
+  ~TorchRecordingPlace() override {
+    if (has_pool_) cuda_allocator()->releasePool(device_.index(), pool_);
+  }
+
+  void run(const std::function<void(void* stream)>& body) override {
+    const std::lock_guard lock(mutex_);
+    const c10::DeviceGuard device(device_);
+    CUDAAllocator* const allocator = cuda_allocator();
+    const c10::impl::VirtualGuardImpl streams(c10::kCUDA);
+    allocator->beginAllocateToPool(device_.index(), pool_, [this](cudaStream_t used) { return used == queue_; });
+    const c10::Stream before = streams.exchangeStream(stream_);
+    const auto restore = [&] {
+      streams.exchangeStream(before);
+      allocator->endAllocateToPool(device_.index(), pool_);
+      // Each beginning counts as one user of the pool; this object is one.
+      if (std::exchange(has_pool_, true)) allocator->releasePool(device_.index(), pool_);
+      segments_.clear();
+    };
+    try {
+      body(queue_);
+    } catch (...) {
+      restore();
+      throw;
+    }
+    restore();
+  }
+
+  bool owns(const void* address) const override {
+    if (segments_.empty())
+      for (const auto& segment : cuda_allocator()->snapshot(pool_, false).segments)
+        if (segment.owner_private_pool_id == pool_) segments_.emplace(segment.address, segment.address + segment.total_size);
+    const auto value = reinterpret_cast<size_t>(address);
+    const auto after = segments_.upper_bound(value);
+    return after != segments_.begin() && value < std::prev(after)->second;
+  }
+
+ private:
+  const c10::Device device_;
+  void* const queue_;
+  const c10::Stream stream_;
+  const c10::MempoolId_t pool_;
+  std::mutex mutex_;
+  bool has_pool_ = false;
+  mutable std::map<size_t, size_t> segments_;  // begin and end, once asked for in a run
+};
+
+struct Places {
+  std::map<std::pair<Device, void*>, std::shared_ptr<TorchRecordingPlace>> all;  // guarded by ForkLock::Targets
+};
+constinit MadeOnce<Places, ForkLock::Targets> made_places;
+
+}  // namespace
+
+std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream) {
+  Places& places = made_places.get([] { return Places(); });
+  const ForkGuard guard(ForkLock::Targets);
+  auto& found = places.all[{device, stream}];
+  if (!found) found = std::make_shared<TorchRecordingPlace>(to_torch(device), make_stream(device), static_cast<c10::CaptureId_t>(places.all.size()));
+  return found;
+}
+
+}  // namespace cxxinductor::torch_bridge
+
+#else
+namespace cxxinductor::torch_bridge {
+std::shared_ptr<runtime::RecordingPlace> recording_place(Device, void*) { return nullptr; }
+}  // namespace cxxinductor::torch_bridge
+#endif

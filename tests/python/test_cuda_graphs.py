@@ -1,0 +1,219 @@
+"""Option cuda_graphs: recorded calls give what calls without recordings give, in memory of the caller's own."""
+
+import threading
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+import cxxinductor
+
+pytestmark = pytest.mark.gpu
+GRAPHS = {"cuda_graphs": "on"}
+
+
+def both(fn, **options):
+    """The function compiled without recordings, and with them."""
+    plain = torch.compile(fn, backend="cxxinductor", options=options)
+    return plain, torch.compile(fn, backend="cxxinductor", options={**GRAPHS, **options})
+
+
+def replays():
+    return cxxinductor.counters()["graph_replays"]
+
+
+class Block(torch.nn.Module):
+    def __init__(self, width, dropout):
+        super().__init__()
+        self.norm, self.qkv, self.out = torch.nn.LayerNorm(width), torch.nn.Linear(width, 3 * width), torch.nn.Linear(width, width)
+        self.mlp = torch.nn.Sequential(torch.nn.LayerNorm(width), torch.nn.Linear(width, 4 * width), torch.nn.GELU(), torch.nn.Linear(4 * width, width))
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, x):
+        q, k, v = self.qkv(self.norm(x)).unflatten(-1, (3, 4, -1)).permute(2, 0, 3, 1, 4).unbind(0)
+        x = x + self.dropout(self.out(F.scaled_dot_product_attention(q, k, v).transpose(1, 2).flatten(2)))
+        return x + self.dropout(self.mlp(x))
+
+
+class Net(torch.nn.Module):
+    def __init__(self, width=128, dropout=0.0):
+        super().__init__()
+        self.blocks = torch.nn.Sequential(Block(width, dropout), Block(width, dropout))
+
+    def forward(self, x):
+        return self.blocks(x)
+
+
+@torch.no_grad()
+def test_results_are_those_without_graphs_and_stay_what_they_were():
+    model = Net().cuda().bfloat16().eval()
+    plain, graphs = both(model)
+    inputs = [torch.randn(4, 32, 128, device="cuda", dtype=torch.bfloat16) for _ in range(12)]
+    wanted = [plain(x) for x in inputs]
+    found = [graphs(x) for x in inputs]  # all of them are held
+    for w, f in zip(wanted, found):
+        torch.testing.assert_close(f, w, rtol=0, atol=0)
+    assert replays() >= 9
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+def test_training_steps_are_those_without_graphs(dropout):
+    def losses(options):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model = Net(dropout=dropout).cuda().train()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        run = torch.compile(model, backend="cxxinductor", options=options)
+        all_losses = []
+        for step in range(10):
+            torch.manual_seed(step)
+            x = torch.randn(4, 32, 128, device="cuda")
+            loss = F.mse_loss(run(x), x.roll(1, 1))
+            loss.backward()
+            optimizer.step()
+            optimizer.zero_grad()
+            all_losses.append(loss.item())
+        return all_losses
+
+    wanted = losses({})
+    cxxinductor.reset_counters()
+    assert losses(GRAPHS) == wanted
+    assert replays() > 0
+
+
+def test_convolutions_in_training_are_recorded():
+    def steps(options):
+        torch._dynamo.reset()
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Conv2d(3, 32, 3, padding=1), torch.nn.BatchNorm2d(32), torch.nn.ReLU(), torch.nn.Conv2d(32, 32, 3, padding=1),
+                                    torch.nn.BatchNorm2d(32), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(32, 10)).cuda().train()
+        run = torch.compile(model, backend="cxxinductor", options=options)
+        found = []
+        for step in range(10):
+            x = torch.randn(8, 3, 32, 32, device="cuda")
+            loss = F.cross_entropy(run(x), torch.arange(8, device="cuda"))
+            loss.backward()
+            found.append((loss.item(), [p.grad.clone() for p in model.parameters()]))
+            model.zero_grad()
+        return found
+
+    torch.backends.cudnn.deterministic = True
+    try:
+        wanted = steps({})
+        cxxinductor.reset_counters()
+        found = steps(GRAPHS)
+    finally:
+        torch.backends.cudnn.deterministic = False
+    for (loss, gradients), (wanted_loss, wanted_gradients) in zip(found, wanted):
+        assert loss == pytest.approx(wanted_loss, rel=1e-5)
+        for g, w in zip(gradients, wanted_gradients):
+            torch.testing.assert_close(g, w, rtol=1e-4, atol=1e-5)
+    assert replays() > 0
+
+
+@torch.no_grad()
+def test_a_cache_is_updated_in_place():
+    def step(cache, x, position):
+        cache[:, position] = x
+        return (cache * 2).sum(0)
+
+    plain, graphs = both(step)
+    wanted_cache = torch.zeros(8, 64, 32, device="cuda")
+    cache = wanted_cache.clone()
+    for i in range(12):
+        x, position = torch.randn(8, 32, device="cuda"), torch.tensor(i, device="cuda")
+        wanted, found = plain(wanted_cache, x, position), graphs(cache, x, position)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+    torch.testing.assert_close(cache, wanted_cache, rtol=0, atol=0)
+    assert replays() > 0
+
+
+@torch.no_grad()
+def test_sizes_that_vary_have_recordings_and_memory_does_not_grow():
+    model = Net().cuda().eval()
+    plain = torch.compile(model, backend="cxxinductor", dynamic=True)
+    graphs = torch.compile(model, backend="cxxinductor", dynamic=True, options=GRAPHS)
+    inputs = [torch.randn(2, length, 128, device="cuda") for length in range(8, 48)]
+    wanted = [plain(x) for x in inputs]
+    for call in range(200):
+        graphs(inputs[call % 40])
+    torch.cuda.synchronize()
+    reserved, recordings = torch.cuda.memory_reserved(), cxxinductor.counters()["graph_recordings"]
+    for call in range(800):
+        found = graphs(inputs[call % 40])
+        if call < 40:
+            torch.testing.assert_close(found, wanted[call % 40], rtol=1e-5, atol=1e-5)
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_reserved() <= reserved
+    assert cxxinductor.counters()["graph_recordings"] - recordings <= recordings
+    assert replays() > 400
+
+
+@torch.no_grad()
+def test_threads_with_and_without_streams_of_their_own():
+    model = Net().cuda().eval()
+    plain, graphs = both(model)
+    inputs = [torch.randn(4, 32, 128, device="cuda") for _ in range(6)]
+    wanted = [plain(x) for x in inputs]
+    graphs(inputs[0])
+    errors = []
+
+    def work(number, own_stream):
+        stream = torch.cuda.Stream() if own_stream else torch.cuda.current_stream()
+        try:
+            with torch.no_grad(), torch.cuda.stream(stream):
+                for _ in range(40):
+                    found = graphs(inputs[number])
+                    torch.testing.assert_close(found, wanted[number], rtol=1e-5, atol=1e-5)
+        except BaseException as error:
+            errors.append(error)
+
+    torch.cuda.synchronize()
+    threads = [threading.Thread(target=work, args=(i, i % 2 == 0)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors[0]
+    assert replays() > 0
+
+
+@torch.no_grad()
+def test_a_graph_of_the_user_captures_kernels():
+    model = Net().cuda().eval()
+    _, graphs = both(model)
+    static = torch.randn(4, 32, 128, device="cuda")
+    for _ in range(6):
+        graphs(static)
+    torch.cuda.synchronize()
+    capture = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(capture):
+        out = graphs(static)
+    other = torch.randn_like(static)
+    static.copy_(other)
+    capture.replay()
+    torch.testing.assert_close(out, graphs(other), rtol=1e-5, atol=1e-5)
+
+
+@torch.no_grad()
+def test_peak_memory_is_that_without_graphs():
+    model = Net(512).cuda().bfloat16().eval()
+    plain, graphs = both(model)
+    x = torch.randn(16, 512, 512, device="cuda", dtype=torch.bfloat16)
+
+    def peak(run):
+        for _ in range(6):
+            run(x)
+        torch.cuda.synchronize()
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+        run(x)
+        return torch.cuda.max_memory_allocated() - before
+
+    assert peak(graphs) <= 1.05 * peak(plain)
+
+
+def test_explain_says_what_is_not_recorded():
+    text = str(cxxinductor.explain(torch.compile(lambda x: torch.bernoulli(x.sigmoid()) + 1, backend="cxxinductor", options=GRAPHS),
+                                   torch.randn(64, device="cuda")))
+    assert "CUDA graphs (on)" in text

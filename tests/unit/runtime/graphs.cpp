@@ -1,0 +1,260 @@
+// Recordings and replays of calls on a device in software: results at other addresses, what is recorded and what is not.
+#include <thread>
+
+#include "runtime/graphs/graph_cache.h"
+#include "unit/catch.h"
+#include "unit/runtime/software_device.h"
+#include "unit/runtime/test_plans.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::runtime;
+
+namespace {
+
+float* floats(uint64_t word) { return reinterpret_cast<float*>(word); }
+
+// y = x + 1, n numbers.
+void add_one(const Words& b, const Words& s) {
+  for (uint64_t i = 0; i < s[0]; ++i) floats(b[1])[i] = floats(b[0])[i] + 1;
+}
+
+const sym::Expr n = sym::Expr::symbol("n");
+
+struct Builder : PlanBuilder {
+  Builder() {
+    plan.target = "cuda";
+    plan.devices = {software_gpu};
+  }
+  plan::BufferId on_gpu(const char* name, plan::Buffer::Kind kind) {
+    const plan::BufferId id = buffer(name, plan::Buffer::Kind::Standalone, {n});
+    plan.buffers[id].kind = kind;
+    plan.buffers[id].device = software_gpu;
+    return id;
+  }
+  plan::BufferId gpu_input(const char* name) {
+    const plan::BufferId id = input(name, {n});
+    plan.buffers[id].device = software_gpu;
+    return id;
+  }
+  plan::BufferId arena(const char* name) {
+    const plan::BufferId id = on_gpu(name, plan::Buffer::Kind::Arena);
+    if (plan.arenas.empty()) plan.arenas.push_back({software_gpu, 0});
+    plan.buffers[id].arena_offset = plan.arenas[0].bytes;
+    plan.arenas[0].bytes = plan.arenas[0].bytes + sym::ceil_div(n * 4, 64) * 64;
+    return id;
+  }
+  void add(plan::BufferId from, plan::BufferId to) {
+    if (plan.kernels.empty()) plan.kernels[kernel("add_one", 2, {false, true}, {"n"})].device = software_gpu;
+    launch(plan::KernelId(0), {from, to}, {n}, 1);
+  }
+  void allocate(plan::BufferId id) { plan.steps.emplace_back(plan::Allocate{id}); }
+  void free(plan::BufferId id) { plan.steps.emplace_back(plan::Free{id}); }
+};
+
+struct Run {
+  SoftwareDevice device;
+  std::unique_ptr<Executable> executable;
+  std::vector<TensorRef> held;  // so that later tensors have other addresses
+
+  explicit Run(UseGraphs use = UseGraphs::On) : use_(use) {}
+  void load(const Builder& builder) {
+    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, use_);
+    graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
+  }
+  TensorRef tensor(int64_t size, float first) {
+    const int64_t one = 1;
+    TensorRef made = device.empty_strided(DType::F32, software_gpu, {&size, 1}, {&one, 1});
+    for (int64_t i = 0; i < size; ++i) static_cast<float*>(made.data)[i] = first + static_cast<float>(i);
+    held.push_back(made);
+    return made;
+  }
+  // The result of a call with x = first, first + 1, ..., which has to be x + more in memory that nobody else has.
+  void check(int64_t size, float first, float more) {
+    std::vector<Value> results = executable->run(device, one_input(tensor(size, first)));
+    REQUIRE(results.size() == 1);
+    const TensorRef& y = results[0].tensor;
+    for (int64_t i = 0; i < size; ++i) REQUIRE(static_cast<const float*>(y.data)[i] == first + static_cast<float>(i) + more);
+    held.push_back(y);
+  }
+
+ private:
+  UseGraphs use_;
+};
+
+// A library call: result = operand + 10, in memory of its own.
+void add_ten(SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  const TensorView& x = operands[0].tensor;
+  results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+  const auto count = static_cast<uint64_t>(x.sizes[0]);
+  device.queue({100, [](const Words& w) {
+                  for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
+                },
+                {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), count}});
+}
+
+Builder with_call(const char* callee) {
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned);
+  const auto y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.call(callee, {b.whole(t)}, {u}, false);
+  b.allocate(y);
+  b.add(u, y);
+  b.free(u);
+  b.output(y);
+  return b;
+}
+
+}  // namespace
+
+TEST_CASE("kernels are recorded once, and replayed with each call's memory", "[graphs]") {
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.arena("u"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.add(t, u);
+  b.allocate(y);
+  b.add(u, y);
+  b.output(y);
+  Run run;
+  run.load(b);
+  for (int call = 0; call < 10; ++call) run.check(8, static_cast<float>(call), 3);
+  CHECK(graph_counters().recordings == 1);
+  CHECK(graph_counters().replays == 8);  // two calls run before the recording
+  CHECK(run.executable->not_recorded().empty());
+}
+
+TEST_CASE("option off records nothing, auto after eight calls", "[graphs]") {
+  const auto replays_of_ten = [](UseGraphs use) {
+    Run run(use);
+    run.device.library["test::add_ten"] = add_ten;
+    run.load(with_call("test::add_ten"));
+    for (int call = 0; call < 10; ++call) run.check(8, static_cast<float>(call), 12);
+    return graph_counters().replays.load();
+  };
+  CHECK(replays_of_ten(UseGraphs::Off) == 0);
+  CHECK(replays_of_ten(UseGraphs::Auto) == 2);
+}
+
+TEST_CASE("a second recording proves that a library call follows its operands", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  run.load(with_call("test::add_ten"));
+  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(graph_counters().replays == 18);
+  // The input is the kernel's, the arena the call's: as soon as both have moved, there is nothing more to prove.
+  CHECK(graph_counters().recordings <= 4);
+  CHECK(run.device.recorded_calls == graph_counters().recordings);
+}
+
+TEST_CASE("a result of a library call that the caller gets is new memory in each call", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned);
+  b.add(x, t);
+  b.call("test::add_ten", {b.whole(t)}, {u}, false);
+  b.output(u);
+  run.load(b);
+  std::vector<TensorRef> results;
+  for (int call = 0; call < 12; ++call) {
+    run.check(8, static_cast<float>(call), 11);
+    results.push_back(run.held.back());
+  }
+  for (size_t i = 0; i < results.size(); ++i) CHECK(static_cast<float*>(results[i].data)[0] == static_cast<float>(i) + 11);
+}
+
+TEST_CASE("a library call whose arguments hide addresses is found out and runs by itself", "[graphs]") {
+  Run run;
+  run.device.library["test::hidden"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+    device.queue({101, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
+                  },
+                  {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
+  };
+  // The operand moves in each call: it is an input.
+  Builder b;
+  const auto x = b.gpu_input("x"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.call("test::hidden", {b.whole(x)}, {u}, false);
+  b.allocate(y);
+  b.add(u, y);
+  b.output(y);
+  run.load(b);
+  for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 11);
+  CHECK(graph_counters().refused_stretches == 1);
+}
+
+TEST_CASE("a library call that cannot be recorded runs between recordings", "[graphs]") {
+  Run run;
+  run.device.library["test::waits"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+    device.fail_if_recording();
+    add_ten(device, operands, none, results);
+  };
+  run.load(with_call("test::waits"));
+  for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::waits: could not be recorded", 1}});
+  CHECK(graph_counters().replays > 0);
+}
+
+TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  run.load(with_call("test::add_ten"));
+  for (int round = 0; round < 6; ++round)
+    for (int64_t size = 4; size < 12; ++size) run.check(size, static_cast<float>(round), 12);
+  const auto recordings = graph_counters().recordings.load();
+  for (int round = 0; round < 6; ++round)
+    for (int64_t size = 4; size < 12; ++size) run.check(size, static_cast<float>(round), 12);
+  CHECK(graph_counters().recordings - recordings <= recordings);
+}
+
+TEST_CASE("a call without operands runs ahead of the recording that it stands in", "[graphs]") {
+  Run run;
+  int drawn = 0;
+  run.device.not_recordable = {"test::state"};
+  run.device.library["test::state"] = [&](SoftwareDevice& device, std::span<const Operand>, std::span<const TensorView>, std::span<TensorRef> results) {
+    device.fail_if_recording();
+    const int64_t size = 8, one = 1;
+    results[0] = device.empty_strided(DType::F32, software_gpu, {&size, 1}, {&one, 1});
+    for (int i = 0; i < 8; ++i) static_cast<float*>(results[0].data)[i] = static_cast<float>(drawn);
+    ++drawn;
+  };
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), state = b.on_gpu("state", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.call("test::state", {}, {state}, false);
+  b.allocate(y);
+  b.add(state, y);
+  b.output(y);
+  run.load(b);
+  for (int call = 0; call < 10; ++call) {
+    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, 0)));
+    CHECK(static_cast<const float*>(results[0].tensor.data)[7] == static_cast<float>(call + 1));
+  }
+  CHECK(drawn == 10);
+  CHECK(graph_counters().recordings == 1);
+  CHECK(graph_counters().replays == 8);
+}
+
+TEST_CASE("threads share recordings", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  run.load(with_call("test::add_ten"));
+  for (int call = 0; call < 4; ++call) run.check(8, 0, 12);
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&run, &wrong, t] {
+      for (int call = 0; call < 50; ++call) {
+        const int64_t size = 8, one = 1;
+        TensorRef x = run.device.PlainHost::empty_strided(DType::F32, {}, {&size, 1}, {&one, 1});
+        x.device = software_gpu;
+        for (int i = 0; i < 8; ++i) static_cast<float*>(x.data)[i] = static_cast<float>(100 * t + call);
+        const std::vector<Value> results = run.executable->run(run.device, one_input(std::move(x)));
+        if (static_cast<const float*>(results[0].tensor.data)[3] != static_cast<float>(100 * t + call + 12)) ++wrong;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == 0);
+}

@@ -1,0 +1,220 @@
+// A device in software, for tests of recordings: kernels are functions on addresses, a stream runs them at once or, while it is
+// recorded, keeps them. As the drivers of real devices do, recordings know the words of arguments and not what they mean.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/graphs/device_graph.h"
+#include "runtime/kernels.h"
+#include "runtime/plain_host.h"
+#include "support/error.h"
+
+namespace cxxinductor::runtime {
+
+constexpr Device software_gpu{DeviceType::Cuda, 0};
+using Words = std::vector<uint64_t>;
+struct Task {
+  int number = 0;  // tasks with the same number are the same code
+  std::function<void(const Words&)> code;
+  Words words;
+};
+
+class SoftwareGraph final : public DeviceGraph {
+ public:
+  struct Word {
+    size_t task, at, range;
+    int64_t offset;
+    bool operator==(const Word&) const = default;
+  };
+  std::vector<Task> tasks;
+  std::vector<Word> words;
+  std::set<std::pair<size_t, size_t>> own;
+
+  size_t nodes() const override { return tasks.size(); }
+  bool is_same_work(const DeviceGraph& other_graph) const override {
+    const auto& other = static_cast<const SoftwareGraph&>(other_graph);
+    if (tasks.size() != other.tasks.size() || words != other.words || own != other.own) return false;
+    const auto masked = [](const SoftwareGraph& graph) {
+      std::vector<std::pair<int, Words>> all;
+      for (const Task& task : graph.tasks) all.emplace_back(task.number, task.words);
+      for (const Word& word : graph.words) all[word.task].second[word.at] = 0;
+      for (const auto& [task, at] : graph.own) all[task].second[at] = 0;
+      return all;
+    };
+    return masked(*this) == masked(other);
+  }
+  size_t launch(std::span<void* const> begins, void*) override {
+    for (const Word& word : words)
+      tasks[word.task].words[word.at] = reinterpret_cast<uintptr_t>(begins[word.range]) + static_cast<uint64_t>(word.offset);
+    for (const Task& task : tasks) task.code(task.words);
+    return words.size();
+  }
+};
+
+// The host, the place of recordings and the device in one: all memory is the CPU's.
+class SoftwareDevice : public PlainHost, public GraphDevice {
+ public:
+  // name -> library call: adds tasks through queue(); results are allocated through empty_strided.
+  using Library = std::function<void(SoftwareDevice&, std::span<const Operand>, std::span<const TensorView>, std::span<TensorRef>)>;
+
+  SoftwareDevice() : PlainHost(1) {}
+  std::map<std::string, Library> library;
+  std::set<std::string> not_recordable;  // calls that say so themselves
+  int recorded_calls = 0;
+
+  void queue(Task task) {
+    if (current_ == &recording_)
+      recorded_.push_back(std::move(task));
+    else
+      task.code(task.words);
+  }
+  void queue_on(void* stream, Task task) {
+    if (stream == &recording_)
+      recorded_.push_back(std::move(task));
+    else
+      task.code(task.words);
+  }
+  void fail_if_recording() const {
+    if (current_ == &recording_) throw_user_error("the device waits for its stream, which is recorded");
+  }
+
+  Owner allocate(Device, int64_t bytes, void** data) override { return PlainHost::allocate({}, bytes, data); }
+  TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override {
+    TensorRef tensor = PlainHost::empty_strided(dtype, {}, sizes, strides);
+    tensor.device = device;
+    if (current_ == &recording_) place_memory_.push_back(tensor);  // the place keeps it
+    return tensor;
+  }
+  void* current_stream(Device) override { return &user_; }
+  std::shared_ptr<RecordingPlace> recording_place(Device, void*) override { return std::make_shared<Place>(*this); }
+  std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) override { return std::make_unique<Callee>(*this, call.callee); }
+  std::unique_ptr<GraphRecorder> record(void* stream, std::function<bool(const void*)> own) override {
+    CXXI_CHECK(stream == &recording_, "expected the place's stream");
+    recorded_.clear();
+    return std::make_unique<Recorder>(*this, std::move(own));
+  }
+
+ private:
+  class Callee final : public ExternCallee {
+   public:
+    Callee(SoftwareDevice& device, std::string name) : device_(device), name_(std::move(name)) {}
+    bool recordable() const override { return !device_.not_recordable.contains(name_); }
+    void call(Host&, std::span<const Operand> operands, std::span<const TensorView> destinations, std::span<TensorRef> results) const override {
+      if (device_.current_ == &device_.recording_) ++device_.recorded_calls;
+      device_.library.at(name_)(device_, operands, destinations, results);
+    }
+
+   private:
+    SoftwareDevice& device_;
+    const std::string name_;
+  };
+
+  class Place final : public RecordingPlace {
+   public:
+    explicit Place(SoftwareDevice& device) : device_(device) {}
+    void run(const std::function<void(void* stream)>& body) override {
+      const std::lock_guard lock(device_.mutex_);
+      device_.current_ = &device_.recording_;
+      try {
+        body(&device_.recording_);
+      } catch (...) {
+        device_.current_ = &device_.user_;
+        throw;
+      }
+      device_.current_ = &device_.user_;
+    }
+    bool owns(const void* address) const override {
+      for (const TensorRef& tensor : device_.place_memory_)
+        if (address >= tensor.data && address < static_cast<char*>(tensor.data) + 64) return true;
+      return false;
+    }
+
+   private:
+    SoftwareDevice& device_;
+  };
+
+  class Recorder final : public GraphRecorder {
+   public:
+    Recorder(SoftwareDevice& device, std::function<bool(const void*)> own) : device_(device), own_(std::move(own)) {}
+    void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
+      for (; next_ < device_.recorded_.size(); ++next_) {
+        const Words& words = device_.recorded_[next_].words;
+        for (size_t at = 0; at < words.size(); ++at) find(words[at], at, ranges, replaced);
+      }
+    }
+    std::unique_ptr<DeviceGraph> finish() override {
+      graph_->tasks = std::move(device_.recorded_);
+      for (size_t t = 0; t < graph_->tasks.size(); ++t)
+        for (size_t at = 0; at < graph_->tasks[t].words.size(); ++at) {
+          const bool known = std::ranges::any_of(graph_->words, [&](const auto& word) { return word.task == t && word.at == at; });
+          if (!known && own_(reinterpret_cast<void*>(graph_->tasks[t].words[at]))) graph_->own.emplace(t, at);
+        }
+      return std::move(graph_);
+    }
+
+   private:
+    void find(uint64_t value, size_t at, std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) {
+      const auto inside = [value](const MemoryRange& memory) {
+        const auto begin = reinterpret_cast<uintptr_t>(memory.begin);
+        return value >= begin && value < begin + static_cast<uint64_t>(memory.bytes);
+      };
+      const auto add = [&](size_t range, void* begin) {
+        graph_->words.push_back({next_, at, range, static_cast<int64_t>(value - reinterpret_cast<uintptr_t>(begin))});
+      };
+      for (const ReplacedMemory& result : replaced)
+        if (inside(result.memory)) return add(result.range, result.memory.begin);
+      for (size_t r = 0; r < ranges.size(); ++r)
+        if (inside(ranges[r])) return add(r, ranges[r].begin);
+    }
+
+    SoftwareDevice& device_;
+    const std::function<bool(const void*)> own_;
+    size_t next_ = 0;
+    std::unique_ptr<SoftwareGraph> graph_ = std::make_unique<SoftwareGraph>();
+  };
+
+  char user_ = 0, recording_ = 0;
+  void* current_ = &user_;
+  std::mutex mutex_;
+  std::vector<Task> recorded_;
+  std::vector<TensorRef> place_memory_;
+};
+
+// Kernels of the software device: y[i] = code(buffers, symbols), by number in the plan.
+class SoftwareKernels : public KernelProvider {
+ public:
+  using Body = std::function<void(const Words& buffers, const Words& symbols)>;
+  SoftwareKernels(SoftwareDevice& device, std::vector<Body> bodies) : device_(device) {
+    for (size_t k = 0; k < bodies.size(); ++k) kernels_.push_back(std::make_unique<Kernel>(device, static_cast<int>(k), std::move(bodies[k])));
+  }
+  void prepare(const plan::Plan&, const InterruptCheck&) override {}
+  const LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
+  GraphDevice* graphs(Device) override { return &device_; }
+
+ private:
+  struct Kernel : LoadedKernel {
+    Kernel(SoftwareDevice& d, int n, Body b) : device(d), number(n), body(std::move(b)) {}
+    void launch(Host&, const LaunchArgs& args, void* stream) const override {
+      Task task{number, {}, {}};
+      for (void* buffer : args.buffers) task.words.push_back(reinterpret_cast<uintptr_t>(buffer));
+      for (const int64_t symbol : args.symbols) task.words.push_back(static_cast<uint64_t>(symbol));
+      task.code = [this, count = args.buffers.size()](const Words& words) {
+        body(Words(words.begin(), words.begin() + static_cast<ptrdiff_t>(count)), Words(words.begin() + static_cast<ptrdiff_t>(count), words.end()));
+      };
+      device.queue_on(stream, std::move(task));
+    }
+    SoftwareDevice& device;
+    int number;
+    Body body;
+  };
+  SoftwareDevice& device_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;
+};
+
+}  // namespace cxxinductor::runtime

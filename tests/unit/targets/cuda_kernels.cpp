@@ -1,0 +1,212 @@
+// The CUDA provider with NVRTC and a driver that fails on demand: no GPU, no code generator.
+#include "targets/cuda/cuda_kernels.h"
+
+#include <chrono>
+
+#include "targets/cuda/dynamic_library.h"
+#include "support/error.h"
+#include "unit/catch.h"
+#include "unit/targets/fake_cuda/fake_driver.h"
+#include "unit/targets/find_nvrtc.h"
+#include "unit/runtime/temporary_folder.h"
+#include "unit/runtime/test_plans.h"
+
+using namespace cxxinductor;
+using namespace cxxinductor::runtime;
+using namespace cxxinductor::targets;
+
+namespace {
+
+const std::string fake_driver = CXXINDUCTOR_FAKE_CUDA_DRIVER;
+
+struct Controls {
+  DynamicLibrary library{{fake_driver}, "the driver of the tests is not built"};
+  decltype(&fake_cuda_fail) fail = reinterpret_cast<decltype(&fake_cuda_fail)>(library.find("fake_cuda_fail"));
+  decltype(&fake_cuda_begin_capture) begin_capture =
+      reinterpret_cast<decltype(&fake_cuda_begin_capture)>(library.find("fake_cuda_begin_capture"));
+  decltype(&fake_cuda_end_capture) end_capture =
+      reinterpret_cast<decltype(&fake_cuda_end_capture)>(library.find("fake_cuda_end_capture"));
+  decltype(&fake_cuda_calls) calls = reinterpret_cast<decltype(&fake_cuda_calls)>(library.find("fake_cuda_calls"));
+};
+
+CudaUnitSource add_one_unit(const plan::Kernel& kernel, plan::Variant, const OriginTable&) {
+  CudaUnitSource unit;
+  unit.text = "extern \"C\" __global__ void " + kernel.name + "(float* a, long long n) { a[0] += n; }\n";
+  unit.block_x = 32;
+  return unit;
+}
+
+CudaUnitSource broken_unit(const plan::Kernel& kernel, plan::Variant, const OriginTable&) {
+  CudaUnitSource unit;
+  unit.text = "extern \"C\" __global__ void " + kernel.name + "(float* a) { a[0] = undeclared_name; }\n";
+  return unit;
+}
+
+plan::Plan plan_of(const std::vector<std::string>& names, bool checks = false) {
+  PlanBuilder b;
+  for (const std::string& name : names) {
+    plan::Kernel& kernel = b.plan.kernels[b.kernel(name, 1, {true}, {"n"})];
+    kernel.device = {DeviceType::Cuda, 0};
+    if (!checks) continue;
+    loops::Stmt check;
+    check.kind = loops::Check{plan::StmtId(0), sym::Expr(5), "embedding: index out of range"};
+    kernel.region.body.push_back(check);
+  }
+  return b.plan;
+}
+
+struct Machine {
+  std::unique_ptr<Nvrtc> nvrtc = find_nvrtc();
+  Controls controls;
+  CudaDriver driver{{fake_driver}};
+  CompilePool pool{2};
+  PlainHost host;
+
+  std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit) {
+    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), [this]() -> const Nvrtc& { return *nvrtc; }, driver, pool,
+                                                cache);
+  }
+  void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
+    std::array<void*, 1> buffers{};
+    const std::array<int64_t, 1> symbols{7};
+    provider.get(plan::KernelId(0), variant).launch(host, {buffers, symbols, 1}, nullptr);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("source that NVRTC refuses is an internal error with the kernel's name and the compiler's words", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const auto provider = machine.provider(nullptr, broken_unit);
+  CHECK_THROWS_AS(provider->prepare(plan_of({"k_good", "k_bad"})), InternalError);
+  CHECK_THROWS_WITH(machine.provider(nullptr, broken_unit)->prepare(plan_of({"k_bad"})),
+                    mentions("did not compile k_bad") && mentions("undeclared_name"));
+}
+
+TEST_CASE("a module that the driver refuses is an internal error that names the kernel and the call", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction"}) {
+    const auto provider = machine.provider();
+    machine.controls.fail(call, 1);  // the second kernel
+    CHECK_THROWS_AS(provider->prepare(plan_of({"k_a", "k_b"})), InternalError);
+    machine.controls.fail(call, 0);
+    CHECK_THROWS_WITH(machine.provider()->prepare(plan_of({"k_a"})), mentions(call) && mentions("for kernel k_a"));
+  }
+  const auto provider = machine.provider();
+  CHECK_NOTHROW(provider->prepare(plan_of({"k_a", "k_b"})));
+}
+
+TEST_CASE("a module of the cache that the driver refuses is compiled again", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  TemporaryFolder folder;
+  DiskCache cache(folder.path(), "test");
+  const auto first = machine.provider(&cache);
+  first->prepare(plan_of({"k_a"}));
+  CHECK(first->counters().compiled == 1);
+  const auto second = machine.provider(&cache);
+  second->prepare(plan_of({"k_a"}));
+  CHECK(second->counters().from_cache == 1);
+  const auto third = machine.provider(&cache);
+  machine.controls.fail("cuModuleLoadData", 0);
+  third->prepare(plan_of({"k_a"}));
+  CHECK(third->counters().compiled == 1);
+  CHECK(third->counters().from_cache == 0);
+  CHECK_NOTHROW(machine.launch(*third));
+  // A damaged entry is a miss.
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    std::filesystem::resize_file(entry.path(), 300);
+  const auto fourth = machine.provider(&cache);
+  fourth->prepare(plan_of({"k_a"}));
+  CHECK(fourth->counters().compiled == 1);
+}
+
+TEST_CASE("a launch that fails is an internal error, and the next launch works", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const auto provider = machine.provider();
+  provider->prepare(plan_of({"k_a"}));
+  machine.controls.fail("cuLaunchKernel", 0);
+  CHECK_THROWS_AS(machine.launch(*provider), InternalError);
+  machine.controls.fail("cuLaunchKernel", 0);
+  CHECK_THROWS_WITH(machine.launch(*provider), mentions("cuLaunchKernel failed for kernel k_a") &&
+                                                   mentions("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"));
+  const int before = machine.controls.calls("cuLaunchKernel");
+  CHECK_NOTHROW(machine.launch(*provider));
+  CHECK(machine.controls.calls("cuLaunchKernel") == before + 1);
+}
+
+TEST_CASE("a variant that is first needed by a call and does not load is an error of that call only", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const auto provider = machine.provider();
+  provider->prepare(plan_of({"k_a"}));
+  machine.controls.fail("cuModuleLoadData", 0);
+  CHECK_THROWS_AS(machine.launch(*provider, {.vectorized = false}), InternalError);
+  CHECK_NOTHROW(machine.launch(*provider));
+  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+}
+
+TEST_CASE("modules and memory made and freed while another thread captures a graph leave the capture good", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const plan::Plan plan = plan_of({"k_a"}, true);
+  auto held = machine.provider();
+  held->prepare(plan);
+  machine.controls.begin_capture();
+  CHECK(held->find(plan::KernelId(0), {.vectorized = false}) == nullptr);
+  machine.pool.finish();  // a background thread has loaded it
+  CHECK(held->counters().late == 1);
+  machine.launch(*held, {.vectorized = false});
+  CHECK_NOTHROW(machine.provider()->prepare(plan));  // and freed again
+  held.reset();
+  CHECK(machine.controls.end_capture());
+  // The fake notices what it is there for: the mode of this thread is again what it was.
+  machine.controls.begin_capture();
+  const auto load = reinterpret_cast<int (*)(void**, const void*)>(machine.controls.library.find("cuModuleLoadData"));
+  void* module = nullptr;
+  CHECK(load(&module, "\x7f" "ELF") != 0);
+  CHECK_FALSE(machine.controls.end_capture());
+}
+
+TEST_CASE("NVRTC is interrupted", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  // Takes far longer than a second to compile.
+  CudaUnitSource slow;
+  slow.text = "extern \"C\" __global__ void k_slow(float* a) {\n";
+  for (int i = 0; i < 20000; ++i) slow.text += "  a[threadIdx.x + " + std::to_string(i) + "] += sinf(a[" + std::to_string(i * 3) + "]);\n";
+  slow.text += "}\n";
+  const auto start = std::chrono::steady_clock::now();
+  const auto soon = [&] { return std::chrono::steady_clock::now() - start > std::chrono::milliseconds(200); };
+  const auto provider = machine.provider(nullptr, [&](const auto&...) { return slow; });
+  CHECK_THROWS_AS(provider->prepare(plan_of({"k_slow"}), soon), Interrupted);
+  WARN("interrupted after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s");
+}
+
+TEST_CASE("memory for the records of checks may be refused", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  const auto provider = machine.provider();
+  machine.controls.fail("cuMemHostAlloc", 0);
+  CHECK_THROWS_WITH(provider->prepare(plan_of({"k_a"}, true)), mentions("CUDA_ERROR_OUT_OF_MEMORY"));
+}
+
+TEST_CASE("no driver, no device, no NVRTC: user errors that name what is missing", "[cuda]") {
+  Controls controls;
+  controls.fail("cuInit", 0);
+  CHECK_THROWS_AS(CudaDriver({fake_driver}), UserError);
+  CudaDriver driver({fake_driver});
+  CHECK(driver.properties(0).arch == "sm_90a");
+  CHECK_THROWS_WITH(driver.properties(1), mentions("cuda:1 does not exist: the driver sees 1 devices"));
+  CHECK_THROWS_WITH(CudaContext(driver, 1), mentions("cuDeviceGet"));
+  controls.fail("cuDevicePrimaryCtxRetain", 0);
+  CHECK_THROWS_AS(CudaContext(driver, 0), UserError);
+  CHECK_THROWS_AS(DynamicLibrary({"/nowhere/libcuda.so.1"}, "no driver"), UserError);
+  CHECK_THROWS_WITH(DynamicLibrary({"/nowhere/libcuda.so.1"}, "no driver"),
+                    mentions("no driver; none of these opens") && mentions("/nowhere/libcuda.so.1: cannot open"));
+  // A library that opens but is another one.
+  CHECK_THROWS_WITH(Nvrtc({fake_driver}), mentions(fake_driver + " has no function nvrtcCreateProgram"));
+}
