@@ -189,6 +189,13 @@ std::string options_page() {
               cell(option.doc));
   }
   page.line("");
+  page.line("## Other variables");
+  page.line("They are no options of a compile. The environment alone sets them.");
+  page.line("");
+  page.line("| variable | meaning |");
+  page.line("|---|---|");
+  for (const VariableInfo& variable : variable_table()) page.line("| `{}` | {} |", variable.name, cell(variable.doc));
+  page.line("");
   page.line("## Passes");
   page.line("In the order that they run, from `csrc/passes/pipelines.cpp`: what `skip_passes` may name.");
   page.line("");

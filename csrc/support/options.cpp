@@ -62,6 +62,36 @@ constexpr std::array ranges{
     Range{"compile_timeout", 1, 86'400},    Range{"max_fusion_size", 1, int64_t{1} << 20},
 };
 
+// Variables that are not options.
+constexpr std::array variable_rows{
+    VariableInfo{"CXXINDUCTOR_JIT", "1: PyTorch's TorchScript executor compiles modules that it runs, in a program that only loads the library; read when the library is loaded"},
+    VariableInfo{"CXXINDUCTOR_BUILD_DIR", "folder of a build that `setup.py` takes instead of making one"},
+    VariableInfo{"CXXINDUCTOR_BUILD_TYPE", "CMake's build type for `setup.py`; default Release"},
+    VariableInfo{"CXXINDUCTOR_BLESS", "1: tests of golden files write what they find as what they expect"},
+    VariableInfo{"CXXINDUCTOR_FUZZ_SEED", "seed of the fuzzers, or random"},
+};
+
+bool is_hex_digit(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F'); }
+bool is_name_character(char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+bool is_public_key(std::string_view item) { return item.size() == 64 && std::ranges::all_of(item, is_hex_digit); }
+bool is_name(std::string_view item) { return !item.empty() && std::ranges::all_of(item, is_name_character); }
+bool is_op_or_library(std::string_view item) {
+  const size_t colons = item.find("::");
+  return is_name(item.substr(0, colons)) && (colons == item.npos || is_name(item.substr(colons + 2)));
+}
+
+// Options whose values are lists of items of one form, separated by commas.
+struct ItemForm {
+  std::string_view option;
+  bool (*holds)(std::string_view item);
+  std::string_view expected;
+};
+constexpr std::array item_forms{
+    ItemForm{"allow_ops", is_op_or_library, "mylib::op, or mylib for all ops of a library"},
+    ItemForm{"trusted_keys", is_public_key, "Ed25519 public keys of 64 hexadecimal digits each"},
+};
+
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -154,6 +184,11 @@ void assign(std::string& target, std::string_view name, std::string_view value) 
   for (const Choice& choice : choices) {
     if (choice.option == name) check_words(choice, value);
   }
+  for (const ItemForm& form : item_forms) {
+    if (form.option != name) continue;
+    for (const std::string& item : list_items(value))
+      if (!form.holds(item)) throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form.expected, item);
+  }
   target = std::string(value);
 }
 
@@ -167,6 +202,8 @@ std::vector<std::string> list_items(std::string_view list) {
 }
 
 std::span<const OptionInfo> option_table() { return option_rows; }
+
+std::span<const VariableInfo> variable_table() { return variable_rows; }
 
 std::span<const std::string_view> option_values(std::string_view option) {
   for (const Choice& choice : choices)
@@ -196,10 +233,7 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
   for (const auto& entry : environment) {
     const std::string& variable = entry.first;
     if (!variable.starts_with("CXXINDUCTOR_")) continue;
-    // Read by tests, by builds and by the pass over TorchScript, not by compiles.
-    if (variable == "CXXINDUCTOR_BLESS" || variable == "CXXINDUCTOR_FUZZ_SEED" || variable == "CXXINDUCTOR_JIT" ||
-        variable.starts_with("CXXINDUCTOR_BUILD_"))
-      continue;
+    if (std::ranges::any_of(variable_rows, [&](const VariableInfo& row) { return row.name == variable; })) continue;
     for (const Renamed& renamed : renamed_rows)
       if (renamed.option.empty() && variable == environment_name(renamed.old_name))
         throw_user_error("environment variable '{}' is now '{}'", variable, environment_name(renamed.new_name));

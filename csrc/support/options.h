@@ -17,6 +17,11 @@ struct OptionInfo {
   std::string_view name, type, environment, doc;
 };
 std::span<const OptionInfo> option_table();
+// Environment variables of ours that no option stands for.
+struct VariableInfo {
+  std::string_view name, doc;
+};
+std::span<const VariableInfo> variable_table();
 std::span<const std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: see its type
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);

@@ -13,6 +13,7 @@
 #include "ir/arg_expressions.h"
 #include "support/error.h"
 #include "torch_bridge/autocast_scope.h"
+#include "torch_bridge/call_op.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
@@ -172,7 +173,7 @@ void AtenExecutor::run_call(size_t number, State& state) const {
   std::vector<c10::IValue> stack = build_stack(callee.schema(), call.args, call.kwargs, resolver_of(state));
   {
     const AutocastScope autocast(call.autocast);
-    callee.callBoxed(&stack);
+    call_op(callee, stack);
   }
   if (call.result_is_list) {
     std::vector<at::Tensor> items = stack.at(0).toTensorVector();

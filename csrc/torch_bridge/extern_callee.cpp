@@ -8,6 +8,7 @@
 
 #include "ir/callees.h"
 #include "support/error.h"
+#include "torch_bridge/call_op.h"
 #include "torch_bridge/split_product.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
@@ -85,7 +86,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
       split_product(stack[2].toTensor(), stack[0].toTensor(), stack[1].toTensor());
       stack.erase(stack.begin(), stack.begin() + 2);
     } else {
-      handle_.callBoxed(&stack);
+      call_op(handle_, stack);
     }
     if (planned_out_)
       check_destinations(stack, destinations);

@@ -349,6 +349,43 @@ TEST_CASE("several threads and indices record at once") {
   check_close(x * 2, at::full({3}, 4.0));
 }
 
+TEST_CASE("an assertion that does not hold is an error of its own kind at the sync point") {
+  const at::Tensor x = at::zeros({3}, cxxi());
+  at::_assert_async(x.sum() > 0, "the sum is positive");
+  const at::Tensor y = x + 1;
+  try {
+    y.cpu();
+    FAIL("it ran");
+  } catch (const cxxinductor::Error& error) {
+    CHECK(error.kind() == cxxinductor::Error::Kind::Assertion);
+    CHECK(std::string(error.what()) == "the sum is positive");
+  }
+}
+
+TEST_CASE("writes to memory that another operand shows are refused where eager refuses them") {
+  const auto before = device_counters();
+  for (const c10::Device device : {c10::Device(c10::kCPU), cxxi()}) {
+    const at::Tensor x = at::arange(12, at::kFloat).reshape({4, 3}).to(device), rows = at::arange(4).to(device);
+    const auto refused = mentions("refer to a single memory location");
+    CHECK_THROWS_WITH(x.index_copy_(0, rows, x.view({4, 3})), refused);
+    CHECK_THROWS_WITH(x.index_add_(0, rows, x), refused);
+    CHECK_THROWS_WITH(x.index_put_({rows}, x.slice(0)), refused);
+    CHECK_THROWS_WITH(x.scatter_(0, rows.unsqueeze(1).expand({4, 3}), x), refused);
+    CHECK_THROWS_WITH(x.slice(0, 1).add_(x.slice(0, 0, 3)), mentions("single memory location"));
+  }
+  CHECK(device_counters().through_aten == before.through_aten + 5);
+  const at::Tensor x = at::ones({4, 3}, cxxi());
+  x.add_(x.view({4, 3}));
+  x[0].add_(x[1]);
+  x.slice(1, 0, 1).mul_(x.slice(1, 1, 2));
+  x.index_copy_(0, at::arange(4).to(cxxi()), x + 1);
+  const at::Tensor expected = at::full({4, 3}, 3.0);
+  expected[0] = 5.0;
+  expected.slice(1, 0, 1).copy_(at::tensor({17.0F, 5.0F, 5.0F, 5.0F}).unsqueeze(1));
+  check_close(x, expected);
+  CHECK(device_counters().through_aten == before.through_aten + 5);
+}
+
 TEST_CASE("PrivateUse1 is taken once") {
   cxxi();
   CHECK_THROWS_WITH(cxxinductor::register_device("second"), mentions("registered already, as 'cxxi'"));

@@ -300,3 +300,34 @@ TEST_CASE("arguments that cannot be recorded run as they are") {
   check_close(product(x.to_sparse(), w.t()), at::mm(x, w.t()));
   CHECK(has(product.explain(), "layout Sparse"));
 }
+
+TEST_CASE("a dimension of size 1 has the format that its strides tell") {
+  const auto eager = [](at::Tensor x) { return at::cat({(x * 2).clone(), x}, 1); };
+  const auto compiled = compile(eager);
+  const torch::NoGradGuard no_gradients;
+  for (const int64_t rows : {2, 3, 4, 5})
+    for (const at::Tensor& x : {at::randn({rows, 1, 4, 5}), at::randn({rows, 4, 5, 1}).permute({0, 3, 1, 2})}) check_close(compiled(x), eager(x));
+}
+
+TEST_CASE("an assertion that does not hold is an error of its own kind") {
+  for (const std::string tier : {"kernels", "aten"}) {
+    cxxinductor::Options options;
+    options.tier = tier;
+    const auto compiled = cxxinductor::compile(
+        [](at::Tensor x) {
+          at::_assert_async(x.sum() > 0, "the sum is positive");
+          return x + 1;
+        },
+        options);
+    const torch::NoGradGuard no_gradients;
+    check_close(compiled(at::ones({3})), at::full({3}, 2.0));
+    try {
+      compiled(at::zeros({3}));
+      FAIL("it ran");
+    } catch (const cxxinductor::Error& error) {
+      CHECK(error.kind() == cxxinductor::Error::Kind::Assertion);
+      CHECK(std::string(error.what()) == "the sum is positive");
+    }
+    CHECK_FALSE(has(compiled.explain(), "ran as they are"));
+  }
+}

@@ -367,3 +367,17 @@ for ours, eagers in zip(found, expected):
         assert eager > 65536 and our <= eager * 1.02 + 65536, (found, expected)
 """
     )
+
+
+def test_a_dimension_of_size_1_has_the_format_of_its_strides():
+    run(
+        """
+cxxinductor.register_device(backing="cpu", options={"wait": True})
+for op in (lambda x: x * 2, lambda x: nn.functional.avg_pool2d(x, 2), lambda x: torch.cat([x, x], 1)):
+    for rows in (2, 3, 4, 5):
+        for x in (torch.randn(rows, 1, 4, 5), torch.randn(rows, 4, 5, 1).permute(0, 3, 1, 2)):
+            expected, found = op(x), op(x.to("cxxi"))
+            assert found.stride() == found.cpu().stride() == expected.stride(), (found.stride(), found.cpu().stride(), expected.stride())
+            torch.testing.assert_close(found.cpu(), expected)
+"""
+    )

@@ -340,7 +340,7 @@ def test_keys_that_are_none_are_refused(small, tmp_path):
         cxxinductor.package(program, tmp_path / "model.cxxi", signing_key=tmp_path / "key.pem")
     assert not (tmp_path / "model.cxxi").exists()
     cxxinductor.package(program, tmp_path / "model.cxxi", signing_key=write_key(tmp_path))
-    with pytest.raises(cxxinductor.UserError, match="trusted_keys: expected the 64 hexadecimal digits"):
+    with pytest.raises(cxxinductor.UserError, match="trusted_keys.: expected Ed25519 public keys of 64 hexadecimal digits each"):
         cxxinductor.load(tmp_path / "model.cxxi", options={"trusted_keys": "abc"})
 
 

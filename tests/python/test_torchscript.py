@@ -523,3 +523,18 @@ def test_threads_share_an_optimized_module() -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(call, range(24)))
+
+
+class KeepsFormat(nn.Module):
+    def forward(self, x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+        y = x * 2
+        return y.clone(), torch.cat([y, x], 1), torch.nn.functional.avg_pool2d(y, 1)
+
+
+@pytest.mark.parametrize("channels, size", [(1, (4, 5)), (3, (1, 1))])
+def test_a_dimension_of_size_1_has_the_format_of_its_strides(channels: int, size: tuple[int, int]) -> None:
+    inputs = [torch.randn(rows, channels, *size) for rows in (2, 3, 4, 5)]
+    calls = [(x.contiguous(memory_format=kind),) for x in inputs for kind in (torch.contiguous_format, torch.channels_last)]
+    calls += [(torch.empty_strided(x.shape, torch.empty(x.shape, memory_format=torch.channels_last).stride()).copy_(x),) for x in inputs]
+    optimized = check(KeepsFormat(), *calls, parts=1)
+    assert torchscript.describe(optimized).count("extern calls a call") <= 6, torchscript.describe(optimized)

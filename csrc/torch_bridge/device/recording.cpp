@@ -1,5 +1,6 @@
 #include "torch_bridge/device/recording.h"
 
+#include <ATen/MemoryOverlap.h>
 #include <ATen/core/List.h>
 
 #include <algorithm>
@@ -26,6 +27,20 @@ constexpr size_t least_inputs_to_check = 64;
 bool repeats_elements(const at::Tensor& tensor) {
   for (int64_t d = 0; d < tensor.dim(); ++d)
     if (tensor.stride(d) == 0 && tensor.size(d) > 1) return true;
+  return false;
+}
+
+// Eager refuses to write to memory that another operand shows, but for ops by element on the very same elements.
+bool may_refuse_overlap(const OpInfo& info, c10::ArrayRef<c10::IValue> arguments) {
+  const auto is_tensor = [](const c10::IValue& value) { return value.isTensor() && value.toTensor().defined(); };
+  for (size_t w = 0; w < arguments.size(); ++w) {
+    if (!info.is_written[w] || !is_tensor(arguments[w])) continue;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (i == w || !is_tensor(arguments[i]) || buffer_of(arguments[i].toTensor()) != buffer_of(arguments[w].toTensor())) continue;
+      const at::MemOverlapStatus status = at::get_overlap_status(arguments[w].toTensor(), arguments[i].toTensor());
+      if (status == at::MemOverlapStatus::Partial || (status == at::MemOverlapStatus::Full && info.reads_settings)) return true;
+    }
+  }
   return false;
 }
 
@@ -465,6 +480,8 @@ bool Recording::record(const OpInfo& info, torch::jit::Stack& stack) {
     if (!(follows() && is_expected())) {
       diverge();
       if (!info.has_kernel(stack, backing_)) throw_unsupported("{}: eager has no kernel for these dtypes", info.name);
+      if (info.writes && may_refuse_overlap(info, torch::jit::last(stack, arguments)))
+        throw_unsupported("{}: it writes to memory that another operand shows", info.name);
       if (!infer(info, stack)) throw_unsupported("{}: nothing states the sizes of its results", info.name);
     }
   } catch (const Error&) {  // Unsupported; or eager raises an error too, its own

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <charconv>
 #include <limits>
@@ -21,13 +20,11 @@ namespace {
 
 using Kind = ArgumentPattern::Kind;
 
-constexpr std::array formats{c10::MemoryFormat::Contiguous, c10::MemoryFormat::ChannelsLast,
-                             c10::MemoryFormat::ChannelsLast3d};
-
-bool is_dense_in(const at::Tensor& tensor, c10::MemoryFormat format) {
-  if (format == c10::MemoryFormat::ChannelsLast && tensor.dim() != 4) return false;
-  if (format == c10::MemoryFormat::ChannelsLast3d && tensor.dim() != 5) return false;
-  return tensor.is_contiguous(format);
+// The format that eager takes the tensor's to be, where its elements are dense in it. A dimension of size 1 may have any stride: elements do not
+// tell the formats apart then, but results of eager have the format that the strides tell.
+std::optional<c10::MemoryFormat> format_of(const at::Tensor& tensor) {
+  const c10::MemoryFormat format = tensor.suggest_memory_format();
+  return tensor.is_contiguous(format) ? std::optional(format) : std::nullopt;
 }
 
 ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
@@ -43,8 +40,7 @@ ArgumentPattern pattern_of_tensor(const at::Tensor& tensor) {
   pattern.conjugate = tensor.is_conj();
   pattern.negative = tensor.is_neg();
   pattern.is_wrapped_number = tensor.unsafeGetTensorImpl()->is_wrapped_number();
-  const auto format = std::find_if(formats.begin(), formats.end(), [&](auto f) { return is_dense_in(tensor, f); });
-  if (format != formats.end()) pattern.format = *format;
+  pattern.format = format_of(tensor);
   return pattern;
 }
 
@@ -78,8 +74,7 @@ bool is_alike(const ArgumentPattern& pattern, const at::Tensor& tensor) {
          static_cast<int64_t>(pattern.sizes.size()) == tensor.dim() && tensor.layout() == c10::kStrided &&
          pattern.conjugate == tensor.is_conj() && pattern.negative == tensor.is_neg() &&
          pattern.is_wrapped_number == tensor.unsafeGetTensorImpl()->is_wrapped_number() &&
-         (pattern.format ? is_dense_in(tensor, *pattern.format)
-                         : tensor.strides() == c10::IntArrayRef(pattern.strides));
+         pattern.format == format_of(tensor) && (pattern.format || tensor.strides() == c10::IntArrayRef(pattern.strides));
 }
 
 // Binds the symbols that sizes stand for; 0 is not bound yet, as symbols are above 1.

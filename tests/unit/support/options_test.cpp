@@ -67,6 +67,26 @@ TEST_CASE("the environment: ours are read, unknown ones of ours are errors, othe
                       mentions("did you mean 'CXXINDUCTOR_VERIFY'"));
 }
 
+TEST_CASE("items of lists are checked where they are read") {
+  Options options;
+  const std::string key(64, 'a');
+  set_option(options, "allow_ops", "mylib::op_2, torchvision,");
+  set_option(options, "trusted_keys", key + ", " + key);
+  REQUIRE(list_items(options.allow_ops) == std::vector<std::string>{"mylib::op_2", "torchvision"});
+  for (const std::string wrong : {"mylib:op", "mylib::op.default", "mylib::", "::op", "my lib", "a::b::c"})
+    REQUIRE_THROWS_WITH(set_option(options, "allow_ops", "torchvision," + wrong), mentions("expected mylib::op, or mylib for all ops of a library") && mentions("found '" + wrong + "'"));
+  for (const std::string& wrong : {std::string("d75a"), key + "a", std::string(64, 'g')})
+    REQUIRE_THROWS_WITH(set_option(options, "trusted_keys", wrong), mentions("64 hexadecimal digits each, separated by commas, found '" + wrong));
+  REQUIRE_THROWS_AS(options_from_environment({{"CXXINDUCTOR_TRUSTED_KEYS", "key"}}), UserError);
+  options.trusted_keys = "key";
+  REQUIRE_THROWS_AS(check_options(options), UserError);
+}
+
+TEST_CASE("variables that are not options are known by name") {
+  for (const VariableInfo& row : variable_table()) options_from_environment({{std::string(row.name), "1"}});
+  REQUIRE_THROWS_AS(options_from_environment({{"CXXINDUCTOR_BUILD_DIRECTORY", "1"}}), UserError);
+}
+
 TEST_CASE("old names are errors that give the new ones") {
   Options options;
   REQUIRE_THROWS_WITH(set_option(options, "disable", "graph-cse"), "option 'disable' is now 'skip_passes'");
@@ -87,6 +107,7 @@ TEST_CASE("canonical text changes with every option") {
     const auto words = option_values(row.name);
     const std::string value = row.type == "bool"      ? (get_option(Options(), row.name) == "true" ? "false" : "true")
                               : row.type == "int64_t" ? "7"
+                              : row.name == "trusted_keys" ? std::string(64, 'a')
                               : words.empty()         ? "something"
                                                       : std::string(words.back());
     set_option(options, row.name, value);
