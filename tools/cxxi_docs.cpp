@@ -184,7 +184,7 @@ std::string options_page() {
     std::string values;
     for (std::string_view word : option_values(option.name)) values += (values.empty() ? "" : ", ") + code(word);
     if (option.name == "skip_passes") values = "names of passes, below";
-    if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : "text";
+    if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : option.type == "double" ? "0 to 1" : "text";
     page.line("| `{}` | `{}` | {} | {} | {} |", option.name, option.environment, code(get_option(Options(), option.name)), values,
               cell(option.doc));
   }

@@ -150,6 +150,12 @@ bool is_opaque_callee(std::string_view callee) {
   return name.empty() || holds(keeping_names, name);
 }
 
+bool starts_collective(std::string_view callee) {
+  return callee.starts_with("_c10d_functional::") && !waits_for_collective(callee);
+}
+
+bool waits_for_collective(std::string_view callee) { return callee == "_c10d_functional::wait_tensor"; }
+
 bool may_raise(std::string_view callee) { return !holds(total_names, functional_name(callee)); }
 
 bool is_reachable_from_text(std::string_view callee) {

@@ -11,6 +11,13 @@ namespace cxxinductor {
 // memory with an owner, nobody writes to what they return, and they keep their order among each other.
 bool is_opaque_callee(std::string_view callee);
 
+// The call starts a collective of torch.distributed's functional ones. Until a wait for its results has returned, other
+// threads and streams may read its operands and write its results. Ranks start the collectives of a group in one order.
+bool starts_collective(std::string_view callee);
+
+// The call returns its operand once the collective that makes it has ended.
+bool waits_for_collective(std::string_view callee);
+
 // A call whose arguments have the recorded sizes and dtypes may still raise, because of the elements of its arguments
 // or of what the op does besides. Running out of memory does not count.
 bool may_raise(std::string_view callee);

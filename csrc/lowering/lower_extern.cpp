@@ -1,6 +1,7 @@
 // Calls into ATen: operands as strided windows, copies only where strides cannot express the view.
 #include <algorithm>
 
+#include "ir/callees.h"
 #include "lowering/context.h"
 #include "support/error.h"
 
@@ -21,6 +22,19 @@ loops::View tensor_operand(Context& context, graph::ValueId id, const graph::Ext
   loops::Buffer& buffer = context.program.buffers[window->buffer];
   buffer.fixed = buffer.fixed || kind.exact_strides;
   return *window;
+}
+
+// What the collective that makes a buffer reads. These buffers are operands of the wait, although no argument names them:
+// nothing may write to them, nor free them, before.
+std::vector<loops::View> operands_in_flight(const loops::Program& program, loops::BufferId made) {
+  std::vector<loops::View> operands;
+  for (const loops::Step& step : program.steps) {
+    const auto* call = std::get_if<loops::ExternCall>(&step);
+    if (!call || !starts_collective(call->callee) || !std::ranges::count(call->results, made)) continue;
+    for (const auto& operand : call->operands)
+      if (const auto* view = std::get_if<loops::View>(&operand)) operands.push_back(*view);
+  }
+  return operands;
 }
 
 }  // namespace
@@ -50,6 +64,9 @@ void lower_extern(Context& context, const graph::Node& node, const graph::Extern
       throw_unsupported("{} writes into %{}, a view that strides cannot express", kind.callee, context.value(*id).name);
     call.operands.emplace_back(mutated ? *context.strided_view(*id) : tensor_operand(context, *id, kind));
   }
+  if (waits_for_collective(call.callee))
+    if (const auto* made = std::get_if<loops::View>(&call.operands.front()))
+      for (loops::View& view : operands_in_flight(context.program, made->buffer)) call.operands.emplace_back(std::move(view));
   for (graph::ValueId result : node.results) call.results.push_back(context.buffers[result]);
   context.program.steps.emplace_back(std::move(call));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "ir/callees.h"
 #include "ir/live_ranges.h"
 
 namespace cxxinductor::model {
@@ -13,8 +14,10 @@ class Run {
   explicit Run(const CallGraph& calls) : calls_(calls), block_of_(calls.values.size(), none) {
     for (size_t i = 0; i < calls.inputs.size(); ++i) add_input(i);
     for (const Call& call : calls.calls) {
-      for_each_operand_ref(call, [&](OperandRef ref) { touch(ref.operand); });
+      for_each_operand_ref(call, [&](OperandRef ref) { touch_in_flight(call, ref.operand); });
       for (CallValue result : call.results) define(result);
+      if (starts_collective(call.callee))
+        for (CallValue result : call.results) in_flight_[result] = &call;
       ++step_;
     }
     for (const Arg& output : calls.outputs) for_each_operand_ref(output, [&](OperandRef ref) { touch(ref.operand); });
@@ -76,10 +79,18 @@ class Run {
     if (block_of_[id] != none) blocks_[block_of_[id]].range.last = step_;
   }
 
+  // What a collective reads lives until the wait.
+  void touch_in_flight(const Call& call, CallValue operand) {
+    touch(operand);
+    if (const auto start = in_flight_.find(operand); start != in_flight_.end() && waits_for_collective(call.callee))
+      for_each_operand_ref(*start->second, [&](OperandRef ref) { touch(ref.operand); });
+  }
+
   const CallGraph& calls_;
   std::vector<Block> blocks_;
   std::vector<size_t> block_of_;  // by value; none: the caller's, or no tensor
   std::map<uint32_t, size_t> storages_;
+  std::map<CallValue, const Call*> in_flight_;  // by result, the collective
   int step_ = 0;
 };
 

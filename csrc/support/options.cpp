@@ -165,6 +165,14 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
   target = parsed;
 }
 
+void assign(double& target, std::string_view name, std::string_view value) {
+  double parsed = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
+  if (error != std::errc() || end != value.data() + value.size() || !(parsed >= 0 && parsed <= 1))
+    throw_user_error("option '{}': expected a number from 0 to 1, found '{}'", name, value);
+  target = parsed;
+}
+
 void check_words(const Choice& choice, std::string_view value) {
   std::string_view rest = value;
   do {

@@ -36,6 +36,7 @@
 #include "torch_bridge/replay/replay.h"
 #include "torch_bridge/replay/views_of_inputs.h"
 #include "torch_bridge/reproducer.h"
+#include "torch_bridge/step_ranges.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -489,8 +490,12 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
+  // Replays run no single steps; the profiler shows their kernels by name.
+  const bool by_steps = !check && impl_->options.cuda_graphs == "off";
+  const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps() : nullptr;
+  runtime::StepObserver* const observer = check ? check.get() : ranges.get();
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = check.get(), .graphs = !captured, .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = !captured, .written = written});
   if (check) counters().checked_launches += check->checked();
   return impl_->outputs_of(std::move(results), views);
 }

@@ -42,13 +42,18 @@ def cxxinductor(
     """
     if mode not in (None, "default"):
         raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
-    return compile_dynamo_graph(gm, example_inputs, functools.partial(compile_aot_graph, options=config.resolve(options)))
+    resolved = config.resolve(options)
+    compile_graph = functools.partial(compile_aot_graph, options=resolved)
+    return compile_dynamo_graph(gm, example_inputs, compile_graph, memory_budget=float(resolved.get("memory_budget")))
 
 
 def compile_dynamo_graph(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Callable[[list[Any]], Any]]
+    gm: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    compile_graph: Callable[..., Callable[[list[Any]], Any]],
+    memory_budget: float = 1.0,
 ) -> Callable[..., Any]:
-    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs."""
+    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs; memory_budget: see partition."""
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
@@ -59,7 +64,7 @@ def compile_dynamo_graph(
             fw_compiler=functools.partial(compile_graph, kind="forward"),
             bw_compiler=functools.partial(compile_graph, kind="backward"),
             inference_compiler=functools.partial(compile_graph, kind="inference"),
-            partition_fn=partition.partition,
+            partition_fn=functools.partial(partition.partition, memory_budget=memory_budget),
             decompositions=decompositions.table(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)

@@ -13,7 +13,7 @@ _WIDTH = 132  # of a line of the printed table
 
 
 class OptionTable(list):
-    """One dict per option: name, type (bool, int or str), default, values (the words that it accepts; empty: every value of its type),
+    """One dict per option: name, type (bool, int, float or str), default, values (the words that it accepts; empty: every value of its type),
     environment (variable) and doc. ``str()`` of it is a table for people."""
 
     def __str__(self) -> str:
@@ -23,7 +23,7 @@ class OptionTable(list):
 
 
 def _describe_option(row: dict[str, Any]) -> list[str]:
-    words = {"bool": "true, false", "int": "a number", "str": "text"}
+    words = {"bool": "true, false", "int": "a number", "float": "0 to 1", "str": "text"}
     values = ", ".join(row["values"]) or words[row["type"]]
     head = f"{row['name']} = {row['default'] or '(empty)'}    [{row['environment']}]"
     indented = {"width": _WIDTH, "initial_indent": "    ", "subsequent_indent": "    ", "break_on_hyphens": False}

@@ -19,6 +19,7 @@ import operator
 from typing import Any, Sequence
 
 import torch
+from torch._functorch import config as functorch_config
 from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -37,12 +38,19 @@ _MASKED_ATTENTIONS = {
     aten._scaled_dot_product_flash_attention_for_cpu.default: None,
 }
 _SAME_VALUE = {aten.detach.default, aten.alias.default, aten.lift_fresh_copy.default}
+_LEAST_BUDGET = 1e-6
 HELD = "cxxinductor_held"  # in the meta of a backward graph's placeholders: see _mark_held
 _KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
 
 
-def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple[GraphModule, GraphModule]:
-    """A partition_fn of aot_autograd: (forward, backward) of the joint graph, which is changed in place."""
+def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float = 1.0, **kwargs: Any) -> tuple[GraphModule, GraphModule]:
+    """A partition_fn of aot_autograd: (forward, backward) of the joint graph, which is changed in place.
+
+    Args:
+        memory_budget: share, from 0 to 1, of what is saved for the backward pass without a limit; 1: torch's own setting,
+            ``torch._functorch.config.activation_memory_budget``, applies.
+    """
+    budget = min(memory_budget, functorch_config.activation_memory_budget)
     eager_strides.correct(joint.graph)
     for node in list(joint.graph.nodes):
         if node.op != "call_function":
@@ -55,12 +63,25 @@ def partition(joint: GraphModule, inputs: Sequence[Any], **kwargs: Any) -> tuple
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
-    _save_random_values(joint)
+    _save_random_values(joint, limited=budget < 1)
     joint.graph.lint()
     joint.recompile()
-    forward, backward = min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
+    forward, backward = _cut(joint, inputs, budget, **kwargs)
+    if budget < 1 and _saves_tuples(forward, kwargs["num_fwd_outputs"]):
+        forward, backward = _cut(joint, inputs, 1, **kwargs)
     _mark_held(forward, backward, kwargs["num_fwd_outputs"])
     return forward, backward
+
+
+def _cut(joint: GraphModule, inputs: Sequence[Any], budget: float, **kwargs: Any) -> tuple[GraphModule, GraphModule]:
+    # Of a budget of 0 torch saves inputs alone, and not what must be saved.
+    with functorch_config.patch(activation_memory_budget=max(budget, _LEAST_BUDGET)):
+        return min_cut_rematerialization_partition(joint, inputs, compiler="inductor", **kwargs)
+
+
+def _saves_tuples(forward: GraphModule, num_fwd_outputs: int) -> bool:
+    """min-cut saves all that must be saved, tuples too, where nothing else could be recomputed: the budget then changes nothing."""
+    return any(isinstance(node, Node) and isinstance(node.meta.get("val"), (tuple, list)) for node in forward.graph.output_node().args[0][num_fwd_outputs:])
 
 
 def _mask_of(attention: Node) -> Any:
@@ -70,12 +91,17 @@ def _mask_of(attention: Node) -> Any:
     return attention.args[position] if len(attention.args) > position else None
 
 
-def _save_random_values(joint: GraphModule) -> None:
-    """Checkpointing recomputes random ops from a saved state of the generator, one copy to the host per op; a mask is smaller."""
+def _save_random_values(joint: GraphModule, limited: bool) -> None:
+    """Checkpointing recomputes random ops from a saved state of the generator, one copy to the host per op; a mask is smaller.
+
+    limited: a memory budget would have random ops run again, too.
+    """
     for node in joint.graph.nodes:
         if isinstance(node.target, torch._ops.OpOverload) and torch.Tag.nondeterministic_seeded in node.target.tags:
             for value in (node, *(user for user in node.users if user.target is operator.getitem)):
                 value.meta.pop("recompute", None)
+                if limited:
+                    value.meta["recompute"] = CheckpointPolicy.MUST_SAVE
 
 
 def _mark_must_recompute(mask: Any) -> None:

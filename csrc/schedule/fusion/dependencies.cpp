@@ -166,7 +166,7 @@ void Dependencies::find_memories() {
 
 void Dependencies::build_edges() {
   const size_t memories = memory_writers_.size();
-  std::vector<StepId> last_writer(memories), ordered;
+  std::vector<StepId> last_writer(memories);
   std::vector<std::vector<StepId>> readers_since(memories);
   for (size_t s = 0; s < steps_.size(); ++s) {
     StepId id(s);
@@ -187,11 +187,22 @@ void Dependencies::build_edges() {
     if (call->ordered && call->results.empty())
       for (const std::string& symbol : loops::used_symbols(program_, node(id).step, definers_))
         assertions_[symbol].push_back(id);
-    if (!call->ordered) continue;
-    if (!ordered.empty()) add_edge(ordered.back(), id);
-    ordered.push_back(id);
+    if (call->ordered) follow_ordered(id, *call);
   }
   order_writes_and_raises();
+}
+
+// Collectives keep their order, and so do other ordered calls. What nothing is known of may be both. A wait follows what it
+// waits for, and nothing else.
+void Dependencies::follow_ordered(StepId id, const loops::ExternCall& call) {
+  if (waits_for_collective(call.callee)) return;
+  const bool collective = starts_collective(call.callee), unknown = !collective && is_opaque_callee(call.callee);
+  const auto follow = [&](StepId& last) {
+    if (last.valid()) add_edge(last, id);
+    last = id;
+  };
+  if (collective || unknown) follow(last_collective_);
+  if (!collective) follow(last_ordered_);
 }
 
 // Runs of steps that may raise and runs of steps that write inputs take turns. Each step waits for those of the run before

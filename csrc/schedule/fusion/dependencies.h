@@ -104,6 +104,7 @@ class Dependencies {
   void follow_definers(StepId id);
   void find_memories();
   void build_edges();
+  void follow_ordered(StepId id, const loops::ExternCall& call);
   void note_accesses(StepId id);
   void order_writes_and_raises();
   bool writes_input(StepId id) const;
@@ -115,6 +116,7 @@ class Dependencies {
   loops::Program program_;
   IdVector<StepId, Node> steps_;
   StepId head_, tail_;
+  StepId last_collective_, last_ordered_;  // of those that keep their order, while edges are built
   IdVector<loops::BufferId, std::vector<StepId>> readers_, writers_;
   IdVector<loops::BufferId, char> live_out_;  // outputs and what they view
   IdVector<loops::BufferId, char> dies_;

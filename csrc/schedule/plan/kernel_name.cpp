@@ -12,6 +12,7 @@ using loops::Stmt;
 
 constexpr size_t most_names = 3;
 constexpr size_t longest_hint = 48;
+constexpr size_t longest_module = 40;
 
 // "aten.native_layer_norm.default", "aten::native_layer_norm" -> "native_layer_norm", as a C identifier.
 std::string op_name(std::string_view call) {
@@ -39,9 +40,21 @@ void add_name(std::vector<std::string>& names, std::string name) {
     names.push_back(std::move(name));
 }
 
-}  // namespace
+// "transformer.h.0.ln_1" -> "transformer_h_ln_1", the end of it where it is long. Layers share kernels, so their numbers go.
+std::string module_name(std::string_view path) {
+  std::string name;
+  while (!path.empty()) {
+    const size_t end = std::min(path.find('.'), path.size());
+    const std::string_view part = path.substr(0, end);
+    path.remove_prefix(std::min(end + 1, path.size()));
+    if (std::ranges::all_of(part, [](unsigned char c) { return std::isdigit(c); })) continue;
+    if (!name.empty()) name += '_';
+    for (unsigned char c : part) name += std::isalnum(c) ? static_cast<char>(c) : '_';
+  }
+  return name.size() <= longest_module ? name : name.substr(name.size() - longest_module);
+}
 
-std::string kernel_hint(const loops::Region& region, const OriginTable& origins) {
+std::string ops_name(const loops::Region& region, const OriginTable& origins) {
   std::vector<std::string> names;
   for (bool reductions : {true, false})
     for (const Stmt& stmt : region.body)
@@ -55,6 +68,14 @@ std::string kernel_hint(const loops::Region& region, const OriginTable& origins)
   std::string hint = names.front();
   for (size_t k = 1; k < names.size() && hint.size() + names[k].size() < longest_hint; ++k) hint += "_" + names[k];
   return hint.substr(0, longest_hint);
+}
+
+}  // namespace
+
+std::string kernel_hint(const loops::Region& region, const OriginTable& origins) {
+  const OriginId origin = main_origin(region);
+  const std::string module = origins.contains(origin) ? module_name(origins[origin].module) : "";
+  return ops_name(region, origins) + (module.empty() ? "" : "__" + module);
 }
 
 OriginId main_origin(const loops::Region& region) {

@@ -7,8 +7,8 @@
 
 namespace cxxinductor::schedule {
 
-// The calls that the statements come from, reductions' first, at most three: "native_layer_norm_gelu". Without
-// origins, the reductions and operations.
+// The calls that the statements come from, reductions' first, at most three, and the module of the main origin:
+// "native_layer_norm_gelu__transformer_h_ln_1". Without origins, the reductions and operations.
 std::string kernel_hint(const loops::Region& region, const OriginTable& origins);
 
 // The origin of the first reduction, else of the first store: what a launch is reported under.

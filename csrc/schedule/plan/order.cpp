@@ -1,11 +1,13 @@
 // Two greedy orders, from the front and from the back, compete with the one that fusion left. Each takes the step that
 // changes what is alive for the better, among the few that are next in the old order: neighbours stay neighbours, since
 // what was just written is still in the cache. Then single steps move across the fullest one while that lowers the peak.
+// Last, collectives start earlier and are waited for later, as far as that leaves the peak where it is.
 #include "schedule/plan/order.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "ir/callees.h"
 #include "ir/live_ranges.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/plan/liveness.h"
@@ -51,6 +53,7 @@ class Ordering {
         best = std::move(order);
       }
     move_steps(best);
+    overlap_collectives(best);
     return best;
   }
 
@@ -74,7 +77,7 @@ class Ordering {
     for (size_t s = 0; s < count_; ++s) {
       if (const auto* call = std::get_if<loops::ExternCall>(&program_.steps[s]))
         for (size_t r = 0; r < call->results.size(); ++r)
-          if (const int operand = call->alias_of[r]; operand >= 0)
+          if (const int operand = waits_for_collective(call->callee) ? 0 : call->alias_of[r]; operand >= 0)
             if (const auto* base = std::get_if<loops::View>(&call->operands[static_cast<size_t>(operand)]))
               block_of[call->results[r].index()] = block_of[base->buffer.index()];
       for (BufferId id : touched(program_.steps[s])) {
@@ -160,6 +163,49 @@ class Ordering {
         now = then;
         moved = true;
       }
+    }
+  }
+
+  bool is_call(size_t step, bool (*holds)(std::string_view)) const {
+    const auto* call = std::get_if<loops::ExternCall>(&program_.steps[step]);
+    return call && holds(call->callee);
+  }
+
+  // Kernels between a collective and its wait run while the collective does. Starts move from the first to the last, since
+  // they keep their order; waits from the last to the first, so that one does not stop behind another.
+  void overlap_collectives(std::vector<size_t>& order) const {
+    const std::vector<size_t> old = order;
+    const auto first_place = [&](size_t from) {
+      size_t to = from;
+      while (to > 0 && !follows(order[from], order[to - 1])) --to;
+      return to;
+    };
+    const auto last_place = [&](size_t from) {
+      size_t to = from;
+      while (to + 1 < count_ && !follows(order[to + 1], order[from])) ++to;
+      return to;
+    };
+    size_t work = 0;
+    const auto place_of = [&](size_t step) { return static_cast<size_t>(std::ranges::find(order, step) - order.begin()); };
+    for (size_t step : old)
+      if (is_call(step, starts_collective)) move_as_far(order, place_of(step), first_place(place_of(step)), work);
+    for (size_t t = old.size(); t-- > 0;)
+      if (is_call(old[t], waits_for_collective)) move_as_far(order, place_of(old[t]), last_place(place_of(old[t])), work);
+  }
+  bool follows(size_t step, size_t other) const { return std::ranges::count(before_[step], other) > 0; }
+
+  // Moves the step to the place, or to half of the way, and so on, unless the peak grows.
+  void move_as_far(std::vector<size_t>& order, size_t from, size_t to, size_t& work) const {
+    const int64_t bytes = from == to ? 0 : peak(order).bytes;
+    while (from != to && work < most_work) {
+      std::vector<size_t> other = order;
+      move(other, from, to);
+      work += blocks_.size() + count_;
+      if (peak(other).bytes <= bytes) {
+        order = std::move(other);
+        return;
+      }
+      to = to < from ? from - (from - to) / 2 : from + (to - from) / 2;
     }
   }
 

@@ -52,7 +52,7 @@ void translate_errors() {
 }
 
 const char* python_type(const OptionInfo& option) {
-  return option.type == "bool" ? "bool" : option.type == "int64_t" ? "int" : "str";
+  return option.type == "bool" ? "bool" : option.type == "int64_t" ? "int" : option.type == "double" ? "float" : "str";
 }
 
 // values: the words that the option accepts; empty: every value of its type.
