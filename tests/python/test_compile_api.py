@@ -130,8 +130,8 @@ def test_the_stance_that_fails_on_recompiles(device):
 
 @pytest.mark.parametrize("stance", ["eager_then_compile", "aot_eager_then_compile"])
 def test_stances_that_compile_later(stance, device):
-    # Of code that no call was seen of: Dynamo does not forget those with reset().
-    fresh = types.FunctionType(softmax_of.__code__.replace(co_name=stance), globals())
+    # Of code that no call was seen of: Dynamo knows calls by file and line, and reset() does not forget them.
+    fresh = types.FunctionType(softmax_of.__code__.replace(co_filename=stance), globals())
     compiled = torch.compile(fresh, backend="cxxinductor")
     with torch.compiler.set_stance(stance):
         for size, expected in ((4, 0), (5, 1), (6, 1), (7, 1)):  # the second size is the first one compiled, and dynamic
