@@ -176,7 +176,7 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
     recorded.refused = error.what();
     recorded.graph.reset();
     graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
-    if (step && step->kind == StepRecord::Kind::Extern) graphs.refuse(tables_.externs[step->index].name);
+    if (step && step->kind == StepRecord::Kind::Extern) graphs.refuse(tables_.externs[step->index].name, recorded.refused.substr(0, recorded.refused.find('\n')));
     return false;
   }
   graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);

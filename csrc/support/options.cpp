@@ -43,14 +43,16 @@ constexpr auto check_values = words("off", "eager", "interp");
 constexpr auto cache_values = words("on", "off");
 constexpr auto tier_values = words("kernels", "aten");
 constexpr auto epilogue_values = words("always", "auto", "never");
-constexpr auto graphs_values = words("off", "auto", "on");
 constexpr auto generalize_values = words("auto", "off");
+constexpr auto background_values = words("off", "recompiles", "all");
+constexpr auto cuda_graphs_values = words("off", "auto", "on");
 constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
 constexpr std::array choices{
     Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
     Choice{"check", check_values},        Choice{"cache", cache_values},
     Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
-    Choice{"cuda_graphs", graphs_values}, Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
+    Choice{"background", background_values}, Choice{"cuda_graphs", cuda_graphs_values},
+    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
 };
 
 struct Range {

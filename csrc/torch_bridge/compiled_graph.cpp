@@ -45,6 +45,7 @@ namespace {
 
 struct AtomicCounters {
   std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, aten_fallbacks{0}, eager_fallbacks{0}, checked_launches{0};
+  std::atomic<int64_t> background_compiles{0}, background_calls{0};
 };
 // Process-wide by nature: a user asks "what happened so far", whoever compiled it.
 AtomicCounters& counters() {
@@ -75,8 +76,8 @@ std::map<Device, Target> gpus_of(const model::CallGraph& calls, TargetOf target_
   return gpus;
 }
 
-void count(const runtime::Executable& executable, const driver::Report& report) {
-  const std::vector<bool> own = plan::base_kernels(executable.plan());
+void count_kernels(const plan::Plan& plan, const driver::Report& report) {
+  const std::vector<bool> own = plan::base_kernels(plan);
   counters().kernels += std::count(own.begin(), own.end(), true);
   counters().externs += static_cast<int64_t>(report.externs.size());
 }
@@ -129,9 +130,6 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
     dump(compilation.report, name, options, options.dump);
     if (const auto& const_graph = compilation.const_graph) dump(const_graph->report, name + "_const", options, options.dump);
   }
-  counters().graphs += 1;
-  count(*compilation.executable, compilation.report);
-  if (const auto& const_graph = compilation.const_graph) count(*const_graph->executable, const_graph->report);
   return compilation;
 }
 
@@ -310,7 +308,6 @@ void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const Com
   if (fallback_reason.empty()) return;
   dump_fallback(calls, options, fallback_reason);
   run_through_aten(std::move(calls));
-  counters().aten_fallbacks += 1;
 }
 
 void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
@@ -328,12 +325,11 @@ void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vec
     return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
   };
   compilation = driver::compile_plan(unpack_functions(packaged.plan, functions), request);
-  counters().graphs += 1;
-  count(*compilation.executable, compilation.report);
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& name, std::unique_ptr<Impl> impl) {
   std::shared_ptr<CompiledGraph> graph(new CompiledGraph(std::move(impl)));
+  graph->count();
   print_compile(*graph, name, graph->impl_->options);
   return graph;
 }
@@ -382,6 +378,14 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
 
 std::shared_ptr<CompiledGraph> CompiledGraph::uncompiled(model::CallGraph calls, const Options& options) {
   auto impl = Impl::of_file(calls, options);
+  impl->run_through_aten(std::move(calls));
+  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::through_aten(model::CallGraph calls, const Options& options) {
+  auto impl = std::make_unique<Impl>();
+  impl->check_inputs = false;
+  impl->options = options;
   impl->run_through_aten(std::move(calls));
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
@@ -440,7 +444,9 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
     if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
   }
   impl->compilation = compile_graph(std::move(graph), nullptr, nullptr, impl->options);
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  std::shared_ptr<CompiledGraph> compiled(new CompiledGraph(std::move(impl)));
+  compiled->count();
+  return compiled;
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, const std::optional<std::string>& source,
@@ -579,19 +585,33 @@ const plan::Plan* CompiledGraph::plan() const {
   return impl_->compilation.executable ? &impl_->compilation.executable->plan() : nullptr;
 }
 
+void CompiledGraph::count() const {
+  if (impl_->fallback) {
+    counters().aten_fallbacks += 1;
+    return;
+  }
+  counters().graphs += 1;
+  count_kernels(*plan(), report());
+  if (const FoldedConstants* once = constants()) count_kernels(once->plan(), once->report());
+}
+
 Counters read_counters() {
   const AtomicCounters& c = counters();
   const runtime::GraphCounters& g = runtime::graph_counters();
-  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
+  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, c.background_compiles, c.background_calls,
+          g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
 }
 
 void reset_counters() {
   AtomicCounters& c = counters();
   c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = c.checked_launches = 0;
+  c.background_compiles = c.background_calls = 0;
   runtime::GraphCounters& g = runtime::graph_counters();
   g.recordings = g.replays = g.patched_nodes = g.refused_stretches = 0;
 }
 
 void count_eager() { counters().eager_fallbacks += 1; }
+void count_background_compile() { counters().background_compiles += 1; }
+void count_background_call() { counters().background_calls += 1; }
 
 }  // namespace cxxinductor::torch_bridge

@@ -49,7 +49,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // A graph that we cannot compile runs through the ATen executor; fallback_reason() then says why, and names a folder
   // that shows the bug if it is one of ours. Unsupported when even the ATen executor cannot run it.
   // Interrupted when the check says so.
-  // settings: of the calls of the graph; no other calls may be made of it.
+  // settings: of the calls of the graph; no other calls may be made of it. Not counted before count().
   static std::shared_ptr<CompiledGraph> from_calls(model::CallGraph calls, const CompileSettings& settings, const Options& options,
                                                    const InterruptCheck& interrupted = {});
   // From the calls of a file, which is untrusted: frontend/check_calls.h and option allow_ops say what it may call, else it throws.
@@ -58,6 +58,8 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
                                                   const InterruptCheck& interrupted = {}, model::SizeHints hints = {});
   // The same, run op by op through ATen and not compiled, which is no fallback that counts.
   static std::shared_ptr<CompiledGraph> uncompiled(model::CallGraph calls, const Options& options);
+  // The same of calls as in from_calls.
+  static std::shared_ptr<CompiledGraph> through_aten(model::CallGraph calls, const Options& options);
   // From a plan that package_calls made of the same calls, on targets that this machine runs; its code is used where it is there, the rest is
   // compiled. The plan is trusted, as in from_plan. There is nothing to fall back to: whatever fails throws.
   static std::shared_ptr<CompiledGraph> from_package(const model::CallGraph& calls, const PackagedPlan& packaged, const Options& options);
@@ -87,6 +89,9 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   std::unique_ptr<PartialRun> begin(std::vector<c10::IValue> inputs, std::vector<bool> known) const;
   // Tensors that the graph held itself, the last of its inputs: run adds them. Before the first call.
   void set_constants(std::vector<at::Tensor> constants);
+
+  // Adds the graph to the counters. Of from_calls, whose graph may be compiled before any call wants it; once.
+  void count() const;
 
   const std::string& fallback_reason() const;  // "" when compiled
   // Of graphs from files: on symbols of the inputs, the caller's to check. Where one does not hold, the graph computes something else.
@@ -129,11 +134,14 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 // Since the process started or reset_counters(); see cxxinductor.counters in Python.
 struct Counters {
   int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0, checked_launches = 0;
+  int64_t background_compiles = 0, background_calls = 0;
   // Of CUDA graphs: stretches recorded, replays, nodes whose addresses replays exchanged, stretches that cannot be recorded.
   int64_t graph_recordings = 0, graph_replays = 0, graph_patched_nodes = 0, graph_refusals = 0;
 };
 Counters read_counters();
 void reset_counters();
 void count_eager();
+void count_background_compile();
+void count_background_call();
 
 }  // namespace cxxinductor::torch_bridge

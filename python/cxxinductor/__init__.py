@@ -61,16 +61,19 @@ def __getattr__(name: str) -> NoReturn:
 
 def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
-    compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager) and
-    checked_launches (launches of kernels that option check compared and found right); of CUDA graphs (option cuda_graphs)
-    graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay),
+    compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager),
+    checked_launches (launches of kernels that option check compared and found right), background_compiles (graphs that were given to a
+    thread in the background: backward graphs, and those of option background) and background_calls (calls that ran through ATen meanwhile).
+    A graph compiled in the background counts as a graph from the first call that uses it. Of CUDA graphs (option cuda_graphs):
+    graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay) and
     graph_refusals (stretches that cannot be recorded)."""
     return _C.counters()
 
 
 def wait_for_compiles() -> None:
-    """Waits for kernels that are compiled in the background: specialized ones for the sizes and addresses of recent calls. The
-    general kernel runs until they are compiled. For benchmarks and tests; nothing else needs it."""
+    """Waits for what is compiled in the background: backward graphs, graphs of option background, and specialized kernels for the
+    sizes and addresses of recent calls. The general kernel, or ATen, runs until they are compiled. For benchmarks and tests; nothing
+    else needs it."""
     _C.wait_for_compiles()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import logging
 import os
@@ -10,6 +11,7 @@ import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 import torch
+from torch._dynamo import compiled_autograd
 from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import CompileContext, TracingContext
@@ -34,34 +36,41 @@ def cxxinductor(
 
     Args:
         gm, example_inputs: as torch.compile hands them to a backend.
-        mode: only "default"; other modes are an error, since nothing would differ.
-        options: names of ``cxxinductor.option_table()``.
+        mode: one of torch.compile's: a set of options (config.MODES).
+        options: names of ``cxxinductor.option_table()``; they win over the mode.
 
     Raises:
         UserError: an unknown option or mode; the message lists the known ones.
     """
-    if mode not in (None, "default"):
-        raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
-    resolved = config.resolve(options)
+    resolved = config.resolve(options, mode)
+    # Compiled autograd compiles the backward pass of what a whole loss.backward() runs: no graph of it comes here.
+    early_backward = not (torch._dynamo.config.compiled_autograd or compiled_autograd.compiled_autograd_enabled)
+    log.debug("Dynamo's graph [%s]: %d nodes, options %s", CompileContext.current_compile_id(), len(gm.graph.nodes), resolved)
     compile_graph = functools.partial(compile_aot_graph, options=resolved)
-    return compile_dynamo_graph(gm, example_inputs, compile_graph, memory_budget=float(resolved.get("memory_budget")))
+    return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")))
 
 
 def compile_dynamo_graph(
     gm: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
     compile_graph: Callable[..., Callable[[list[Any]], Any]],
+    early_backward: bool = False,
     memory_budget: float = 1.0,
 ) -> Callable[..., Any]:
-    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs; memory_budget: see partition."""
+    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs.
+
+    early_backward: on the backward graph right after the forward graph; else it waits for the first backward call, where AOTAutograd can.
+    memory_budget: see partition.
+    """
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
     # RNG states as tensors: generators are no inputs of a compiled graph.
-    settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
+    settings = {"unlift_effect_tokens": True, "donated_buffer": True, "graphsafe_rng_functionalization": False}
+    settings["force_non_lazy_backward_lowering"] = early_backward
     with functorch_config.patch(settings):
         compiled = aot_autograd(
-            fw_compiler=functools.partial(compile_graph, kind="forward"),
+            fw_compiler=functools.partial(_compile_forward, compile_graph=compile_graph),
             bw_compiler=functools.partial(compile_graph, kind="backward"),
             inference_compiler=functools.partial(compile_graph, kind="inference"),
             partition_fn=functools.partial(partition.partition, memory_budget=memory_budget),
@@ -72,38 +81,70 @@ def compile_dynamo_graph(
     return compiled
 
 
-def _option_names() -> str:
-    return ", ".join(row["name"] for row in config.option_table())
+def _compile_forward(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Any]) -> Any:
+    # Which saved tensors the backward graph may overwrite shows when it runs. To AOTAutograd it is none: it would refuse retain_graph, as it
+    # does for lists that it did not make.
+    context = TracingContext.try_get()
+    if context is not None and context.fw_metadata is not None and context.fw_metadata.bw_donated_idxs:
+        context.fw_metadata.bw_donated_idxs.clear()
+    return compile_graph(gm, example_inputs, kind="forward")
+
+
+class Compile(enum.Enum):
+    """When a graph is compiled."""
+
+    NOW = enum.auto()
+    WHILE_CALLS_WAIT = enum.auto()  # in the background; the first call waits
+    WHILE_ATEN_RUNS = enum.auto()  # in the background; calls before its end run through ATen
+
+
+def _when(kind: str, options: "_C.Options") -> Compile:
+    """A backward graph has until its first call. Option background says which graphs have longer."""
+    background = options.get("background")
+    number = CompileContext.current_compile_id()
+    is_recompile = number is not None and bool(number.frame_compile_id)
+    if background == "all" or (background == "recompiles" and is_recompile):
+        return Compile.WHILE_ATEN_RUNS
+    return Compile.WHILE_CALLS_WAIT if kind == "backward" else Compile.NOW
 
 
 def compile_aot_graph(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, kind: str, options: "_C.Options"
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, kind: str, options: "_C.Options", when: Compile | None = None
 ) -> Callable[[list[Any]], Any]:
     """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
 
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counter aten_fallback)
     or, when it cannot even be read, as it came (counter eager_fallback), with one warning that names the reason.
+
+    when: of a subgraph, that of the graph around it.
     """
+    when = when or _when(kind, options)
+    described = _describe(gm, kind)
     try:
         with reports.stopwatch() as read:
-            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options)
-            graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph)
-        with progress.shown(options, kind):
-            compiled = _C.compile(graph.builder, options)
+            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when)
+            graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph, flexible_strides=when is Compile.NOW)
+        told = functools.partial(_tell, kind=kind, described=described, read_seconds=read.seconds, options=options)
+        if when is Compile.NOW:
+            with progress.shown(options, kind):
+                compiled = _C.compile(graph.builder, options, graph.constants)
+            told(compiled)
+        else:
+            log.debug("the %s is compiled in the background", described)
+            ended = functools.partial(_finish, told=told, kind=kind, options=options)
+            compiled = _C.compile_in_background(graph.builder, options, graph.constants, when is Compile.WHILE_CALLS_WAIT, ended)
+            if when is Compile.WHILE_ATEN_RUNS:
+                reports.expect(functools.partial(ended, compiled))
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
-        _warn(f"the {_describe(gm, kind)} runs in eager mode: {error}")
+        log.info("the %s runs in eager mode: %s", described, error)
+        _warn(f"the {described} runs in eager mode: {error}")
         reports.record_eager(kind, str(error))
         return boxed(gm)
-    if reason := compiled.fallback_reason:
-        _warn(f"the {_describe(gm, kind)} runs op by op through ATen: {reason}")
-    _report_cache(options)
-    compiled.set_constants(graph.constants)
     if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
         compiled.set_wide_integers(_for_wide_integers(gm))
     if free:
         _report_output_strides(compiled, free)
-    reports.record(compiled, kind, read.seconds, options)
     checked = check.with_notes(compiled) if options.get("check") != "off" else compiled
     if graph.input_conversions or graph.output_conversions:
         return _converted(checked, graph)
@@ -113,10 +154,38 @@ def compile_aot_graph(
     return checked
 
 
+def _finish(compiled: "_C.CompiledGraph", told: Callable[["_C.CompiledGraph"], None], kind: str, options: "_C.Options") -> None:
+    """Ends a compile in the background, at a call that may use what it gave, and tells about it once."""
+    with progress.shown(options, kind):
+        is_first = compiled.finish()
+    if is_first:
+        told(compiled)
+
+
+def _tell(compiled: "_C.CompiledGraph", kind: str, described: str, read_seconds: float, options: "_C.Options") -> None:
+    """Warns about what went wrong with a compile, logs it, and reports it."""
+    if reason := compiled.fallback_reason:
+        _warn(f"the {described} runs op by op through ATen: {reason}")
+    if log.isEnabledFor(logging.INFO):
+        log.info("the %s %s", described, _outcome(compiled, read_seconds))
+    _report_cache(options)
+    reports.record(compiled, kind, read_seconds, options)
+
+
+def _outcome(compiled: "_C.CompiledGraph", read_seconds: float) -> str:
+    if reason := compiled.fallback_reason:
+        return f"runs op by op through ATen: {reason}"
+    report = compiled.report()
+    seconds = read_seconds + sum(seconds for _, seconds in report["times"])
+    return f"is compiled: {len(report['kernels'])} kernels, {len(report['externs'])} extern calls, {seconds:.2f} s"
+
+
 def read_aot_graph(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], kind: str, compile_subgraph: Callable[..., Any]
+    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], kind: str, compile_subgraph: Callable[..., Any], flexible_strides: bool = True
 ) -> tuple[fx_reader.ReadGraph, set[int]]:
     """One graph of AOTAutograd as calls; and the positions of its outputs whose strides the compiler chooses.
+
+    flexible_strides: whether there are such; a graph whose first calls run through ATen has eager's.
 
     Raises:
         Unsupported: the graph has what cannot be read; the message says what, and where.
@@ -125,7 +194,7 @@ def read_aot_graph(
     if kind in ("inference", "subgraph"):  # a joint graph was corrected before it was cut
         eager_strides.correct(gm.graph)
     graph = fx_reader.read_graph(gm, kind, example_inputs, compile_subgraph)
-    free = _flexible_outputs(gm, kind)
+    free = _flexible_outputs(gm, kind) if flexible_strides else set()
     graph.builder.flexible_output_strides(free)
     graph.builder.donate_inputs(_donated_inputs(gm, kind))
     graph.builder.freeze_inputs(_frozen_inputs(kind))

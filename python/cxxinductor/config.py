@@ -35,15 +35,29 @@ def option_table() -> OptionTable:
     return OptionTable(_C.option_table())
 
 
-def resolve(options: Mapping[str, Any] | None) -> "_C.Options":
-    """Options from the environment (CXXINDUCTOR_*), overridden by ``torch.compile(options=...)``.
+# What torch.compile(mode=...) sets. Choices that "max-autotune" would measure are made by the default mode's rules.
+MODES: dict[str, dict[str, str]] = {
+    "default": {},
+    "reduce-overhead": {"cuda_graphs": "on"},
+    "max-autotune": {},
+    "max-autotune-no-cudagraphs": {},
+}
+
+
+def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.Options":
+    """Options of a mode, overridden by the environment (CXXINDUCTOR_*), and that by ``torch.compile(options=...)``.
 
     Raises:
-        UserError: an option or a CXXINDUCTOR_ variable is unknown (the message lists the known ones) or has a bad value.
+        UserError: a mode, an option or a CXXINDUCTOR_ variable is unknown (the message lists the known ones) or has a bad value.
     """
     import os
 
-    resolved = _C.Options.from_environment([(k, v) for k, v in os.environ.items() if k.startswith("CXXINDUCTOR_")])
+    if mode is not None and mode not in MODES:
+        raise UserError(f"unknown mode {mode!r}; known modes: {', '.join(MODES)}")
+    variables = {row["name"]: row["environment"] for row in _C.option_table()}
+    environment = {variables[name]: value for name, value in MODES[mode or "default"].items()}
+    environment.update((k, v) for k, v in os.environ.items() if k.startswith("CXXINDUCTOR_"))
+    resolved = _C.Options.from_environment(list(environment.items()))
     for name, value in (options or {}).items():
         if isinstance(value, bool):
             value = "true" if value else "false"

@@ -33,11 +33,13 @@ class Explanation:
         graphs: one report a graph (see reports.GraphReport).
         counters: what cxxinductor.counters() counted during the call.
         breaks: of the function, in the order that Dynamo found them.
+        notes: lines about what torch.compile was asked for and does not do.
     """
 
     graphs: list[reports.GraphReport]
     counters: dict[str, int]
     breaks: list[GraphBreak] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         c = self.counters
@@ -45,29 +47,29 @@ class Explanation:
             f"{len(self.graphs)} graphs; {len(self.breaks)} graph breaks; {c['kernels']} kernels; {c['extern']} extern calls; "
             f"aten_fallback {c['aten_fallback']} (graphs through ATen), eager_fallback {c['eager_fallback']} (graphs given back to eager)"
         )
-        return "\n".join([*map(str, self.graphs), *map(str, self.breaks), last])
+        return "\n".join([*map(str, self.graphs), *map(str, self.breaks), *self.notes, last])
 
 
 def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Explanation:
     """Compiles ``fn`` afresh, runs it once on ``inputs``, and says what happened.
 
-    A backward graph is compiled when it first runs: to see that of a training step, ``fn`` calls ``backward()`` itself,
-    as in ``explain(lambda: model(x).sum().backward())``. What was compiled before stays compiled. Sizes are constants, unless
-    they are marked as dynamic or ``fn`` is the result of ``torch.compile(dynamic=True)``.
+    A backward graph counts from its first call on: to see that of a training step, ``fn`` calls ``backward()`` itself,
+    as in ``explain(lambda: model(x).sum().backward())``. Compiles of option background are waited for. What was compiled before stays
+    compiled. Sizes are constants, unless they are marked as dynamic or ``fn`` is the result of ``torch.compile(dynamic=True)``.
 
     Args:
-        fn: a function or module, or what torch.compile made of one: its options and ``dynamic`` then hold here too.
+        fn: a function or module, or what torch.compile made of one: its options, mode and ``dynamic`` then hold here too.
         inputs, kwargs: its arguments; it is called once with them.
         options: as torch.compile(options=...); they win over those that fn was compiled with.
     """
     from .backend import cxxinductor
 
-    original, compiled_with, dynamic = _compiled_with(fn)
+    original, compiled_with, mode, dynamic = _compiled_with(fn)
     merged = {**compiled_with, **(options or {})}
 
     # Dynamo's cache knows graphs by their backend: this one is new, and finds nothing compiled.
     def backend(gm: torch.fx.GraphModule, example_inputs: list[Any]) -> Callable[..., Any]:
-        return cxxinductor(gm, example_inputs, options=merged)
+        return cxxinductor(gm, example_inputs, mode=mode, options=merged)
 
     before, breaks_before = _C.counters(), len(output_graph.graph_break_reasons)
     no_limit = {"recompile_limit": 1 << 20, "accumulated_recompile_limit": 1 << 20, "automatic_dynamic_shapes": False}
@@ -75,11 +77,15 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
         torch.compile(original, backend=backend, dynamic=dynamic)(*inputs, **kwargs)
     after = _C.counters()
     breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]
-    return Explanation(graphs, {name: after[name] - before[name] for name in after}, breaks)
+    notes = [_MAX_AUTOTUNE.format(mode=mode)] if mode is not None and mode.startswith("max-autotune") else []
+    return Explanation(graphs, {name: after[name] - before[name] for name in after}, breaks, notes)
 
 
-def _compiled_with(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any], bool | None]:
-    """What torch.compile(fn) was given: the function or module, options, dynamic. Of others: itself and nothing."""
+_MAX_AUTOTUNE = "mode={mode}: kernels are chosen as in the default mode; none is chosen by measuring"
+
+
+def _compiled_with(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any], str | None, bool | None]:
+    """What torch.compile(fn) was given: the function or module, options, mode, dynamic. Of others: itself and nothing."""
     fn = getattr(fn, "_compiled_call_impl", None) or fn  # Module.compile()
     if isinstance(fn, eval_frame.OptimizedModule):
         original, context = fn._orig_mod, fn.dynamo_ctx
@@ -87,11 +93,11 @@ def _compiled_with(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str
         original = fn._torchdynamo_orig_callable
         context = fn.__closure__[fn.__code__.co_freevars.index("self")].cell_contents
     else:
-        return fn, {}, None
+        return fn, {}, None, None
     wrapper = eval_frame.innermost_backend(context.callback)
     if getattr(wrapper, "compiler_name", None) != "cxxinductor":
         raise UserError("explain: expected a function that is not compiled, or compiled with backend='cxxinductor'")
-    return original, wrapper.kwargs.get("options", {}), context._dynamic
+    return original, wrapper.kwargs.get("options", {}), wrapper.kwargs.get("mode"), context._dynamic
 
 
 def _graph_break(found: Any) -> GraphBreak:

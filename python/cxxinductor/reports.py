@@ -6,7 +6,7 @@ import contextlib
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator
 
 
 @dataclass
@@ -52,19 +52,33 @@ class _Measured:
     seconds: float = 0.0
 
 
-_listeners: list[list[GraphReport]] = []
+@dataclass(eq=False)  # each is one of its own
+class _Listener:
+    found: list[GraphReport] = field(default_factory=list)
+    expected: list[Callable[[], None]] = field(default_factory=list)
+
+
+_listeners: list[_Listener] = []
 
 
 @contextlib.contextmanager
 def collect() -> Iterator[list[GraphReport]]:
-    """Yields a list that receives a GraphReport for each graph compiled inside the block, in any thread."""
-    found: list[GraphReport] = []
-    _listeners.append(found)
+    """Yields a list that receives a GraphReport for each graph compiled inside the block, in any thread. Leaving the block waits for
+    compiles in the background that calls have not waited for (option background)."""
+    listener = _Listener()
+    _listeners.append(listener)
     try:
-        yield found
+        yield listener.found
+        for finish in listener.expected:
+            finish()
     finally:
-        # By identity: lists that hold equal reports, or none yet, are equal.
-        _listeners[:] = [listener for listener in _listeners if listener is not found]
+        _listeners.remove(listener)
+
+
+def expect(finish: Callable[[], None]) -> None:
+    """Tells listeners how to finish a compile in the background, which then records its report."""
+    for listener in _listeners:
+        listener.expected.append(finish)
 
 
 @contextlib.contextmanager
@@ -100,4 +114,4 @@ def record_eager(kind: str, reason: str) -> None:
 
 def _notify_listeners(report: GraphReport) -> None:
     for listener in _listeners:
-        listener.append(report)
+        listener.found.append(report)

@@ -136,12 +136,11 @@ class Written:
         options.set("tier", tier)
         if tier == "aten":
             self.replayed["builder"].graph_text()
-            graph = _C.compile(self.replayed["builder"], options)
+            graph = _C.compile(self.replayed["builder"], options, self.constants)
         else:
-            graph = _C.compile_as_written(self.builder, options)
+            graph = _C.compile_as_written(self.builder, options, self.constants)
             if graph.fallback_reason:
                 raise RuntimeError(graph.fallback_reason)
-        graph.set_constants(self.constants)
         return lambda *arguments: graph(list(arguments))
 
 

@@ -190,6 +190,21 @@ def test_backward_twice_with_retain_graph(device):
         torch.autograd.grad(y, x)
 
 
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_retain_graph_in_a_later_step(dynamic, device):
+    def fn(x, w):
+        return (torch.relu(x @ w).sum(-1) * x.size(0)).sum()
+
+    compiled = torch.compile(fn, backend="cxxinductor", dynamic=dynamic)
+    for rows in (4, 6):
+        x, w = torch.randn(rows, 8, device=device), torch.randn(8, 5, device=device, requires_grad=True)
+        expected = torch.autograd.grad(fn(x, w), w)
+        torch.testing.assert_close(torch.autograd.grad(compiled(x, w), w), expected)
+        loss = compiled(x, w)
+        for retain_graph in (True, True, False):
+            torch.testing.assert_close(torch.autograd.grad(loss, w, retain_graph=retain_graph), expected)
+
+
 def test_double_backward_is_refused(device):
     x = torch.randn(8, device=device, requires_grad=True)
     y = torch.compile(lambda x: x.pow(3).sum(), backend="cxxinductor")(x)

@@ -32,9 +32,9 @@ std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::sp
   return set;
 }
 
-void GraphCache::refuse(const std::string& callee) {
+void GraphCache::refuse(const std::string& callee, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (!refused_.insert(callee).second) return;
+  if (!refused_.emplace(callee, reason).second) return;
   for (std::shared_ptr<GraphSet>& set : sets_) {
     auto fresh = std::make_shared<GraphSet>();
     fresh->key = set->key;

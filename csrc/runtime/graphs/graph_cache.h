@@ -7,7 +7,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,8 +51,8 @@ class GraphCache {
   // The stretches of calls like this one, in order; null while such calls are to run step by step: the first ones, in which libraries
   // choose their algorithms, and calls of more kinds than are kept. values: the workspace of the call.
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
-  // A library call could not be recorded: no set that is made from now on records it, and those that exist are made anew.
-  void refuse(const std::string& callee);
+  // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
+  void refuse(const std::string& callee, const std::string& reason);
 
   // Reasons for what is not recorded, with the number of steps, for reports; those of the plan before the first call.
   std::vector<std::pair<std::string, int>> reasons() const;
@@ -64,7 +63,7 @@ class GraphCache {
   const int calls_before_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
-  std::set<std::string> refused_;
+  RefusedCalls refused_;
 };
 
 }  // namespace cxxinductor::runtime

@@ -73,8 +73,8 @@ std::string why_no_launch(const plan::Plan& plan, const LaunchRecord& launch) {
   return {};
 }
 
-std::string why_no_call(const Tables& tables, const ExternRecord& record, const std::set<std::string>& refused) {
-  if (refused.contains(record.name)) return "could not be recorded";
+std::string why_no_call(const Tables& tables, const ExternRecord& record, const RefusedCalls& refused) {
+  if (const auto found = refused.find(record.name); found != refused.end()) return "could not be recorded: " + found->second;
   if (!record.callee->recordable()) return "is not known to do the same work in each call";
   Device device;
   const auto is_elsewhere = [&](uint32_t buffer) {
@@ -106,7 +106,7 @@ Device device_of(const Tables& tables, const StepRecord& step) {
 
 class Finder {
  public:
-  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const std::set<std::string>& refused)
+  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const RefusedCalls& refused)
       : plan_(plan), tables_(tables), refused_(refused), memory_(tables, values), limit_(std::max(deferred_at_least, peak_of(tables, values) / deferred_share)) {
     for (const int64_t b : tables.input_buffers)
       if (b >= 0) memory_.take(static_cast<uint32_t>(b));
@@ -189,7 +189,7 @@ class Finder {
 
   const plan::Plan& plan_;
   const Tables& tables_;
-  const std::set<std::string>& refused_;
+  const RefusedCalls& refused_;
   Memory memory_;
   const int64_t limit_;
   int64_t deferred_ = 0;
@@ -208,7 +208,7 @@ bool runs_ahead(const Tables& tables, const ExternRecord& record) {
   });
 }
 
-std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const std::set<std::string>& refused) {
+std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const RefusedCalls& refused) {
   switch (step.kind) {
     case StepRecord::Kind::Allocate:
     case StepRecord::Kind::Free:
@@ -237,7 +237,7 @@ std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const
 }
 
 std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
-                                    const std::set<std::string>& refused) {
+                                    const RefusedCalls& refused) {
   return Finder(plan, tables, values, refused).find();
 }
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,12 +25,15 @@ struct Stretch {
   std::vector<uint32_t> roots;
 };
 
-// Why a step is not recorded; "" where it is, or queues nothing.
-std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const std::set<std::string>& refused);
+// Library calls that could not be recorded, by name, with the reasons.
+using RefusedCalls = std::map<std::string, std::string>;
 
-// values: the workspace of a call, with the sizes. refused: names of library calls that could not be recorded.
+// Why a step is not recorded; "" where it is, or queues nothing.
+std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const RefusedCalls& refused);
+
+// values: the workspace of a call, with the sizes.
 std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
-                                    const std::set<std::string>& refused);
+                                    const RefusedCalls& refused);
 
 // A call without operands, whose results are memory of their own: it may run before the work of the stretch that it stands in.
 bool runs_ahead(const Tables& tables, const ExternRecord& record);

@@ -9,6 +9,7 @@
 
 #include "runtime/failed_check.h"
 #include "support/error.h"
+#include "torch_bridge/bindings/signal_check.h"
 #include "torch_bridge/bindings/without_gil.h"
 
 namespace cxxinductor::bindings {
@@ -16,7 +17,10 @@ namespace {
 
 struct CompiledCallable {
   PyObject_HEAD vectorcallfunc vectorcall;
-  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;    // null while pending
+  std::shared_ptr<torch_bridge::PendingGraph> pending;   // null once it has ended and a call has found that
+  bool waits;                                            // calls wait for it
+  PyObject* ended;                                       // called by the first call after it has ended, with this object; it calls finish()
   PyObject* wide_integers;  // takes the calls with integers that 64 bits do not hold; null: there are no integers
 };
 
@@ -64,6 +68,33 @@ bool is_wide(PyObject* object) {
   return overflow != 0;
 }
 
+// Takes over what was pending, and whether this call did it: another thread may have.
+bool finish(CompiledCallable* callable) {
+  const auto pending = callable->pending;
+  if (!pending) return false;
+  SignalCheck check;
+  std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  try {
+    const WithoutGil scope;
+    graph = pending->get(check.check());
+  } catch (const Interrupted&) {
+    check.rethrow();
+    throw;
+  }
+  if (!callable->pending) return false;
+  callable->graph = std::move(graph);
+  callable->pending.reset();
+  callable->graph->count();
+  return true;
+}
+
+// For questions about the graph.
+torch_bridge::CompiledGraph& graph_of(PyObject* self) {
+  auto* callable = reinterpret_cast<CompiledCallable*>(self);
+  finish(callable);
+  return *callable->graph;
+}
+
 PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, PyObject* keyword_names,
               std::string* written) {
   HANDLE_TH_ERRORS
@@ -72,6 +103,10 @@ PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, 
     return nullptr;
   }
   try {
+    if (callable->pending && (callable->waits || callable->pending->has_ended())) [[unlikely]] {
+      const py::object ended = py::reinterpret_steal<py::object>(PyObject_CallOneArg(callable->ended, reinterpret_cast<PyObject*>(callable)));
+      if (!ended) return nullptr;
+    }
     std::vector<c10::IValue> inputs;
     PyObject* list = args[0];
     const Py_ssize_t count = PyList_GET_SIZE(list);
@@ -83,9 +118,10 @@ PyObject* run(CompiledCallable* callable, PyObject* const* args, size_t nargsf, 
     }
     if (PyList_SetSlice(list, 0, count, nullptr) != 0) return nullptr;
     std::vector<c10::IValue> outputs;
+    const auto pending = callable->pending;  // another thread may finish it during the call
     {
       py::gil_scoped_release release;
-      outputs = callable->graph->run(std::move(inputs), written);
+      outputs = pending ? pending->run(std::move(inputs)) : callable->graph->run(std::move(inputs), written);
     }
     PyObject* result = PyList_New(static_cast<Py_ssize_t>(outputs.size()));
     if (result == nullptr) return nullptr;
@@ -122,22 +158,27 @@ void deallocate(PyObject* self) {
   auto* callable = reinterpret_cast<CompiledCallable*>(self);
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(callable->wide_integers);
+  Py_XDECREF(callable->ended);
   // The graph waits for compiles that are under way, which no Python thread should wait for.
   std::optional<WithoutGil> scope;
   if (!interpreter_ends()) scope.emplace();
   callable->graph.~shared_ptr();
+  callable->pending.~shared_ptr();
   scope.reset();
   type->tp_free(self);
   Py_DECREF(type);
 }
 
-PyObject* set_constants(PyObject* self, PyObject* tensors) {
+PyObject* finish_pending(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
-  std::vector<at::Tensor> constants;
-  for (const py::handle tensor : py::reinterpret_borrow<py::object>(tensors))
-    constants.push_back(THPVariable_Unpack(tensor.ptr()));
-  reinterpret_cast<CompiledCallable*>(self)->graph->set_constants(std::move(constants));
-  return Py_NewRef(Py_None);
+  try {
+    return PyBool_FromLong(static_cast<long>(finish(reinterpret_cast<CompiledCallable*>(self))));
+  } catch (py::error_already_set& raised) {  // by a signal handler
+    raised.restore();
+  } catch (const Interrupted&) {
+    PyErr_SetNone(PyExc_KeyboardInterrupt);
+  }
+  return nullptr;
   END_HANDLE_TH_ERRORS
 }
 
@@ -173,7 +214,7 @@ py::object memory_of(const std::vector<driver::MemorySummary>& memory) {
 
 PyObject* report(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
-  const auto& graph = *reinterpret_cast<CompiledCallable*>(self)->graph;
+  const auto& graph = graph_of(self);
   const driver::GraphSummary summary = graph.summary();
   const driver::Report& found = graph.report();
   py::dict out;
@@ -208,28 +249,29 @@ PyObject* describe(PyObject* self, PyObject* args) {
   HANDLE_TH_ERRORS
   const auto& [title, seconds] = py::reinterpret_borrow<py::tuple>(args).cast<std::pair<std::string, double>>();
   const driver::StageTime read{"read graph", seconds};
-  return py::cast(reinterpret_cast<CompiledCallable*>(self)->graph->describe(title, {&read, 1})).release().ptr();
+  return py::cast(graph_of(self).describe(title, {&read, 1})).release().ptr();
   END_HANDLE_TH_ERRORS
 }
 
 PyObject* describe_times(PyObject* self, PyObject* seconds) {
   HANDLE_TH_ERRORS
   const driver::StageTime read{"read graph", py::reinterpret_borrow<py::object>(seconds).cast<double>()};
-  const driver::GraphSummary summary = reinterpret_cast<CompiledCallable*>(self)->graph->summary();
+  const driver::GraphSummary summary = graph_of(self).summary();
   return py::cast(driver::describe_times(summary, {&read, 1})).release().ptr();
   END_HANDLE_TH_ERRORS
 }
 
 PyObject* take_check_notes(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
-  return py::cast(reinterpret_cast<CompiledCallable*>(self)->graph->take_check_notes()).release().ptr();
+  const auto& graph = reinterpret_cast<CompiledCallable*>(self)->graph;  // calls through ATen leave none
+  return py::cast(graph ? graph->take_check_notes() : std::vector<std::string>()).release().ptr();
   END_HANDLE_TH_ERRORS
 }
 
 // Of each output a tuple of ints; None where it is no tensor, or where its strides depend on symbols.
 PyObject* output_strides(PyObject* self, PyObject*) {
   HANDLE_TH_ERRORS
-  const plan::Plan* plan = reinterpret_cast<CompiledCallable*>(self)->graph->plan();
+  const plan::Plan* plan = graph_of(self).plan();
   py::list all;
   if (plan == nullptr) return all.release().ptr();
   for (const plan::Output& output : plan->outputs) {
@@ -249,13 +291,16 @@ PyObject* output_strides(PyObject* self, PyObject*) {
 }
 
 PyObject* fallback_reason(PyObject* self, void*) {
-  return PyUnicode_FromString(reinterpret_cast<CompiledCallable*>(self)->graph->fallback_reason().c_str());
+  HANDLE_TH_ERRORS
+  return PyUnicode_FromString(graph_of(self).fallback_reason().c_str());
+  END_HANDLE_TH_ERRORS
 }
 
 PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
 
 PyMethodDef methods[] = {
-    {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
+    {"finish", finish_pending, METH_NOARGS,
+     "Waits for a compile in the background, whose result takes over; whether this call was the one that did it."},
     {"set_wide_integers", set_wide_integers, METH_O,
      "A callable like this one, for calls with integers that 64 bits do not hold."},
     {"take_check_notes", take_check_notes, METH_NOARGS, "Lines about what option check did not check, each once."},
@@ -290,14 +335,34 @@ void bind_compiled_callable(py::module_& module) {
   module.add_object("CompiledGraph", py::handle(reinterpret_cast<PyObject*>(compiled_type)));
 }
 
-py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> graph) {
+namespace {
+
+CompiledCallable* make_callable() {
   PyObject* object = compiled_type->tp_alloc(compiled_type, 0);
   if (object == nullptr) throw py::error_already_set();
   auto* callable = reinterpret_cast<CompiledCallable*>(object);
   callable->vectorcall = call;
-  new (&callable->graph) std::shared_ptr<torch_bridge::CompiledGraph>(std::move(graph));
-  callable->wide_integers = nullptr;
-  return py::reinterpret_steal<py::object>(object);
+  new (&callable->graph) std::shared_ptr<torch_bridge::CompiledGraph>();
+  new (&callable->pending) std::shared_ptr<torch_bridge::PendingGraph>();
+  callable->waits = false;
+  callable->ended = callable->wide_integers = nullptr;
+  return callable;
+}
+
+}  // namespace
+
+py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> graph) {
+  CompiledCallable* callable = make_callable();
+  callable->graph = std::move(graph);
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(callable));
+}
+
+py::object make_pending_callable(std::shared_ptr<torch_bridge::PendingGraph> pending, bool waits, const py::object& ended) {
+  CompiledCallable* callable = make_callable();
+  callable->pending = std::move(pending);
+  callable->waits = waits;
+  callable->ended = Py_NewRef(ended.ptr());
+  return py::reinterpret_steal<py::object>(reinterpret_cast<PyObject*>(callable));
 }
 
 }  // namespace cxxinductor::bindings

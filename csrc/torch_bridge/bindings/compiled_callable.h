@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "torch_bridge/compiled_graph.h"
+#include "torch_bridge/pending_graph.h"
 
 namespace cxxinductor::bindings {
 
@@ -14,5 +15,8 @@ namespace py = pybind11;
 
 void bind_compiled_callable(py::module_& module);
 py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> graph);
+// waits: whether calls wait for the graph; else they run without it. ended(callable) calls finish() of the callable, and is called by the
+// first call that waits, or that finds that the compile has ended.
+py::object make_pending_callable(std::shared_ptr<torch_bridge::PendingGraph> pending, bool waits, const py::object& ended);
 
 }  // namespace cxxinductor::bindings

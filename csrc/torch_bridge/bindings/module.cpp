@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "support/error.h"
-#include "support/interrupt.h"
 #include "support/options.h"
 #include "frontend/import.h"
 #include "model/passes/split_gradients.h"
@@ -20,6 +19,7 @@
 #include "torch_bridge/bindings/fragments.h"
 #include "torch_bridge/bindings/kernel_timing.h"
 #include "torch_bridge/bindings/models.h"
+#include "torch_bridge/bindings/signal_check.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -85,34 +85,31 @@ py::dict counter_dict() {
   const torch_bridge::Counters c = torch_bridge::read_counters();
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
-                  py::arg("checked_launches") = c.checked_launches,
+                  py::arg("checked_launches") = c.checked_launches, py::arg("background_compiles") = c.background_compiles,
+                  py::arg("background_calls") = c.background_calls,
                   py::arg("graph_recordings") = c.graph_recordings, py::arg("graph_replays") = c.graph_replays,
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
 
-// Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
-// compile. Python runs them on no other thread, and a thread that takes the GIL while the interpreter ends does not return.
-py::object compile(const CallGraphBuilder& builder, const Options& options) {
+py::object compile(const CallGraphBuilder& builder, const Options& options, std::vector<at::Tensor> constants) {
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
-  std::optional<py::error_already_set> raised;
-  InterruptCheck check;
-  const py::module_ threading = py::module_::import("threading");
-  if (threading.attr("current_thread")().is(threading.attr("main_thread")())) {
-    check = [&raised] {
-      const py::gil_scoped_acquire acquire;
-      if (PyErr_CheckSignals() == 0) return false;
-      raised.emplace();
-      return true;
-    };
-  }
+  SignalCheck check;
   try {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check);
+    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check.check());
   } catch (const Interrupted&) {
-    if (raised) throw *raised;
+    check.rethrow();
     throw;
   }
+  graph->count();
+  graph->set_constants(std::move(constants));
   return make_compiled_callable(std::move(graph));
+}
+
+py::object compile_in_background(const CallGraphBuilder& builder, const Options& options, const std::vector<at::Tensor>& constants, bool waits,
+                                 const py::object& ended) {
+  auto pending = std::make_shared<torch_bridge::PendingGraph>(builder.graph(), constants, torch_bridge::CompileSettings::current(), options);
+  return make_pending_callable(std::move(pending), waits, ended);
 }
 
 // What is done with the calls of a file, for tests: (what composites become, what is compiled).
@@ -126,13 +123,14 @@ py::dict replayed(const CallGraphBuilder& written) {
   return found;
 }
 
-py::object compile_as_written(const CallGraphBuilder& written, const Options& options) {
+py::object compile_as_written(const CallGraphBuilder& written, const Options& options, std::vector<at::Tensor> constants) {
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   {
     const WithoutGil scope;
     graph = torch_bridge::CompiledGraph::from_file(written.graph(), torch_bridge::CompileSettings::current(), options);
     if (!graph->guards().empty()) throw_unsupported("calls that hold where {}", model::to_string(graph->guards().front()));
   }
+  graph->set_constants(std::move(constants));
   return make_compiled_callable(std::move(graph));
 }
 
@@ -189,7 +187,7 @@ void bind_call_forms(py::module_& module) {
         return model::print(program.calls);
       },
       py::arg("bytes"), "The call graph of a .pt2 archive, which may be anybody's, as text (docs/ir.md).");
-  module.def("compile_as_written", compile_as_written, py::arg("builder"), py::arg("options"),
+  module.def("compile_as_written", compile_as_written, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),
              "Compiles calls as a file holds them: with ATen's composites and writes to tensors.");
   module.def("replayed", replayed, py::arg("builder"),
              "What composites become (docs/design/replay.md): the text of the calls, guards on sizes, composites that are kept "
@@ -263,7 +261,12 @@ PYBIND11_MODULE(_C, module) {
   module.def("option_table", option_rows);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
-  module.def("compile", compile, py::arg("builder"), py::arg("options"));
+  module.def("compile", compile, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),
+             "A boxed callable. constants: tensors that the graph held itself, passed after the caller's inputs.");
+  module.def("compile_in_background", compile_in_background, py::arg("builder"), py::arg("options"), py::arg("constants"), py::arg("waits"),
+             py::arg("ended"),
+             "The same at once, while a thread compiles. Until then calls run through ATen, or wait (waits). The first call after that, or "
+             "that waits, calls ended with the callable, whose finish() it calls.");
   module.def(
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
