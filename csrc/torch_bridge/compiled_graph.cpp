@@ -22,7 +22,6 @@
 #include "model/effects.h"
 #include "model/text.h"
 #include "passes/pass_manager.h"
-#include "runtime/graphs/graph_cache.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -42,16 +41,6 @@
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-struct AtomicCounters {
-  std::atomic<int64_t> graphs{0}, kernels{0}, externs{0}, aten_fallbacks{0}, eager_fallbacks{0}, checked_launches{0};
-  std::atomic<int64_t> background_compiles{0}, background_calls{0};
-};
-// Process-wide by nature: a user asks "what happened so far", whoever compiled it.
-AtomicCounters& counters() {
-  static AtomicCounters instance;
-  return instance;
-}
 
 // Graphs of ours that CUDA graphs replay.
 struct CapturedGraph {
@@ -594,24 +583,5 @@ void CompiledGraph::count() const {
   count_kernels(*plan(), report());
   if (const FoldedConstants* once = constants()) count_kernels(once->plan(), once->report());
 }
-
-Counters read_counters() {
-  const AtomicCounters& c = counters();
-  const runtime::GraphCounters& g = runtime::graph_counters();
-  return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, c.background_compiles, c.background_calls,
-          g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
-}
-
-void reset_counters() {
-  AtomicCounters& c = counters();
-  c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = c.checked_launches = 0;
-  c.background_compiles = c.background_calls = 0;
-  runtime::GraphCounters& g = runtime::graph_counters();
-  g.recordings = g.replays = g.patched_nodes = g.refused_stretches = 0;
-}
-
-void count_eager() { counters().eager_fallbacks += 1; }
-void count_background_compile() { counters().background_compiles += 1; }
-void count_background_call() { counters().background_calls += 1; }
 
 }  // namespace cxxinductor::torch_bridge

@@ -18,6 +18,7 @@
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "torch_bridge/compile_settings.h"
+#include "torch_bridge/counters.h"
 
 namespace cxxinductor::torch_bridge {
 
@@ -130,18 +131,5 @@ PlanForPackage package_trace(const model::CallGraph& calls, const Targets& targe
 
 // The forms that the calls take for these targets, which need not be machines at hand: nothing is compiled or run.
 driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const Options& options);
-
-// Since the process started or reset_counters(); see cxxinductor.counters in Python.
-struct Counters {
-  int64_t graphs = 0, kernels = 0, externs = 0, aten_fallbacks = 0, eager_fallbacks = 0, checked_launches = 0;
-  int64_t background_compiles = 0, background_calls = 0;
-  // Of CUDA graphs: stretches recorded, replays, nodes whose addresses replays exchanged, stretches that cannot be recorded.
-  int64_t graph_recordings = 0, graph_replays = 0, graph_patched_nodes = 0, graph_refusals = 0;
-};
-Counters read_counters();
-void reset_counters();
-void count_eager();
-void count_background_compile();
-void count_background_call();
 
 }  // namespace cxxinductor::torch_bridge

@@ -236,19 +236,29 @@ class CudaRecorder final : public runtime::GraphRecorder {
   void read_kernel(Node& node) {
     cuda_.check(cuda_.kernel_node(node.handle, &node.kernel), "cuGraphKernelNodeGetParams", "a CUDA graph");
     const CUDA_KERNEL_NODE_PARAMS& kernel = node.kernel;
+    const std::byte* const buffer = kernel.kernelParams == nullptr ? argument_buffer(kernel.extra) : nullptr;
     for (size_t i = 0;; ++i) {
       size_t offset = 0, bytes = 0;
       const CUresult found = kernel.func ? cuda_.function_parameter(kernel.func, i, &offset, &bytes) : cuda_.kernel_parameter(kernel.kern, i, &offset, &bytes);
       if (found == CUDA_ERROR_INVALID_VALUE) break;  // there are no more
-      if (found != CUDA_SUCCESS || (bytes > 0 && kernel.kernelParams == nullptr)) throw_unsupported("it launches a kernel whose parameters are unknown");
+      if (found != CUDA_SUCCESS) throw_unsupported("it launches a kernel whose parameters the driver does not tell: {}", cuda_.describe(found));
+      const void* const value = kernel.kernelParams ? kernel.kernelParams[i] : buffer ? buffer + offset : nullptr;
+      if (value == nullptr) throw_unsupported("it launches a kernel whose arguments the driver does not tell");
       const size_t start = node.arguments.size() * 8;
       node.starts.push_back(static_cast<uint32_t>(start));
       node.bytes.push_back(static_cast<uint32_t>(bytes));
       node.arguments.resize(node.arguments.size() + (bytes + 7) / 8);
-      if (bytes > 0) std::memcpy(node.argument(static_cast<uint32_t>(start)), kernel.kernelParams[i], bytes);
+      if (bytes > 0) std::memcpy(node.argument(static_cast<uint32_t>(start)), value, bytes);
     }
     node.kernel.kernelParams = nullptr;
     node.kernel.extra = nullptr;
+  }
+
+  // Where a launch gave all arguments in one block of memory.
+  static const std::byte* argument_buffer(void** extra) {
+    for (size_t i = 0; extra != nullptr && extra[i] != CU_LAUNCH_PARAM_END; i += 2)
+      if (extra[i] == CU_LAUNCH_PARAM_BUFFER_POINTER) return static_cast<const std::byte*>(extra[i + 1]);
+    return nullptr;
   }
 
   // Addresses are whole words of parameters, at multiples of 8.

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
@@ -19,7 +20,15 @@ std::map<std::string, int> calls;
 thread_local CUcontext current_context = nullptr;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 bool capturing = false, capture_good = true;
-int module_object = 0, function_object = 0, context_object = 0;
+int module_object = 0, function_object = 0, context_object = 0, stream_object = 0, graph_object = 0;
+
+// A kernel in a graph. Addresses of nodes stay as more are added.
+struct FakeNode {
+  unsigned long long words[2] = {};
+  void* addresses[2] = {&words[0], &words[1]};
+};
+std::deque<FakeNode> nodes;
+bool recording = false;
 
 // Of calls that a capture forbids.
 CUresult count_unsafe(const char* name, CUresult failure = CUDA_ERROR_UNKNOWN);
@@ -128,7 +137,11 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
 }
 CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return count("cuFuncSetAttribute"); }
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                        void**, void**) {
+                        void** arguments, void**) {
+  if (recording) {
+    FakeNode& node = nodes.emplace_back();
+    for (int i = 0; i < 2; ++i) std::memcpy(&node.words[i], arguments[i], 8);
+  }
   return count("cuLaunchKernel", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
@@ -167,5 +180,69 @@ CUresult cuGetErrorString(CUresult, const char** text) {
   *text = "told to fail";
   return CUDA_SUCCESS;
 }
+
+// Graphs: kernels that are launched on a stream while it is captured become nodes with two words of arguments.
+CUresult cuStreamCreate(CUstream* stream, unsigned) {
+  *stream = reinterpret_cast<CUstream>(&stream_object);
+  return count("cuStreamCreate", CUDA_ERROR_OUT_OF_MEMORY);
+}
+CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
+  nodes.clear();
+  recording = true;
+  return count("cuStreamBeginCapture", CUDA_ERROR_ILLEGAL_STATE);
+}
+CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
+  recording = false;
+  *graph = reinterpret_cast<CUgraph>(&graph_object);
+  return count("cuStreamEndCapture", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph* graph, const CUgraphNode**, const CUgraphEdgeData**,
+                                size_t*) {
+  *status = recording ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+  *graph = reinterpret_cast<CUgraph>(&graph_object);
+  return count("cuStreamGetCaptureInfo", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+CUresult cuGraphGetNodes(CUgraph, CUgraphNode* out, size_t* found) {
+  if (out)
+    for (size_t i = 0; i < nodes.size(); ++i) out[i] = reinterpret_cast<CUgraphNode>(&nodes[i]);
+  *found = nodes.size();
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
+  *type = CU_GRAPH_NODE_TYPE_KERNEL;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphKernelNodeGetParams(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS* parameters) {
+  FakeNode& found = *reinterpret_cast<FakeNode*>(node);
+  *parameters = {};
+  parameters->func = reinterpret_cast<CUfunction>(&function_object);
+  parameters->gridDimX = parameters->gridDimY = parameters->gridDimZ = parameters->blockDimX = parameters->blockDimY = parameters->blockDimZ = 1;
+  parameters->kernelParams = found.addresses;
+  return CUDA_SUCCESS;
+}
+CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t* offset, size_t* bytes) {
+  if (index >= 2) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 8 * index;
+  *bytes = 8;
+  return CUDA_SUCCESS;
+}
+CUresult cuKernelGetParamInfo(CUkernel, size_t index, size_t* offset, size_t* bytes) { return cuFuncGetParamInfo(nullptr, index, offset, bytes); }
+CUresult cuGraphMemsetNodeGetParams(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphMemcpyNodeGetParams(CUgraphNode, CUDA_MEMCPY3D*) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph, unsigned long long) {
+  *executable = reinterpret_cast<CUgraphExec>(&graph_object);
+  return count("cuGraphInstantiateWithFlags", CUDA_ERROR_OUT_OF_MEMORY);
+}
+CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  FakeNode& found = *reinterpret_cast<FakeNode*>(node);
+  for (int i = 0; i < 2; ++i) std::memcpy(&found.words[i], parameters->kernelParams[i], 8);
+  return count("cuGraphExecKernelNodeSetParams");
+}
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphLaunch(CUgraphExec, CUstream) { return count("cuGraphLaunch", CUDA_ERROR_LAUNCH_FAILED); }
+CUresult cuGraphDestroy(CUgraph) { return count("cuGraphDestroy"); }
+CUresult cuGraphExecDestroy(CUgraphExec) { return count("cuGraphExecDestroy"); }
+unsigned long long fake_cuda_graph_word(int node, int word) { return nodes.at(static_cast<size_t>(node)).words[word]; }
 
 }  // extern "C"

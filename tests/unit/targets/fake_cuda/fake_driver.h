@@ -9,4 +9,6 @@ int fake_cuda_calls(const char* call);
 // that a capture forbids, from threads in another mode than the relaxed one, fail and spoil it.
 void fake_cuda_begin_capture();
 bool fake_cuda_end_capture();
+// A word of the arguments of a kernel in the graph that was recorded last.
+unsigned long long fake_cuda_graph_word(int node, int word);
 }
