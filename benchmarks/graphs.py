@@ -236,8 +236,9 @@ def measured_rows(names, measure):
             row = {"model": name, "error_message": str(error)[:2000]}
         else:
             t = row["milliseconds"]
+            ratio = t["reduce-overhead"] / t["cxxinductor graphs"] if "reduce-overhead" in t else math.nan
             print(f"{name:<20} " + "  ".join(f"{k} {v:.2f}" for k, v in t.items()) + f" ms; graphs vs reduce-overhead "
-                  f"{t['reduce-overhead'] / t['cxxinductor graphs']:.2f}x; {row['counters']}; {row.get('equal_without_graphs', '')} peak MB "
+                  f"{ratio:.2f}x; {row['counters']}; {row.get('equal_without_graphs', '')} peak MB "
                   f"{ {k: v >> 20 for k, v in row['peak_bytes'].items()} }", flush=True)
         rows.append(row)
         if "error_message" in row:
@@ -246,7 +247,8 @@ def measured_rows(names, measure):
 
 
 def geomean(rows):
-    ratios = [r["milliseconds"]["reduce-overhead"] / r["milliseconds"]["cxxinductor graphs"] for r in rows if "milliseconds" in r]
+    ratios = [r["milliseconds"]["reduce-overhead"] / r["milliseconds"]["cxxinductor graphs"] for r in rows
+              if "reduce-overhead" in r.get("milliseconds", {})]
     return math.exp(sum(map(math.log, ratios)) / max(1, len(ratios)))
 
 
@@ -254,7 +256,10 @@ def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--parts", default="host,decode,inference,training")
     parser.add_argument("--only", default="", help="comma-separated names of models")
+    parser.add_argument("--backends", default=",".join(BACKENDS), help="comma-separated; the geometric means need reduce-overhead")
     args = parse_for_cuda(parser)
+    for name in set(BACKENDS) - set(args.backends.split(",")):
+        del BACKENDS[name]
     parts, only = args.parts.split(","), [name for name in args.only.split(",") if name]
     results = {}
     if "host" in parts:
