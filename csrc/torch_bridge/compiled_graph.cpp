@@ -26,6 +26,7 @@
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/compile_report.h"
+#include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
@@ -180,6 +181,8 @@ struct CompiledGraph::Impl {
   // Positions of complex inputs, and whether they were recorded with a conjugate bit: gradients come as autograd makes them.
   std::vector<std::pair<uint32_t, bool>> complex_inputs;
   std::atomic<bool> captured = false;  // by a CUDA graph
+  // Recordings hold the kernels that libraries choose under these; calls under others (TF32, determinism) run step by step.
+  const ContextSettings recorded_settings = ContextSettings::current();
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted);
@@ -486,11 +489,12 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
   // Replays run no single steps; the profiler shows their kernels by name.
-  const bool by_steps = !check && impl_->options.cuda_graphs == "off";
+  const bool uses_graphs = !captured && impl_->options.cuda_graphs != "off";
+  const bool by_steps = !check && !uses_graphs;
   const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps() : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = !captured, .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs && impl_->recorded_settings.are_current(), .written = written});
   if (check) counters().checked_launches += check->checked();
   return impl_->outputs_of(std::move(results), views);
 }

@@ -38,7 +38,7 @@ TEST_CASE("op sweep on the CPU, 128-bit vectors", "[sweep]") {
 }
 
 TEST_CASE("op sweep on the CPU with clang++", "[sweep]") {
-  if (runtime::find_program("clang++").empty()) return;
+  if (targets::find_program("clang++").empty()) return;
   for (DType dtype : {DType::F32, DType::F64, DType::I8, DType::U64, DType::Bool})
     sweep(dtype, machine_target(), "clang++");
 }

@@ -217,3 +217,22 @@ def test_explain_says_what_is_not_recorded():
     text = str(cxxinductor.explain(torch.compile(lambda x: torch.bernoulli(x.sigmoid()) + 1, backend="cxxinductor", options=GRAPHS),
                                    torch.randn(64, device="cuda")))
     assert "CUDA graphs (on)" in text
+
+
+@torch.no_grad()
+def test_settings_that_change_are_those_of_each_call():
+    conv = torch.nn.Conv2d(64, 64, 3, padding=1).cuda().eval()
+    _, graphs = both(lambda x: conv(x).relu())
+    x = torch.randn(8, 64, 32, 32, device="cuda")
+    truth = F.conv2d(x.double(), conv.weight.double(), conv.bias.double(), padding=1).relu()
+    errors = {}
+    before = torch.backends.cudnn.allow_tf32
+    try:
+        for allowed in (True, False):
+            torch.backends.cudnn.allow_tf32 = allowed
+            for _ in range(6):
+                found = graphs(x)
+            errors[allowed] = (found.double() - truth).abs().max().item()
+    finally:
+        torch.backends.cudnn.allow_tf32 = before
+    assert errors[False] < errors[True] / 10

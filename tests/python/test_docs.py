@@ -43,7 +43,7 @@ def test_the_option_table_reads_like_its_page():
     assert repr(table) == text and max(map(len, text.splitlines())) <= 132
     words = " ".join(text.split())
     for row in table:
-        assert row["type"] in ("bool", "int", "str")
+        assert row["type"] in ("bool", "int", "float", "str")
         default = f"`{row['default']}`" if row["default"] else ""
         assert f"| `{row['name']}` | `{row['environment']}` | {default} |" in page
         assert f"{row['name']} = {row['default'] or '(empty)'}" in text and row["environment"] in text

@@ -52,7 +52,7 @@ def test_everything_is_said(device):
     passes = graph.details["pass_times"]
     assert {"graph-cse", "graph-reinplace", "loops-dead-code"} <= set(passes)
     assert sum(passes.values()) <= sum(seconds for stage, seconds in graph.details["times"] if stage.endswith("passes"))
-    assert explanation.counters == {"graphs": 1, "kernels": len(kernels), "extern": 1, "aten_fallback": 0, "eager_fallback": 0, "checked_launches": 0, "background_compiles": 0, "background_calls": 0}
+    assert {name: count for name, count in explanation.counters.items() if count} == {"graphs": 1, "kernels": len(kernels), "extern": 1}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
                  f"aten::addmm: {PRODUCTS}",

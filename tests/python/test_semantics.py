@@ -32,7 +32,7 @@ def test_pointwise_chain_is_one_kernel(device):
         return torch.nn.functional.gelu(x + 1) * y.sigmoid() - x
 
     explanation = cxxinductor.explain(fn, torch.randn(8, 33, device=device), torch.randn(8, 33, device=device))
-    assert explanation.counters == {"graphs": 1, "kernels": 1, "extern": 0, "aten_fallback": 0, "eager_fallback": 0, "checked_launches": 0}
+    assert {name: count for name, count in explanation.counters.items() if count} == {"graphs": 1, "kernels": 1}
 
 
 @pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
