@@ -14,7 +14,7 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import CompileContext, TracingContext
 
-from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, input_versions, partition, progress, reports
+from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, graph_cache, input_versions, partition, progress, reports
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -42,13 +42,23 @@ def cxxinductor(
     """
     if mode not in (None, "default"):
         raise UserError(f"mode={mode!r} is not known to cxxinductor; leave it out, or use options= ({_option_names()})")
-    return compile_dynamo_graph(gm, example_inputs, functools.partial(compile_aot_graph, options=config.resolve(options)))
+    resolved = config.resolve(options)
+    compile_graph = functools.partial(compile_aot_graph, options=resolved)
+    with graph_cache.used(resolved, functools.partial(_load_aot_graph, options=resolved)) as cached:
+        return compile_dynamo_graph(gm, example_inputs, compile_graph, *([graph_cache.compiler] if cached else []))
 
 
 def compile_dynamo_graph(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Callable[[list[Any]], Any]]
+    gm: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    compile_graph: Callable[..., Callable[[list[Any]], Any]],
+    as_compiler: Callable[[Callable[..., Any]], Any] = lambda compile: compile,
 ) -> Callable[..., Any]:
-    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs."""
+    """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs.
+
+    Args:
+        as_compiler: what AOTAutograd is given in the place of a function that compiles graphs.
+    """
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
@@ -56,9 +66,9 @@ def compile_dynamo_graph(
     settings = {"unlift_effect_tokens": True, "donated_buffer": False, "graphsafe_rng_functionalization": False}
     with functorch_config.patch(settings):
         compiled = aot_autograd(
-            fw_compiler=functools.partial(compile_graph, kind="forward"),
-            bw_compiler=functools.partial(compile_graph, kind="backward"),
-            inference_compiler=functools.partial(compile_graph, kind="inference"),
+            fw_compiler=as_compiler(functools.partial(compile_graph, kind="forward")),
+            bw_compiler=as_compiler(functools.partial(compile_graph, kind="backward")),
+            inference_compiler=as_compiler(functools.partial(compile_graph, kind="inference")),
             partition_fn=partition.partition,
             decompositions=decompositions.table(),
             keep_inference_input_mutations=True,
@@ -103,9 +113,33 @@ def compile_aot_graph(
     if graph.input_conversions or graph.output_conversions:
         return _converted(checked, graph)
     if kind == "backward" and checked is compiled:
-        # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
-        return _boxed_through(compiled)
+        _mark_boxed(compiled)
+    if checked is compiled and not reason and _is_whole(gm, graph):
+        graph_cache.mark(compiled, graph.builder.calls_text(), kind)
     return checked
+
+
+def _load_aot_graph(calls: str, kind: str, *, options: "_C.Options") -> Callable[[list[Any]], Any]:
+    """A graph that compile_aot_graph compiled in another process, from its calls."""
+    with progress.shown(options, kind):
+        compiled = _C.compile_calls(calls, options)
+    if reason := compiled.fallback_reason:
+        _warn(f"a {kind} graph from the cache runs op by op through ATen: {reason}")
+    _report_cache(options)
+    reports.record(compiled, kind, 0.0, options)
+    _mark_boxed(compiled)
+    return compiled
+
+
+def _is_whole(gm: torch.fx.GraphModule, graph: fx_reader.ReadGraph) -> bool:
+    """Whether the graph's calls are all that it is compiled and run from."""
+    symbolic = any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes)
+    return not symbolic and not graph.constants and not graph.builder.has_functions()
+
+
+def _mark_boxed(compiled: "_C.CompiledGraph") -> None:
+    # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
+    compiled.__dict__["_boxed_call"] = True
 
 
 def read_aot_graph(
@@ -200,14 +234,6 @@ def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph)
         for position, convert in graph.output_conversions.items():
             outputs[position] = convert(outputs[position])
         return outputs
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
-
-
-def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
-    def run(inputs: list[Any]) -> Any:
-        return compiled(inputs)
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run

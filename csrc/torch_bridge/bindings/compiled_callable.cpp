@@ -17,6 +17,7 @@ namespace {
 struct CompiledCallable {
   PyObject_HEAD vectorcallfunc vectorcall;
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
+  PyObject* attributes;     // what AOTAutograd and its cache set; null until then
   PyObject* wide_integers;  // takes the calls with integers that 64 bits do not hold; null: there are no integers
 };
 
@@ -122,6 +123,7 @@ void deallocate(PyObject* self) {
   auto* callable = reinterpret_cast<CompiledCallable*>(self);
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(callable->wide_integers);
+  Py_XDECREF(callable->attributes);
   // The graph waits for compiles that are under way, which no Python thread should wait for.
   std::optional<WithoutGil> scope;
   if (!interpreter_ends()) scope.emplace();
@@ -254,6 +256,13 @@ PyObject* fallback_reason(PyObject* self, void*) {
 
 PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
 
+// AOTAutograd marks what it got from its cache.
+int set_boxed(PyObject*, PyObject* value, void*) {
+  if (value == Py_True) return 0;
+  PyErr_SetString(PyExc_ValueError, "a compiled graph takes one list of inputs");
+  return -1;
+}
+
 PyMethodDef methods[] = {
     {"set_constants", set_constants, METH_O, "Tensors that the graph held itself, passed after the caller's inputs."},
     {"set_wide_integers", set_wide_integers, METH_O,
@@ -267,10 +276,12 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
-    {"_boxed_call", boxed, nullptr, "Takes one list and empties it.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {"_boxed_call", boxed, set_boxed, "Takes one list and empties it.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledCallable, attributes), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -297,6 +308,7 @@ py::object make_compiled_callable(std::shared_ptr<torch_bridge::CompiledGraph> g
   callable->vectorcall = call;
   new (&callable->graph) std::shared_ptr<torch_bridge::CompiledGraph>(std::move(graph));
   callable->wide_integers = nullptr;
+  callable->attributes = nullptr;
   return py::reinterpret_steal<py::object>(object);
 }
 

@@ -90,7 +90,7 @@ py::dict counter_dict() {
 
 // Python's signal handlers run while this waits on the main thread; what one of them raises (KeyboardInterrupt) stops the
 // compile. Python runs them on no other thread, and a thread that takes the GIL while the interpreter ends does not return.
-py::object compile(const CallGraphBuilder& builder, const Options& options) {
+py::object compile_calls(model::CallGraph calls, const Options& options) {
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   std::optional<py::error_already_set> raised;
   InterruptCheck check;
@@ -105,12 +105,33 @@ py::object compile(const CallGraphBuilder& builder, const Options& options) {
   }
   try {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check);
+    graph = torch_bridge::CompiledGraph::from_calls(std::move(calls), torch_bridge::CompileSettings::current(), options, check);
   } catch (const Interrupted&) {
     if (raised) throw *raised;
     throw;
   }
   return make_compiled_callable(std::move(graph));
+}
+
+py::object compile(const CallGraphBuilder& builder, const Options& options) { return compile_calls(builder.graph(), options); }
+
+// Calls that a builder printed, in this process or another.
+py::object compile_calls_text(const std::string& text, const Options& options) { return compile_calls(model::parse(text), options); }
+
+py::object cache_get(const std::string& key, const Options& options) {
+  std::optional<runtime::DiskCache::Bytes> found;
+  {
+    const WithoutGil scope;
+    if (runtime::DiskCache* cache = torch_bridge::disk_cache(options)) found = cache->get(key);
+  }
+  if (!found) return py::none();
+  return py::bytes(reinterpret_cast<const char*>(found->data()), found->size());
+}
+
+bool cache_put(const std::string& key, const std::string& bytes, const Options& options) {
+  const WithoutGil scope;
+  runtime::DiskCache* cache = torch_bridge::disk_cache(options);
+  return cache && cache->put(key, bytes);
 }
 
 // What is done with the calls of a file, for tests: (what composites become, what is compiled).
@@ -262,6 +283,10 @@ PYBIND11_MODULE(_C, module) {
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
+  module.def("compile_calls", compile_calls_text, py::arg("text"), py::arg("options"),
+             "Compiles what CallGraphBuilder.calls_text gave. It must come from someone the caller trusts.");
+  module.def("cache_get", cache_get, py::arg("key"), py::arg("options"), "An entry of the cache on disk, or None.");
+  module.def("cache_put", cache_put, py::arg("key"), py::arg("bytes"), py::arg("options"), "False where nothing was stored.");
   module.def(
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
