@@ -5,6 +5,8 @@
 // of that folder it is trusted: the plan is verified, but not for memory safety.
 #pragma once
 
+#include <cxxinductor/options.h>
+
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +28,9 @@ struct StoredPlan {
   std::optional<passes::ConstGraph> const_graph;  // what is computed once; the plan takes its results as inputs
 };
 
+// Of the options that plans follow from: where a cache lies, what is printed and how long compilers may run is not among them, so that hosts
+// and folders may differ in those.
+std::string options_key(Options options);
 // Of a request before its graph passes, with its eager_peaks. The library's build is the disk cache's to tell apart.
 std::string plan_key(const Request& request);
 // None where there is no such entry, or it does not read back.

@@ -1,8 +1,8 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``counters`` and
-``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``set_remote_cache``,
+``counters`` and ``option_table``.
 """
 
 from typing import NoReturn
@@ -15,6 +15,7 @@ if not torch.__version__.startswith("2.11."):
     )
 
 from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
+from .cache_transfer import set_remote_cache  # noqa: E402
 from .config import option_table  # noqa: E402
 from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
@@ -47,6 +48,7 @@ __all__ = [
     "package",
     "plan_text",
     "reset_counters",
+    "set_remote_cache",
 ]
 
 

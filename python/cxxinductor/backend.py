@@ -14,7 +14,22 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch import config as functorch_config
 from torch._guards import CompileContext, TracingContext
 
-from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, graph_cache, input_versions, partition, progress, reports
+from . import (
+    _C,
+    attention,
+    cache_transfer,
+    check,
+    config,
+    decompositions,
+    eager_strides,
+    float_guards,
+    fx_reader,
+    graph_cache,
+    input_versions,
+    partition,
+    progress,
+    reports,
+)
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -45,20 +60,23 @@ def cxxinductor(
     resolved = config.resolve(options)
     compile_graph = functools.partial(compile_aot_graph, options=resolved)
     with graph_cache.used(resolved, functools.partial(_load_aot_graph, options=resolved)) as cached:
-        return compile_dynamo_graph(gm, example_inputs, compile_graph, *([graph_cache.compiler] if cached else []))
+        compiled = compile_dynamo_graph(gm, example_inputs, compile_graph, cached)
+    cache_transfer.record_used(resolved)
+    return compiled
 
 
 def compile_dynamo_graph(
     gm: torch.fx.GraphModule,
     example_inputs: Sequence[Any],
     compile_graph: Callable[..., Callable[[list[Any]], Any]],
-    as_compiler: Callable[[Callable[..., Any]], Any] = lambda compile: compile,
+    cached: bool = False,
 ) -> Callable[..., Any]:
     """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs.
 
     Args:
-        as_compiler: what AOTAutograd is given in the place of a function that compiles graphs.
+        cached: inside of graph_cache.used, which yielded this.
     """
+    as_compiler = graph_cache.compiler if cached else lambda compile: compile
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # Built afresh for every graph: calling the result changes its keyword arguments.
@@ -70,7 +88,7 @@ def compile_dynamo_graph(
             bw_compiler=as_compiler(functools.partial(compile_graph, kind="backward")),
             inference_compiler=as_compiler(functools.partial(compile_graph, kind="inference")),
             partition_fn=partition.partition,
-            decompositions=decompositions.table(),
+            decompositions=graph_cache.Decompositions(decompositions.table) if cached else decompositions.table(),
             keep_inference_input_mutations=True,
         )(gm, example_inputs)
     float_guards.compare_floats_themselves()

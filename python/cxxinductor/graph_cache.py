@@ -31,7 +31,8 @@ from torch._functorch._aot_autograd.schemas import AOTAutogradCacheInfo, Seriali
 from torch._inductor.output_code import OutputCode
 from torch._subclasses import FakeTensor
 
-from . import _C
+from . import _C, cache_transfer
+from .errors import InternalError, Unsupported, UserError
 
 LoadGraph = Callable[[str, str], Callable[[list[Any]], Any]]  # (calls, kind)
 
@@ -83,6 +84,12 @@ def used(options: "_C.Options", load: LoadGraph) -> Iterator[bool]:
         yield True
     finally:
         _current.reset(token)
+
+
+class Decompositions(NamedTuple):
+    """For AOTAutograd: a table of decompositions that is made when nothing was found in the cache."""
+
+    table: Callable[[], Any]
 
 
 def compiler(compile_graph: Callable[..., Any]) -> SerializableAOTDispatchCompiler:
@@ -141,17 +148,10 @@ class _Cache(autograd_cache.AOTAutogradCache):
         current = _current.get()
         if current is None:
             return autograd_cache.AOTAutogradCache.try_load(mod, args, aot_config, *others)
-        try:
-            key = _Key(_key_text(mod, args, aot_config, current.options))
-        except _NoKey:
-            return None
-        key.options = current.options
-        found = _C.cache_get(key, current.options)
-        entry = _unpickle(found) if found is not None else None
-        if entry is None:
-            aot_config.cache_info = AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=[])
-            return None
-        return entry.wrap_post_compile(args, aot_config, {})
+        loaded = _load(mod, args, aot_config, current)
+        if loaded is None:
+            aot_config.decompositions = aot_config.decompositions.table()
+        return loaded
 
     @staticmethod
     def make_entry(compiled_fw_func: Any, compiled_bw_func: Any, *others: Any, **fields: Any) -> Any:
@@ -174,6 +174,25 @@ class _Cache(autograd_cache.AOTAutogradCache):
         except (pickle.PicklingError, TypeError, AttributeError):  # what runs around the graph holds objects of this process
             return
         _C.cache_put(key, content, key.options)
+        cache_transfer.record_used(key.options)  # of the backward graph too, which is compiled late
+
+
+def _load(mod: Any, args: list[Any], aot_config: Any, current: _Compile) -> Callable[..., Any] | None:
+    """What was saved for these arguments; None, and their key in aot_config, where nothing was."""
+    try:
+        key = _Key(_key_text(mod, args, aot_config, current.options))
+    except _NoKey:
+        return None
+    key.options = current.options
+    found = _C.cache_get(key, current.options)
+    entry = _unpickle(found) if found is not None else None
+    if entry is None:
+        aot_config.cache_info = AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=[])
+        return None
+    try:
+        return entry.wrap_post_compile(args, aot_config, {})
+    except (Unsupported, UserError, InternalError):  # a graph that runs in eager mode is not known by its calls
+        return None
 
 
 def _unpickle(content: bytes) -> GenericAOTAutogradResult | None:
@@ -199,7 +218,7 @@ _NAMESPACES = ("aten", "prims", "prim")  # of operators whose code is PyTorch's 
 def _key_text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options") -> str:
     if not isinstance(mod, torch.fx.GraphModule):
         raise _NoKey
-    parts = ["aot", _versions(), repr(options), repr(_settings()), repr(_devices(inputs))]
+    parts = ["aot", _versions(), _C.options_key(options), repr(_settings()), repr(_devices(inputs))]
     parts.append(repr([getattr(aot_config, name) for name in _CONFIG]))
     parts += _graph_texts(mod)
     storages: dict[int, int] = {}

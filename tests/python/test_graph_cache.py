@@ -175,3 +175,63 @@ def test_inductor_keeps_its_own_cache(tmp_path):
     say(a=compiled(lambda x: x * 2)(torch.ones(2)), b=torch.compile(lambda x: x * 2, backend="aot_eager")(torch.ones(2)))
     """
     assert run(program, tmp_path)["b"] == [2.0, 2.0]
+
+
+def test_artifacts_carry_all_entries(tmp_path):
+    save = TRAINING.replace("say(", "open('{0}', 'wb').write(torch.compiler.save_cache_artifacts()[0])\nsay(")
+    load = "info = torch.compiler.load_cache_artifacts(open('{0}', 'rb').read())\n" + TRAINING.replace("say(", "say(kinds=list(info.artifacts), ")
+    file = tmp_path / "artifacts"
+    run(save.replace("{0}", str(file)), tmp_path / "one")
+    made = sorted(path.name for path in (tmp_path / "one").iterdir())
+    found = run(load.replace("{0}", str(file)), tmp_path / "two")
+    assert found["traced"] == 0 and "cxxinductor" in found["kinds"]
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == made
+
+
+STORE = """
+import pathlib
+class Store:
+    folder = pathlib.Path("{store}")
+    asked = 0
+    def get(self, name):
+        Store.asked += 1
+        path = self.folder / name
+        return path.read_bytes() if path.exists() else None
+    def put(self, name, content):
+        (self.folder / name).write_bytes(content)
+cxxinductor.set_remote_cache(Store(), {trust})
+"""
+
+
+def test_a_remote_store_fills_empty_folders(tmp_path):
+    store = tmp_path / "store"
+    store.mkdir()
+    program = STORE.format(store=store, trust="secret=b'mine'") + TRAINING.replace("say(", "say(asked=Store.asked, ")
+    assert run(program, tmp_path / "one")["traced"] == 1
+    made = sorted(path.name for path in store.iterdir())
+    assert made == sorted(path.name for path in (tmp_path / "one").iterdir())
+    assert run(program, tmp_path / "two")["traced"] == 0
+    assert sorted(path.name for path in (tmp_path / "two").iterdir()) == made
+    assert run(program, tmp_path / "two")["asked"] == 0  # the folder has all by then
+    # Entries of another secret, and damaged ones, are not used.
+    assert run(program.replace("b'mine'", "b'other'"), tmp_path / "three")["traced"] == 1
+    for path in store.iterdir():
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+    assert run(program, tmp_path / "four")["traced"] == 1
+
+
+def test_a_store_that_raises_costs_a_warning():
+    import cxxinductor
+    from cxxinductor import cache_transfer
+
+    class Broken:
+        def get(self, name):
+            raise OSError("no route to host")
+
+        put = get
+
+    store = cache_transfer._CheckedStore(Broken(), b"mine")
+    with pytest.warns(UserWarning, match="get failed: OSError: no route to host"):
+        assert store.get("00") is None
+    with pytest.raises(cxxinductor.UserError, match="expected a secret"):
+        cxxinductor.set_remote_cache(Broken())

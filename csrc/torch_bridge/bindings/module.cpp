@@ -15,6 +15,7 @@
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
+#include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/fragments.h"
@@ -117,22 +118,6 @@ py::object compile(const CallGraphBuilder& builder, const Options& options) { re
 
 // Calls that a builder printed, in this process or another.
 py::object compile_calls_text(const std::string& text, const Options& options) { return compile_calls(model::parse(text), options); }
-
-py::object cache_get(const std::string& key, const Options& options) {
-  std::optional<runtime::DiskCache::Bytes> found;
-  {
-    const WithoutGil scope;
-    if (runtime::DiskCache* cache = torch_bridge::disk_cache(options)) found = cache->get(key);
-  }
-  if (!found) return py::none();
-  return py::bytes(reinterpret_cast<const char*>(found->data()), found->size());
-}
-
-bool cache_put(const std::string& key, const std::string& bytes, const Options& options) {
-  const WithoutGil scope;
-  runtime::DiskCache* cache = torch_bridge::disk_cache(options);
-  return cache && cache->put(key, bytes);
-}
 
 // What is done with the calls of a file, for tests: (what composites become, what is compiled).
 py::dict replayed(const CallGraphBuilder& written) {
@@ -285,8 +270,6 @@ PYBIND11_MODULE(_C, module) {
   module.def("compile", compile, py::arg("builder"), py::arg("options"));
   module.def("compile_calls", compile_calls_text, py::arg("text"), py::arg("options"),
              "Compiles what CallGraphBuilder.calls_text gave. It must come from someone the caller trusts.");
-  module.def("cache_get", cache_get, py::arg("key"), py::arg("options"), "An entry of the cache on disk, or None.");
-  module.def("cache_put", cache_put, py::arg("key"), py::arg("bytes"), py::arg("options"), "False where nothing was stored.");
   module.def(
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
@@ -332,7 +315,7 @@ PYBIND11_MODULE(_C, module) {
     return py::make_tuple(progress.given, progress.done);
   });
   module.def("wait_for_compiles", &torch_bridge::wait_for_compiles, py::call_guard<py::gil_scoped_release>());
-  module.def("take_cache_problem", &torch_bridge::take_cache_problem, py::arg("options"));
+  bind_cache(module);
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);
   module.def("count_eager", torch_bridge::count_eager);
