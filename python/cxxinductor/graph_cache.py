@@ -153,7 +153,9 @@ class _Cache(autograd_cache.AOTAutogradCache):
             aot_config.decompositions = aot_config.decompositions.table()
         return loaded
 
+    # A backward graph is saved when it first runs, maybe while Dynamo looks at what runs.
     @staticmethod
+    @torch._dynamo.disable
     def make_entry(compiled_fw_func: Any, compiled_bw_func: Any, *others: Any, **fields: Any) -> Any:
         forward = _marked(compiled_fw_func)
         if forward is None:
@@ -165,6 +167,7 @@ class _Cache(autograd_cache.AOTAutogradCache):
         return GenericAOTAutogradResult(_Forward(*forward), compiled_bw, *others, **fields)
 
     @staticmethod
+    @torch._dynamo.disable
     def save(key: str, entry: Any, remote: bool) -> None:
         if not isinstance(key, _Key):
             autograd_cache.AOTAutogradCache.save(key, entry, remote)
