@@ -14,6 +14,7 @@ import time
 import timm
 import torch
 import transformers as tf
+from host import call_microseconds
 from models import MODELS, language, peak_memory
 from timing import argument_parser, interleaved, parse_for_cuda, save
 from training import MODELS as TRAINING
@@ -81,18 +82,6 @@ def chain(count):
     return fn
 
 
-def microseconds(call, repeats=1000):
-    for _ in range(50):
-        call()
-    times = []
-    for _ in range(repeats):
-        torch.cuda.synchronize()
-        start = time.perf_counter_ns()
-        call()
-        times.append((time.perf_counter_ns() - start) / 1e3)
-    return statistics.median(times)
-
-
 def host_rows():
     rows = []
     sets = [(torch.randn(64, 64, device="cuda"), torch.randn(64, 64, device="cuda")) for _ in range(2)]
@@ -105,13 +94,13 @@ def host_rows():
                     torch.compile(chain(count), backend="cxxinductor", dynamic=False, options={"cuda_graphs": setting})(*sets[0])
                 callable_, details = found[0].compiled, found[0].details
                 row["kernels"] = sum(k["launches"] for k in details["kernels"])
-                row[name] = {"unchanged": microseconds(lambda: callable_(list(sets[0])))}
+                row[name] = {"unchanged": call_microseconds(lambda: callable_(list(sets[0])))}
                 turn, held = itertools.cycle(sets), [None, None]
 
                 def moving():
                     held[0], held[1] = held[1], callable_(list(next(turn)))  # a result is held while the next one is made
 
-                row[name]["moving"] = microseconds(moving)
+                row[name]["moving"] = call_microseconds(moving)
             rows.append(row)
             print(row, flush=True)
     return rows
