@@ -107,6 +107,7 @@ TEST_CASE("canonical text changes with every option") {
     const auto words = option_values(row.name);
     const std::string value = row.type == "bool"      ? (get_option(Options(), row.name) == "true" ? "false" : "true")
                               : row.type == "int64_t" ? "7"
+                              : row.type == "double"  ? "0.5"
                               : row.name == "trusted_keys" ? std::string(64, 'a')
                               : words.empty()         ? "something"
                                                       : std::string(words.back());
