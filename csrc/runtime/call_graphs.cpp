@@ -58,9 +58,9 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   const Stretch& stretch = recorded.stretch;
   const auto steps = std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first);
   const bool in_scratch = take_scratch(set, recorded);
-  for (const StepRecord& each : steps) {
-    prepare(each);
-    ++step;
+  for (const uint32_t taking : stretch.takes) {
+    step = taking;
+    prepare(tables_.steps[step]);
   }
   step = stretch.first;
   if (!replay(graphs, set, recorded)) {
@@ -74,13 +74,15 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
     }
   }
   step = stretch.last;
-  for (const StepRecord& each : steps) {
+  for (const uint32_t s : stretch.gives_back) {
+    const StepRecord& each = tables_.steps[s];
     if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
     release(each);
   }
 }
 
-// Arenas in the stream's scratch memory: replays are queued as a whole, so nothing comes between the kernels that use it.
+// Arenas in the stream's scratch memory: replays are queued as a whole, so nothing comes between the kernels that use it. Where their
+// buffers lie, recordings alone have to know.
 bool Call::take_scratch(GraphSet& set, const RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
   if (stretch.scratch.empty()) return false;
@@ -94,7 +96,7 @@ bool Call::take_scratch(GraphSet& set, const RecordedStretch& recorded) {
   const Owner owner = set.place->scratch(stretch.scratch_bytes, &base);
   for (const Stretch::Scratch& piece : stretch.scratch) {
     tensors_[tables_.buffers.size() + piece.arena].owner = owner;
-    place_arena(piece.arena, static_cast<std::byte*>(base) + piece.offset);
+    arena_addresses_[piece.arena] = static_cast<std::byte*>(base) + piece.offset;
   }
   return true;
 }
@@ -186,6 +188,7 @@ bool Call::can_record(const Stretch& stretch) {
 // Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::refused).
 bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
+  for (const Stretch::Scratch& piece : stretch.scratch) place_arena(piece.arena, arena_addresses_[piece.arena]);
   find_ranges(stretch);
   if (!can_record(stretch)) return false;
   GraphDevice* const device = kernels_.provider().graphs(stretch.device);

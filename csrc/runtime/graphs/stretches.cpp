@@ -149,6 +149,11 @@ class Finder {
     return step.kind == StepRecord::Kind::Launch || step.kind == StepRecord::Kind::GroupedLaunch;
   }
 
+  bool takes_memory(const StepRecord& step) const {
+    if (step.kind == StepRecord::Kind::Extern) return !tables_.externs[step.index].planned_out || step.arenas_count > 0;
+    return step.kind == StepRecord::Kind::Allocate || step.kind == StepRecord::Kind::Reuse || step.arenas_count > 0;
+  }
+
   bool can_join(const StepRecord& step) const {
     if (step.kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step.index])) {
       const ExternRecord& record = tables_.externs[step.index];
@@ -169,6 +174,10 @@ class Finder {
     if (open_) {
       open_->last = last;
       find_scratch();
+      for (uint32_t s = open_->first; s < last; ++s) {
+        if (takes_memory(tables_.steps[s])) open_->takes.push_back(s);
+        if (tables_.steps[s].kind == StepRecord::Kind::Free || tables_.steps[s].releases_count > 0) open_->gives_back.push_back(s);
+      }
       found_.push_back(std::move(*open_));
     }
     open_.reset();
