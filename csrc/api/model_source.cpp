@@ -25,10 +25,6 @@ using package_file::Container;
 using package_file::Manifest;
 using package_file::SectionKind;
 
-bool is_on_gpu(const model::CallGraph& calls) {
-  return std::ranges::any_of(torch_bridge::devices_of(calls), [](Device device) { return device.type == DeviceType::Cuda; });
-}
-
 // Fills plans or note of the source.
 void add_plans(ModelSource& source, const Bytes& file, const Manifest& manifest) {
   const auto opened = std::make_shared<const torch_bridge::OpenPackage>(torch_bridge::OpenPackage{file.owner, Container(file.span)});
@@ -83,7 +79,8 @@ ModelSource read_model(Bytes file, const std::string& folder, const Options& opt
     source = read_package(file, folder, options, run_here);
   else
     source = {readers::read_pt2(file.span, torch_bridge::DispatcherSchemas()), file, options, std::nullopt, {}};
-  if (run_here && is_on_gpu(source.program.calls)) torch_bridge::open_torch_cuda();
+  if (run_here)
+    for (Device device : torch_bridge::devices_of(source.program.calls)) torch_bridge::open_torch_library(device.type);
   return source;
 }
 

@@ -3,16 +3,15 @@
 #include <algorithm>
 #include <chrono>
 
-#include "codegen/cpu/emit.h"
-#include "codegen/cuda/emit.h"
+#include "codegen/source_text.h"
 #include "driver/plan_cache.h"
 #include "driver/single_launch.h"
+#include "ir/device_types.h"
 #include "ir/graph/memory.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
 #include "ir/loops/text.h"
 #include "ir/loops/verify.h"
-#include "ir/plan/index_width.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
@@ -71,14 +70,8 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const plan::Kernel& kernel = plan.kernels[plan::KernelId(k)];
     report.kernel_plans.push_back(plan::print(single_launch(plan, plan::KernelId(k))));
-    const std::vector<const plan::Kernel*> one{&kernel};
-    const Target& target = targets.of(kernel.device);
-    report.kernel_sources.push_back(
-        {kernel.name, kernel.device,
-         target.device == DeviceType::Cuda
-             ? codegen::emit_cuda(one, {.vectorized = true, .index64 = plan::needs_index64(kernel)}, plan.origins,
-                                  codegen::Templates::Included)
-             : codegen::emit_cpu(one, target, plan.origins, codegen::Templates::Included)});
+    report.kernel_sources.push_back({kernel.name, kernel.device,
+                                     codegen::source_text(kernel, targets.of(kernel.device), plan.origins, codegen::Templates::Included)});
   }
 }
 
@@ -108,7 +101,7 @@ std::vector<Device> devices_of(const graph::Graph& graph) {
   for (const graph::Value& value : graph.values)
     if (std::ranges::find(devices, value.device) == devices.end()) devices.push_back(value.device);
   if (devices.empty()) devices.push_back({});
-  std::ranges::stable_partition(devices, [](Device device) { return device.type == DeviceType::Cuda; });
+  std::ranges::stable_partition(devices, has_streams);
   return devices;
 }
 
@@ -236,9 +229,9 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
 
-runtime::UseGraphs use_graphs(const Options& options) {
-  if (options.cuda_graphs == "off") return runtime::UseGraphs::Off;
-  return options.cuda_graphs == "on" ? runtime::UseGraphs::On : runtime::UseGraphs::Auto;
+runtime::GraphSettings graph_settings(const Options& options) {
+  const auto use = options.cuda_graphs == "off" ? runtime::UseGraphs::Off : options.cuda_graphs == "on" ? runtime::UseGraphs::On : runtime::UseGraphs::Auto;
+  return {use, options.graph_branches};
 }
 
 // The last stages of every compile.
@@ -252,7 +245,7 @@ void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation
     return true;
   });
   out.executable = watch.stage(
-      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, use_graphs(request.options)); });
+      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options)); });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "codegen/templates.h"
+#include "ir/device_types.h"
 #include "support/error.h"
 #include "support/files.h"
 
@@ -47,8 +48,7 @@ void write_kernels(const Report& report, const std::string& root) {
       "which all kernels share: to compile a source by hand, this folder is the include path.\n\n";
   for (size_t k = 0; k < report.kernel_sources.size(); ++k) {
     const auto& [name, device, source] = report.kernel_sources[k];
-    const char* extension = device.type == DeviceType::Cuda ? ".cu" : ".cpp";
-    write_file(join_path(kernels, name + extension), source);
+    write_file(join_path(kernels, fmt::format("{}{}", name, info(device.type).source_extension)), source);
     write_file(join_path(kernels, name + ".plan"), report.kernel_plans[k]);
     commands += fmt::format("python -m cxxinductor.time_kernel '{}' {}\n", root, name);
   }

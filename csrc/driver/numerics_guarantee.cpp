@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ir/device_types.h"
 #include "support/error.h"
 
 namespace cxxinductor::driver {
@@ -56,7 +57,7 @@ class NumericsReader {
   }
 
  private:
-  bool on_cpu() const { return kernel_.device.type == DeviceType::Cpu; }
+  const DeviceTypeInfo& device() const { return info(kernel_.device.type); }
 
   std::string call_of(const loops::Stmt& stmt) const {
     if (!stmt.origin.valid() || !origins_.contains(stmt.origin)) return "a call unknown";
@@ -92,7 +93,7 @@ class NumericsReader {
     computes_ = true;
     if (store.conflict_order)
       sums_.push_back(fmt::format("{} into {} where indices say{}: {}", name_of(store.combine), to_string(stmt.dtype),
-                                  on_cpu() ? ", in eager's order" : ", by atomics, in any order, as eager's",
+                                  device().scatters_in_order ? ", in eager's order" : ", by atomics, in any order, as eager's",
                                   call_of(stmt)));
   }
 
@@ -100,7 +101,7 @@ class NumericsReader {
   // call.
   std::string functions_line() const {
     if (!eager_numerics_) return fmt::format("functions that may be approximated: {}", functions_.text());
-    if (on_cpu()) return fmt::format("functions within a unit or two of eager's last bit: {}", functions_.text());
+    if (!device().functions_bit_equal) return fmt::format("functions within a unit or two of eager's last bit: {}", functions_.text());
     return fmt::format("functions as eager computes them: {}", functions_.text());
   }
 
@@ -108,7 +109,7 @@ class NumericsReader {
     if (!computes_ && functions_.empty() && !kernel_.order_changed) return AccuracyLevel::Exact;
     if (!eager_numerics_) return AccuracyLevel::Fast;
     if (kernel_.order_changed) return AccuracyLevel::OrderChanged;
-    return on_cpu() && !functions_.empty() ? AccuracyLevel::LastBits : AccuracyLevel::BitEqual;
+    return !device().functions_bit_equal && !functions_.empty() ? AccuracyLevel::LastBits : AccuracyLevel::BitEqual;
   }
 
   const plan::Kernel& kernel_;

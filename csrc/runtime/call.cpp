@@ -128,16 +128,22 @@ std::vector<Value> Call::outputs() {
 }
 
 void Call::take_arenas(const StepRecord& step) {
-  for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i) {
-    const ArenaRecord& arena = tables_.arenas[i];
-    void* base = nullptr;
-    if (const int64_t bytes = values_[arena.bytes]; bytes > 0)
-      tensors_[tables_.buffers.size() + i].owner = host_.allocate(arena.device, bytes, &base);
-    arena_addresses_[i] = base;
-    for (uint32_t b : arena.buffers) {
-      addresses_[b] = static_cast<std::byte*>(base) + values_[tables_.buffers[b].arena_offset];
-      place_slices(tables_.buffers[b], addresses_[b]);
-    }
+  for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i)
+    if (!tensors_[tables_.buffers.size() + i].owner) take_arena(i);
+}
+
+void Call::take_arena(uint32_t arena) {
+  void* base = nullptr;
+  const ArenaRecord& record = tables_.arenas[arena];
+  if (const int64_t bytes = values_[record.bytes]; bytes > 0) tensors_[tables_.buffers.size() + arena].owner = host_.allocate(record.device, bytes, &base);
+  place_arena(arena, base);
+}
+
+void Call::place_arena(uint32_t arena, void* base) {
+  arena_addresses_[arena] = base;
+  for (uint32_t b : tables_.arenas[arena].buffers) {
+    addresses_[b] = static_cast<std::byte*>(base) + values_[tables_.buffers[b].arena_offset];
+    place_slices(tables_.buffers[b], addresses_[b]);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "runtime/call_memory.h"
 #include "runtime/executable.h"
 #include "runtime/executable_tables.h"
+#include "runtime/graphs/dependencies.h"
 #include "runtime/graphs/graph_cache.h"
 #include "runtime/kernel_table.h"
 
@@ -39,6 +40,8 @@ class Call {
 
  private:
   void take_arenas(const StepRecord& step);
+  void take_arena(uint32_t arena);
+  void place_arena(uint32_t arena, void* base);
   void execute(const StepRecord& step);
   void release(const StepRecord& step);
 
@@ -78,11 +81,13 @@ class Call {
   void prepare(const StepRecord& step);
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   bool record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
-  std::unique_ptr<DeviceGraph> record_steps(GraphSet& set, RecordedStretch& recorded, const StepRecord*& step);
+  std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step);
   void record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced);
+  Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);
   int64_t reach(uint32_t buffer);
   bool can_record(const Stretch& stretch);
+  bool take_scratch(GraphSet& set, const RecordedStretch& recorded);
 
   const plan::Plan& plan_;
   const Tables& tables_;

@@ -12,6 +12,10 @@ namespace {
 // Recordings that differ in more than addresses, after which a stretch is run step by step.
 constexpr int most_unlike = 3;
 
+// Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two (design/performance.md).
+constexpr double step_latency = 3e-6;
+constexpr double least_saving = 0.95;  // branches are worth their forks and joins from here on
+
 bool overlap(std::span<const MemoryRange> ranges) {
   std::vector<MemoryRange> sorted;
   for (const MemoryRange& range : ranges)
@@ -53,12 +57,16 @@ void Call::walk(size_t& step, GraphCache& graphs, GraphSet& set) {
 void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
   const auto steps = std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first);
-  for (const StepRecord& each : steps) {
-    prepare(each);
-    ++step;
+  const bool in_scratch = take_scratch(set, recorded);
+  for (const uint32_t taking : stretch.takes) {
+    step = taking;
+    prepare(tables_.steps[step]);
   }
   step = stretch.first;
   if (!replay(graphs, set, recorded)) {
+    // Kernels of another call may come between those of this one.
+    if (in_scratch)
+      for (const Stretch::Scratch& piece : stretch.scratch) take_arena(piece.arena);
     for (const StepRecord& each : steps) {
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
@@ -66,10 +74,31 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
     }
   }
   step = stretch.last;
-  for (const StepRecord& each : steps) {
+  for (const uint32_t s : stretch.gives_back) {
+    const StepRecord& each = tables_.steps[s];
     if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
     release(each);
   }
+}
+
+// Arenas in the stream's scratch memory: replays are queued as a whole, so nothing comes between the kernels that use it. Where their
+// buffers lie, recordings alone have to know.
+bool Call::take_scratch(GraphSet& set, const RecordedStretch& recorded) {
+  const Stretch& stretch = recorded.stretch;
+  if (stretch.scratch.empty()) return false;
+  {
+    const std::lock_guard lock(set.mutex);
+    if (!recorded.refused.empty()) return false;
+    if (!set.place) set.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
+    if (!set.place) return false;
+  }
+  void* base = nullptr;
+  const Owner owner = set.place->scratch(stretch.scratch_bytes, &base);
+  for (const Stretch::Scratch& piece : stretch.scratch) {
+    tensors_[tables_.buffers.size() + piece.arena].owner = owner;
+    arena_addresses_[piece.arena] = static_cast<std::byte*>(base) + piece.offset;
+  }
+  return true;
 }
 
 // Takes the memory of a step, and makes the calls that run ahead.
@@ -159,6 +188,7 @@ bool Call::can_record(const Stretch& stretch) {
 // Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::refused).
 bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
+  for (const Stretch::Scratch& piece : stretch.scratch) place_arena(piece.arena, arena_addresses_[piece.arena]);
   find_ranges(stretch);
   if (!can_record(stretch)) return false;
   GraphDevice* const device = kernels_.provider().graphs(stretch.device);
@@ -171,7 +201,7 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   const StepRecord* step = nullptr;
   recorded.constants.clear();
   try {
-    graph = record_steps(set, recorded, step);
+    graph = record_steps(graphs, set, recorded, step);
   } catch (const std::exception& error) {
     recorded.refused = error.what();
     recorded.graph.reset();
@@ -199,14 +229,16 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
 }
 
 // step: the one that is being recorded, for errors.
-std::unique_ptr<DeviceGraph> Call::record_steps(GraphSet& set, RecordedStretch& recorded, const StepRecord*& step) {
+std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step) {
   const Stretch& stretch = recorded.stretch;
   std::unique_ptr<DeviceGraph> graph;
   set.place->run([&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
-    const auto recorder = kernels_.provider().graphs(stretch.device)->record(stream, [&](const void* address) { return set.place->owns(address); });
+    GraphDevice& device = *kernels_.provider().graphs(stretch.device);
+    const auto recorder = device.record(stream, [&](const void* address) { return set.place->owns(address); });
     try {
       std::vector<ReplacedMemory> replaced;
+      std::vector<Accesses> accesses;
       for (uint32_t s = stretch.first; s < stretch.last; ++s) {
         step = &tables_.steps[s];
         const bool call = step->kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step->index]);
@@ -215,8 +247,11 @@ std::unique_ptr<DeviceGraph> Call::record_steps(GraphSet& set, RecordedStretch& 
         else continue;
         recorder->note(ranges_, replaced);
         replaced.clear();
+        if (graphs.branches()) accesses.push_back(accesses_of(s));
       }
-      graph = recorder->finish();
+      const Dependencies order = find_dependencies(accesses);
+      const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), step_latency);
+      graph = recorder->finish(graphs.branches() && time.in_parallel < least_saving * time.in_order ? &order : nullptr);
     } catch (...) {
       streams_[stretch.stream] = own_stream;
       throw;
@@ -224,6 +259,40 @@ std::unique_ptr<DeviceGraph> Call::record_steps(GraphSet& set, RecordedStretch& 
     streams_[stretch.stream] = own_stream;
   });
   return graph;
+}
+
+// What the step that was just recorded uses of the stretch's memory: whole buffers, or the parts of them that views reach.
+Accesses Call::accesses_of(uint32_t step) {
+  Accesses accesses;
+  const auto range = [this](uint32_t buffer) { return MemoryRange{addresses_[buffer], reach(buffer)}; };
+  const auto write = [&](uint32_t buffer) {
+    accesses.written.push_back(range(buffer));
+    // Inputs may be views of the same memory in another call.
+    if (tables_.buffers[buffer].kind != plan::Buffer::Kind::Input) return;
+    for (const int64_t input : tables_.input_buffers)
+      if (input >= 0 && tensors_[static_cast<size_t>(input)].owner) accesses.written.push_back(range(static_cast<uint32_t>(input)));
+  };
+  const auto add_launch = [&](const LaunchRecord& launch) {
+    for (size_t i = 0; i < launch.args.size(); ++i)
+      launch.written[i] ? write(launch.args[i]) : accesses.read.push_back(range(launch.args[i]));
+  };
+  const StepRecord& record = tables_.steps[step];
+  if (record.kind == StepRecord::Kind::Launch) add_launch(tables_.launches[record.index]);
+  if (record.kind == StepRecord::Kind::GroupedLaunch) {
+    const GroupedLaunchRecord& group = tables_.grouped_launches[record.index];
+    for (uint32_t i = group.first; i < group.first + group.count; ++i) add_launch(tables_.launches[i]);
+  }
+  if (record.kind == StepRecord::Kind::Extern) {
+    const ExternRecord& call = tables_.externs[record.index];
+    const std::vector<uint32_t>& mutated = std::get<plan::CallExtern>(plan_.steps[step]).mutated_operands;
+    for (uint32_t i = 0; i < call.operands.size(); ++i) {
+      if (!call.operands[i].is_tensor) continue;
+      std::ranges::find(mutated, i) != mutated.end() ? write(call.operands[i].buffer) : accesses.read.push_back(range(call.operands[i].buffer));
+    }
+    for (const int64_t result : call.results)
+      if (result >= 0) write(static_cast<uint32_t>(result));
+  }
+  return accesses;
 }
 
 // What the call returns is replaced by memory that this call of the graph took: its results go back to the place at once.

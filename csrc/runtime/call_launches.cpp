@@ -33,7 +33,7 @@ void Call::launch_grouped(const GroupedLaunchRecord& group) {
     const int64_t grid_x = values_[record.grid_x];
     if (grid_x <= 0) continue;
     variants_[count] = gather(record, args, symbols);
-    items_[count++] = {args.first(record.args.size()), symbols.first(record.symbols.size()), grid_x};
+    items_[count++] = {args.first(record.args.size()), symbols.first(record.symbols.size()), {grid_x}};
     args = args.subspan(record.args.size());
     symbols = symbols.subspan(record.symbols.size());
   }
@@ -64,7 +64,7 @@ void Call::launch(const LaunchRecord& record) {
 }
 
 void Call::start(const LoadedKernel& kernel, const LaunchRecord& record) {
-  kernel.launch(host_, {args_.first(record.args.size()), symbols_.first(record.symbols.size()), values_[record.grid_x], values_[record.grid_y]},
+  kernel.launch(host_, {args_.first(record.args.size()), symbols_.first(record.symbols.size()), {values_[record.grid_x], values_[record.grid_y]}},
                 stream_of(record));
 }
 

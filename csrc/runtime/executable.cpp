@@ -17,15 +17,15 @@ struct Executable::Impl {
   size_t most_rank = 0;
   size_t scratch = 0;  // bytes of CallMemory that a call takes
 
-  Impl(plan::Plan the_plan, std::shared_ptr<KernelProvider> provider, Host& host, UseGraphs use)
+  Impl(plan::Plan the_plan, std::shared_ptr<KernelProvider> provider, Host& host, GraphSettings settings)
       : plan(std::move(the_plan)), tables(build_tables(plan, host)), kernels(plan.kernels.size(), std::move(provider)) {
     for (const BufferRecord& buffer : tables.buffers) most_rank = std::max<size_t>(most_rank, buffer.geometry.rank);
     // A result that the plan does not allocate is compared with its declared sizes and strides.
     tables.most_dims += 2 * most_rank;
     scratch = Call::scratch_bytes(tables, most_rank);
     // Sizes that steps define are not part of what recordings are found by.
-    if (use != UseGraphs::Off && !tables.stream_devices.empty() && tables.moments.size() == 1)
-      graphs = std::make_unique<GraphCache>(plan, tables, use);
+    if (settings.use != UseGraphs::Off && !tables.stream_devices.empty() && tables.moments.size() == 1)
+      graphs = std::make_unique<GraphCache>(plan, tables, settings);
   }
 };
 
@@ -69,8 +69,8 @@ class CallInParts final : public PartialCall {
 
 }  // namespace
 
-Executable::Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host, UseGraphs use)
-    : impl_(std::make_unique<Impl>(std::move(plan), std::move(kernels), host, use)) {}
+Executable::Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host, GraphSettings graphs)
+    : impl_(std::make_unique<Impl>(std::move(plan), std::move(kernels), host, graphs)) {}
 Executable::~Executable() = default;
 
 const plan::Plan& Executable::plan() const { return impl_->plan; }

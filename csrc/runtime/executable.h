@@ -19,6 +19,10 @@ namespace cxxinductor::runtime {
 
 // Whether calls on a GPU are recorded, and replayed by later calls: On after two calls with the same sizes, Auto after eight.
 enum class UseGraphs : uint8_t { Off, Auto, On };
+struct GraphSettings {
+  UseGraphs use = UseGraphs::Off;
+  bool branches = true;  // steps that are independent run side by side in a recording, where an estimate says that it saves time
+};
 
 struct CallOptions {
   // Checks dtype, device, rank, sizes, strides and the ranges of symbols: on wherever no Python guards have checked them. An
@@ -46,8 +50,8 @@ class PartialCall {
 class Executable {
  public:
   // `host` resolves the externs; run may be given another host of the same kind.
-  // use: whether calls on a GPU are recorded and replayed (CUDA graphs).
-  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host, UseGraphs use = UseGraphs::Off);
+  // graphs: whether and how calls on a GPU are recorded and replayed (CUDA graphs).
+  Executable(plan::Plan plan, std::shared_ptr<KernelProvider> kernels, Host& host, GraphSettings graphs = {});
   ~Executable();
   Executable(const Executable&) = delete;
   Executable& operator=(const Executable&) = delete;

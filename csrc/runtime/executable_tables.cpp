@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "ir/device_types.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/symbols.h"
 #include "runtime/failed_check.h"
@@ -237,7 +238,7 @@ class TableBuilder {
   }
 
   int stream_of(Device device) {
-    if (device.type == DeviceType::Cpu) return -1;
+    if (!has_streams(device)) return -1;
     std::vector<Device>& known = tables_.stream_devices;
     const auto position = std::find(known.begin(), known.end(), device) - known.begin();
     if (static_cast<size_t>(position) == known.size()) known.push_back(device);

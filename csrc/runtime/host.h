@@ -126,6 +126,9 @@ class RecordingPlace {
   virtual void run(const std::function<void(void* stream)>& body) = 0;
   // Inside of run: whether the address lies in the place's memory.
   virtual bool owns(const void* address) const = 0;
+  // Memory that replays on the stream use one after the other, and nobody in between: the same for every caller, so that its address
+  // seldom changes. It grows with the largest request, and is the caller's as long as the owner that comes with it.
+  virtual Owner scratch(int64_t bytes, void** data) = 0;
 };
 
 class Host {

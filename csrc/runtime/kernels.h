@@ -12,11 +12,16 @@ namespace cxxinductor::runtime {
 
 class GraphDevice;
 
-// All that differs between the launches of a kernel.
+// Blocks, or (CPU) units that threads divide.
+struct Grid {
+  int64_t x = 0, y = 1, z = 1;
+};
+
+// All that differs between the launches of a kernel. What does not, its provider knows (plan::LaunchShape).
 struct LaunchArgs {
   std::span<void* const> buffers;    // base addresses in the order of params
   std::span<const int64_t> symbols;  // in the order of plan::Kernel::symbols
-  int64_t grid_x = 0, grid_y = 1;    // as in plan::Launch
+  Grid grid;
 };
 
 // A loaded kernel: runs on the stream or threads of its device.

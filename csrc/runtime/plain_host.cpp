@@ -11,6 +11,7 @@
 #include <mutex>
 #include <thread>
 
+#include "ir/device_types.h"
 #include "runtime/element.h"
 #include "support/error.h"
 
@@ -178,7 +179,7 @@ PlainHost::PlainHost(int threads, ExternFunction externs)
     : threads_(std::max(1, threads)), externs_(externs ? std::move(externs) : ExternFunction(call_matmul)) {}
 
 PlainHost::Storage* PlainHost::new_storage(Device device, int64_t bytes) {
-  if (device.type != DeviceType::Cpu) throw_user_error("the plain host has no device {}", to_string(device));
+  if (has_streams(device)) throw_user_error("the plain host has no device {}", to_string(device));
   const int64_t number = allocations++;
   if (number == failing_allocation) throw_user_error("out of memory: {} bytes on {}", bytes, to_string(device));
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));

@@ -16,6 +16,7 @@
 #include "frontend/check_calls.h"
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
+#include "ir/device_types.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
 #include "model/eager_memory.h"
@@ -57,12 +58,12 @@ std::set<Device> devices_of(const model::CallGraph& calls) {
   return devices;
 }
 
-// target_of: the target of a GPU.
+// target_of: the target of a device with streams.
 template <class TargetOf>
 std::map<Device, Target> gpus_of(const model::CallGraph& calls, TargetOf target_of) {
   std::map<Device, Target> gpus;
   for (Device device : devices_of(calls))
-    if (device.type == DeviceType::Cuda) gpus.emplace(device, target_of(device));
+    if (has_streams(device)) gpus.emplace(device, target_of(device));
   return gpus;
 }
 
@@ -251,7 +252,7 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   if (!impl_->compilation.executable) return;
   for (Device device : impl_->compilation.executable->plan().devices)
-    if (device.type == DeviceType::Cuda) impl_->gpus.push_back(device);
+    if (has_streams(device)) impl_->gpus.push_back(device);
 }
 CompiledGraph::~CompiledGraph() = default;
 
@@ -265,7 +266,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   find_complex_inputs(calls);
   frontend::ImportNotes found;
   environment.gpus = gpus_of(calls, target_for);
-  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_host_compiler(options);
+  if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_compiler(Device().type, options);
   const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
   compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
@@ -459,7 +460,7 @@ void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->co
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
 bool CompiledGraph::stay_if_captured() const {
-  const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
+  const auto captures = [](Device gpu) { return is_recording(gpu, torch_host().current_stream(gpu)); };
   if (std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return false;
   if (impl_->captured.exchange(true)) return true;
   auto* kept = new CapturedGraph{shared_from_this(), captured_graphs.load()};
@@ -529,7 +530,7 @@ class CompiledGraph::RunInParts final : public PartialRun {
 };
 
 std::unique_ptr<PartialRun> CompiledGraph::begin(std::vector<c10::IValue> inputs, std::vector<bool> known) const {
-  const auto captures = [](Device gpu) { return is_capturing(torch_host().current_stream(gpu)); };
+  const auto captures = [](Device gpu) { return is_recording(gpu, torch_host().current_stream(gpu)); };
   if (plan() == nullptr || !impl_->constants.empty() || !impl_->complex_inputs.empty() || impl_->folded || impl_->eager || impl_->options.check == "interp" ||
       std::any_of(impl_->gpus.begin(), impl_->gpus.end(), captures))
     return nullptr;

@@ -55,9 +55,9 @@ bool FoldedConstants::is_current(const Prepared& prepared, const std::vector<c10
 void FoldedConstants::note_streams(const Prepared& prepared) {
   const at::Tensor* last = nullptr;  // of one device there may be many, one after the other
   for (const at::Tensor& tensor : prepared.tensors) {
-    if (!tensor.is_cuda() || (last && last->device() == tensor.device())) continue;
+    if (tensor.is_cpu() || (last && last->device() == tensor.device())) continue;
     last = &tensor;
-    const c10::Stream stream = c10::impl::VirtualGuardImpl(c10::kCUDA).getStream(tensor.device());
+    const c10::Stream stream = c10::impl::VirtualGuardImpl(tensor.device().type()).getStream(tensor.device());
     {
       const ForkGuard guard(ForkLock::Leaf);
       if (std::ranges::find(prepared.streams, stream) != prepared.streams.end()) continue;
@@ -92,10 +92,11 @@ std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::fold(const std
   // Later calls may run on other streams.
   std::set<Device> devices;
   for (const at::Tensor& tensor : made->tensors)
-    if (tensor.is_cuda()) devices.insert(from_torch(tensor.device()));
+    if (!tensor.is_cpu()) devices.insert(from_torch(tensor.device()));
   for (Device device : devices) {
-    const c10::impl::VirtualGuardImpl streams(c10::kCUDA);
-    streams.synchronizeStream(streams.getStream(to_torch(device)));
+    const c10::Device torch_device = to_torch(device);
+    const c10::impl::VirtualGuardImpl streams(torch_device.type());
+    streams.synchronizeStream(streams.getStream(torch_device));
   }
   return made;
 }

@@ -46,6 +46,21 @@ BuiltPlan add_plan(BuiltPlans& plans, const std::string& name, PlanForPackage ma
   return {name, made.needs_calls};
 }
 
+// One architecture for each kind of device, in all combinations; that of the last kind changes least often.
+std::vector<std::map<DeviceType, std::string>> combinations(const Archs& archs) {
+  std::vector<std::map<DeviceType, std::string>> all{{}};
+  for (auto kind = archs.rbegin(); kind != archs.rend(); ++kind) {
+    std::vector<std::map<DeviceType, std::string>> longer;
+    for (const auto& begun : all)
+      for (const std::string& arch : kind->second) {
+        longer.push_back(begun);
+        longer.back().emplace(kind->first, arch);
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
 std::string archs_text(const Build& build) {
   std::string text;
   for (const auto& [device, arch] : build.archs) text += (text.empty() ? "" : " and ") + readers::printable(arch);
@@ -56,19 +71,20 @@ std::string archs_text(const Build& build) {
 
 Archs choose_archs(const std::set<Device>& devices, const std::vector<std::string>& wanted) {
   Archs archs;
-  for (const std::string& arch : wanted) (arch.starts_with("sm_") ? archs.gpu : archs.cpu).push_back(arch);
-  for (auto* list : {&archs.gpu, &archs.cpu}) std::ranges::sort(*list);
   // An unknown one is an error for models on other devices too.
-  for (const std::string& arch : archs.gpu) target_of_arch({DeviceType::Cuda, 0}, arch);
-  if (archs.cpu.empty()) archs.cpu.push_back(target_for(Device()).arch);
-  const bool on_gpu = std::ranges::any_of(devices, [](Device device) { return device.type == DeviceType::Cuda; });
-  if (!on_gpu) archs.gpu = {""};
-  if (!archs.gpu.empty()) return archs;
-  try {
-    for (Device device : devices)
-      if (device.type == DeviceType::Cuda) archs.gpu.push_back(target_for(device).arch);
-  } catch (const UserError& error) {
-    throw_user_error("the model is on a GPU, which this machine cannot describe: name its architecture, as sm_90 (archs, --arch): {}", error.what());
+  for (const std::string& arch : wanted) archs[device_type_of_arch(arch)].push_back(arch);
+  for (auto& [type, list] : archs) std::ranges::sort(list);
+  std::erase_if(archs, [&](const auto& entry) { return std::ranges::none_of(devices, [&](Device device) { return device.type == entry.first; }); });
+  std::set<DeviceType> named;
+  for (const auto& [type, list] : archs) named.insert(type);
+  for (Device device : devices) {
+    if (named.contains(device.type)) continue;
+    try {
+      archs[device.type].push_back(target_for(device).arch);
+    } catch (const UserError& error) {
+      throw_user_error("the model is on {}, which this machine cannot describe: name its architecture, as {} (archs, --arch): {}", to_string(device),
+                       known_archs(device.type), error.what());
+    }
   }
   return archs;
 }
@@ -92,22 +108,21 @@ void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>
 std::vector<Build> add_builds(BuiltPlans& plans, const std::set<Device>& devices, const Archs& archs, std::string_view name,
                               const std::function<std::vector<PlanForPackage>(const Targets& targets)>& make) {
   std::vector<Build> builds;
-  for (const std::string& gpu : archs.gpu)
-    for (const std::string& cpu : archs.cpu) {
-      Build& build = builds.emplace_back();
-      std::string plan(name);
-      Targets targets;
-      for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // GPUs first
-        const std::string& arch = device->type == DeviceType::Cuda ? gpu : cpu;
-        build.archs.emplace_back(*device, arch);
-        targets.add(*device, target_of_arch(*device, arch));
-        if (plan.find(arch) == std::string::npos) plan += (plan.empty() ? "" : " ") + arch;
-      }
-      std::vector<PlanForPackage> made = make(targets);
-      build.deterministic = at::globalContext().deterministicAlgorithms();
-      build.main = add_plan(plans, plan, std::move(made.front()));
-      for (size_t i = 1; i < made.size(); ++i) build.subgraphs.push_back(add_plan(plans, fmt::format("{} @{}", plan, i - 1), std::move(made[i])));
+  for (const auto& chosen : combinations(archs)) {
+    Build& build = builds.emplace_back();
+    std::string plan(name);
+    Targets targets;
+    for (auto device = devices.rbegin(); device != devices.rend(); ++device) {  // GPUs first
+      const std::string& arch = chosen.at(device->type);
+      build.archs.emplace_back(*device, arch);
+      targets.add(*device, target_of_arch(*device, arch));
+      if (plan.find(arch) == std::string::npos) plan += (plan.empty() ? "" : " ") + arch;
     }
+    std::vector<PlanForPackage> made = make(targets);
+    build.deterministic = at::globalContext().deterministicAlgorithms();
+    build.main = add_plan(plans, plan, std::move(made.front()));
+    for (size_t i = 1; i < made.size(); ++i) build.subgraphs.push_back(add_plan(plans, fmt::format("{} @{}", plan, i - 1), std::move(made[i])));
+  }
   return builds;
 }
 

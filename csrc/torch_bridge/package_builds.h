@@ -17,11 +17,10 @@
 
 namespace cxxinductor::torch_bridge {
 
-// Names of GPUs' and CPUs' architectures; no GPU: one empty name.
-struct Archs {
-  std::vector<std::string> gpu, cpu;
-};
-// Those that were asked for by kind, from the oldest on, or the machine's. UserError where the model is on a GPU that neither has.
+// Names of architectures for each kind of device that a model is on.
+using Archs = std::map<DeviceType, std::vector<std::string>>;
+// Those that were asked for by kind, from the oldest on, or the machine's. UserError for an unknown name, and where the model is on a
+// device that this machine does not have and for which none was asked for.
 Archs choose_archs(const std::set<Device>& devices, const std::vector<std::string>& wanted);
 // Of the tensors, those of subgraphs too; the CPU where there are none.
 std::set<Device> devices_of(const model::CallGraph& calls);
@@ -34,7 +33,7 @@ struct BuiltPlans {
 // The section pieces point into `plans`, which has to outlive them.
 void add_sections(const BuiltPlans& plans, std::vector<package_file::NewSection>& sections);
 
-// Plans of the same calls for each pair of architectures. name: before those of their plans; "": nothing. make: of the calls, then of their
+// Plans of the same calls for each combination of architectures. name: before those of their plans; "": nothing. make: of the calls, then of their
 // subgraphs.
 std::vector<package_file::Build> add_builds(BuiltPlans& plans, const std::set<Device>& devices, const Archs& archs, std::string_view name,
                                             const std::function<std::vector<PlanForPackage>(const Targets& targets)>& make);

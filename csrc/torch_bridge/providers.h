@@ -19,25 +19,32 @@ namespace cxxinductor::torch_bridge {
 Target target_for(Device device);
 // Of several devices, the first being the main one.
 Targets targets_for(const std::vector<Device>& devices);
-// Opens the CUDA library beside LibTorch's CPU library, which is all that programs need to link. UserError when it does not open.
-void open_torch_cuda();
-// Whether this machine has a compiler for the CPU's kernels.
-bool has_host_compiler(const Options& options);
+// Opens LibTorch's library for these devices beside the one for the CPU, which is all that programs need to link. UserError when it does
+// not open.
+void open_torch_library(DeviceType type);
+// Whether this machine can compile kernels for devices of this type.
+bool has_compiler(DeviceType type, const Options& options);
 // Kernels (CPU: units of kernels) given to the compilers of this process and compiled, so far.
 runtime::CompilePool::Progress compile_progress();
 // Waits for graphs and kernels that no call waits for.
 void wait_for_compiles();
 // Whose background tasks compile whole graphs (option wait).
 runtime::CompilePool& graph_compiles(const Options& options);
-// A CUstream of the device that nobody else uses; it lives as long as the process.
+// A stream of the device that nobody else uses; it lives as long as the process.
 void* make_stream(Device device);
-// Whether what is queued on the stream, a CUstream, becomes part of a CUDA graph.
-bool is_capturing(void* stream);
+// Whether what is queued on the stream becomes part of a recording (a CUDA graph).
+bool is_recording(Device device, void* stream);
 // The target of a device for code of this architecture ("sm_80", "x86-64-v3"), which may be older than the device's own. None where
 // the machine does not run it.
 std::optional<Target> find_target(Device device, const std::string& arch);
 // As the machine's own, for devices that need not be there. UserError for an unknown name.
 Target target_of_arch(Device device, const std::string& arch);
+// With so many multiprocessors.
+Target target_of_arch(const std::string& arch, int multiprocessors);
+// Whose architecture it is. UserError for an unknown name.
+DeviceType device_type_of_arch(const std::string& arch);
+// What the names of a kind of device look like, for messages.
+std::string_view known_archs(DeviceType type);
 
 // source: compiled in the place of the text that codegen would emit, for a plan of one kernel. packaged: code of this plan.
 std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, const Targets& targets,

@@ -10,11 +10,13 @@
 
 #include <mutex>
 
+#include "ir/device_types.h"
 #include "ir/random_threads.h"
 #include "support/error.h"
 #include "sym/integer.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/registered_ops.h"
+#include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -23,9 +25,10 @@ constexpr int64_t words_of_call = 4;
 
 // i64[3] on the device: seed, number of the next call, threads.
 at::Tensor philox_state(int64_t count, int64_t numbers, at::Device device) {
-  if (!device.is_cuda()) throw_user_error("philox_state is for CUDA devices, found {}", device.str());
+  const Device drawn_on = from_torch(device);
+  if (!has_streams(drawn_on)) throw_user_error("philox_state is for GPUs, found {}", device.str());
   if (numbers <= 0) throw_user_error("philox_state draws at least one number a call, found {}", numbers);
-  const Target target = target_for({DeviceType::Cuda, device.has_index() ? device.index() : 0});
+  const Target target = target_for(drawn_on);
   const int64_t threads = random_threads(count, target);
   at::Generator generator = at::globalContext().defaultGenerator(device);
   int64_t seed = 0, offset = 0;

@@ -12,6 +12,7 @@
 
 #include "support/fork_locks.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
@@ -56,6 +57,17 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
     restore();
   }
 
+  // The stream that replays run on is current: its order is that of the uses.
+  runtime::Owner scratch(int64_t bytes, void** data) override {
+    const std::lock_guard lock(scratch_mutex_);
+    if (bytes > scratch_bytes_) {
+      scratch_ = torch_host().allocate(from_torch(device_), bytes, &scratch_data_);
+      scratch_bytes_ = bytes;
+    }
+    *data = scratch_data_;
+    return scratch_;
+  }
+
   bool owns(const void* address) const override {
     if (segments_.empty())
       for (const auto& segment : cuda_allocator()->snapshot(pool_, false).segments)
@@ -73,6 +85,10 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   std::mutex mutex_;
   bool has_pool_ = false;
   mutable std::map<size_t, size_t> segments_;  // begin and end, once asked for in a run
+  std::mutex scratch_mutex_;
+  runtime::Owner scratch_;
+  void* scratch_data_ = nullptr;
+  int64_t scratch_bytes_ = 0;
 };
 
 struct Places {

@@ -10,6 +10,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
+#include "ir/device_types.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/extern_callee.h"
@@ -33,17 +34,13 @@ constexpr OwnerOperations storage_operations{
     [](void* object) { c10::raw::intrusive_ptr::incref(static_cast<c10::StorageImpl*>(object)); },
     [](void* object) { c10::raw::intrusive_ptr::decref(static_cast<c10::StorageImpl*>(object)); }};
 
-c10::DispatchKeySet key_set(c10::DeviceType device) {
-  return c10::DispatchKeySet(device == c10::kCUDA ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
-}
-
 c10::IntArrayRef array_ref(std::span<const int64_t> span) { return {span.data(), span.size()}; }
 
 at::Tensor on_storage(c10::Storage storage, void* data, DType dtype, std::span<const int64_t> sizes,
                       std::span<const int64_t> strides) {
   const auto device = storage.device().type();
   const auto offset = (static_cast<char*>(data) - static_cast<char*>(storage.mutable_data())) / byte_size(dtype);
-  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), key_set(device),
+  auto tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), dense_keys(device),
                                                          c10::scalarTypeToTypeMeta(to_torch(dtype)));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(array_ref(sizes), array_ref(strides), offset);
   return tensor;
@@ -95,7 +92,7 @@ at::Tensor view_tensor(const TensorView& view) {
 
 Owner TorchHost::allocate(Device device, int64_t bytes, void** data) {
   const c10::Device torch_device = to_torch(device);
-  const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
+  const c10::OptionalDeviceGuard guard(torch_device.is_cpu() ? std::nullopt : std::optional(torch_device));
   c10::Allocator* allocator = c10::GetAllocator(torch_device.type());
   auto storage =
       c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), static_cast<size_t>(bytes),
@@ -107,10 +104,10 @@ Owner TorchHost::allocate(Device device, int64_t bytes, void** data) {
 TensorRef TorchHost::empty_strided(DType dtype, Device device, std::span<const int64_t> sizes,
                                    std::span<const int64_t> strides) {
   const c10::Device torch_device = to_torch(device);
-  const c10::OptionalDeviceGuard guard(torch_device.is_cuda() ? std::optional(torch_device) : std::nullopt);
+  const c10::OptionalDeviceGuard guard(torch_device.is_cpu() ? std::nullopt : std::optional(torch_device));
   at::Tensor tensor =
       at::detail::empty_strided_generic(array_ref(sizes), array_ref(strides), c10::GetAllocator(torch_device.type()),
-                                        key_set(torch_device.type()), to_torch(dtype));
+                                        dense_keys(torch_device.type()), to_torch(dtype));
   return to_ref(std::move(tensor));
 }
 
@@ -140,9 +137,9 @@ int64_t TorchHost::read_integer(const TensorView& from) {
 }
 
 void* TorchHost::current_stream(Device device) {
-  if (device.type == DeviceType::Cpu) return nullptr;
-  const c10::impl::VirtualGuardImpl implementation(c10::kCUDA);
-  return implementation.getStream(to_torch(device)).native_handle();
+  if (!has_streams(device)) return nullptr;
+  const c10::Device torch_device = to_torch(device);
+  return c10::impl::VirtualGuardImpl(torch_device.type()).getStream(torch_device).native_handle();
 }
 
 std::shared_ptr<runtime::RecordingPlace> TorchHost::recording_place(Device device, void* stream) {

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "ir/device_types.h"
 #include "support/error.h"
 
 namespace cxxinductor::torch_bridge {
@@ -19,23 +20,30 @@ DType from_torch(c10::ScalarType type) {
 }
 
 c10::Device to_torch(Device device) {
-  if (device.type == DeviceType::Cuda) return c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(device.index));
-  return c10::Device(c10::kCPU);
+  const auto type = static_cast<c10::DeviceType>(info(device.type).torch_device_type);
+  return has_streams(device) ? c10::Device(type, static_cast<c10::DeviceIndex>(device.index)) : c10::Device(type);
+}
+
+c10::DispatchKeySet dense_keys(c10::DeviceType type) {
+  return c10::DispatchKeySet(c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Dense, c10::toBackendComponent(type)));
 }
 
 namespace {
 
 // "cuda" without an index is the device that is current when the graph is read, as in FakeTensors.
-int current_gpu() {
-  if (!c10::impl::hasDeviceGuardImpl(c10::kCUDA)) return 0;
-  return c10::impl::VirtualGuardImpl(c10::kCUDA).getDevice().index();
+int current_index(c10::DeviceType type) {
+  if (!c10::impl::hasDeviceGuardImpl(type)) return 0;
+  return c10::impl::VirtualGuardImpl(type).getDevice().index();
 }
 
 }  // namespace
 
 Device from_torch(c10::Device device) {
-  if (device.is_cpu()) return {DeviceType::Cpu, 0};
-  if (device.is_cuda()) return {DeviceType::Cuda, device.has_index() ? device.index() : current_gpu()};
+  for (const DeviceTypeInfo& row : device_types()) {
+    if (row.torch_device_type != static_cast<int>(device.type())) continue;
+    if (!row.has_streams) return {row.type, 0};
+    return {row.type, device.has_index() ? device.index() : current_index(device.type())};
+  }
   throw_unsupported("tensors on device {}", device.str());
 }
 

@@ -16,7 +16,8 @@ namespace cxxinductor::torch_bridge {
 c10::ScalarType to_torch(DType dtype);
 DType from_torch(c10::ScalarType type);  // Unsupported for quantised and other exotic types
 c10::Device to_torch(Device device);
-Device from_torch(c10::Device device);   // Unsupported for anything but cpu and cuda
+Device from_torch(c10::Device device);  // Unsupported for a type without a row in ir/device_types.h
+c10::DispatchKeySet dense_keys(c10::DeviceType type);  // of dense tensors on such devices
 
 // How the operand references and symbols of an argument tree are filled.
 struct ArgResolver {

@@ -60,7 +60,7 @@ TEST_CASE("a table takes launches in order while entries and blocks last", "[cud
   CHECK(filled.taken == 3);
   CHECK(filled.blocks == 12);
   CHECK(first_blocks() == std::vector<uint32_t>{0, 3, 7, UINT32_MAX});
-  items[1].grid_x = INT32_MAX;
+  items[1].grid.x = INT32_MAX;
   filled = targets::fill_grouped_table(layout, items, table.data());
   CHECK(filled.taken == 1);
   CHECK(first_blocks() == std::vector<uint32_t>{0, UINT32_MAX, UINT32_MAX, UINT32_MAX});

@@ -191,7 +191,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     const runtime::LoadedKernel& kernel = gpu.provider->get(plan::KernelId(0), {});
     constexpr int calls = 50;
     const auto run = [&] {
-      for (int i = 0; i < calls; ++i) kernel.launch(gpu.host, {args, {}, grid}, nullptr);
+      for (int i = 0; i < calls; ++i) kernel.launch(gpu.host, {args, {}, {grid}}, nullptr);
     };
     run();
     const double milliseconds = std::min(machine->time(run), machine->time(run));

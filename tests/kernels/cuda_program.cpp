@@ -10,7 +10,7 @@ class EmulatedKernel : public runtime::LoadedKernel {
  public:
   EmulatedKernel(std::shared_ptr<EmulatedUnit> unit, size_t number) : unit_(std::move(unit)), number_(number) {}
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void*) const override {
-    unit_->run(number_, args.buffers, args.symbols, args.grid_x * args.grid_y);
+    unit_->run(number_, args.buffers, args.symbols, args.grid.x * args.grid.y);
   }
   void launch_grouped(runtime::Host&, std::span<const runtime::LaunchArgs> items, void*) const override {
     unit_->run_grouped(number_, items);

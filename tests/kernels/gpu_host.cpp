@@ -189,9 +189,8 @@ GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> mach
 
 GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
   const auto emit = [](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
-    const codegen::CudaLaunchShape shape = codegen::cuda_launch_shape(kernel, variant);
-    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), shape.block_x,
-                                   shape.block_y, shape.dynamic_shared_bytes, codegen::cuda_has_checks(kernel)};
+    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), codegen::cuda_launch_shape(kernel, variant),
+                                   codegen::cuda_has_checks(kernel)};
   };
   provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, [machine]() -> const targets::Nvrtc& { return machine->nvrtc; },
                                                            machine->driver, pool_, nullptr);

@@ -126,7 +126,7 @@ void measure(const std::shared_ptr<GpuMachine>& machine, const std::string& text
       std::vector<void*> args;
       for (plan::BufferId id : launch->args) args.push_back(addresses[id.index()]);
       program.provider->get(launch->kernel, {})
-          .launch(program.host, {args, {}, sym::evaluate(launch->grid_x, no_symbols)}, nullptr);
+          .launch(program.host, {args, {}, {sym::evaluate(launch->grid_x, no_symbols)}}, nullptr);
     }
   });
   machine->synchronize();

@@ -47,8 +47,8 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   return std::move(out).take();
 }
 
-CudaLaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
-  CudaLaunchShape shape;
+plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
+  plan::LaunchShape shape;
   shape.block_x = kernel.mapping.block_threads;
   if (kernel.mapping.kind == plan::MappingKind::Matmul) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
   if (kernel.mapping.serial.valid()) shape.dynamic_shared_bytes = plan::serial_shared_bytes(kernel);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace cxxinductor::runtime {
 
@@ -24,6 +25,9 @@ struct ReplacedMemory {
   MemoryRange memory;
   size_t range = 0;
 };
+
+// By step: the earlier ones that it waits for, in order, less those that these wait for themselves (dependencies.h).
+using Dependencies = std::vector<std::vector<uint32_t>>;
 
 class DeviceGraph {
  public:
@@ -43,8 +47,9 @@ class GraphRecorder {
   // The work that was queued since the last call reads and writes these ranges. Unsupported where the work contains what cannot be
   // replayed at other addresses; the message says what.
   virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) = 0;
-  // Ends the recording. Unsupported where it was invalidated.
-  virtual std::unique_ptr<DeviceGraph> finish() = 0;
+  // Ends the recording. Unsupported where it was invalidated. order: what the steps wait for, a step for each call of note; null: all run in
+  // the order in which they were queued. Steps that use the recording's own memory wait for one another in any case.
+  virtual std::unique_ptr<DeviceGraph> finish(const Dependencies* order) = 0;
 };
 
 class GraphDevice {
@@ -53,6 +58,8 @@ class GraphDevice {
   // Records what this thread queues on the stream, which is idle, from now on. own: whether an address lies in memory that only
   // recordings use.
   virtual std::unique_ptr<GraphRecorder> record(void* stream, std::function<bool(const void*)> own) = 0;
+  // Of its memory, for estimates.
+  virtual double bytes_per_second() const = 0;
 };
 
 }  // namespace cxxinductor::runtime

@@ -46,7 +46,9 @@ GraphCounters& graph_counters();
 
 class GraphCache {
  public:
-  GraphCache(const plan::Plan& plan, const Tables& tables, UseGraphs use) : plan_(plan), tables_(tables), calls_before_(use == UseGraphs::On ? 2 : 8) {}
+  GraphCache(const plan::Plan& plan, const Tables& tables, GraphSettings settings)
+      : plan_(plan), tables_(tables), calls_before_(settings.use == UseGraphs::On ? 2 : 8), branches_(settings.branches) {}
+  bool branches() const { return branches_; }
 
   // The stretches of calls like this one, in order; null while such calls are to run step by step: the first ones, in which libraries
   // choose their algorithms, and calls of more kinds than are kept. values: the workspace of the call.
@@ -61,6 +63,7 @@ class GraphCache {
   const plan::Plan& plan_;
   const Tables& tables_;
   const int calls_before_;
+  const bool branches_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
   RefusedCalls refused_;

@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "ir/device_types.h"
+
 namespace cxxinductor::runtime {
 namespace {
 
 constexpr int64_t deferred_share = 32;               // of the call's peak, at most one part in so many is freed late
 constexpr int64_t deferred_at_least = int64_t{2} << 20;
+constexpr int64_t scratch_alignment = 512;           // as torch's allocator aligns
+constexpr int64_t most_scratch = int64_t{16} << 20;  // of a stretch: it stays taken between calls
 
 // Memory of a call, by the number of its root.
 class Memory {
@@ -23,6 +27,7 @@ class Memory {
   }
   uint32_t root(uint32_t buffer) const { return root_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return values_[tables_.buffers[buffer].bytes]; }
+  int64_t arena_bytes(uint32_t arena) const { return values_[tables_.arenas[arena].bytes]; }
   // Bytes that the step takes, and those that it releases.
   int64_t taken(const StepRecord& step) {
     int64_t sum = 0;
@@ -79,8 +84,8 @@ std::string why_no_call(const Tables& tables, const ExternRecord& record, const 
   Device device;
   const auto is_elsewhere = [&](uint32_t buffer) {
     const Device found = tables.buffers[buffer].device;
-    if (found.type == DeviceType::Cpu) return true;
-    if (device.type == DeviceType::Cpu) device = found;
+    if (!has_streams(found)) return true;
+    if (!has_streams(device)) device = found;
     return found != device;
   };
   for (const OperandRecord& operand : record.operands)
@@ -90,7 +95,7 @@ std::string why_no_call(const Tables& tables, const ExternRecord& record, const 
     if (is_elsewhere(static_cast<uint32_t>(record.results[i]))) return "writes memory of another device";
     if (record.result_aliases[i]) return "returns one of its operands";
   }
-  if (device.type == DeviceType::Cpu) return "uses no memory of a GPU";
+  if (!has_streams(device)) return "uses no memory of a GPU";
   return {};
 }
 
@@ -110,6 +115,12 @@ class Finder {
       : plan_(plan), tables_(tables), refused_(refused), memory_(tables, values), limit_(std::max(deferred_at_least, peak_of(tables, values) / deferred_share)) {
     for (const int64_t b : tables.input_buffers)
       if (b >= 0) memory_.take(static_cast<uint32_t>(b));
+    const auto buffers = static_cast<uint32_t>(tables_.buffers.size());
+    arena_ends_.resize(tables_.arenas.size());
+    for (uint32_t s = 0; s < tables_.steps.size(); ++s)
+      each_buffer(tables_.steps[s], [&](uint32_t buffer) {
+        if (const uint32_t root = memory_.root(buffer); root >= buffers) arena_ends_[root - buffers] = s + 1;
+      });
   }
 
   std::vector<Stretch> find() {
@@ -138,6 +149,11 @@ class Finder {
     return step.kind == StepRecord::Kind::Launch || step.kind == StepRecord::Kind::GroupedLaunch;
   }
 
+  bool takes_memory(const StepRecord& step) const {
+    if (step.kind == StepRecord::Kind::Extern) return !tables_.externs[step.index].planned_out || step.arenas_count > 0;
+    return step.kind == StepRecord::Kind::Allocate || step.kind == StepRecord::Kind::Reuse || step.arenas_count > 0;
+  }
+
   bool can_join(const StepRecord& step) const {
     if (step.kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step.index])) {
       const ExternRecord& record = tables_.externs[step.index];
@@ -157,10 +173,29 @@ class Finder {
   void close(uint32_t last) {
     if (open_) {
       open_->last = last;
+      find_scratch();
+      for (uint32_t s = open_->first; s < last; ++s) {
+        if (takes_memory(tables_.steps[s])) open_->takes.push_back(s);
+        if (tables_.steps[s].kind == StepRecord::Kind::Free || tables_.steps[s].releases_count > 0) open_->gives_back.push_back(s);
+      }
       found_.push_back(std::move(*open_));
     }
     open_.reset();
     deferred_ = 0;
+  }
+
+  // Arenas that the steps of the stretch take, and that no later step uses.
+  void find_scratch() {
+    for (uint32_t s = open_->first; s < open_->last; ++s) {
+      const StepRecord& step = tables_.steps[s];
+      for (uint32_t arena = step.arenas_first; arena < step.arenas_first + step.arenas_count; ++arena) {
+        const int64_t bytes = memory_.arena_bytes(arena);
+        const bool fits = open_->scratch_bytes + bytes <= std::min(limit_, most_scratch);
+        if (bytes == 0 || !fits || tables_.arenas[arena].device != open_->device || arena_ends_[arena] > open_->last) continue;
+        open_->scratch.push_back({arena, open_->scratch_bytes});
+        open_->scratch_bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
+      }
+    }
   }
 
   void use(uint32_t buffer) {
@@ -169,8 +204,15 @@ class Finder {
   }
 
   void add(const StepRecord& step) {
+    if (!queues_work(step)) return;
+    ++(step.kind == StepRecord::Kind::Extern ? open_->calls : open_->launches);
+    each_buffer(step, [this](uint32_t buffer) { use(buffer); });
+  }
+
+  // The buffers that a step reads or writes.
+  template <class Use>
+  void each_buffer(const StepRecord& step, const Use& use) const {
     const auto add_launch = [&](const LaunchRecord& launch) {
-      ++open_->launches;
       for (const uint32_t b : launch.args) use(b);
     };
     if (step.kind == StepRecord::Kind::Launch) add_launch(tables_.launches[step.index]);
@@ -178,12 +220,16 @@ class Finder {
       const GroupedLaunchRecord& group = tables_.grouped_launches[step.index];
       for (uint32_t i = group.first; i < group.first + group.count; ++i) add_launch(tables_.launches[i]);
     }
-    if (step.kind == StepRecord::Kind::Extern && queues_work(step)) {
-      ++open_->calls;
+    if (step.kind == StepRecord::Kind::Extern) {
       for (const OperandRecord& operand : tables_.externs[step.index].operands)
         if (operand.is_tensor) use(operand.buffer);
       for (const int64_t b : tables_.externs[step.index].results)
         if (b >= 0) use(static_cast<uint32_t>(b));
+    }
+    if (step.kind == StepRecord::Kind::Read) use(tables_.reads[step.index].from.buffer);
+    if (step.kind == StepRecord::Kind::Reuse) {
+      use(tables_.reuses[step.index].from);
+      use(tables_.reuses[step.index].to);
     }
   }
 
@@ -192,6 +238,7 @@ class Finder {
   const RefusedCalls& refused_;
   Memory memory_;
   const int64_t limit_;
+  std::vector<uint32_t> arena_ends_;  // behind the last step that uses the arena
   int64_t deferred_ = 0;
   std::optional<Stretch> open_;
   std::vector<Stretch> found_;

@@ -23,6 +23,15 @@ struct Stretch {
   uint32_t launches = 0, calls = 0;
   // Memory that the steps read and write: numbers of buffers that have some of their own; behind them, those of arenas.
   std::vector<uint32_t> roots;
+  // The steps that take memory or run ahead, and those that give memory back: all that a replay does besides.
+  std::vector<uint32_t> takes, gives_back;
+  // Small arenas that nothing outside of the stretch uses, and where they lie in the scratch memory of the stream.
+  struct Scratch {
+    uint32_t arena = 0;
+    int64_t offset = 0;
+  };
+  std::vector<Scratch> scratch;
+  int64_t scratch_bytes = 0;
 };
 
 // Library calls that could not be recorded, by name, with the reasons.

@@ -36,7 +36,7 @@ class LoadedCpuKernel : public runtime::LoadedKernel {
   void launch(runtime::Host& host, const runtime::LaunchArgs& args, void*) const override {
     const std::span<void* const> buffers = args.buffers;
     const std::span<const int64_t> symbols = args.symbols;
-    const int64_t units = args.grid_x * args.grid_y;
+    const int64_t units = args.grid.x * args.grid.y;
     if (checks_.empty()) {
       run(host, buffers.data(), symbols.data(), units);
       return;

@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kRecordInts = 8;
 constexpr size_t kArgumentsOnStack = 96;
+constexpr double usual_bytes_per_second = 1e12;  // of GPUs that ir/target.cpp has no row for
 
 size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
 
@@ -108,9 +109,7 @@ class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
         name_(kernel.name),
         layout_(kernel),
         function_(function),
-        block_x_(source.block_x),
-        block_y_(source.block_y),
-        shared_(source.dynamic_shared_bytes),
+        shape_(source.shape),
         record_(source.has_checks ? record : nullptr) {}
 
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void* stream) const override {
@@ -130,7 +129,7 @@ class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
     std::array<void*, 2> arguments{table.data(), const_cast<void**>(&record_)};
     while (!all.empty()) {
       const FilledTable filled = fill_grouped_table(layout_, all, table.data());
-      provider_.context_.launch(function_, filled.blocks, 1, block_x_, block_y_, shared_, stream, arguments.data(), name_);
+      provider_.context_.launch(function_, {filled.blocks}, shape_, stream, arguments.data(), name_);
       all = all.subspan(filled.taken);
     }
   }
@@ -143,15 +142,14 @@ class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
       *next++ = layout_.value_bytes[i] > 0 ? args.buffers[i] : const_cast<void**>(&args.buffers[i]);
     for (const int64_t& symbol : args.symbols) *next++ = const_cast<int64_t*>(&symbol);
     if (record_) *next = const_cast<void**>(&record_);
-    provider_.context_.launch(function_, args.grid_x, args.grid_y, block_x_, block_y_, shared_, stream, arguments, name_);
+    provider_.context_.launch(function_, args.grid, shape_, stream, arguments, name_);
   }
 
   const CudaKernelProvider& provider_;
   std::string name_;
   plan::GroupedLaunchLayout layout_;
   CudaFunction function_;
-  int block_x_, block_y_;
-  int64_t shared_;
+  plan::LaunchShape shape_;
   void* record_;
 };
 
@@ -173,7 +171,7 @@ CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter em
       cache_(cache),
       packaged_(std::move(packaged)),
       context_(driver, device),
-      graphs_(context_) {}
+      graphs_(context_, target_.bytes_per_second > 0 ? target_.bytes_per_second : usual_bytes_per_second) {}
 CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
 
 runtime::GraphDevice* CudaKernelProvider::graphs(Device device) { return device == device_ ? &graphs_ : nullptr; }
@@ -207,12 +205,12 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
   const std::string& name = kernel.name;
   CudaFunction function = nullptr;
   try {
-    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+    function = context_.load(unit.cubin, name, unit.source.shape);
   } catch (const InternalError&) {
     if (!unit.from_cache && !unit.from_package) throw;
     // The driver refuses what the cache or the package held.
     compile_unit(unit, unit.from_cache);
-    function = context_.load(unit.cubin, name, unit.source.dynamic_shared_bytes);
+    function = context_.load(unit.cubin, name, unit.source.shape);
   }
   ++(unit.from_package ? from_package_ : unit.from_cache ? from_cache_ : compiled_);
   void* record = records_.device ? static_cast<int*>(records_.device) + unit.id.index() * kRecordInts : nullptr;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/plan/launch_shape.h"
 #include "ir/target.h"
 #include "runtime/compile_pool.h"
 #include "targets/cuda/driver.h"
@@ -21,11 +22,10 @@
 
 namespace cxxinductor::targets {
 
-// Results of codegen::emit_cuda for one kernel.
+// What codegen/cuda/emit.h makes of one kernel.
 struct CudaUnitSource {
   std::string text;
-  int block_x = 1, block_y = 1;
-  int64_t dynamic_shared_bytes = 0;
+  plan::LaunchShape shape;
   bool has_checks = false;  // the last argument is the record of failed checks
 };
 using CudaEmitter = std::function<CudaUnitSource(const plan::Kernel&, plan::Variant, const OriginTable&)>;

@@ -1,5 +1,6 @@
 #include "targets/cuda/driver.h"
 
+#include <array>
 #include <cstring>
 
 #include "targets/cuda/driver_functions.h"
@@ -32,7 +33,7 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
   CXXI_LOAD(unload_module, cuModuleUnload);
   CXXI_LOAD(get_function, cuModuleGetFunction);
   CXXI_LOAD(set_attribute, cuFuncSetAttribute);
-  CXXI_LOAD(launch, cuLaunchKernel);
+  CXXI_LOAD(launch, cuLaunchKernelEx);
   CXXI_LOAD(is_capturing, cuStreamIsCapturing);
   CXXI_LOAD(allocate_host, cuMemHostAlloc);
   CXXI_LOAD(device_pointer, cuMemHostGetDevicePointer);
@@ -44,6 +45,9 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
   CXXI_LOAD(end_capture, cuStreamEndCapture);
   CXXI_LOAD(capture_info, cuStreamGetCaptureInfo);
   CXXI_LOAD(graph_nodes, cuGraphGetNodes);
+  CXXI_LOAD(graph_edges, cuGraphGetEdges);
+  CXXI_LOAD(add_dependencies, cuGraphAddDependencies);
+  CXXI_LOAD(remove_dependencies, cuGraphRemoveDependencies);
   CXXI_LOAD(node_type, cuGraphNodeGetType);
   CXXI_LOAD(kernel_node, cuGraphKernelNodeGetParams);
   CXXI_LOAD(memset_node, cuGraphMemsetNodeGetParams);
@@ -137,21 +141,6 @@ CurrentContext::~CurrentContext() {
   if (pushed_) cuda_.pop_current(&popped);
 }
 
-// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is an
-// error in all threads that are not in the relaxed mode, and it ends the capture. Here it is safe: nothing is queued on the
-// capturing stream.
-class BesideCapture {
- public:
-  explicit BesideCapture(const CudaDriver::Functions& cuda) : cuda_(cuda) { cuda_.exchange_capture_mode(&mode_); }
-  ~BesideCapture() { cuda_.exchange_capture_mode(&mode_); }
-  BesideCapture(const BesideCapture&) = delete;
-  BesideCapture& operator=(const BesideCapture&) = delete;
-
- private:
-  const CudaDriver::Functions& cuda_;
-  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then what the thread had
-};
-
 CudaContext::~CudaContext() {
   const CudaDriver::Functions& cuda = driver_.functions();
   const BesideCapture scope(cuda);
@@ -165,7 +154,7 @@ CudaContext::~CudaContext() {
   cuda.release(state_->device);
 }
 
-CudaFunction CudaContext::load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes) {
+CudaFunction CudaContext::load(const std::string& cubin, const std::string& function, const plan::LaunchShape& shape) {
   const CudaDriver::Functions& cuda = driver_.functions();
   const CurrentContext current(cuda, state_->context);
   const BesideCapture scope(cuda);
@@ -178,24 +167,44 @@ CudaFunction CudaContext::load(const std::string& cubin, const std::string& func
   CUfunction loaded = nullptr;
   cuda.check_kernel(cuda.get_function(&loaded, module, function.c_str()), "cuModuleGetFunction", function);
   // The limit without is 48 KB together with what the kernel declares itself.
-  if (dynamic_shared_bytes > 0)
-    cuda.check_kernel(cuda.set_attribute(loaded, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                         static_cast<int>(dynamic_shared_bytes)),
-                      "cuFuncSetAttribute", function);
+  const auto set = [&](CUfunction_attribute attribute, int64_t value) {
+    cuda.check_kernel(cuda.set_attribute(loaded, attribute, static_cast<int>(value)), "cuFuncSetAttribute", function);
+  };
+  if (shape.dynamic_shared_bytes > 0) set(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, shape.dynamic_shared_bytes);
+  // All devices with clusters run 8 blocks; larger ones have to be asked for.
+  if (shape.cluster > 8) set(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1);
   return loaded;
 }
 
-void CudaContext::launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y,
-                         int64_t dynamic_shared_bytes, void* stream, void** arguments, const std::string& what) const {
-  if (grid_x > INT32_MAX || grid_y > 65535) [[unlikely]]
-    throw_unsupported("kernel {} would need {} x {} blocks", what, grid_x, grid_y);
+void CudaContext::launch(CudaFunction function, runtime::Grid grid, const plan::LaunchShape& shape, void* stream, void** arguments,
+                         const std::string& what) const {
+  if (grid.x > INT32_MAX || grid.y > 65535 || grid.z > 65535) [[unlikely]]
+    throw_unsupported("kernel {} would need {} x {} x {} blocks", what, grid.x, grid.y, grid.z);
   const CudaDriver::Functions& cuda = driver_.functions();
   const CurrentContext current(cuda, state_->context);
-  const CUresult result =
-      cuda.launch(static_cast<CUfunction>(function), static_cast<unsigned>(grid_x), static_cast<unsigned>(grid_y), 1,
-                  static_cast<unsigned>(block_x), static_cast<unsigned>(block_y), 1,
-                  static_cast<unsigned>(dynamic_shared_bytes), static_cast<CUstream>(stream), arguments, nullptr);
-  cuda.check_kernel(result, "cuLaunchKernel", what);
+  std::array<CUlaunchAttribute, 3> attributes;
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(grid.x);
+  launch.gridDimY = static_cast<unsigned>(grid.y);
+  launch.gridDimZ = static_cast<unsigned>(grid.z);
+  launch.blockDimX = static_cast<unsigned>(shape.block_x);
+  launch.blockDimY = static_cast<unsigned>(shape.block_y);
+  launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(shape.dynamic_shared_bytes);
+  launch.hStream = static_cast<CUstream>(stream);
+  launch.attrs = attributes.data();
+  const auto add = [&](CUlaunchAttributeID id) -> CUlaunchAttributeValue& {
+    attributes[launch.numAttrs].id = id;
+    return attributes[launch.numAttrs++].value;
+  };
+  if (shape.cluster > 1) {
+    auto& size = add(CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION).clusterDim;
+    size.x = static_cast<unsigned>(shape.cluster);
+    size.y = size.z = 1;
+  }
+  if (shape.cooperative) add(CU_LAUNCH_ATTRIBUTE_COOPERATIVE).cooperative = 1;
+  if (shape.overlaps_previous) add(CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION).programmaticStreamSerializationAllowed = 1;
+  cuda.check_kernel(cuda.launch(&launch, static_cast<CUfunction>(function), arguments, nullptr), "cuLaunchKernelEx", what);
 }
 
 void* CudaContext::create_stream() const {

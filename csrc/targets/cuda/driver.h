@@ -7,6 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/plan/launch_shape.h"
+#include "runtime/kernels.h"
+
 namespace cxxinductor::targets {
 
 struct CudaDeviceProperties {
@@ -52,9 +55,10 @@ class CudaContext {
   CudaContext& operator=(const CudaContext&) = delete;
 
   // Loads a module for the life of the context object.
-  CudaFunction load(const std::string& cubin, const std::string& function, int64_t dynamic_shared_bytes);
-  void launch(CudaFunction function, int64_t grid_x, int64_t grid_y, int block_x, int block_y,
-              int64_t dynamic_shared_bytes, void* stream, void** arguments, const std::string& what) const;
+  CudaFunction load(const std::string& cubin, const std::string& function, const plan::LaunchShape& shape);
+  // Unsupported where the grid exceeds what devices have; `what` names the kernel in errors.
+  void launch(CudaFunction function, runtime::Grid grid, const plan::LaunchShape& shape, void* stream, void** arguments,
+              const std::string& what) const;
 
   // Host memory that kernels write to; zeroed, never moved, freed with the context object.
   struct Mapped {

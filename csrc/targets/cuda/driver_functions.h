@@ -40,7 +40,7 @@ struct CudaDriver::Functions {
   decltype(&::cuModuleUnload) unload_module;
   decltype(&::cuModuleGetFunction) get_function;
   decltype(&::cuFuncSetAttribute) set_attribute;
-  decltype(&::cuLaunchKernel) launch;
+  decltype(&::cuLaunchKernelEx) launch;
   decltype(&::cuStreamIsCapturing) is_capturing;
   decltype(&::cuMemHostAlloc) allocate_host;
   decltype(&::cuMemHostGetDevicePointer) device_pointer;
@@ -52,6 +52,9 @@ struct CudaDriver::Functions {
   decltype(&::cuStreamEndCapture) end_capture;
   decltype(&::cuStreamGetCaptureInfo) capture_info;
   decltype(&::cuGraphGetNodes) graph_nodes;
+  decltype(&::cuGraphGetEdges) graph_edges;
+  decltype(&::cuGraphAddDependencies) add_dependencies;
+  decltype(&::cuGraphRemoveDependencies) remove_dependencies;
   decltype(&::cuGraphNodeGetType) node_type;
   decltype(&::cuGraphKernelNodeGetParams) kernel_node;
   decltype(&::cuGraphMemsetNodeGetParams) memset_node;
@@ -78,6 +81,21 @@ class CurrentContext {
  private:
   const CudaDriver::Functions& cuda_;
   bool pushed_ = false;
+};
+
+// While any thread captures a graph in the global mode, as torch does by default, loading a module or allocating memory is an
+// error in all threads that are not in the relaxed mode, and it ends the capture. Here it is safe: nothing is queued on the
+// capturing stream.
+class BesideCapture {
+ public:
+  explicit BesideCapture(const CudaDriver::Functions& cuda) : cuda_(cuda) { cuda_.exchange_capture_mode(&mode_); }
+  ~BesideCapture() { cuda_.exchange_capture_mode(&mode_); }
+  BesideCapture(const BesideCapture&) = delete;
+  BesideCapture& operator=(const BesideCapture&) = delete;
+
+ private:
+  const CudaDriver::Functions& cuda_;
+  CUstreamCaptureMode mode_ = CU_STREAM_CAPTURE_MODE_RELAXED;  // then what the thread had
 };
 
 struct CudaContext::State {

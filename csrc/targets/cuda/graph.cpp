@@ -4,7 +4,8 @@
 #include <array>
 #include <cstring>
 #include <optional>
-#include <unordered_set>
+#include <set>
+#include <unordered_map>
 
 #include "targets/cuda/driver_functions.h"
 
@@ -57,24 +58,33 @@ bool same_kind(const Node& a, const Node& b) {
 
 class CudaGraph final : public runtime::DeviceGraph {
  public:
-  CudaGraph(const CudaContext& context, CUgraph graph, std::vector<Node> nodes, std::vector<Word> words, std::vector<void*> begins)
+  CudaGraph(const CudaContext& context, CUgraph graph, std::vector<Node> nodes, std::vector<Word> words, std::vector<void*> begins,
+            runtime::Dependencies order)
       : cuda_(context.driver().functions()),
         context_(context.state().context),
         graph_(graph),
         nodes_(std::move(nodes)),
         words_(std::move(words)),
         begins_(std::move(begins)),
+        order_(std::move(order)),
         changed_(nodes_.size(), true) {
     std::ranges::stable_sort(words_, {}, &Word::range);
     const CurrentContext current(cuda_, context_);
-    cuda_.check(cuda_.instantiate(&executable_, graph_, 0), "cuGraphInstantiate", "a CUDA graph");
+    const BesideCapture scope(cuda_);
+    const CUresult made = cuda_.instantiate(&executable_, graph_, 0);
+    if (made != CUDA_SUCCESS) cuda_.destroy_graph(graph_);
+    cuda_.check(made, "cuGraphInstantiate", "a CUDA graph");
     // The first launch writes all words: those of replaced memory hold other addresses yet.
     for (const Word& word : words_) write(word, begins_[word.range]);
   }
+  // At the end of the process the driver may be gone already: failures here have no consequence.
   ~CudaGraph() override {
-    const CurrentContext current(cuda_, context_);
+    const BesideCapture scope(cuda_);
+    if (cuda_.push_current(context_) != CUDA_SUCCESS) return;
     if (executable_) cuda_.destroy_executable_graph(executable_);
     cuda_.destroy_graph(graph_);
+    CUcontext popped = nullptr;
+    cuda_.pop_current(&popped);
   }
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
@@ -83,7 +93,7 @@ class CudaGraph final : public runtime::DeviceGraph {
 
   bool is_same_work(const runtime::DeviceGraph& other_graph) const override {
     const auto& other = static_cast<const CudaGraph&>(other_graph);
-    if (nodes_.size() != other.nodes_.size() || words_ != other.words_) return false;
+    if (nodes_.size() != other.nodes_.size() || words_ != other.words_ || order_ != other.order_) return false;
     std::vector<std::vector<uint64_t>> mine, others;
     for (size_t n = 0; n < nodes_.size(); ++n) {
       if (!same_kind(nodes_[n], other.nodes_[n])) return false;
@@ -155,8 +165,15 @@ class CudaGraph final : public runtime::DeviceGraph {
   std::vector<Node> nodes_;
   std::vector<Word> words_;    // by range
   std::vector<void*> begins_;  // of the ranges, as the arguments have them
+  const runtime::Dependencies order_;
   std::vector<bool> changed_;  // by node: the executable graph has other arguments
   bool any_changed_ = true;
+};
+
+// The nodes of a step that no other of them waits for, and those that wait for no other; what they wait for in steps before.
+struct StepNodes {
+  std::set<CUgraphNode> first, last, after;
+  bool uses_own_memory = false;
 };
 
 class CudaRecorder final : public runtime::GraphRecorder {
@@ -185,17 +202,27 @@ class CudaRecorder final : public runtime::GraphRecorder {
     std::vector<CUgraphNode> all(count);
     if (count > 0) cuda_.check(cuda_.graph_nodes(graph, all.data(), &count), "cuGraphGetNodes", "a CUDA graph");
     for (const CUgraphNode handle : all)
-      if (seen_.insert(handle).second) add(handle, ranges, replaced);
+      if (step_of_.emplace(handle, steps_).second) add(handle, ranges, replaced);
+    ++steps_;
     begins_.resize(std::max(begins_.size(), ranges.size()));
     for (size_t r = 0; r < ranges.size(); ++r) begins_[r] = ranges[r].begin;
   }
 
-  std::unique_ptr<runtime::DeviceGraph> finish() override {
+  std::unique_ptr<runtime::DeviceGraph> finish(const runtime::Dependencies* order) override {
     recording_ = false;
     const CUgraph graph = end();
     if (graph == nullptr) throw_unsupported("it does what CUDA does not record");
     find_own_words();
-    return std::make_unique<CudaGraph>(context_, graph, std::move(nodes_), std::move(words_), std::move(begins_));
+    if (order) {
+      try {
+        replace_order(graph, *order);
+      } catch (...) {
+        cuda_.destroy_graph(graph);
+        throw;
+      }
+    }
+    return std::make_unique<CudaGraph>(context_, graph, std::move(nodes_), std::move(words_), std::move(begins_),
+                                       order ? *order : runtime::Dependencies());
   }
 
  private:
@@ -288,12 +315,57 @@ class CudaRecorder final : public runtime::GraphRecorder {
     }
   }
 
+  // A capture has each step wait for the one before. Here: for those of `order`, and of those with words of the recording's own memory
+  // for the one before.
+  void replace_order(CUgraph graph, const runtime::Dependencies& order) {
+    CXXI_CHECK(order.size() == steps_, "an order of {} steps, of which {} were recorded", order.size(), steps_);
+    std::vector<StepNodes> steps(order.size());
+    for (const Node& node : nodes_) {
+      StepNodes& step = steps.at(step_of_.at(node.handle));
+      step.first.insert(node.handle);
+      step.last.insert(node.handle);
+      step.uses_own_memory |= !node.own.empty();
+    }
+    size_t count = 0;
+    cuda_.check(cuda_.graph_edges(graph, nullptr, nullptr, nullptr, &count), "cuGraphGetEdges", "a CUDA graph");
+    std::vector<CUgraphNode> from(count), to(count);
+    std::vector<CUgraphEdgeData> kinds(count);
+    if (count > 0) cuda_.check(cuda_.graph_edges(graph, from.data(), to.data(), kinds.data(), &count), "cuGraphGetEdges", "a CUDA graph");
+    for (size_t e = 0; e < count; ++e) {
+      StepNodes& step = steps[step_of_.at(from[e])];
+      if (&step == &steps[step_of_.at(to[e])]) {
+        step.first.erase(to[e]);
+        step.last.erase(from[e]);
+      } else {
+        cuda_.check(cuda_.remove_dependencies(graph, &from[e], &to[e], &kinds[e], 1), "cuGraphRemoveDependencies", "a CUDA graph");
+      }
+    }
+    const StepNodes* own = nullptr;
+    for (size_t s = 0; s < steps.size(); ++s) {
+      StepNodes& step = steps[s];
+      for (const uint32_t earlier : order[s]) {
+        const StepNodes& waited_for = steps[earlier];
+        // A step without nodes, as a kernel over no elements: what it waits for.
+        step.after.insert(waited_for.last.begin(), waited_for.last.end());
+        if (waited_for.last.empty()) step.after.insert(waited_for.after.begin(), waited_for.after.end());
+      }
+      if (step.uses_own_memory) {
+        if (own) step.after.insert(own->last.begin(), own->last.end());
+        own = &step;
+      }
+      for (const CUgraphNode node : step.first)
+        for (const CUgraphNode earlier : step.after)
+          cuda_.check(cuda_.add_dependencies(graph, &earlier, &node, nullptr, 1), "cuGraphAddDependencies", "a CUDA graph");
+    }
+  }
+
   const CudaContext& context_;
   const CudaDriver::Functions& cuda_;
   const CUstream stream_;
   const std::function<bool(const void*)> own_;
   bool recording_ = false;
-  std::unordered_set<CUgraphNode> seen_;
+  size_t steps_ = 0;                                 // calls of note
+  std::unordered_map<CUgraphNode, size_t> step_of_;  // of all nodes
   std::vector<Node> nodes_;
   std::vector<Word> words_;
   std::vector<void*> begins_;

@@ -13,11 +13,13 @@ namespace cxxinductor::targets {
 class CudaGraphDevice final : public runtime::GraphDevice {
  public:
   // The context must outlive the device; graphs keep what they need of it.
-  explicit CudaGraphDevice(const CudaContext& context) : context_(context) {}
+  CudaGraphDevice(const CudaContext& context, double bytes_per_second) : context_(context), bytes_per_second_(bytes_per_second) {}
   std::unique_ptr<runtime::GraphRecorder> record(void* stream, std::function<bool(const void*)> own) override;
+  double bytes_per_second() const override { return bytes_per_second_; }
 
  private:
   const CudaContext& context_;
+  const double bytes_per_second_;
 };
 
 }  // namespace cxxinductor::targets

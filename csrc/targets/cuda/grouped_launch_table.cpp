@@ -17,7 +17,7 @@ FilledTable fill_grouped_table(const plan::GroupedLaunchLayout& layout, std::spa
     const runtime::LaunchArgs& item = items[filled.taken];
     CXXI_CHECK(item.buffers.size() + item.symbols.size() == layout.columns, "a launch of {} buffers and {} symbols",
                item.buffers.size(), item.symbols.size());
-    if (filled.taken > 0 && filled.blocks + item.grid_x > INT32_MAX) break;
+    if (filled.taken > 0 && filled.blocks + item.grid.x > INT32_MAX) break;
     size_t column = 0;
     for (void* const& buffer : item.buffers) {
       std::byte* const to = table + layout.at(column, filled.taken);
@@ -28,7 +28,7 @@ FilledTable fill_grouped_table(const plan::GroupedLaunchLayout& layout, std::spa
     }
     for (int64_t symbol : item.symbols) std::memcpy(table + layout.at(column++, filled.taken), &symbol, sizeof symbol);
     put_first_block(filled.taken, static_cast<uint32_t>(filled.blocks));
-    filled.blocks += item.grid_x;
+    filled.blocks += item.grid.x;
   }
   for (size_t entry = filled.taken; entry < layout.entries; ++entry) put_first_block(entry, UINT32_MAX);
   return filled;

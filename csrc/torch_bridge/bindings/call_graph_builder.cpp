@@ -7,6 +7,7 @@
 #include <torch/csrc/MemoryFormat.h>
 
 #include "frontend/import.h"
+#include "ir/device_types.h"
 #include "ir/graph/text.h"
 #include "model/conditions.h"
 #include "support/error.h"
@@ -22,8 +23,8 @@ using model::CallValueInfo;
 namespace {
 
 Device device_of(const std::string& type, int index) {
-  if (type == "cpu") return {DeviceType::Cpu, 0};
-  if (type == "cuda") return torch_bridge::from_torch(c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(index)));
+  for (const DeviceTypeInfo& row : device_types())
+    if (row.text == type) return torch_bridge::from_torch(c10::Device(static_cast<c10::DeviceType>(row.torch_device_type), static_cast<c10::DeviceIndex>(index)));
   throw_unsupported("tensors on device {}", type);
 }
 

@@ -11,7 +11,7 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 c10::DispatchKeySet keys_of(const model::CallValueInfo& info) {
-  c10::DispatchKeySet keys(info.device.type == DeviceType::Cuda ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+  c10::DispatchKeySet keys = dense_keys(to_torch(info.device).type());
   keys = keys.add(recording_key);
   if (info.conjugate) keys = keys.add(c10::DispatchKey::Conjugate);
   if (info.negative) keys = keys.add(c10::DispatchKey::Negative);

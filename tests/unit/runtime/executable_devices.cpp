@@ -76,7 +76,7 @@ class NotingProvider : public KernelProvider {
     void launch(Host& host, const LaunchArgs& args, void* stream) const override {
       auto& noting = static_cast<NotingHost&>(host);
       noting.notes.push_back(fmt::format("launch on {}, {}", to_string(device), noting.name_of(stream)));
-      body(args.buffers, args.symbols, args.grid_x);
+      body(args.buffers, args.symbols, args.grid.x);
     }
     Device device;
     KernelBody body;

@@ -58,7 +58,7 @@ struct Run {
 
   explicit Run(UseGraphs use = UseGraphs::On) : use_(use) {}
   void load(const Builder& builder) {
-    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, use_);
+    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, GraphSettings{use_});
     graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
   }
   TensorRef tensor(int64_t size, float first) {
@@ -121,6 +121,33 @@ TEST_CASE("kernels are recorded once, and replayed with each call's memory", "[g
   CHECK(graph_counters().recordings == 1);
   CHECK(graph_counters().replays == 8);  // two calls run before the recording
   CHECK(run.executable->not_recorded().empty());
+}
+
+TEST_CASE("replays find small arenas in scratch memory, and allocate results alone", "[graphs]") {
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.arena("u"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.add(t, u);
+  b.allocate(y);
+  b.add(u, y);
+  b.output(y);
+  Run run;
+  run.load(b);
+  const auto allocations = [&](int64_t size) {
+    const int64_t before = run.device.allocations;
+    run.check(size, 0, 3);
+    return run.device.allocations - before - 1;  // x is the test's
+  };
+  CHECK(allocations(8) == 2);
+  run.check(8, 0, 3);
+  run.check(8, 0, 3);  // records: the scratch memory is there from now on
+  CHECK(allocations(8) == 1);
+  for (int call = 0; call < 3; ++call) run.check(4, 0, 3);
+  CHECK(allocations(4) == 1);  // less is a part of it
+  for (int call = 0; call < 2; ++call) run.check(1000, 0, 3);
+  CHECK(allocations(1000) == 2);  // it grows
+  CHECK(allocations(1000) == 1);
+  CHECK(allocations(8) == 1);
 }
 
 TEST_CASE("option off records nothing, auto after eight calls", "[graphs]") {
@@ -235,6 +262,38 @@ TEST_CASE("a call without operands runs ahead of the recording that it stands in
   CHECK(drawn == 10);
   CHECK(graph_counters().recordings == 1);
   CHECK(graph_counters().replays == 8);
+}
+
+TEST_CASE("independent steps run in any order, with the results of the plan's", "[graphs]") {
+  // Four chains from x, whose ends meet in two results; arenas are used again where the first chains have ended.
+  Builder b;
+  const auto x = b.gpu_input("x");
+  std::vector<plan::BufferId> ends;
+  for (int chain = 0; chain < 4; ++chain) {
+    plan::BufferId last = x;
+    for (int i = 0; i < 4; ++i) {
+      const auto next = b.arena(fmt::format("t{}_{}", chain, i).c_str());
+      if (chain > 1) b.plan.buffers[next].arena_offset = b.plan.buffers[plan::BufferId(static_cast<uint32_t>(1 + (chain - 2) * 4 + (3 - i)))].arena_offset;
+      b.add(last, next);
+      last = next;
+    }
+    if (chain == 1 || chain == 3) {
+      const auto y = b.on_gpu(chain == 1 ? "y" : "z", plan::Buffer::Kind::Standalone);
+      b.allocate(y);
+      b.add(last, y);
+      b.output(y);
+    }
+  }
+  Run run;
+  run.load(b);
+  for (int call = 0; call < 40; ++call) {
+    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call))));
+    for (const Value& result : results)
+      for (int i = 0; i < 8; ++i) REQUIRE(static_cast<const float*>(result.tensor.data)[i] == static_cast<float>(call + i) + 5);
+  }
+  CHECK(graph_counters().recordings == 1);
+  CHECK(graph_counters().replays == 38);
+  CHECK(run.device.reordered_recordings == 1);
 }
 
 TEST_CASE("threads share recordings", "[graphs]") {

@@ -2,10 +2,12 @@
 // recorded, keeps them. As the drivers of real devices do, recordings know the words of arguments and not what they mean.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -26,6 +28,22 @@ struct Task {
 };
 
 class SoftwareGraph final : public DeviceGraph {
+  // Another one each time, of those that the dependencies allow.
+  void run_in_some_order() {
+    std::vector<size_t> ready, open(order.size());
+    for (size_t s = 0; s < order.size(); ++s)
+      if ((open[s] = order[s].size()) == 0) ready.push_back(s);
+    for (size_t done = 0; done < order.size(); ++done) {
+      CXXI_CHECK(!ready.empty(), "dependencies in a circle");
+      const size_t chosen = random() % ready.size(), step = ready[chosen];
+      ready.erase(ready.begin() + static_cast<ptrdiff_t>(chosen));
+      for (size_t t = step == 0 ? 0 : step_ends[step - 1]; t < step_ends[step]; ++t) tasks[t].code(tasks[t].words);
+      for (size_t s = 0; s < order.size(); ++s)
+        if (std::ranges::find(order[s], step) != order[s].end() && --open[s] == 0) ready.push_back(s);
+    }
+  }
+  std::mt19937 random;
+
  public:
   struct Word {
     size_t task, at, range;
@@ -35,6 +53,8 @@ class SoftwareGraph final : public DeviceGraph {
   std::vector<Task> tasks;
   std::vector<Word> words;
   std::set<std::pair<size_t, size_t>> own;
+  Dependencies order;             // empty: as they were queued
+  std::vector<size_t> step_ends;  // steps as ranges of tasks
 
   size_t nodes() const override { return tasks.size(); }
   bool is_same_work(const DeviceGraph& other_graph) const override {
@@ -47,12 +67,16 @@ class SoftwareGraph final : public DeviceGraph {
       for (const auto& [task, at] : graph.own) all[task].second[at] = 0;
       return all;
     };
-    return masked(*this) == masked(other);
+    return order == other.order && masked(*this) == masked(other);
   }
   size_t launch(std::span<void* const> begins, void*) override {
     for (const Word& word : words)
       tasks[word.task].words[word.at] = reinterpret_cast<uintptr_t>(begins[word.range]) + static_cast<uint64_t>(word.offset);
-    for (const Task& task : tasks) task.code(task.words);
+    if (order.empty()) {
+      for (const Task& task : tasks) task.code(task.words);
+    } else {
+      run_in_some_order();
+    }
     return words.size();
   }
 };
@@ -66,7 +90,8 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   SoftwareDevice() : PlainHost(1) {}
   std::map<std::string, Library> library;
   std::set<std::string> not_recordable;  // calls that say so themselves
-  int recorded_calls = 0;
+  int recorded_calls = 0, reordered_recordings = 0;
+  double bytes_per_second() const override { return 1e12; }
 
   void queue(Task task) {
     if (current_ == &recording_)
@@ -134,6 +159,15 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
         if (address >= tensor.data && address < static_cast<char*>(tensor.data) + 64) return true;
       return false;
     }
+    Owner scratch(int64_t bytes, void** data) override {
+      const std::lock_guard lock(device_.scratch_mutex_);
+      if (bytes > device_.scratch_bytes_) {
+        device_.scratch_ = device_.allocate(software_gpu, bytes, &device_.scratch_data_);
+        device_.scratch_bytes_ = bytes;
+      }
+      *data = device_.scratch_data_;
+      return device_.scratch_;
+    }
 
    private:
     SoftwareDevice& device_;
@@ -143,12 +177,16 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
    public:
     Recorder(SoftwareDevice& device, std::function<bool(const void*)> own) : device_(device), own_(std::move(own)) {}
     void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
+      step_ends_.push_back(device_.recorded_.size());
       for (; next_ < device_.recorded_.size(); ++next_) {
         const Words& words = device_.recorded_[next_].words;
         for (size_t at = 0; at < words.size(); ++at) find(words[at], at, ranges, replaced);
       }
     }
-    std::unique_ptr<DeviceGraph> finish() override {
+    std::unique_ptr<DeviceGraph> finish(const Dependencies* order) override {
+      if (order) graph_->order = *order;
+      device_.reordered_recordings += order ? 1 : 0;
+      graph_->step_ends = std::move(step_ends_);
       graph_->tasks = std::move(device_.recorded_);
       for (size_t t = 0; t < graph_->tasks.size(); ++t)
         for (size_t at = 0; at < graph_->tasks[t].words.size(); ++at) {
@@ -176,6 +214,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
     SoftwareDevice& device_;
     const std::function<bool(const void*)> own_;
     size_t next_ = 0;
+    std::vector<size_t> step_ends_;  // tasks recorded by then
     std::unique_ptr<SoftwareGraph> graph_ = std::make_unique<SoftwareGraph>();
   };
 
@@ -184,6 +223,10 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   std::mutex mutex_;
   std::vector<Task> recorded_;
   std::vector<TensorRef> place_memory_;
+  std::mutex scratch_mutex_;
+  Owner scratch_;
+  void* scratch_data_ = nullptr;
+  int64_t scratch_bytes_ = 0;
 };
 
 // Kernels of the software device: y[i] = code(buffers, symbols), by number in the plan.

@@ -37,7 +37,7 @@ class FunctionProvider : public KernelProvider {
   struct Kernel : LoadedKernel {
     explicit Kernel(KernelBody b) : body(std::move(b)) {}
     void launch(Host&, const LaunchArgs& args, void*) const override {
-      body(args.buffers, args.symbols, args.grid_x);
+      body(args.buffers, args.symbols, args.grid.x);
     }
     KernelBody body;
   };

@@ -32,7 +32,7 @@ struct Controls {
 CudaUnitSource add_one_unit(const plan::Kernel& kernel, plan::Variant, const OriginTable&) {
   CudaUnitSource unit;
   unit.text = "extern \"C\" __global__ void " + kernel.name + "(float* a, long long n) { a[0] += n; }\n";
-  unit.block_x = 32;
+  unit.shape.block_x = 32;
   return unit;
 }
 
@@ -69,7 +69,7 @@ struct Machine {
   void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
     std::array<void*, 1> buffers{};
     const std::array<int64_t, 1> symbols{7};
-    provider.get(plan::KernelId(0), variant).launch(host, {buffers, symbols, 1}, nullptr);
+    provider.get(plan::KernelId(0), variant).launch(host, {buffers, symbols, {1}}, nullptr);
   }
 };
 
@@ -128,14 +128,14 @@ TEST_CASE("a launch that fails is an internal error, and the next launch works",
   if (!machine.nvrtc) return;
   const auto provider = machine.provider();
   provider->prepare(plan_of({"k_a"}));
-  machine.controls.fail("cuLaunchKernel", 0);
+  machine.controls.fail("cuLaunchKernelEx", 0);
   CHECK_THROWS_AS(machine.launch(*provider), InternalError);
-  machine.controls.fail("cuLaunchKernel", 0);
-  CHECK_THROWS_WITH(machine.launch(*provider), mentions("cuLaunchKernel failed for kernel k_a") &&
+  machine.controls.fail("cuLaunchKernelEx", 0);
+  CHECK_THROWS_WITH(machine.launch(*provider), mentions("cuLaunchKernelEx failed for kernel k_a") &&
                                                    mentions("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"));
-  const int before = machine.controls.calls("cuLaunchKernel");
+  const int before = machine.controls.calls("cuLaunchKernelEx");
   CHECK_NOTHROW(machine.launch(*provider));
-  CHECK(machine.controls.calls("cuLaunchKernel") == before + 1);
+  CHECK(machine.controls.calls("cuLaunchKernelEx") == before + 1);
 }
 
 TEST_CASE("a variant that is first needed by a call and does not load is an error of that call only", "[cuda]") {
@@ -209,4 +209,22 @@ TEST_CASE("no driver, no device, no NVRTC: user errors that name what is missing
                     mentions("no driver; none of these opens") && mentions("/nowhere/libcuda.so.1: cannot open"));
   // A library that opens but is another one.
   CHECK_THROWS_WITH(Nvrtc({fake_driver}), mentions(fake_driver + " has no function nvrtcCreateProgram"));
+}
+
+TEST_CASE("attributes of a launch reach the driver", "[cuda]") {
+  Controls controls;
+  const auto last_launch = reinterpret_cast<decltype(&fake_cuda_last_launch)>(controls.library.find("fake_cuda_last_launch"));
+  CudaDriver driver{{fake_driver}};
+  CudaContext context(driver, 0);
+  std::array<void*, 2> arguments{&driver, &driver};
+  context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "plain");
+  CHECK(last_launch().cluster == 1);
+  CHECK_FALSE(last_launch().cooperative);
+  CHECK_FALSE(last_launch().overlaps_previous);
+  context.launch(nullptr, {4, 2, 3}, {.block_x = 32, .cluster = 4, .cooperative = true, .overlaps_previous = true}, nullptr, arguments.data(), "all");
+  CHECK(last_launch().grid_z == 3);
+  CHECK(last_launch().cluster == 4);
+  CHECK(last_launch().cooperative);
+  CHECK(last_launch().overlaps_previous);
+  CHECK_THROWS_AS(context.launch(nullptr, {1, 1, 65536}, {}, nullptr, arguments.data(), "wide"), Unsupported);
 }

@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,8 @@ struct FakeNode {
   void* addresses[2] = {&words[0], &words[1]};
 };
 std::deque<FakeNode> nodes;
+std::set<std::pair<CUgraphNode, CUgraphNode>> edges;
+FakeLaunch last_launch{};
 bool recording = false;
 
 // Of calls that a capture forbids.
@@ -136,13 +139,22 @@ CUresult cuModuleGetFunction(CUfunction* function, CUmodule, const char*) {
   return count("cuModuleGetFunction", CUDA_ERROR_NOT_FOUND);
 }
 CUresult cuFuncSetAttribute(CUfunction, CUfunction_attribute, int) { return count("cuFuncSetAttribute"); }
-CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream,
-                        void** arguments, void**) {
+FakeLaunch fake_cuda_last_launch() { return last_launch; }
+CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** arguments, void**) {
+  last_launch = {config->gridDimZ, 1, false, false};
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    const CUlaunchAttribute& attribute = config->attrs[i];
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) last_launch.cluster = attribute.value.clusterDim.x;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE) last_launch.cooperative = attribute.value.cooperative != 0;
+    if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+      last_launch.overlaps_previous = attribute.value.programmaticStreamSerializationAllowed != 0;
+  }
   if (recording) {
     FakeNode& node = nodes.emplace_back();
+    if (nodes.size() > 1) edges.emplace(reinterpret_cast<CUgraphNode>(&nodes[nodes.size() - 2]), reinterpret_cast<CUgraphNode>(&node));
     for (int i = 0; i < 2; ++i) std::memcpy(&node.words[i], arguments[i], 8);
   }
-  return count("cuLaunchKernel", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  return count("cuLaunchKernelEx", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
 }
 CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned) {
   const CUresult result = count_unsafe("cuMemHostAlloc", CUDA_ERROR_OUT_OF_MEMORY);
@@ -188,6 +200,7 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
 }
 CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   nodes.clear();
+  edges.clear();
   recording = true;
   return count("cuStreamBeginCapture", CUDA_ERROR_ILLEGAL_STATE);
 }
@@ -208,6 +221,31 @@ CUresult cuGraphGetNodes(CUgraph, CUgraphNode* out, size_t* found) {
   *found = nodes.size();
   return CUDA_SUCCESS;
 }
+CUresult cuGraphGetEdges(CUgraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData*, size_t* found) {
+  size_t at = 0;
+  if (from)
+    for (const auto& [first, second] : edges) {
+      from[at] = first;
+      to[at++] = second;
+    }
+  *found = edges.size();
+  return count("cuGraphGetEdges");
+}
+CUresult cuGraphAddDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
+  for (size_t i = 0; i < number; ++i)
+    if (!edges.emplace(from[i], to[i]).second) return CUDA_ERROR_INVALID_VALUE;  // as the real one
+  return count("cuGraphAddDependencies");
+}
+CUresult cuGraphRemoveDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
+  for (size_t i = 0; i < number; ++i)
+    if (edges.erase({from[i], to[i]}) == 0) return CUDA_ERROR_INVALID_VALUE;
+  return count("cuGraphRemoveDependencies");
+}
+bool fake_cuda_graph_edge(int from, int to) {
+  const auto handle = [](int node) { return reinterpret_cast<CUgraphNode>(&nodes.at(static_cast<size_t>(node))); };
+  return edges.contains({handle(from), handle(to)});
+}
+int fake_cuda_graph_edges() { return static_cast<int>(edges.size()); }
 CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
   *type = CU_GRAPH_NODE_TYPE_KERNEL;
   return CUDA_SUCCESS;
