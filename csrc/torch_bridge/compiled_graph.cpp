@@ -270,6 +270,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
   compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
                               std::move(found.reasons), interrupted, std::move(late_inputs));
+  compilation.report.collectives = calls.collective_notes;
   if (options.check == "eager")
     eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
   keep_const_graph();
