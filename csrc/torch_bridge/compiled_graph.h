@@ -94,6 +94,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // Adds the graph to the counters. Of from_calls, whose graph may be compiled before any call wants it; once.
   void count() const;
 
+  const std::string& name() const;
   const std::string& fallback_reason() const;  // "" when compiled
   // Of graphs from files: on symbols of the inputs, the caller's to check. Where one does not hold, the graph computes something else.
   std::span<const model::SizeGuard> guards() const;

@@ -93,7 +93,7 @@ py::dict counter_dict() {
 }
 
 // What is compiled of a graph of torch.compile's, and what runs through ATen instead.
-CallGraph calls_to_run(const CallGraphBuilder& builder, const Options& options) {
+model::CallGraph calls_to_run(const CallGraphBuilder& builder, const Options& options) {
   return model::join_collectives(builder.graph(), torch_bridge::DispatcherSchemas(), options.collective_bucket_bytes);
 }
 
