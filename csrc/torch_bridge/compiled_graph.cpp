@@ -31,6 +31,7 @@
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
 #include "torch_bridge/input_symbols.h"
+#include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/packaged_functions.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
@@ -229,11 +230,12 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 }
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  LiveGraphs::add(*this);
   if (!impl_->compilation.executable) return;
   for (Device device : impl_->compilation.executable->plan().devices)
     if (device.type == DeviceType::Cuda) impl_->gpus.push_back(device);
 }
-CompiledGraph::~CompiledGraph() = default;
+CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 
 // Fills all but what is done instead where compiling fails.
 void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
@@ -436,7 +438,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->constants = std::move(constants); }
+void CompiledGraph::set_constants(std::vector<at::Tensor> constants) {
+  const ForkGuard guard(ForkLock::Leaf);  // others may list what graphs hold
+  impl_->constants = std::move(constants);
+}
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
 bool CompiledGraph::stay_if_captured() const {
@@ -519,6 +524,10 @@ std::unique_ptr<PartialRun> CompiledGraph::begin(std::vector<c10::IValue> inputs
 }
 
 const std::string& CompiledGraph::name() const { return plan() ? plan()->name : impl_->fallback->calls().name; }
+std::vector<at::Tensor> CompiledGraph::held_tensors() const {
+  const ForkGuard guard(ForkLock::Leaf);
+  return impl_->constants;
+}
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
 // Calls as they were read hold for all sizes.
 std::span<const model::SizeGuard> CompiledGraph::guards() const {

@@ -101,6 +101,7 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   const driver::Report& report() const;
   bool writes_input(uint32_t position) const;  // of graphs from files
   const plan::Plan* plan() const;          // null for a fallback
+  std::vector<at::Tensor> held_tensors() const;  // those of set_constants
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   driver::GraphSummary summary() const;      // empty for a fallback
   std::optional<driver::ConstSummary> const_summary() const;

@@ -24,6 +24,7 @@
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
@@ -116,6 +117,15 @@ py::object compile_in_background(const CallGraphBuilder& builder, const Options&
                                  const py::object& ended) {
   auto pending = std::make_shared<torch_bridge::PendingGraph>(calls_to_run(builder, options), constants, torch_bridge::CompileSettings::current(), options);
   return make_pending_callable(std::move(pending), waits, ended);
+}
+
+py::list memory_snapshot() {
+  py::list rows;
+  for (const torch_bridge::HeldMemory& held : torch_bridge::memory_snapshot())
+    rows.append(py::dict(py::arg("kind") = std::string(to_string(held.kind)), py::arg("name") = held.name, py::arg("graph") = held.graph,
+                         py::arg("origin") = held.origin, py::arg("device") = to_string(held.device),
+                         py::arg("address") = held.address, py::arg("bytes") = held.bytes));
+  return rows;
 }
 
 // What is done with the calls of a file, for tests: (what composites become, what is compiled).
@@ -265,6 +275,7 @@ PYBIND11_MODULE(_C, module) {
       .def("__repr__", [](const Options& options) { return to_string(options); });
   bind_models(module);
   module.def("option_table", option_rows);
+  module.def("memory_snapshot", memory_snapshot);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),
