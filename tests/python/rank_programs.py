@@ -15,6 +15,7 @@ import torch.distributed as dist
 from torch import nn
 
 import cxxinductor
+from cxxinductor import reports
 
 GROUP_TIMEOUT = datetime.timedelta(seconds=60)
 
@@ -184,7 +185,11 @@ def gradients_summed_one_by_one(rank):
     x, values = torch.randn(8, 16), [p.detach() for p in parameters]
     expected = fn(x, *values)
     joined, apart = compiled(fn, fullgraph=True), compiled(fn, fullgraph=True, options={"collective_bucket_bytes": 0})
-    joined(x, *values), apart(x, *values)
+    with reports.collect() as seen:
+        joined(x, *values), apart(x, *values)
+    (note,) = seen[0].details["collectives"]
+    assert note in str(seen[0]) and seen[1].details["collectives"] == [], seen
+    assert note.startswith(f"{len(values)} x all_reduce joined into one call"), note
     found, calls = started(lambda: joined(x, *values))
     alone, calls_alone = started(lambda: apart(x, *values))
     same = all(torch.equal(a, b) for a, b in zip(found, alone))
@@ -197,7 +202,9 @@ class Sharded(nn.Module):
     """A parameter's shard, gathered where it is read: its gradient is reduced and scattered."""
 
     def forward(self, shard):
-        return shard.full_tensor()
+        from torch.distributed.tensor import Partial
+
+        return shard.full_tensor(grad_placements=[Partial("avg")])
 
 
 def shard_parameters(model, ranks):
@@ -220,14 +227,16 @@ def sharded_parameters(rank):
     def run(wrap):
         model = shard_parameters(stack(), mesh())
         forward = wrap(model)
-        result = train(model, forward, seed=rank, steps=1)
-        return result, started(lambda: train(model, forward, seed=rank, steps=1))
+        result = train(model, forward, seed=rank)
+        x = torch.randn(8, 16)
+        _, calls = started(lambda: forward(x).pow(2).mean().backward())
+        return result, {name: count for name, count in calls.items() if "scatter" in name or "gather" in name}
 
-    expected, (expected_again, calls) = run(lambda model: model)
-    found, (found_again, joined_calls) = run(compiled)
-    assert calls["all_gather_into_tensor"] >= 8, calls
+    expected, calls = run(lambda model: model)
+    found, joined_calls = run(compiled)
+    assert calls["all_gather_into_tensor"] == 8 and calls["reduce_scatter_tensor"] == 8, calls
     wanted = {"all_gather_into_tensor_coalesced": 1, "reduce_scatter_tensor_coalesced": 1}
-    return (expected, expected_again, wanted), (found, found_again, joined_calls)
+    return (expected, wanted), (found, joined_calls)
 
 
 # ---- training --------------------------------------------------------------------------------------------------------
