@@ -19,6 +19,7 @@
 #include "ir/text_parts.h"
 #include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
+#include "model/passes/join_collectives.h"
 #include "model/passes/split_gradients.h"
 #include "model/schema_text.h"
 #include "model/text.h"
@@ -34,7 +35,7 @@ extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
 
 namespace {
 
-constexpr std::array<std::string_view, 11> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "split_gradients", "import",
+constexpr std::array<std::string_view, 12> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "split_gradients", "join_collectives", "import",
                                                         "passes", "lower",         "fuse",      "plan",            "source"};
 
 using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
@@ -112,6 +113,15 @@ std::string split_text(const model::CallGraph& joint) {
   return fmt::format("{}{}; kept: {} bytes\n", model::print(split.forward), model::print(split.backward), model::kept_bytes(split));
 }
 
+// The calls, and what explain() says of them.
+std::string join_text(const model::CallGraph& calls, const Options& options) {
+  const model::CallGraph joined = model::join_collectives(calls, schemas_of_aten(), options.collective_bucket_bytes);
+  require_valid("calls with joined collectives", model::verify(joined));
+  std::string text = model::print(joined);
+  for (const std::string& note : joined.collective_notes) text += "; " + note + "\n";
+  return text;
+}
+
 void verify_form(const Form& form, const std::string& step) {
   if (const auto* calls = std::get_if<model::CallGraph>(&form)) require_valid("call graph after " + step, model::verify(*calls));
   if (const auto* graph = std::get_if<graph::Graph>(&form)) graph::verify_or_throw(*graph, step);
@@ -128,6 +138,8 @@ void apply(Form& form, const std::string& step, const TextRun& run, const std::m
     form = model::decompose(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten(), table);
   } else if (step == "split_gradients") {
     form = split_text(expect_form<model::CallGraph>(form, step, "calls"));
+  } else if (step == "join_collectives") {
+    form = join_text(expect_form<model::CallGraph>(form, step, "calls"), run.options);
   } else if (step == "import") {
     form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
   } else if (step == "passes") {

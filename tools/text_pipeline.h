@@ -6,6 +6,7 @@
 //   decompose     ops that the importer does not read to ops that it does
 //   recompute_forms  softmaxes and pools to what a backward pass keeps less of
 //   split_gradients  a function and its gradients to the texts of two graphs; gradients of results are inputs named "gradient..."
+//   join_collectives  small collectives to fewer, larger ones, and notes on what was joined
 //   import        calls to a graph, with the schemas of torch's own operators
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
 //   lower, fuse, plan, source

@@ -48,6 +48,7 @@ struct Report {
   std::string calls_text;                 // the model as calls, where the caller has it
   std::vector<std::string> externs;       // "aten::mm" once a call
   frontend::CallReasons extern_reasons;   // of each of them
+  std::vector<std::string> collectives;   // model::CallGraph::collective_notes
   std::string missed_fusion_text;         // one line per pair of kernels
   bool eager_numerics = true;
 };

@@ -93,6 +93,7 @@ void describe_externs(const GraphSummary& graph, Lines& lines) {
       found->second.push_back(callee);
     }
   for (const auto& [reason, callees] : by_reason) lines.push_back(fmt::format("    {}: {}", fmt::join(callees, ", "), reason));
+  for (const std::string& note : graph.collectives) lines.push_back("    " + note);
 }
 
 // Pairs of kernels with the most bytes between them first. Launches of one kernel are one pair.

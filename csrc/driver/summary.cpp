@@ -66,6 +66,7 @@ GraphSummary summarize(const plan::Plan& plan, const Report& report) {
   graph.kernels = summarize_kernels(plan, report.eager_numerics);
   graph.externs = report.externs;
   graph.extern_reasons = report.extern_reasons;
+  graph.collectives = report.collectives;
   graph.missed_fusions = plan.missed_fusions;
   graph.memory = summarize_memory(plan);
   graph.allocations = static_cast<int64_t>(plan.arenas.size());

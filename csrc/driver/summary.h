@@ -39,6 +39,7 @@ struct GraphSummary {
   std::vector<KernelSummary> kernels;  // that the call launches
   std::vector<std::string> externs;    // the callee of each extern call
   frontend::CallReasons extern_reasons;
+  std::vector<std::string> collectives;  // which were joined, which not and why
   std::vector<plan::MissedFusion> missed_fusions;
   std::vector<MemorySummary> memory;  // by device, the main one first
   int64_t allocations = 0;            // requests to the allocator in a call, arenas included

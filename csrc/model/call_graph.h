@@ -73,6 +73,7 @@ struct CallGraph {
       flexible_outputs;  // positions of outputs that may have any strides: what is saved for a backward graph
   std::vector<std::pair<uint32_t, CallValue>> mutations;  // input position -> last version, where the reader knows it
   OriginTable origins;
+  std::vector<std::string> collective_notes;  // model/passes/join_collectives.h, for reports
   std::vector<std::shared_ptr<const void>> objects;  // the objects of the handles among the arguments
   // What higher-order operators among the calls run, by the texts among their arguments. Inputs and outputs are those of the operator's
   // functions; symbols of the graph around one are known in it too.

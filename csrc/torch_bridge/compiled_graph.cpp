@@ -1,7 +1,6 @@
 #include "torch_bridge/compiled_graph.h"
 
 #include <ATen/Context.h>
-#include <ATen/ScalarOps.h>
 #include <ATen/ops/conj_physical.h>
 #include <c10/util/Exception.h>
 
@@ -26,12 +25,14 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
+#include "torch_bridge/call_label.h"
 #include "torch_bridge/compile_report.h"
 #include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/eager_check.h"
 #include "torch_bridge/folded_constants.h"
 #include "torch_bridge/input_symbols.h"
+#include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/packaged_functions.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
@@ -141,26 +142,6 @@ at::Tensor with_conjugate_bit(const at::Tensor& tensor, bool conjugate) {
   return conjugate ? at::conj_physical(tensor).conj() : tensor.resolve_conj();
 }
 
-runtime::Value to_value(c10::IValue&& value) {
-  if (value.isTensor()) return to_ref(std::move(value).toTensor());
-  if (value.isInt()) return value.toInt();
-  if (value.isDouble()) return to_ref(at::native::wrapped_scalar_tensor(value.toDouble()));  // promotes as a number in calls
-  if (value.isNone()) return {};
-  throw_unsupported("inputs of type {}", value.tagKind());
-}
-
-c10::IValue to_ivalue(runtime::Value&& value) {
-  switch (value.kind) {
-    case runtime::Value::Kind::Tensor:
-      return to_tensor(std::move(value.tensor));
-    case runtime::Value::Kind::Integer:
-      return value.integer;
-    case runtime::Value::Kind::None:
-      return {};
-  }
-  return {};
-}
-
 }  // namespace
 
 struct CompiledGraph::Impl {
@@ -250,11 +231,12 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 }
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  LiveGraphs::add(*this);
   if (!impl_->compilation.executable) return;
   for (Device device : impl_->compilation.executable->plan().devices)
     if (has_streams(device)) impl_->gpus.push_back(device);
 }
-CompiledGraph::~CompiledGraph() = default;
+CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 
 // Fills all but what is done instead where compiling fails.
 void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
@@ -271,6 +253,7 @@ void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::Impor
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
   compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
                               std::move(found.reasons), interrupted, std::move(late_inputs));
+  compilation.report.collectives = calls.collective_notes;
   if (options.check == "eager")
     eager = std::make_unique<EagerReference>(real, found.names, compilation.executable->plan(), options);
   keep_const_graph();
@@ -456,7 +439,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
 }
 
-void CompiledGraph::set_constants(std::vector<at::Tensor> constants) { impl_->constants = std::move(constants); }
+void CompiledGraph::set_constants(std::vector<at::Tensor> constants) {
+  const ForkGuard guard(ForkLock::Leaf);  // others may list what graphs hold
+  impl_->constants = std::move(constants);
+}
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
 bool CompiledGraph::stay_if_captured() const {
@@ -479,6 +465,7 @@ std::vector<runtime::Value> CompiledGraph::Impl::values_of(std::vector<c10::IVal
 }
 
 std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std::string* written) const {
+  const CallLabel label(*this, {.nvtx = impl_->options.nvtx, .memory_history = !impl_->gpus.empty()});
   inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
   impl_->bump_versions(inputs);
   if (impl_->fallback) {
@@ -489,10 +476,10 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
-  // Replays run no single steps; the profiler shows their kernels by name.
+  // Replays run no single steps; profilers show their kernels by name.
   const bool uses_graphs = !captured && impl_->options.cuda_graphs != "off";
   const bool by_steps = !check && !uses_graphs;
-  const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps() : nullptr;
+  const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps(impl_->options.nvtx) : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
       torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs && impl_->recorded_settings.are_current(), .written = written});
@@ -537,6 +524,11 @@ std::unique_ptr<PartialRun> CompiledGraph::begin(std::vector<c10::IValue> inputs
   return std::make_unique<RunInParts>(shared_from_this(), std::move(inputs), std::move(known));
 }
 
+const std::string& CompiledGraph::name() const { return plan() ? plan()->name : impl_->fallback->calls().name; }
+std::vector<at::Tensor> CompiledGraph::held_tensors() const {
+  const ForkGuard guard(ForkLock::Leaf);
+  return impl_->constants;
+}
 const std::string& CompiledGraph::fallback_reason() const { return impl_->fallback_reason; }
 // Calls as they were read hold for all sizes.
 std::span<const model::SizeGuard> CompiledGraph::guards() const {

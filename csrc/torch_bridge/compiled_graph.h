@@ -94,12 +94,14 @@ class CompiledGraph : public std::enable_shared_from_this<CompiledGraph> {
   // Adds the graph to the counters. Of from_calls, whose graph may be compiled before any call wants it; once.
   void count() const;
 
+  const std::string& name() const;
   const std::string& fallback_reason() const;  // "" when compiled
   // Of graphs from files: on symbols of the inputs, the caller's to check. Where one does not hold, the graph computes something else.
   std::span<const model::SizeGuard> guards() const;
   const driver::Report& report() const;
   bool writes_input(uint32_t position) const;  // of graphs from files
   const plan::Plan* plan() const;          // null for a fallback
+  std::vector<at::Tensor> held_tensors() const;  // those of set_constants
   const FoldedConstants* constants() const;  // null where option freezing found nothing to prepare, or is off
   driver::GraphSummary summary() const;      // empty for a fallback
   std::optional<driver::ConstSummary> const_summary() const;

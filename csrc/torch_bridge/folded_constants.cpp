@@ -39,6 +39,11 @@ int64_t FoldedConstants::kept_bytes() const {
   return bytes;
 }
 
+std::vector<at::Tensor> FoldedConstants::tensors() const {
+  const std::shared_ptr<const Prepared> current = load();
+  return current ? current->tensors : std::vector<at::Tensor>();
+}
+
 bool FoldedConstants::is_from(const Source& source, const at::Tensor& tensor) {
   return source.storage._unsafe_get_target() == tensor.storage().unsafeGetStorageImpl() &&
          source.data == tensor.const_data_ptr() && source.version == version_of(tensor);

@@ -24,6 +24,7 @@ class FoldedConstants {
   const driver::Report& report() const { return const_graph_.report; }
   const plan::Plan& plan() const { return const_graph_.executable->plan(); }
   int64_t kept_bytes() const;  // of all of them
+  std::vector<at::Tensor> tensors() const;  // those of now, as plan() returns them; none before the first call. Thread-safe.
 
  private:
   // What was prepared of one input. The weak reference keeps the storage's address from being given to another.

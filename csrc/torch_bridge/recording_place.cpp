@@ -1,16 +1,15 @@
 #include "torch_bridge/recording_place.h"
 
 #if __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
-#include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
-#include <c10/cuda/CUDACachingAllocator.h>
 
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "support/fork_locks.h"
+#include "torch_bridge/cuda_allocator.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
@@ -19,9 +18,6 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 using c10::cuda::CUDACachingAllocator::CUDAAllocator;
-
-// Its functions are virtual: libtorch_cuda, which may not be there, need not be linked.
-CUDAAllocator* cuda_allocator() { return static_cast<CUDAAllocator*>(c10::GetAllocator(c10::kCUDA)); }
 
 // Numbers of our pools begin here: torch counts its own from 1.
 constexpr c10::CaptureId_t first_pool = c10::CaptureId_t{1} << 60;
@@ -70,11 +66,17 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
 
   bool owns(const void* address) const override {
     if (segments_.empty())
-      for (const auto& segment : cuda_allocator()->snapshot(pool_, false).segments)
-        if (segment.owner_private_pool_id == pool_) segments_.emplace(segment.address, segment.address + segment.total_size);
+      for (const RecordingSegment& segment : segments()) segments_.emplace(segment.address, segment.address + static_cast<size_t>(segment.bytes));
     const auto value = reinterpret_cast<size_t>(address);
     const auto after = segments_.upper_bound(value);
     return after != segments_.begin() && value < std::prev(after)->second;
+  }
+
+  std::vector<RecordingSegment> segments() const {
+    std::vector<RecordingSegment> found;
+    for (const auto& segment : cuda_allocator()->snapshot(pool_, false).segments)
+      if (segment.owner_private_pool_id == pool_) found.push_back({from_torch(device_), segment.address, static_cast<int64_t>(segment.total_size)});
+    return found;
   }
 
  private:
@@ -106,10 +108,23 @@ std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* st
   return found;
 }
 
+std::vector<RecordingSegment> recording_segments() {
+  std::vector<std::shared_ptr<TorchRecordingPlace>> places;
+  if (Places* made = made_places.find()) {
+    const ForkGuard guard(ForkLock::Targets);
+    for (const auto& [key, place] : made->all) places.push_back(place);
+  }
+  std::vector<RecordingSegment> found;
+  for (const auto& place : places)
+    for (const RecordingSegment& segment : place->segments()) found.push_back(segment);
+  return found;
+}
+
 }  // namespace cxxinductor::torch_bridge
 
 #else
 namespace cxxinductor::torch_bridge {
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device, void*) { return nullptr; }
+std::vector<RecordingSegment> recording_segments() { return {}; }
 }  // namespace cxxinductor::torch_bridge
 #endif

@@ -2,7 +2,9 @@
 // allocator for what library calls allocate while they are recorded.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "runtime/host.h"
 
@@ -10,5 +12,13 @@ namespace cxxinductor::torch_bridge {
 
 // Null where this LibTorch has no CUDA allocator. The same place for all graphs of the process.
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream);
+
+// A segment of torch's allocator that the places' library calls use.
+struct RecordingSegment {
+  Device device;
+  uint64_t address = 0;
+  int64_t bytes = 0;
+};
+std::vector<RecordingSegment> recording_segments();  // of all places. Thread-safe.
 
 }  // namespace cxxinductor::torch_bridge

@@ -1,14 +1,19 @@
-// Ranges around the launches of a call, named as the kernels are, for who watches it: torch's profiler, where one is active, and
-// NVTX. A call that nobody watches has no observer.
+// Ranges around the steps of a call for those who watch it: torch's profiler, where one is active, and NVTX (option nvtx). A call
+// that nobody watches has no observer.
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "runtime/observer.h"
 
 namespace cxxinductor::torch_bridge {
 
-// Null where nobody watches.
-std::unique_ptr<runtime::StepObserver> ranges_of_steps();
+// A launch is named as its kernel, a library call as "aten::mm layers.0.head": the callee and the module of the model that calls it.
+// "" for steps that only allocate and free.
+std::string name_of_step(const plan::Plan& plan, const plan::Step& step);
+
+// Null where nobody watches. The profiler has ranges of the dispatcher's own for library calls.
+std::unique_ptr<runtime::StepObserver> ranges_of_steps(bool nvtx);
 
 }  // namespace cxxinductor::torch_bridge

@@ -2,6 +2,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/Parallel.h>
+#include <ATen/ScalarOps.h>
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/copy.h>
 #include <ATen/ops/item.h>
@@ -75,6 +76,26 @@ at::Tensor to_tensor(TensorRef ref) {
   if (!ref.owner) return {};
   return at::Tensor(c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::reclaim(
       static_cast<c10::TensorImpl*>(ref.owner.detach())));
+}
+
+runtime::Value to_value(c10::IValue&& value) {
+  if (value.isTensor()) return to_ref(std::move(value).toTensor());
+  if (value.isInt()) return value.toInt();
+  if (value.isDouble()) return to_ref(at::native::wrapped_scalar_tensor(value.toDouble()));  // promotes as a number in calls
+  if (value.isNone()) return {};
+  throw_unsupported("inputs of type {}", value.tagKind());
+}
+
+c10::IValue to_ivalue(runtime::Value&& value) {
+  switch (value.kind) {
+    case runtime::Value::Kind::Tensor:
+      return to_tensor(std::move(value.tensor));
+    case runtime::Value::Kind::Integer:
+      return value.integer;
+    case runtime::Value::Kind::None:
+      return {};
+  }
+  return {};
 }
 
 at::Tensor view_tensor(const TensorView& view) {

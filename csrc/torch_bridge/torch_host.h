@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/core/ivalue.h>
 
 #include "runtime/host.h"
 
@@ -11,6 +12,9 @@ namespace cxxinductor::torch_bridge {
 runtime::TensorRef to_ref(at::Tensor tensor);
 // Back again; requires a ref that a TorchHost (or to_ref) made. Takes the reference over.
 at::Tensor to_tensor(runtime::TensorRef ref);
+// The same of inputs and results of calls. Unsupported for what is no tensor, number or None.
+runtime::Value to_value(c10::IValue&& value);
+c10::IValue to_ivalue(runtime::Value&& value);
 
 class TorchHost final : public runtime::Host {
  public:

@@ -1,11 +1,11 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``counters`` and
-``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``counters``,
+``memory_snapshot`` and ``option_table``.
 """
 
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 
@@ -39,6 +39,7 @@ __all__ = [
     "explain",
     "explain_device",
     "mark_step",
+    "memory_snapshot",
     "register_device",
     "wait_for_compiles",
     "load",
@@ -68,6 +69,21 @@ def counters() -> dict[str, int]:
     graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay) and
     graph_refusals (stretches that cannot be recorded)."""
     return _C.counters()
+
+
+def memory_snapshot() -> list[dict[str, Any]]:
+    """The allocations that compiled graphs of this process hold between calls, on all devices, one dict each:
+
+    kind: "constant", a tensor of the model that a graph holds; "prepared", what option freezing computed once; "recording", a segment
+    of torch's allocator for what libraries allocate in CUDA graphs (option cuda_graphs), of all graphs together.
+    name: of the buffer in the plan. graph: the graph's name. origin: of "prepared", the kernel or call that made it, with the path of
+    the module. Recordings have none of these: "".
+    device: "cpu", "cuda:0". address: of the allocation, as in the blocks of torch.cuda.memory_snapshot() (for recordings, in its
+    segments). bytes: of the allocation.
+
+    An allocation that two graphs hold is listed for both. What a running call holds is not listed: while
+    torch.cuda.memory._record_memory_history() is on, calls put "cxxinductor: graph NAME" into the user metadata of their allocations."""
+    return _C.memory_snapshot()
 
 
 def wait_for_compiles() -> None:

@@ -23,6 +23,7 @@ class GraphReport:
             (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.
             externs: the callee of each extern call. extern_reasons: of each callee the reasons why ATen computes it.
+            collectives: lines on which collectives were joined (option collective_bucket_bytes), and which not and why.
             missed_fusions: (producer, consumer, reason, bytes) of each kernel that reads what another stores: which rule kept
             the two apart, and the bytes between them.
             memory: None for one that runs through ATen; else, at size hints where sizes are symbolic, peak: bytes that a
@@ -109,7 +110,7 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
 
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
-    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "missed_fusions": [], "times": [], "pass_times": {}}, None))
+    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "collectives": [], "missed_fusions": [], "times": [], "pass_times": {}}, None))
 
 
 def _notify_listeners(report: GraphReport) -> None:

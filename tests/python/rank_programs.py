@@ -1,10 +1,12 @@
 """Programs of several ranks: each runs in every rank of a group, in eager mode and compiled, and returns both results.
 
-``run_rank`` is what a process of a group runs; see test_distributed.py.
+``run_rank`` is what a process of a group runs; see test_distributed.py. New tensors are on the rank's own device: the CPU, or its GPU.
 """
 
 import datetime
 import os
+import pickle
+import time
 import traceback
 import warnings
 
@@ -13,19 +15,43 @@ import torch.distributed as dist
 from torch import nn
 
 import cxxinductor
+from cxxinductor import reports
 
 GROUP_TIMEOUT = datetime.timedelta(seconds=60)
 
 
-def join_group(store, rank, ranks=2):
+def join_group(store, rank, device="cpu", ranks=2):
     torch.set_num_threads(1)
-    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=GROUP_TIMEOUT)
+    place = {}
+    if device == "cuda":
+        torch.cuda.set_device(rank)
+        place["device_id"] = torch.device("cuda", rank)
+        torch.set_default_device(place["device_id"])
+    backend = "nccl" if device == "cuda" else "gloo"
+    dist.init_process_group(backend, init_method=f"file://{store}", rank=rank, world_size=ranks, timeout=GROUP_TIMEOUT, **place)
 
 
-def run_rank(store, rank, programs, environment=()):
-    """Joins a group and runs programs in turn: {name: what it returned, the counters, warnings of ours} or the error's text."""
+def own_device():
+    return torch.get_default_device()
+
+
+def mesh():
+    from torch.distributed.device_mesh import init_device_mesh
+
+    return init_device_mesh(own_device().type, (2,))
+
+
+def results_file(store, rank):
+    return f"{store}.results_of_{rank}"
+
+
+def run_rank(store, rank, programs, environment=(), device="cpu"):
+    """Joins a group and runs programs in turn: {name: what it returned, the counters, warnings of ours} or the error's text.
+
+    After each program the file of results_file has what there is so far: NCCL's watchdog ends a process that waits too long.
+    """
     os.environ.update(environment)
-    join_group(store, rank)
+    join_group(store, rank, device)
     results = {}
     for program in programs:
         torch._dynamo.reset()
@@ -33,11 +59,16 @@ def run_rank(store, rank, programs, environment=()):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                result = program(rank)
+                result = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.detach().cpu(), program(rank))
             except Exception:
-                return results | {program.__name__: traceback.format_exc()}  # the other ranks are elsewhere now
-        ours = [str(w.message) for w in caught if "cxxinductor" in str(w.message)]
-        results[program.__name__] = result, cxxinductor.counters(), ours
+                results[program.__name__] = traceback.format_exc()
+        if program.__name__ not in results:
+            ours = [str(w.message) for w in caught if "cxxinductor" in str(w.message)]
+            results[program.__name__] = result, cxxinductor.counters(), ours
+        with open(results_file(store, rank), "wb") as file:
+            pickle.dump(results, file)
+        if isinstance(results[program.__name__], str):
+            return results  # the other ranks are elsewhere now
     dist.destroy_process_group()
     return results
 
@@ -126,6 +157,88 @@ def gradients_of_collectives(rank):
     return run(fn), run(compiled(fn, fullgraph=True))
 
 
+# ---- joined collectives ----------------------------------------------------------------------------------------------
+
+
+def started(work):
+    """What work() returns, and how often each functional collective was started on this rank meanwhile."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as seen:
+        result = work()
+    names = [event.name.removeprefix("_c10d_functional::") for event in seen.events() if event.name.startswith("_c10d_functional::")]
+    return result, {name: names.count(name) for name in set(names) if name != "wait_tensor"}
+
+
+def gradients_summed_one_by_one(rank):
+    """The gradients of a model, each summed over the ranks. Beside eager's: results without joined calls, and what was started."""
+    import torch.distributed._functional_collectives as functional
+
+    model = stack()
+    names, parameters = zip(*model.named_parameters())
+
+    def fn(x, *values):
+        from torch.func import functional_call, grad
+
+        loss = lambda values: functional_call(model, dict(zip(names, values)), (x,)).pow(2).mean()  # noqa: E731
+        return [functional.all_reduce(g, "sum", dist.group.WORLD) / 2 for g in grad(loss)(list(values))]
+
+    torch.manual_seed(rank)
+    x, values = torch.randn(8, 16), [p.detach() for p in parameters]
+    expected = fn(x, *values)
+    joined, apart = compiled(fn, fullgraph=True), compiled(fn, fullgraph=True, options={"collective_bucket_bytes": 0})
+    with reports.collect() as seen:
+        joined(x, *values), apart(x, *values)
+    (note,) = seen[0].details["collectives"]
+    assert note in str(seen[0]) and seen[1].details["collectives"] == [], seen
+    assert note.startswith(f"{len(values)} x all_reduce joined into one call"), note
+    found, calls = started(lambda: joined(x, *values))
+    alone, calls_alone = started(lambda: apart(x, *values))
+    same = all(torch.equal(a, b) for a, b in zip(found, alone))
+    count = len(values)
+    wanted = True, {"all_reduce_coalesced": 1}, {"all_reduce": count}
+    return (expected, wanted), (found, (same, calls, calls_alone))
+
+
+class Sharded(nn.Module):
+    """A parameter's shard, gathered where it is read: its gradient is reduced and scattered."""
+
+    def forward(self, shard):
+        from torch.distributed.tensor import Partial
+
+        return shard.full_tensor(grad_placements=[Partial("avg")])
+
+
+def shard_parameters(model, ranks):
+    """Linears of blocks get DTensors as parameters, sharded over the ranks and gathered where they are read, as FSDP2 does."""
+    from torch.distributed.tensor import Shard, distribute_tensor
+    from torch.nn.utils import parametrize
+
+    for block in model.blocks:
+        for linear in (block.up, block.down):
+            for name in ("weight", "bias"):
+                parameter = nn.Parameter(distribute_tensor(getattr(linear, name).detach(), ranks, [Shard(0)]))
+                setattr(linear, name, parameter)
+                parametrize.register_parametrization(linear, name, Sharded(), unsafe=True)
+    return model
+
+
+def sharded_parameters(rank):
+    """Collectives of FSDP2 in the graph: parameters are gathered in the forward pass, gradients scattered in the backward pass."""
+
+    def run(wrap):
+        model = shard_parameters(stack(), mesh())
+        forward = wrap(model)
+        result = train(model, forward, seed=rank)
+        x = torch.randn(8, 16)
+        _, calls = started(lambda: forward(x).pow(2).mean().backward())
+        return result, {name: count for name, count in calls.items() if "scatter" in name or "gather" in name}
+
+    expected, calls = run(lambda model: model)
+    found, joined_calls = run(compiled)
+    assert calls["all_gather_into_tensor"] == 8 and calls["reduce_scatter_tensor"] == 8, calls
+    wanted = {"all_gather_into_tensor_coalesced": 1, "reduce_scatter_tensor_coalesced": 1}
+    return (expected, wanted), (found, joined_calls)
+
+
 # ---- training --------------------------------------------------------------------------------------------------------
 
 
@@ -202,27 +315,25 @@ def ddp_with_collectives_in_the_graph(rank):
 
 
 def fsdp(rank):
-    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     def run(compiles):
-        model, mesh = stack(), init_device_mesh("cpu", (2,))
+        model, ranks = stack(), mesh()
         for block in model.blocks:
             if compiles:
                 block.compile(backend="cxxinductor")
-            fully_shard(block, mesh=mesh)
-        fully_shard(model, mesh=mesh)
+            fully_shard(block, mesh=ranks)
+        fully_shard(model, mesh=ranks)
         return train(model, model, seed=rank)
 
     return run(False), run(True)
 
 
 def fsdp_around_the_compiled_call(rank):
-    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.fsdp import fully_shard
 
     def run(wrap):
-        model = fully_shard(stack(), mesh=init_device_mesh("cpu", (2,)))
+        model = fully_shard(stack(), mesh=mesh())
         return train(model, wrap(model), seed=rank)
 
     return run(lambda model: model), run(compiled)
@@ -248,7 +359,6 @@ def tensor_parallel_sequences(rank):
 
 
 def parallelized(plan, seed):
-    from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor.parallel import parallelize_module
 
     def run(wrap):
@@ -256,7 +366,7 @@ def parallelized(plan, seed):
         torch.manual_seed(0)
         for parameter in block.parameters():
             nn.init.normal_(parameter, std=0.2)
-        parallelize_module(block, init_device_mesh("cpu", (2,)), plan)
+        parallelize_module(block, mesh(), plan)
         return train(block, wrap(block), seed)
 
     return run(lambda block: block), run(compiled)
@@ -267,7 +377,7 @@ def pipeline(rank):
 
     def run(wrap):
         block = stack().blocks[rank]
-        stage = PipelineStage(wrap(block), rank, 2, torch.device("cpu"))
+        stage = PipelineStage(wrap(block), rank, 2, own_device())
         schedule = Schedule1F1B(stage, 4, loss_fn=nn.functional.mse_loss)
         torch.manual_seed(3)
         x, target, losses = torch.randn(16, 16), torch.randn(16, 16), []
@@ -304,3 +414,88 @@ def meet_a_rank_that_dies(store, rank):
             errors.append(type(error))
     alone = compiled(lambda x: x.exp() * 2)(x)
     return errors, torch.equal(alone, x.exp() * 2)
+
+
+# ---- time ------------------------------------------------------------------------------------------------------------
+
+
+def milliseconds_per_step(step, steps=10):
+    for _ in range(3):
+        step()
+    torch.cuda.synchronize()
+    dist.barrier()
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    torch.cuda.synchronize()
+    return (time.perf_counter() - start) / steps * 1e3
+
+
+def intervals_of(kernels):
+    """Intervals of time in order, united where they overlap. kernels: (begin, end)."""
+    united = []
+    for begin, end in sorted(kernels):
+        if united and begin <= united[-1][1]:
+            united[-1][1] = max(united[-1][1], end)
+        else:
+            united.append([begin, end])
+    return united
+
+
+def overlap_of(step):
+    """Milliseconds of a step in which NCCL's kernels run, and in which others run at the same time."""
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as seen:
+        step()
+        torch.cuda.synchronize()
+    kernels = [e for e in seen.events() if e.device_type == torch.autograd.DeviceType.CUDA]
+    ranges = {True: [], False: []}
+    for event in kernels:
+        ranges["nccl" in event.name.lower()].append((event.time_range.start, event.time_range.end))
+    collectives, others = intervals_of(ranges[True]), intervals_of(ranges[False])
+    both = sum(max(0, min(a[1], b[1]) - max(a[0], b[0])) for a in collectives for b in others)
+    return sum(end - begin for begin, end in collectives) / 1e3, both / 1e3
+
+
+def data_parallel_model(width, inner, depth, wrap):
+    from torch.nn.parallel import DistributedDataParallel
+
+    model = DistributedDataParallel(stack(depth, width, inner))
+    return model, wrap(model)
+
+
+def fully_sharded_model(width, inner, depth, wrap):
+    from torch.distributed.fsdp import fully_shard
+
+    model, ranks = stack(depth, width, inner), mesh()
+    for block in model.blocks:
+        block.forward = wrap(block.forward)
+        fully_shard(block, mesh=ranks)
+    return fully_shard(model, mesh=ranks), model
+
+
+def sharded_model(width, inner, depth, wrap):
+    model = shard_parameters(stack(depth, width, inner), mesh())
+    return model, wrap(model)
+
+
+def times_of_steps(rank):
+    """{program: {"eager" or "compiled": (ms per step, ms of NCCL's kernels in a step, ms of them with others at the same time)}}."""
+    width, inner, depth, rows = 2048, 8192, 6, 8192
+    times = {}
+    for make in (data_parallel_model, fully_sharded_model, sharded_model):
+        times[make.__name__] = {}
+        for name, wrap in (("eager", lambda f: f), ("compiled", compiled)):
+            torch._dynamo.reset()
+            model, forward = make(width, inner, depth, wrap)
+            x = torch.randn(rows, width)
+
+            def step():
+                with torch.autocast("cuda", dtype=torch.bfloat16):
+                    loss = whole_loss(forward(x))
+                loss.backward()
+                model.zero_grad()
+
+            times[make.__name__][name] = (milliseconds_per_step(step), *overlap_of(step))
+            del model, forward, step
+            torch.cuda.empty_cache()
+    return (times, None), (times, None)

@@ -1,9 +1,12 @@
-"""torch.distributed on two ranks over gloo: collectives in graphs, DDP, FSDP2, tensor parallelism, pipelines, and faults.
+"""torch.distributed on two ranks: collectives in graphs, DDP, FSDP2, tensor parallelism, pipelines, and faults.
 
-The programs are in rank_programs.py; one group of two processes runs them all.
+The programs are in rank_programs.py; one group of two processes runs them all. On the CPU over gloo; with --device cuda over NCCL, on
+two GPUs.
 """
 
 import functools
+import os
+import pickle
 
 import pytest
 import torch
@@ -16,6 +19,8 @@ COLLECTIVES = (
     rank_programs.collectives_in_place,
     rank_programs.an_input_written_after_its_collective,
     rank_programs.gradients_of_collectives,
+    rank_programs.gradients_summed_one_by_one,
+    rank_programs.sharded_parameters,
 )
 TRAINING = (
     rank_programs.ddp_in_buckets,
@@ -33,25 +38,57 @@ GRAPHS = {"ddp_in_buckets": 8, "ddp_whole": 2, "tensor_parallel": 2}
 
 
 @pytest.fixture(autouse=True)
-def gloo_on_the_cpu(device):
-    if device != "cpu" or not torch.distributed.is_gloo_available():
-        pytest.skip("needs gloo on the CPU")
+def two_ranks(device):
+    if device == "cpu" and not torch.distributed.is_gloo_available():
+        pytest.skip("needs gloo")
+    if device == "cuda" and (torch.cuda.device_count() < 2 or not torch.distributed.is_nccl_available()):
+        pytest.skip("needs two GPUs and NCCL")
+
+
+@pytest.fixture
+def on_the_cpu(device):
+    if device != "cpu":
+        pytest.skip("does not depend on the device")
 
 
 @pytest.fixture(scope="module")
 def run_ranks(processes, tmp_path_factory):  # noqa: F811
-    def run(work, *arguments):
-        """What work(store, rank, *arguments of the rank) returns in each of two processes."""
-        store = tmp_path_factory.mktemp("ranks") / "store"
-        return processes(*((work, str(store), rank, *rank_arguments) for rank, rank_arguments in enumerate(arguments)))
+    def run(work, *arguments, timeout=120):
+        """What work(store, rank, *arguments of the rank) returns in each of two processes; or what it had written when one ended."""
+        store = str(tmp_path_factory.mktemp("ranks") / "store")
+        calls = [(work, store, rank, *rank_arguments) for rank, rank_arguments in enumerate(arguments)]
+        try:
+            return processes(*calls, timeout=timeout)
+        except Exception as error:
+            return [results_so_far(store, rank, error) for rank in range(len(arguments))]
 
     return run
 
 
+class Ended(dict):
+    """Results of a rank whose process ended, by program; of programs that did not run, why."""
+
+    def __init__(self, results, reason):
+        super().__init__(results)
+        self.reason = reason
+
+    def get(self, name, default=None):
+        return super().get(name, self.reason)
+
+
+def results_so_far(store, rank, error):
+    file, results = rank_programs.results_file(store, rank), {}
+    if os.path.exists(file):
+        with open(file, "rb") as found:
+            results = pickle.load(found)
+    return Ended(results, f"rank {rank} ended or timed out after {list(results)}: {error!r}")
+
+
 @pytest.fixture(scope="module")
-def results(run_ranks):
+def results(run_ranks, request):
     """[{name: result} of each rank], made once."""
-    return run_ranks(rank_programs.run_rank, (COLLECTIVES + TRAINING,), (COLLECTIVES + TRAINING,))
+    arguments = COLLECTIVES + TRAINING, (), request.config.getoption("--device")
+    return run_ranks(rank_programs.run_rank, arguments, arguments, timeout=400)
 
 
 def check(ranks, name):
@@ -70,9 +107,9 @@ def test_ranks_agree_with_eager(results, name):
         assert counters["graphs"] == GRAPHS.get(name, counters["graphs"])
 
 
-def test_a_rank_that_cannot_compile(run_ranks, tmp_path):
+def test_a_rank_that_cannot_compile(on_the_cpu, run_ranks, tmp_path):
     """It runs op by op through ATen, the other goes on, and the results are right."""
-    programs = rank_programs.collectives, rank_programs.ddp_whole
+    programs = rank_programs.collectives, rank_programs.gradients_summed_one_by_one, rank_programs.ddp_whole
     broken = script(tmp_path, "echo 'this source is bad' >&2; exit 1\n")
     ranks = run_ranks(rank_programs.run_rank, (programs,), (programs, broken))
     for program in programs:
@@ -82,7 +119,7 @@ def test_a_rank_that_cannot_compile(run_ranks, tmp_path):
         assert all("runs op by op through ATen" in message for message in messages) and messages
 
 
-def test_a_rank_that_dies(processes, tmp_path):  # noqa: F811
+def test_a_rank_that_dies(on_the_cpu, processes, tmp_path):  # noqa: F811
     """The others' calls end with torch's own error, and their process can go on."""
     store = str(tmp_path / "store")
     dying = functools.partial(_until_it_dies, store)
@@ -99,3 +136,38 @@ def _until_it_dies(store):
     rank.start()
     rank.join(100)
     assert rank.exitcode == 9
+
+
+@pytest.mark.gpu
+def test_stages_on_two_gpus_of_one_process():
+    """A pipeline without ranks: each stage on its GPU, first each compiled by itself, then both as one graph."""
+    first, second = torch.device("cuda:0"), torch.device("cuda:1")
+
+    def run(wrap_stage, wrap_all):
+        blocks = rank_programs.stack().blocks
+        stages = [wrap_stage(blocks[0].to(first)), wrap_stage(blocks[1].to(second))]
+        whole = wrap_all(lambda x: stages[1](stages[0](x).to(second)).pow(2).mean())
+        torch.manual_seed(1)
+        for _ in range(2):
+            loss = whole(torch.randn(8, 16).to(first))
+            loss.backward()
+        return loss.detach(), [p.grad for p in blocks.parameters()]
+
+    expected = run(lambda stage: stage, lambda fn: fn)
+    torch.testing.assert_close(run(rank_programs.compiled, lambda fn: fn), expected)
+    torch._dynamo.reset()
+    torch.testing.assert_close(run(lambda stage: stage, lambda fn: rank_programs.compiled(fn, fullgraph=True)), expected)
+
+
+@pytest.mark.gpu
+def test_kernels_run_while_collectives_do(run_ranks, device):
+    """Steps of DDP and FSDP2 on two GPUs; the times are printed (pytest -s)."""
+    arguments = (rank_programs.times_of_steps,), (), device
+    ranks = run_ranks(rank_programs.run_rank, arguments, arguments, timeout=400)
+    for rank, result in enumerate(ranks):
+        assert not isinstance(result.get("times_of_steps"), str), result.get("times_of_steps")
+        (times, _), _ = result["times_of_steps"][0]
+        for program, modes in times.items():
+            for mode, (step, collectives, both) in modes.items():
+                print(f"rank {rank} {program} {mode}: {step:.2f} ms per step, NCCL {collectives:.2f} ms, {both:.2f} ms of it beside kernels")
+            assert modes["compiled"][2] > 0, f"{program}: no kernel runs while a collective does"

@@ -9,6 +9,7 @@
 #include "support/error.h"
 #include "support/options.h"
 #include "frontend/import.h"
+#include "model/passes/join_collectives.h"
 #include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
 #include "model/text.h"
@@ -23,6 +24,7 @@
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
@@ -91,12 +93,17 @@ py::dict counter_dict() {
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
 
+// What is compiled of a graph of torch.compile's, and what runs through ATen instead.
+model::CallGraph calls_to_run(const CallGraphBuilder& builder, const Options& options) {
+  return model::join_collectives(builder.graph(), torch_bridge::DispatcherSchemas(), options.collective_bucket_bytes);
+}
+
 py::object compile(const CallGraphBuilder& builder, const Options& options, std::vector<at::Tensor> constants) {
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   SignalCheck check;
   try {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check.check());
+    graph = torch_bridge::CompiledGraph::from_calls(calls_to_run(builder, options), torch_bridge::CompileSettings::current(), options, check.check());
   } catch (const Interrupted&) {
     check.rethrow();
     throw;
@@ -108,8 +115,17 @@ py::object compile(const CallGraphBuilder& builder, const Options& options, std:
 
 py::object compile_in_background(const CallGraphBuilder& builder, const Options& options, const std::vector<at::Tensor>& constants, bool waits,
                                  const py::object& ended) {
-  auto pending = std::make_shared<torch_bridge::PendingGraph>(builder.graph(), constants, torch_bridge::CompileSettings::current(), options);
+  auto pending = std::make_shared<torch_bridge::PendingGraph>(calls_to_run(builder, options), constants, torch_bridge::CompileSettings::current(), options);
   return make_pending_callable(std::move(pending), waits, ended);
+}
+
+py::list memory_snapshot() {
+  py::list rows;
+  for (const torch_bridge::HeldMemory& held : torch_bridge::memory_snapshot())
+    rows.append(py::dict(py::arg("kind") = std::string(to_string(held.kind)), py::arg("name") = held.name, py::arg("graph") = held.graph,
+                         py::arg("origin") = held.origin, py::arg("device") = to_string(held.device),
+                         py::arg("address") = held.address, py::arg("bytes") = held.bytes));
+  return rows;
 }
 
 // What is done with the calls of a file, for tests: (what composites become, what is compiled).
@@ -259,6 +275,7 @@ PYBIND11_MODULE(_C, module) {
       .def("__repr__", [](const Options& options) { return to_string(options); });
   bind_models(module);
   module.def("option_table", option_rows);
+  module.def("memory_snapshot", memory_snapshot);
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),
@@ -276,7 +293,7 @@ PYBIND11_MODULE(_C, module) {
         driver::Report report;
         {
           const py::gil_scoped_release release;
-          report = torch_bridge::plan_calls(builder.graph(), targets, options);
+          report = torch_bridge::plan_calls(calls_to_run(builder, options), targets, options);
         }
         py::list kernels;
         for (const driver::Report::KernelSource& source : report.kernel_sources) kernels.append(source.name);

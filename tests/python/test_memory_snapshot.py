@@ -1,0 +1,96 @@
+"""cxxinductor.memory_snapshot: what compiled graphs hold between calls."""
+
+import gc
+
+import pytest
+import torch
+from torch import nn
+
+import cxxinductor
+
+
+def rows(**wanted):
+    return [row for row in cxxinductor.memory_snapshot() if all(row[key] == value for key, value in wanted.items())]
+
+
+class Casts(nn.Module):
+    """A weight that is cast in each call."""
+
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(64, 96, bias=False)
+
+    def forward(self, x):
+        with torch.autocast(x.device.type, dtype=torch.bfloat16):
+            return self.head(x)
+
+
+@pytest.fixture
+def nothing_held():
+    """Graphs of other tests are gone."""
+    torch._dynamo.reset()
+    gc.collect()
+    assert rows() == []
+
+
+def test_what_is_prepared(nothing_held, device):
+    model, x = Casts().to(device), torch.randn(4, 64, device=device)
+    compiled = torch.compile(model, backend="cxxinductor", fullgraph=True, options={"freezing": True})
+    with torch.no_grad():
+        compiled(x)
+        (row,) = rows(kind="prepared")
+        assert row["bytes"] == 64 * 96 * 2 and row["device"].startswith(device) and row["graph"] and row["name"]
+        assert row["origin"].startswith("k") and row["origin"].endswith("__head")
+        compiled(x)
+        assert rows(kind="prepared") == [row]
+        model.head.weight.mul_(2)
+        compiled(x)
+    assert len(rows(kind="prepared")) == 1
+    del compiled
+    torch._dynamo.reset()
+    gc.collect()
+    assert rows() == []
+
+
+def test_tensors_of_the_graph(nothing_held, device):
+    table = torch.randn(32, device=device)
+
+    def fn(x):
+        return x + torch.tensor([1.0, 2.0, 4.0], device=device).repeat(32 // 2)[:32] * table
+
+    compiled = torch.compile(fn, backend="cxxinductor")
+    torch.testing.assert_close(compiled(torch.ones(32, device=device)), fn(torch.ones(32, device=device)))
+    held = rows(kind="constant")
+    assert len(held) == 1 and held[0]["bytes"] == 12 and held[0]["origin"] == ""
+
+
+@pytest.mark.gpu
+def test_addresses_are_those_of_torchs_snapshot(nothing_held, device):
+    model, x = Casts().to(device), torch.randn(4, 64, device=device)
+    compiled = torch.compile(model, backend="cxxinductor", fullgraph=True, options={"freezing": True})
+    torch.cuda.memory._record_memory_history()
+    try:
+        with torch.no_grad():
+            result = compiled(x)
+        snapshot = torch.cuda.memory._snapshot()
+    finally:
+        torch.cuda.memory._record_memory_history(enabled=None)
+    (row,) = rows(kind="prepared")
+    blocks = {block["address"]: block for segment in snapshot["segments"] for block in segment["blocks"]}
+    assert blocks[row["address"]]["state"] == "active_allocated" and blocks[row["address"]]["requested_size"] == row["bytes"]
+    label = "cxxinductor: graph " + row["graph"]
+    made = [event for trace in snapshot["device_traces"] for event in trace if event.get("user_metadata") == label]
+    assert any(event["addr"] == result.data_ptr() for event in made), made
+    assert torch.cuda.memory._get_memory_metadata() == ""
+
+
+@pytest.mark.gpu
+def test_segments_of_recordings(nothing_held, device):
+    model, x = nn.Linear(64, 64).to(device), torch.randn(4, 64, device=device)
+    compiled = torch.compile(lambda x: torch.linalg.inv(model(x)[:, :4]).relu(), backend="cxxinductor", options={"cuda_graphs": "on"})
+    with torch.no_grad():
+        for _ in range(5):
+            compiled(x)
+    segments = {segment["address"]: segment["total_size"] for segment in torch.cuda.memory_snapshot()}
+    for row in rows(kind="recording"):
+        assert segments[row["address"]] == row["bytes"]
