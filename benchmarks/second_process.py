@@ -3,8 +3,9 @@
 Usage: second_process.py [--device cpu|cuda] [--rounds N] [--out DIR]
 
 first_call: seconds of the first call of the compiled model (training: forward, backward and the gradients' copies), everything included.
-dynamo: tracing, that is all but the backend. aot: AOTAutograd, or the reading of its result. own: from the graph that AOTAutograd hands over
-to loaded kernels, or what loads them where AOTAutograd's result was read; its stages are below it.
+dynamo: tracing, guards and the run itself, that is all but the backend. backend_seconds: the rest; of cxxinductor aot: AOTAutograd, prepare: what is
+done to Dynamo's graph before it, look_up: the key of AOTAutograd's result and the reading of it, own: from the graphs that AOTAutograd hands
+over, or their calls, to loaded kernels. Stages of own are below it; those of the backward graph run on another thread, for which own waits.
 """
 
 import json
@@ -19,7 +20,7 @@ from timing import argument_parser, save
 
 CHILD = """
 import json, sys, time, torch, transformers as tf
-backend, kind, device = sys.argv[1:]
+backend, kind, device, stages = sys.argv[1:]
 torch.manual_seed(0)
 size = {"n_layer": 6} if device == "cuda" else {"n_layer": 6, "n_embd": 96, "n_head": 4, "vocab_size": 512, "bos_token_id": 0, "eos_token_id": 0}
 dtype = torch.bfloat16 if device == "cuda" else torch.float32
@@ -54,22 +55,27 @@ step(model)
 result, spans = {"stages": {}}, Spans()
 if backend == "cxxinductor":
     import cxxinductor
-    from cxxinductor import backend as ours
-    ours.compile_dynamo_graph = spans.around("aot", ours.compile_dynamo_graph)
-    ours.compile_aot_graph = spans.around("own", ours.compile_aot_graph)
-    ours._load_aot_graph = spans.around("own", ours._load_aot_graph)
-    listening = cxxinductor.reports.collect()
-    found = listening.__enter__()
-    run = cxxinductor.backend.cxxinductor
+    from cxxinductor import attention, backend as ours, config as settings, graph_cache, input_versions
+    for name, owner, function in (
+        ("look_up", graph_cache, "_load"), ("own", ours, "compile_aot_graph"), ("own", ours, "load_aot_graph"), ("own", ours, "_finish"),
+        ("prepare", attention, "make_masks_contiguous"), ("prepare", input_versions, "mark"), ("prepare", settings, "resolve"),
+    ):
+        setattr(owner, function, spans.around(name, getattr(owner, function)))
+    found = []
+    if stages:
+        listening = cxxinductor.reports.collect()
+        found = listening.__enter__()
+    run = ours.cxxinductor
 else:
     run = torch._dynamo.lookup_backend(backend)
-    run = spans.around("aot", run)
+run = spans.around("aot", run)
 compiled = torch.compile(model, backend=run, dynamic=False)
 start = time.perf_counter()
 step(compiled)
 result["first_call"] = time.perf_counter() - start
 result.update(spans.seconds)
-result["dynamo"] = result["first_call"] - sum(spans.seconds.values())
+result["backend_seconds"] = sum(spans.seconds.values())
+result["dynamo"] = result["first_call"] - result["backend_seconds"]
 if backend == "cxxinductor":
     for report in found:
         for stage, seconds in report.details["times"]:
@@ -78,10 +84,10 @@ print("RESULT " + json.dumps(result))
 """
 
 
-def first_call(backend, kind, device, cache):
+def first_call(backend, kind, device, cache, stages=False):
     environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": f"{cache}/inductor", "TRITON_CACHE_DIR": f"{cache}/triton",
                    "CXXINDUCTOR_CACHE_DIR": f"{cache}/cxxinductor"}
-    done = subprocess.run([sys.executable, "-c", CHILD, backend, kind, device], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", CHILD, backend, kind, device, "stages" if stages else ""], env=environment, capture_output=True, text=True, check=False)
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         raise RuntimeError(f"{backend}: {done.stderr[-2000:]}")
@@ -97,8 +103,8 @@ def median_of(runs):
 
 
 def show(row):
-    own = f", aot {row['aot'] * 1e3:.0f}, own {row['own'] * 1e3:.1f}" if "own" in row else ""
-    print(f"{row['backend']:<12} {row['kind']:<9} {row['cache']}: first call {row['first_call']:.3f} s (ms: dynamo {row['dynamo'] * 1e3:.0f}{own})", flush=True)
+    parts = ", ".join(f"{name} {row[name] * 1e3:.1f}" for name in ("dynamo", "backend_seconds", "aot", "prepare", "look_up", "own") if name in row)
+    print(f"{row['backend']:<12} {row['kind']:<9} {row['cache']}: first call {row['first_call']:.3f} s (ms: {parts})", flush=True)
     for stage, seconds in row["stages"].items():
         print(f"    {stage:<24} {seconds * 1e3:8.2f} ms")
 
@@ -115,6 +121,8 @@ def main():
             for backend in args.backends:
                 for state, rounds in (("cold", 1), ("warm", args.rounds)):
                     found = median_of([first_call(backend, kind, args.device, cache) for _ in range(rounds)])
+                    if state == "warm" and backend == "cxxinductor":  # in a process of its own, because reports take time
+                        found["stages"] = first_call(backend, kind, args.device, cache, stages=True)["stages"]
                     rows.append({"backend": backend, "kind": kind, "cache": state, **found})
                     show(rows[-1])
     machine = None if args.device == "cuda" else {"cpus": os.cpu_count(), "torch": torch.__version__}

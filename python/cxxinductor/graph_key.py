@@ -146,7 +146,7 @@ def _graph_texts(mod: Any) -> list[str]:
         for node in module.graph.nodes:
             _require_known(node, module)
         texts.append(f"{name}: {module.code}")
-        texts.append(repr([fx_reader.origin(node) for node in module.graph.nodes if node.op in ("call_function", "call_method")]))
+        texts.append(repr([fx_reader.origin(node)[:3] for node in module.graph.nodes if node.op in ("call_function", "call_method")]))
     return texts
 
 
