@@ -569,8 +569,9 @@ def _is_written(node: Node) -> bool:
 
 
 def origin(node: Node) -> tuple[str, int, str, str]:
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    file, line = frames[-1] if frames else ("", 0)
+    stack_trace = node.meta.get("stack_trace") or ""
+    frame = _FRAME.search(stack_trace, max(0, stack_trace.rfind("File ")))
+    file, line = frame.groups() if frame else ("", 0)
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
     return file.replace("\\", "/").rsplit("/", 1)[-1], int(line), _MODULE_ROOT.sub("", str(path)), str(node.target)

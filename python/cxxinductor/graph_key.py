@@ -107,8 +107,14 @@ def _settings() -> list[Any]:
         backends.mha.get_fastpath_enabled(),
         backends.cpu.get_cpu_capability(),
         torch.get_num_threads(),
-        *(sorted(config.save_config_portable().items()) for config in (functorch_config, symbolic_shapes_config, inductor_config)),
+        *map(_values, (functorch_config, symbolic_shapes_config, inductor_config)),
     ]
+
+
+def _values(config: Any) -> list[tuple[str, Any]]:
+    """As save_config_portable has them, without its copies."""
+    ignored = ("_", *getattr(config, "_cache_config_ignore_prefix", ()))
+    return [(name, getattr(config, name)) for name, entry in config._config.items() if entry.alias is None and not name.startswith(ignored)]
 
 
 def _require_no_modes() -> None:
@@ -143,15 +149,24 @@ def _graph_texts(mod: Any) -> list[str]:
     for name, module in mod.named_modules():
         if not isinstance(module, torch.fx.GraphModule) or module._parameters or module._buffers:
             raise _NoKey
-        for node in module.graph.nodes:
-            _require_known(node, module)
-        texts.append(f"{name}: {module.code}")
-        texts.append(repr([fx_reader.origin(node)[:3] for node in module.graph.nodes if node.op in ("call_function", "call_method")]))
+        texts.append(f"graph {name}")
+        texts += [_node_text(node, module) for node in module.graph.nodes]
     return texts
 
 
+def _node_text(node: torch.fx.Node, gm: torch.fx.GraphModule) -> str:
+    """What the node does, and where in the model it comes from."""
+    _require_known(node, gm)
+    target = node.target
+    if callable(target) and not isinstance(target, torch._ops.OpOverload):
+        target = f"{target.__module__}.{target.__qualname__}"
+    arguments = [f"{_value_text(value)}" for value in node.args]
+    arguments += [f"{name}={_value_text(value)}" for name, value in node.kwargs.items()]
+    where = fx_reader.origin(node)[:3] if node.op.startswith("call") else ""
+    return f"{node.name} = {node.op} {target}({', '.join(arguments)}) {where}"
+
+
 def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule) -> None:
-    """That the text of the graph says what the node does."""
     try:
         autograd_cache.check_node_safe(node)
     except autograd_cache.BypassAOTAutogradCache:
@@ -163,7 +178,6 @@ def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule) -> None:
         raise _NoKey
     if node.op == "get_attr" and not isinstance(getattr(gm, str(node.target), None), torch.fx.GraphModule):
         raise _NoKey
-    torch.fx.node.map_aggregate((node.args, node.kwargs), _require_printed)
 
 
 def _is_static(value: Any) -> bool:
@@ -185,13 +199,21 @@ def _is_fixed(target: Callable[..., Any]) -> bool:
     return (getattr(target, "__module__", None) or "").split(".")[0] in _MODULES
 
 
-_PRINTED = (int, float, complex, bool, str, type(None), type(...), slice, range, torch.fx.Node, torch.dtype, torch.device, torch.layout, torch.memory_format)
+_PRINTED = {int, float, complex, bool, str, type(None), type(...), range, torch.dtype, torch.device, torch.layout, torch.memory_format}
 
 
-def _require_printed(value: Any) -> Any:
-    if not isinstance(value, _PRINTED):
-        raise _NoKey
-    return value
+def _value_text(value: Any) -> str:
+    if isinstance(value, torch.fx.Node):
+        return f"%{value.name}"
+    if type(value) in _PRINTED:
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__qualname__}[{', '.join(map(_value_text, value))}]"
+    if isinstance(value, slice):
+        return f"slice[{_value_text(value.start)}, {_value_text(value.stop)}, {_value_text(value.step)}]"
+    if isinstance(value, dict):
+        return f"dict[{', '.join(f'{_value_text(key)}: {_value_text(item)}' for key, item in value.items())}]"
+    raise _NoKey
 
 
 # ---- inputs --------------------------------------------------------------------------------------------------------

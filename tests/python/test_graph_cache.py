@@ -473,7 +473,7 @@ gradients = torch.autograd.grad(found(x), [x, *model.parameters()])
 for e, g in zip(eager, gradients):
     torch.testing.assert_close(g, e)
 cxxinductor._C.wait_for_compiles()
-print(json.dumps({"traced": len(traced), "inductor": "torch._inductor.lowering" in sys.modules, **cxxinductor.counters()}))
+print(json.dumps({"traced": len(traced), "inductor": "torch._inductor.ir" in sys.modules, **cxxinductor.counters()}))
 """
 
 
