@@ -18,6 +18,7 @@
 #include "lowering/lower.h"
 #include "passes/graph/split_const_graph.h"
 #include "passes/pass_manager.h"
+#include "runtime/disk_cache.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
 
@@ -204,8 +205,9 @@ Planned find_or_make_plan(Request& request, Stopwatch& watch) {
   // Who asks for the texts of all stages, or for their verification, wants them to run.
   const bool reads = cache && !request.keep_texts && request.options.verify != "each";
   const std::string key = cache ? watch.stage("plan key", [&] { return plan_key(request); }) : std::string();
+  runtime::EntryLock lock;
   if (reads)
-    if (auto stored = watch.stage("find plan", [&] { return read_plan(*cache, key); })) {
+    if (auto stored = watch.stage("find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); })) {
       Planned found;
       found.plan = std::move(stored->plan);
       found.const_graph = std::move(stored->const_graph);

@@ -44,19 +44,34 @@ StoredPlan read_entry(const Json& entry) {
 
 }  // namespace
 
+std::string options_key(Options options) {
+  const Options defaults;
+  options.cache_dir = defaults.cache_dir;
+  options.cache_size = defaults.cache_size;
+  options.dump_dir = defaults.dump_dir;
+  options.explain = defaults.explain;
+  options.time = defaults.time;
+  options.progress = defaults.progress;
+  options.compile_threads = defaults.compile_threads;
+  options.compile_timeout = defaults.compile_timeout;
+  return to_string(options);
+}
+
 std::string plan_key(const Request& request) {
-  std::string key = fmt::format("plan\noptions {}\n", to_string(request.options));
+  std::string key = fmt::format("plan\noptions {}\n", options_key(request.options));
   for (Device device : request.targets.devices())
     key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
   for (const auto& [device, bytes] : *request.eager_peaks) key += fmt::format("eager_peak {} {}\n", to_string(device), bytes);
   return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + graph::print(request.graph);
 }
 
-std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key) {
-  const auto bytes = cache.get(key);
-  if (!bytes) return std::nullopt;
+std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock,
+                                    const InterruptCheck& interrupted) {
+  runtime::DiskCache::Claim claim = cache.claim(key, runtime::DiskCache::kPatience, interrupted);
+  lock = std::move(claim.lock);
+  if (!claim.bytes) return std::nullopt;
   try {
-    const Json entry = Json::from_cbor(*bytes);
+    const Json entry = Json::from_cbor(*claim.bytes);
     if (entry.at("key").get_ref<const std::string&>() != key) return std::nullopt;
     return read_entry(entry);
   } catch (const Json::exception&) {

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/entry_lock.h"
 #include "support/files.h"
 
 namespace cxxinductor::runtime {
@@ -71,14 +72,14 @@ int64_t prune_cache_folder(const std::string& path, int64_t limit) {
   std::vector<Entry> entries;
   int64_t total = 0;
   for (const std::string& name : file_names(path)) {
-    const bool abandoned = name.ends_with(temporary);
+    const bool abandoned = name.ends_with(temporary) || name.ends_with(EntryLock::suffix);
     if (!abandoned && !is_cache_entry(name)) continue;
     Entry entry{join_path(path, name), 0, 0};
     struct stat info {};
     if (::lstat(entry.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;
     entry.bytes = info.st_size;
     entry.used = info.st_mtim.tv_sec;
-    // A writer takes milliseconds: what is an hour old has none.
+    // A writer takes milliseconds, a holder of a lock minutes: what is an hour old has none.
     if (now - entry.used > (abandoned ? kHour : kUnusedTooLong)) {
       ::unlink(entry.path.c_str());
       continue;

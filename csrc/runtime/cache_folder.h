@@ -19,7 +19,7 @@ CacheFolder open_cache_folder(const std::string& path);
 // Whether a file of this name is an entry of a cache, of whatever build and version. Other files are left alone.
 bool is_cache_entry(const std::string& name);
 
-// Removes the files of writers that were killed, entries that were not used for 90 days, and those used longest ago until
+// Removes the files of writers and of holders of locks that were killed, entries that were not used for 90 days, and those used longest ago until
 // all together take at most `limit` bytes. Any number of processes may do so at once. Returns the bytes that are left.
 int64_t prune_cache_folder(const std::string& path, int64_t limit);
 

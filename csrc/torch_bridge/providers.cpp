@@ -37,6 +37,19 @@ std::string default_cache_folder() {
 
 void stop_at_exit();
 
+// The user's, of all caches. A process that sets none never makes it.
+struct RemoteCache {
+  std::shared_ptr<const runtime::RemoteStore> store;  // guarded by ForkLock::Leaf
+};
+constinit MadeOnce<RemoteCache, ForkLock::Services> made_remote_cache;
+
+std::shared_ptr<const runtime::RemoteStore> remote_cache() {
+  const RemoteCache* remote = made_remote_cache.find();
+  if (!remote) return nullptr;
+  const ForkGuard guard(ForkLock::Leaf);
+  return remote->store;
+}
+
 // What all compiles of the process share. Never destroyed: threads may use it while the process ends.
 struct Services {
   runtime::CompilePool pool;
@@ -52,9 +65,11 @@ struct Services {
     const std::string build = runtime::build_id(reinterpret_cast<const void*>(&target_for));
     const std::string folder = build.empty() ? "" : options.cache_dir.empty() ? default_cache_folder() : options.cache_dir;
     const int64_t limit = std::clamp<int64_t>(options.cache_size, 1, int64_t{1} << 40) << 20;
+    const auto remote = remote_cache();
     const ForkGuard guard(ForkLock::Services);
     auto& found = caches[{folder, limit}];
     if (!found) found = std::make_unique<runtime::DiskCache>(folder, build, limit);
+    found->set_remote(remote);
     return found.get();
   }
 };
@@ -92,6 +107,12 @@ targets::Registry& registry() {
 }  // namespace
 
 runtime::DiskCache* disk_cache(const Options& options) { return services(options).cache(options); }
+
+void set_remote_cache(std::shared_ptr<const runtime::RemoteStore> store) {
+  RemoteCache& remote = made_remote_cache.get([] { return RemoteCache(); });
+  const ForkGuard guard(ForkLock::Leaf);
+  remote.store = std::move(store);
+}
 
 std::string take_cache_problem(const Options& options) {
   Services& shared = services(options);

@@ -55,6 +55,8 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
 runtime::CodeByHash compile_for_package(const plan::Plan& plan, const Targets& targets, const Options& options);
 // The cache on disk; null where options turn it off.
 runtime::DiskCache* disk_cache(const Options& options);
+// A store that all caches on disk ask for what they lack; null: none. Compiles that began before may not see it.
+void set_remote_cache(std::shared_ptr<const runtime::RemoteStore> store);
 // Why the cache on disk is not used, or could not be written to, where the process was not told that before; empty when all is well or
 // the cache is off.
 std::string take_cache_problem(const Options& options);

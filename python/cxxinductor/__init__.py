@@ -1,8 +1,8 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``counters``,
-``memory_snapshot`` and ``option_table``.
+``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``set_remote_cache``,
+``counters``, ``memory_snapshot`` and ``option_table``.
 """
 
 from typing import Any, NoReturn
@@ -15,6 +15,7 @@ if not torch.__version__.startswith("2.11."):
     )
 
 from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
+from .cache_transfer import set_remote_cache  # noqa: E402
 from .config import option_table  # noqa: E402
 from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
@@ -48,6 +49,7 @@ __all__ = [
     "package",
     "plan_text",
     "reset_counters",
+    "set_remote_cache",
 ]
 
 
@@ -64,7 +66,8 @@ def counters() -> dict[str, int]:
     """Counts since the process started or reset_counters(): graphs, kernels, extern (ops that run through ATen inside
     compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager),
     checked_launches (launches of kernels that option check compared and found right), background_compiles (graphs that were given to a
-    thread in the background: backward graphs, and those of option background) and background_calls (calls that ran through ATen meanwhile).
+    thread in the background: backward graphs, and those of option background) and background_calls (calls that ran through ATen meanwhile),
+    cache_hits and cache_writes (entries of the cache on disk: plans, machine code and AOTAutograd's results).
     A graph compiled in the background counts as a graph from the first call that uses it. Of CUDA graphs (option cuda_graphs):
     graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay) and
     graph_refusals (stretches that cannot be recorded)."""

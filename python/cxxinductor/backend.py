@@ -12,11 +12,27 @@ from typing import Any, Callable, Mapping, Sequence
 
 import torch
 from torch._dynamo import compiled_autograd
-from torch._dynamo.backends.common import aot_autograd
+from torch._dynamo.utils import flatten_graph_inputs
 from torch._functorch import config as functorch_config
+from torch._functorch.aot_autograd import aot_module_simplified
 from torch._guards import CompileContext, TracingContext
 
-from . import _C, attention, check, config, decompositions, eager_strides, float_guards, fx_reader, input_versions, partition, progress, reports
+from . import (
+    _C,
+    attention,
+    cache_transfer,
+    check,
+    config,
+    decompositions,
+    eager_strides,
+    float_guards,
+    fx_reader,
+    graph_cache,
+    input_versions,
+    partition,
+    progress,
+    reports,
+)
 from .errors import InternalError, Unsupported, UserError
 
 log = logging.getLogger(__name__)
@@ -46,8 +62,10 @@ def cxxinductor(
     # Compiled autograd compiles the backward pass of what a whole loss.backward() runs: no graph of it comes here.
     early_backward = not (torch._dynamo.config.compiled_autograd or compiled_autograd.compiled_autograd_enabled)
     log.debug("Dynamo's graph [%s]: %d nodes, options %s", CompileContext.current_compile_id(), len(gm.graph.nodes), resolved)
-    compile_graph = functools.partial(compile_aot_graph, options=resolved)
-    return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")))
+    load_graph = functools.partial(load_aot_graph, options=resolved)
+    with graph_cache.used(resolved, load_graph, _when("forward", resolved).name) as cached:
+        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached)
+        return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")), cached)
 
 
 def compile_dynamo_graph(
@@ -56,29 +74,40 @@ def compile_dynamo_graph(
     compile_graph: Callable[..., Callable[[list[Any]], Any]],
     early_backward: bool = False,
     memory_budget: float = 1.0,
+    cached: bool = False,
 ) -> Callable[..., Any]:
     """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs.
 
     early_backward: on the backward graph right after the forward graph; else it waits for the first backward call, where AOTAutograd can.
     memory_budget: see partition.
+    cached: inside of graph_cache.used, which yielded this.
     """
+    as_compiler = graph_cache.compiler if cached else lambda compile: compile
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
-    # Built afresh for every graph: calling the result changes its keyword arguments.
     # RNG states as tensors: generators are no inputs of a compiled graph.
     settings = {"unlift_effect_tokens": True, "donated_buffer": True, "graphsafe_rng_functionalization": False}
     settings["force_non_lazy_backward_lowering"] = early_backward
     with functorch_config.patch(settings):
-        compiled = aot_autograd(
-            fw_compiler=functools.partial(_compile_forward, compile_graph=compile_graph),
-            bw_compiler=functools.partial(compile_graph, kind="backward"),
-            inference_compiler=functools.partial(compile_graph, kind="inference"),
+        compiled = _run_aot_autograd(
+            gm,
+            example_inputs,
+            fw_compiler=as_compiler(functools.partial(_compile_forward, compile_graph=compile_graph)),
+            bw_compiler=as_compiler(functools.partial(_compile_backward, compile_graph=compile_graph)),
+            inference_compiler=as_compiler(functools.partial(compile_graph, kind="inference")),
             partition_fn=functools.partial(partition.partition, memory_budget=memory_budget),
-            decompositions=decompositions.table(),
+            decompositions=graph_cache.Decompositions(decompositions.table) if cached else decompositions.table(),
             keep_inference_input_mutations=True,
-        )(gm, example_inputs)
+        )
     float_guards.compare_floats_themselves()
     return compiled
+
+
+def _run_aot_autograd(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], **settings: Any) -> Callable[..., Any]:
+    """As torch._dynamo.backends.common.aot_autograd, which imports most of Inductor's modules: a tenth of a second for a process that needs none."""
+    if any(isinstance(value, (list, tuple, dict)) for value in example_inputs):  # compiled autograd's
+        return flatten_graph_inputs(gm, example_inputs, functools.partial(_run_aot_autograd, **settings))
+    return torch._dynamo.disable(aot_module_simplified(gm, example_inputs, **settings), reason="do not trace AOT-compiled graph")
 
 
 def _compile_forward(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Any]) -> Any:
@@ -88,6 +117,12 @@ def _compile_forward(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], co
     if context is not None and context.fw_metadata is not None and context.fw_metadata.bw_donated_idxs:
         context.fw_metadata.bw_donated_idxs.clear()
     return compile_graph(gm, example_inputs, kind="forward")
+
+
+@torch._dynamo.disable
+def _compile_backward(gm: torch.fx.GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[..., Any]) -> Any:
+    # Both run where Dynamo may look at what a program runs: in the first backward pass.
+    return torch._dynamo.disable(compile_graph(gm, example_inputs, kind="backward"), reason="do not trace generated backwards pass")
 
 
 class Compile(enum.Enum):
@@ -109,7 +144,13 @@ def _when(kind: str, options: "_C.Options") -> Compile:
 
 
 def compile_aot_graph(
-    gm: torch.fx.GraphModule, example_inputs: Sequence[Any], *, kind: str, options: "_C.Options", when: Compile | None = None
+    gm: torch.fx.GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    kind: str,
+    options: "_C.Options",
+    when: Compile | None = None,
+    cached: bool = False,
 ) -> Callable[[list[Any]], Any]:
     """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
 
@@ -117,6 +158,7 @@ def compile_aot_graph(
     or, when it cannot even be read, as it came (counter eager_fallback), with one warning that names the reason.
 
     when: of a subgraph, that of the graph around it.
+    cached: AOTAutograd may save the graph (graph_cache).
     """
     when = when or _when(kind, options)
     described = _describe(gm, kind)
@@ -124,17 +166,7 @@ def compile_aot_graph(
         with reports.stopwatch() as read:
             compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when)
             graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph, flexible_strides=when is Compile.NOW)
-        told = functools.partial(_tell, kind=kind, described=described, read_seconds=read.seconds, options=options)
-        if when is Compile.NOW:
-            with progress.shown(options, kind):
-                compiled = _C.compile(graph.builder, options, graph.constants)
-            told(compiled)
-        else:
-            log.debug("the %s is compiled in the background", described)
-            ended = functools.partial(_finish, told=told, kind=kind, options=options)
-            compiled = _C.compile_in_background(graph.builder, options, graph.constants, when is Compile.WHILE_CALLS_WAIT, ended)
-            if when is Compile.WHILE_ATEN_RUNS:
-                reports.expect(functools.partial(ended, compiled))
+        compiled = _compile(graph.builder, graph.constants, kind, when, described, read.seconds, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()
         log.info("the %s runs in eager mode: %s", described, error)
@@ -143,15 +175,48 @@ def compile_aot_graph(
         return boxed(gm)
     if any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes if node.op == "placeholder"):
         compiled.set_wide_integers(_for_wide_integers(gm))
-    if free:
-        _report_output_strides(compiled, free)
+    strides = compiled.output_strides() if free else None
+    if strides is not None:
+        _report_output_strides(strides, free)
     checked = check.with_notes(compiled) if options.get("check") != "off" else compiled
     if graph.input_conversions or graph.output_conversions:
         return _converted(checked, graph)
-    if kind == "backward" and checked is compiled:
-        # Dynamo wraps backward callables with functools.wraps, which carries only instance attributes over.
-        return _boxed_through(compiled)
+    if cached and checked is compiled and _is_whole(gm, graph):
+        graph_cache.mark(compiled, graph.builder.calls_text(), kind, strides)
     return checked
+
+
+def load_aot_graph(calls: str, kind: str, *, options: "_C.Options") -> "_C.CompiledGraph":
+    """A graph that compile_aot_graph compiled before, in this process or another, from its calls.
+
+    Raises:
+        Unsupported: it cannot be compiled here, and ATen cannot run it.
+    """
+    described = f"{kind} graph [{CompileContext.current_compile_id()}] from the cache"
+    return _compile(_C.CallGraphBuilder.from_text(calls), [], kind, _when(kind, options), described, 0.0, options)
+
+
+def _compile(
+    builder: "_C.CallGraphBuilder", constants: list[Any], kind: str, when: Compile, described: str, read_seconds: float, options: "_C.Options"
+) -> "_C.CompiledGraph":
+    told = functools.partial(_tell, kind=kind, described=described, read_seconds=read_seconds, options=options)
+    if when is Compile.NOW:
+        with progress.shown(options, kind):
+            compiled = _C.compile(builder, options, constants)
+        told(compiled)
+        return compiled
+    log.debug("the %s is compiled in the background", described)
+    ended = functools.partial(_finish, told=told, kind=kind, options=options)
+    compiled = _C.compile_in_background(builder, options, constants, when is Compile.WHILE_CALLS_WAIT, ended)
+    if when is Compile.WHILE_ATEN_RUNS:
+        reports.expect(functools.partial(ended, compiled))
+    return compiled
+
+
+def _is_whole(gm: torch.fx.GraphModule, graph: fx_reader.ReadGraph) -> bool:
+    """Whether the graph's calls are all that it is compiled and run from."""
+    symbolic = any(isinstance(node.meta.get("val"), torch.SymInt) for node in gm.graph.nodes)
+    return not symbolic and not graph.constants and not graph.builder.has_functions()
 
 
 def _finish(compiled: "_C.CompiledGraph", told: Callable[["_C.CompiledGraph"], None], kind: str, options: "_C.Options") -> None:
@@ -169,6 +234,7 @@ def _tell(compiled: "_C.CompiledGraph", kind: str, described: str, read_seconds:
     if log.isEnabledFor(logging.INFO):
         log.info("the %s %s", described, _outcome(compiled, read_seconds))
     _report_cache(options)
+    cache_transfer.record_used(options)
     reports.record(compiled, kind, read_seconds, options)
 
 
@@ -233,9 +299,8 @@ def _is_static(node: Any) -> bool:
     return isinstance(value, torch.Tensor) and all(isinstance(n, int) for n in (*value.shape, *value.stride()))
 
 
-def _report_output_strides(compiled: Any, free: set[int]) -> None:
+def _report_output_strides(strides: list[Any], free: set[int]) -> None:
     """Tells AOTAutograd which strides saved tensors come in: the backward graph is compiled for those."""
-    strides = compiled.output_strides()
     TracingContext.get().output_strides.extend(s if i in free else None for i, s in enumerate(strides))
 
 
@@ -274,14 +339,6 @@ def _converted(compiled: Callable[[list[Any]], Any], graph: fx_reader.ReadGraph)
         for position, convert in graph.output_conversions.items():
             outputs[position] = convert(outputs[position])
         return outputs
-
-    run._boxed_call = True  # type: ignore[attr-defined]
-    return run
-
-
-def _boxed_through(compiled: "_C.CompiledGraph") -> Callable[[list[Any]], Any]:
-    def run(inputs: list[Any]) -> Any:
-        return compiled(inputs)
 
     run._boxed_call = True  # type: ignore[attr-defined]
     return run

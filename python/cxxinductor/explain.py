@@ -7,6 +7,7 @@ from typing import Any, Callable
 
 import torch
 from torch._dynamo import eval_frame, output_graph
+from torch._functorch import config as functorch_config
 
 from . import _C, reports
 from .errors import UserError
@@ -73,7 +74,8 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
 
     before, breaks_before = _C.counters(), len(output_graph.graph_break_reasons)
     no_limit = {"recompile_limit": 1 << 20, "accumulated_recompile_limit": 1 << 20, "automatic_dynamic_shapes": False}
-    with reports.collect() as graphs, torch._dynamo.config.patch(no_limit):
+    afresh = functorch_config.patch(enable_autograd_cache=False)  # its results hold no times and no lines of the model as it is now
+    with reports.collect() as graphs, torch._dynamo.config.patch(no_limit), afresh:
         torch.compile(original, backend=backend, dynamic=dynamic)(*inputs, **kwargs)
     after = _C.counters()
     breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]

@@ -222,7 +222,7 @@ class _Reader:
             raise Unsupported(f"{where(node)}: a constant of dtype {value.dtype}")
         results = [self._tensor(node, node.name, value)]
         options = {"dtype": value.dtype, "device": value.device}
-        return self._builder.call("aten::full", "", [[], number], options, results, False, _origin(node))[0]
+        return self._builder.call("aten::full", "", [[], number], options, results, False, origin(node))[0]
 
     # ---- calls ---------------------------------------------------------------------------------------------------
 
@@ -252,7 +252,7 @@ class _Reader:
         if target in _POSITIONS:
             results[1:] = [self._positions(node, target, number, fields) for number, fields in enumerate(results[1:], 1)]
         name, overload = target._schema.name, target._schema.overload_name
-        refs = self._builder.call(name, overload, args, kwargs, results, is_list, _origin(node))
+        refs = self._builder.call(name, overload, args, kwargs, results, is_list, origin(node))
         values = [self._size(v) if isinstance(v, (int, torch.SymInt)) else ref for ref, v in zip(refs, items)]
         return values if isinstance(value, (list, tuple)) else values[0] if values else None
 
@@ -279,7 +279,7 @@ class _Reader:
             raise Unsupported(f"{where(node)}: returns numbers")
         tensors, integers = ([self._argument(node, item) for item in items] for items in (step.tensors, step.integers))
         arguments = [self._builder.function(step.call), tensors, integers]
-        refs = self._builder.call("cxxinductor::call_function", "", arguments, {}, results, True, _origin(node))
+        refs = self._builder.call("cxxinductor::call_function", "", arguments, {}, results, True, origin(node))
         return tree_unflatten(refs, spec)
 
     # (token, op, *args) -> (token, *results); a token orders calls and holds nothing.
@@ -326,11 +326,11 @@ class _Reader:
             if symbol is None:
                 raise Unsupported(f"{where(node)}: reads {value.node.expr} off a tensor")
             self._range(symbol, value.node.shape_env)
-            self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, _origin(node))
+            self._builder.call("aten::_local_scalar_dense", "", [ref], {}, [_C.Sym(sympy.srepr(symbol))], False, origin(node))
             if symbol in self._solved:  # nothing else names the symbol
                 equality = sympy.Eq(symbol, self._solved[symbol], evaluate=False)
                 arguments = [_C.Condition(sympy.srepr(equality)), f"Runtime assertion failed for expression {equality}"]
-                self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, _origin(node))
+                self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, origin(node))
         return self._size(value) if isinstance(value, torch.SymInt) else _Unreadable(f"{node.target} of type {type(value).__name__}")
 
     def _assert_what_is_known(self, node: Node) -> None:
@@ -351,7 +351,7 @@ class _Reader:
         self._asserted.add(condition)
         message = f"Runtime assertion failed for expression {text}"
         arguments = [self._truth(node, condition, shape_env), message]
-        self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, _origin(node))
+        self._builder.call("aten::_assert_scalar", "", arguments, {}, [], False, origin(node))
 
     def _symbolic_call(self, node: Node, value: Any) -> Any:
         if isinstance(value, (int, torch.SymInt)) and not isinstance(value, bool):
@@ -454,7 +454,7 @@ class _Reader:
         self, node: Node, name: str, overload: str, args: list[Any], dtype: torch.dtype, device: torch.device, options: Any = None
     ) -> Any:
         result = (*_scalar_fields(f"{node.name}_number", dtype, device), False, False)
-        return self._builder.call(name, overload, args, options or {}, [result], False, _origin(node))[0]
+        return self._builder.call(name, overload, args, options or {}, [result], False, origin(node))[0]
 
     # ---- metadata ------------------------------------------------------------------------------------------------
 
@@ -568,9 +568,10 @@ def _is_written(node: Node) -> bool:
     return any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users)
 
 
-def _origin(node: Node) -> tuple[str, int, str, str]:
-    frames = _FRAME.findall(node.meta.get("stack_trace") or "")
-    file, line = frames[-1] if frames else ("", 0)
+def origin(node: Node) -> tuple[str, int, str, str]:
+    stack_trace = node.meta.get("stack_trace") or ""
+    frame = _FRAME.search(stack_trace, max(0, stack_trace.rfind("File ")))
+    file, line = frame.groups() if frame else ("", 0)
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
     return file.replace("\\", "/").rsplit("/", 1)[-1], int(line), _MODULE_ROOT.sub("", str(path)), str(node.target)
@@ -578,6 +579,6 @@ def _origin(node: Node) -> tuple[str, int, str, str]:
 
 def where(node: Node) -> str:
     """An op with its line in the model: 'aten.add.Tensor (model.py:12)'."""
-    file, line, _, call = _origin(node)
+    file, line, _, call = origin(node)
     place = f" ({file}:{line})" if file else ""
     return f"{call}{place}"

@@ -204,13 +204,16 @@ void CpuKernelProvider::load_packaged(Unit& unit) const {
   unit.from_package = unit.object != nullptr;
 }
 
-void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity,
-                                  const ProcessLimits& limits) const {
+void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits,
+                                  std::chrono::milliseconds patience) const {
   emit(unit);
   const std::string key = cache_key(compiler_identity, unit.content);
+  runtime::DiskCache::Claim claim;
   if (cache_) {
-    if (const auto bytes = cache_->get(key)) unit.object = load_if_possible(text_of(*bytes));
+    claim = cache_->claim(key, patience, limits.interrupted);
+    if (claim.bytes) unit.object = load_if_possible(text_of(*claim.bytes));
     unit.from_cache = unit.object != nullptr;
+    if (claim.busy && patience.count() == 0) return;
   }
   if (unit.object) return;
   const std::string bytes = compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
@@ -257,9 +260,13 @@ void CpuKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& in
     if (packaged_) load_packaged(unit);
     if (!unit.object) missing.push_back(&unit);
   }
-  run_on_pool(missing, interrupted, [this](Unit& unit, const std::string& identity, const ProcessLimits& limits) {
-    load_unit(unit, identity, limits);
-  });
+  // What other processes compile by now is waited for once nothing else is left to do.
+  for (const std::chrono::milliseconds patience : {std::chrono::milliseconds(0), runtime::DiskCache::kPatience}) {
+    run_on_pool(missing, interrupted, [&](Unit& unit, const std::string& identity, const ProcessLimits& limits) {
+      load_unit(unit, identity, limits, patience);
+    });
+    std::erase_if(missing, [](const Unit* unit) { return unit->object != nullptr; });
+  }
   kernels_.resize(plan.kernels.size());
   for (Unit& unit : units) take(unit, plan);
 }

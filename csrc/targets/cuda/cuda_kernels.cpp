@@ -61,11 +61,13 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
                                 const std::string& what, runtime::DiskCache* cache, bool rebuild,
-                                const InterruptCheck& interrupted) {
+                                const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
   const std::string key = "cubin\nnvrtc " + nvrtc.version() + content_of(source, arch);
+  runtime::DiskCache::Claim claim;
   if (cache && !rebuild) {
-    if (const auto bytes = cache->get(key))
-      return {{reinterpret_cast<const char*>(bytes->data()), bytes->size()}, true};
+    claim = cache->claim(key, patience, interrupted);
+    if (claim.bytes) return {{reinterpret_cast<const char*>(claim.bytes->data()), claim.bytes->size()}, true};
+    if (claim.busy && patience.count() == 0) return {};
   }
   CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
   if (cache) cache->put(key, out.cubin);
@@ -190,11 +192,11 @@ bool CudaKernelProvider::find_packaged(Unit& unit) {
   return true;
 }
 
-void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted) {
+void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
   CompiledCubin compiled =
-      compile_cuda_unit(nvrtc_(), unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted);
+      compile_cuda_unit(nvrtc_(), unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
   unit.from_package = false;
@@ -234,15 +236,21 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
                                     [](const loops::Stmt& stmt) { return stmt.as<loops::Check>() != nullptr; });
     if (checks) checking_.push_back(static_cast<uint32_t>(i));
   }
-  std::vector<runtime::CompileTask> tasks;
-  for (Unit& unit : units) {
-    if (find_packaged(unit)) continue;
-    const plan::Kernel& kernel = plan_kernels_[unit.id];
-    tasks.push_back({kernel.name, cost_of(kernel),
-                     [this, &unit](const InterruptCheck& stopped) { compile_unit(unit, false, stopped); }});
+  std::vector<Unit*> missing;
+  for (Unit& unit : units)
+    if (!find_packaged(unit)) missing.push_back(&unit);
+  // What other processes compile by now is waited for once nothing else is left to do.
+  for (const std::chrono::milliseconds patience : {std::chrono::milliseconds(0), runtime::DiskCache::kPatience}) {
+    std::vector<runtime::CompileTask> tasks;
+    for (Unit* unit : missing) {
+      const plan::Kernel& kernel = plan_kernels_[unit->id];
+      tasks.push_back({kernel.name, cost_of(kernel),
+                       [this, unit, patience](const InterruptCheck& stopped) { compile_unit(*unit, false, stopped, patience); }});
+    }
+    const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
+    if (!failures.empty()) std::rethrow_exception(failures.front().error);
+    std::erase_if(missing, [](const Unit* unit) { return !unit->cubin.empty(); });
   }
-  const std::vector<runtime::CompileFailure> failures = pool_.run_all(std::move(tasks), interrupted);
-  if (!failures.empty()) std::rethrow_exception(failures.front().error);
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
   for (Unit& unit : units) {
     kernels_.push_back(make_kernel(unit));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,13 +33,14 @@ using CudaEmitter = std::function<CudaUnitSource(const plan::Kernel&, plan::Vari
 
 // Machine code for one unit, from the cache (which may be null) when it has it. Needs no GPU.
 struct CompiledCubin {
-  std::string cubin;
+  std::string cubin;  // empty where another process is compiling it and there is no patience to wait
   bool from_cache = false;
 };
-// rebuild: what the cache holds is not read, but replaced.
+// rebuild: what the cache holds is not read, but replaced. patience: as in DiskCache::claim.
 CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
                                 const std::string& what, runtime::DiskCache* cache, bool rebuild = false,
-                                const InterruptCheck& interrupted = {});
+                                const InterruptCheck& interrupted = {},
+                                std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
 
 // Opened when something is compiled. The result outlives the provider. UserError where there is none.
 using NvrtcSource = std::function<const Nvrtc&()>;
@@ -75,7 +77,8 @@ class CudaKernelProvider : public runtime::KernelProvider {
   struct Unit;
   static constexpr size_t kVariants = 4;
 
-  void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {});
+  void compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted = {},
+                    std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
   bool find_packaged(Unit& unit);
   const Kernel& load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted);
   std::unique_ptr<Kernel> make_kernel(Unit& unit);

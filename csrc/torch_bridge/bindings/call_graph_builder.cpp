@@ -9,6 +9,7 @@
 #include "frontend/import.h"
 #include "ir/device_types.h"
 #include "ir/graph/text.h"
+#include "model/text.h"
 #include "model/conditions.h"
 #include "support/error.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -229,6 +230,10 @@ void bind_call_graph_builder(py::module_& module) {
       .def("order_last_call", &CallGraphBuilder::order_last_call)
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
+      .def("has_functions", &CallGraphBuilder::has_functions)
+      .def("calls_text", [](const CallGraphBuilder& builder) { return model::print(builder.graph()); })
+      .def_static("from_text", [](const std::string& calls) { return CallGraphBuilder(model::parse(calls)); }, py::arg("calls"),
+                  "What calls_text printed. It must come from someone the caller trusts.")
       .def("restride_input", &CallGraphBuilder::restride_input, py::arg("position"), py::arg("strides"))
       .def("donate_inputs", &CallGraphBuilder::donate_inputs, py::arg("positions"))
       .def("freeze_inputs", &CallGraphBuilder::freeze_inputs, py::arg("positions"))

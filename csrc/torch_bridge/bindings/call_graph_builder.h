@@ -63,6 +63,9 @@ class CallGraphBuilder {
   void donate_inputs(std::set<uint32_t> positions) { graph_.donated = std::move(positions); }
   void freeze_inputs(std::set<uint32_t> positions) { graph_.frozen = std::move(positions); }
 
+  // Whether some calls are of Python functions, which no text holds.
+  bool has_functions() const { return !graph_.objects.empty(); }
+
   const model::CallGraph& graph() const { return graph_; }
   // The graph IR before any pass, as cxxi-opt reads it. Needs no device.
   std::string graph_text() const;

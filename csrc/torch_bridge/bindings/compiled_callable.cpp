@@ -22,6 +22,7 @@ struct CompiledCallable {
   bool waits;                                            // calls wait for it
   PyObject* ended;                                       // called by the first call after it has ended, with this object; it calls finish()
   PyObject* wide_integers;  // takes the calls with integers that 64 bits do not hold; null: there are no integers
+  PyObject* attributes;     // what AOTAutograd and its cache read; Dynamo copies them to what it wraps this in
 };
 
 c10::IValue input_of(PyObject* object) {
@@ -159,6 +160,7 @@ void deallocate(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   Py_XDECREF(callable->wide_integers);
   Py_XDECREF(callable->ended);
+  Py_XDECREF(callable->attributes);
   // The graph waits for compiles that are under way, which no Python thread should wait for.
   std::optional<WithoutGil> scope;
   if (!interpreter_ends()) scope.emplace();
@@ -297,8 +299,6 @@ PyObject* fallback_reason(PyObject* self, void*) {
   END_HANDLE_TH_ERRORS
 }
 
-PyObject* boxed(PyObject*, void*) { return Py_NewRef(Py_True); }
-
 PyMethodDef methods[] = {
     {"finish", finish_pending, METH_NOARGS,
      "Waits for a compile in the background, whose result takes over; whether this call was the one that did it."},
@@ -313,10 +313,11 @@ PyMethodDef methods[] = {
     {nullptr, nullptr, 0, nullptr}};
 PyGetSetDef properties[] = {
     {"fallback_reason", fallback_reason, nullptr, "Why the graph runs through ATen, or ''.", nullptr},
-    {"_boxed_call", boxed, nullptr, "Takes one list and empties it.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMemberDef members[] = {
     {"__vectorcalloffset__", T_PYSSIZET, offsetof(CompiledCallable, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(CompiledCallable, attributes), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(deallocate)},
                        {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
@@ -347,6 +348,7 @@ CompiledCallable* make_callable() {
   new (&callable->pending) std::shared_ptr<torch_bridge::PendingGraph>();
   callable->waits = false;
   callable->ended = callable->wide_integers = nullptr;
+  callable->attributes = py::dict(py::arg("_boxed_call") = true).release().ptr();  // takes one list and empties it
   return callable;
 }
 

@@ -15,6 +15,7 @@
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
+#include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
 #include "torch_bridge/bindings/fragments.h"
@@ -88,7 +89,7 @@ py::dict counter_dict() {
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
                   py::arg("checked_launches") = c.checked_launches, py::arg("background_compiles") = c.background_compiles,
-                  py::arg("background_calls") = c.background_calls,
+                  py::arg("background_calls") = c.background_calls, py::arg("cache_hits") = c.cache_hits, py::arg("cache_writes") = c.cache_writes,
                   py::arg("graph_recordings") = c.graph_recordings, py::arg("graph_replays") = c.graph_replays,
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
@@ -329,7 +330,7 @@ PYBIND11_MODULE(_C, module) {
     return py::make_tuple(progress.given, progress.done);
   });
   module.def("wait_for_compiles", &torch_bridge::wait_for_compiles, py::call_guard<py::gil_scoped_release>());
-  module.def("take_cache_problem", &torch_bridge::take_cache_problem, py::arg("options"));
+  bind_cache(module);
   module.def("counters", counter_dict);
   module.def("reset_counters", torch_bridge::reset_counters);
   module.def("count_eager", torch_bridge::count_eager);

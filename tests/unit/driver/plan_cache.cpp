@@ -34,6 +34,10 @@ struct Compiler {
     if (change) change(request);
     return driver::compile(std::move(request));
   }
+  std::optional<driver::StoredPlan> read(const std::string& key) {
+    runtime::EntryLock lock;
+    return driver::read_plan(cache, key, lock, {});
+  }
 };
 
 bool ran(const driver::Report& report, std::string_view stage) {
@@ -84,13 +88,13 @@ TEST_CASE("a stored plan has all that was planned", "[plan_cache]") {
   request.targets = cpu_target("x86-64-v3", 1);
   request.eager_peaks.emplace();
   const std::string key = driver::plan_key(request);
-  CHECK_FALSE(driver::read_plan(compiler.cache, key));
+  CHECK_FALSE(compiler.read(key));
 
   plan::Plan plan = plan::parse(Compiler().compile([](driver::Request& r) { r.keep_texts = true; }).report.plan_text);
   plan.missed_fusions = {{"k0", "k1", "a \"reason\"", 128}};
   const passes::ConstGraph const_graph{graph::parse("graph @c(%w: f32[4]) {\n  %0 = neg(%w)\n  return %0\n}\n"), {3}};
   driver::write_plan(compiler.cache, key, plan, const_graph);
-  const auto found = driver::read_plan(compiler.cache, key);
+  const auto found = compiler.read(key);
   REQUIRE(found);
   CHECK(plan::print(found->plan) == plan::print(plan));
   REQUIRE(found->plan.missed_fusions.size() == 1);
@@ -111,6 +115,6 @@ TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
   const std::string key = driver::plan_key(request);
   for (std::string_view bytes : {"", "nonsense", "\xa1\x63key\x01", "\xa0"}) {
     REQUIRE(compiler.cache.put(key, bytes));
-    CHECK_FALSE(driver::read_plan(compiler.cache, key));
+    CHECK_FALSE(compiler.read(key));
   }
 }

@@ -1,0 +1,102 @@
+"""Carries entries of the cache on disk (AOTAutograd's results, plans, kernels) to other processes and hosts: through
+``torch.compiler.save_cache_artifacts`` and ``load_cache_artifacts``, and through a store that the user sets.
+
+What comes back is unpickled and executed. Artifacts are the user's to trust, as those of Inductor are. A store's entries are used only if they
+were signed with the user's secret, or where the user trusts whoever writes to it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import warnings
+from typing import Any, Protocol
+
+from torch.compiler._cache import CacheArtifact, CacheArtifactFactory, CacheArtifactManager
+
+from . import _C, config
+from .errors import UserError
+
+_DIGEST_SIZE = hashlib.sha256().digest_size
+
+
+@CacheArtifactFactory.register
+class CxxinductorCacheArtifact(CacheArtifact):
+    """An entry's file. Loading writes it to the folder that the environment's options name (CXXINDUCTOR_CACHE_DIR)."""
+
+    def populate_cache(self) -> None:
+        _C.cache_write_file(self.key, self.content, config.resolve(None))
+
+    @staticmethod
+    def type() -> str:
+        return "cxxinductor"
+
+
+def record_used(options: "_C.Options") -> None:
+    """Entries that compiles read or wrote go into what torch.compiler.save_cache_artifacts saves next."""
+    for name in sorted(_C.cache_take_used(options)):
+        if (file := _C.cache_read_file(name, options)) is not None:
+            CacheArtifactManager.record_artifact(CxxinductorCacheArtifact.type(), name, file)
+
+
+class RemoteCache(Protocol):
+    """What set_remote_cache takes. Both functions may be called by any thread, several at a time."""
+
+    def get(self, name: str) -> bytes | None:
+        """What was put under this name, or None."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Keeps the bytes; names are short and made of hexadecimal digits and a dash."""
+
+
+def set_remote_cache(store: RemoteCache | None, *, secret: bytes | None = None, trusted: bool = False) -> None:
+    """Sets a store that compiles ask for entries that the cache on disk lacks, and that gets those they write. One per process.
+
+    Names contain hashes of what an entry follows from and of the library's build, so that hosts with other builds may share a store.
+    Whatever the store raises becomes a warning, and the compile goes on without it.
+
+    Args:
+        store: an object with ``get(name)`` and ``put(name, content)``; None: no store any more.
+        secret: entries are signed with it (HMAC-SHA256), and those that are not are ignored.
+        trusted: without a secret: whoever can write to the store may execute code in this process. Entries then have a digest, which finds
+            damage alone.
+
+    Raises:
+        UserError: neither a secret nor trusted was given.
+    """
+    if store is None:
+        _C.set_remote_cache(None, None)
+        return
+    if not secret and not trusted:
+        raise UserError("set_remote_cache: expected a secret that signs entries, or trusted=True: what the store gives is executed")
+    checked = _CheckedStore(store, secret or b"")
+    _C.set_remote_cache(checked.get, checked.put)
+
+
+class _CheckedStore:
+    def __init__(self, store: Any, secret: bytes):
+        self._store = store
+        self._secret = secret
+
+    def get(self, name: str) -> bytes | None:
+        try:
+            content = self._store.get(name)
+            if content is None:
+                return None
+            signature, file = bytes(content[:_DIGEST_SIZE]), bytes(content[_DIGEST_SIZE:])
+        except Exception as error:
+            return self._warn("get", error)
+        return file if hmac.compare_digest(signature, self._signature(name, file)) else None
+
+    def put(self, name: str, file: bytes) -> None:
+        try:
+            self._store.put(name, self._signature(name, file) + file)
+        except Exception as error:
+            self._warn("put", error)
+
+    def _signature(self, name: str, file: bytes) -> bytes:
+        return hmac.digest(self._secret, name.encode() + b"\n" + file, "sha256")
+
+    @staticmethod
+    def _warn(what: str, error: Exception) -> None:
+        warnings.warn(f"cxxinductor: the remote cache's {what} failed: {type(error).__name__}: {error}", stacklevel=2)

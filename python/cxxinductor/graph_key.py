@@ -1,0 +1,245 @@
+"""Keys of AOTAutograd's results: the text of all that a result follows from.
+
+That is Dynamo's graph with the lines of the model, the metadata of its inputs and how they share memory, settings of PyTorch, versions and
+options. A graph with what no text shows (symbolic sizes, tensors of its own, Python functions, custom operators whose code may change) has
+no key. Two compiles that may differ must have different keys; that equal compiles have different ones only costs time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import sys
+from pathlib import Path
+from typing import Any, Callable, Sequence
+
+import torch
+from torch._functorch import config as functorch_config
+from torch._functorch._aot_autograd import autograd_cache
+from torch._inductor import config as inductor_config
+from torch._subclasses import FakeTensor
+from torch.fx.experimental import _config as symbolic_shapes_config
+
+from . import _C, fx_reader
+
+
+class _NoKey(Exception):
+    """The graph has something that no text shows."""
+
+
+def text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options", when: str) -> str | None:
+    """The key of what AOTAutograd makes of Dynamo's graph; None where it has none.
+
+    Args:
+        inputs: parameters, buffers and arguments, as AOTAutograd gets them.
+        when: its graphs are compiled, which their strides follow from.
+    """
+    try:
+        parts = ["aot", when, _versions(), _C.options_key(options), repr(_settings()), repr(_devices(inputs))]
+        parts.append(repr([getattr(aot_config, name) for name in _CONFIG]))
+        parts += _graph_texts(mod)
+        parts += _input_texts(inputs)
+    except _NoKey:
+        return None
+    return "\n".join(parts)
+
+
+_CONFIG = (
+    "num_params_buffers",
+    "keep_inference_input_mutations",
+    "static_input_indices",
+    "no_tangents",
+    "dynamic_shapes",
+    "pre_dispatch",
+    "disable_functionalization",
+    "force_non_lazy_backward_lowering",
+    "is_export",
+    "aot_autograd_arg_pos_to_source",
+)
+
+
+@functools.cache
+def _versions() -> str:
+    """Of PyTorch, Python and this package's Python code; the library's build is the disk cache's to tell apart."""
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{torch.__version__} {torch.version.git_version} {sys.version} {digest.hexdigest()}"
+
+
+# ---- settings ------------------------------------------------------------------------------------------------------
+
+_DEVICES = ("cpu", "cuda")  # of inputs; those of others have settings of their own
+
+
+def _settings() -> list[Any]:
+    """PyTorch's settings that tracing, partitioning and the operators' composites read."""
+    _require_no_modes()
+    backends = torch.backends
+    cuda, cudnn, mkldnn = backends.cuda, backends.cudnn, backends.mkldnn
+    return [
+        torch.is_grad_enabled(),
+        torch.is_inference_mode_enabled(),
+        torch.is_anomaly_enabled(),
+        [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in _DEVICES],
+        torch.is_autocast_cache_enabled(),
+        torch.are_deterministic_algorithms_enabled(),
+        torch.is_deterministic_algorithms_warn_only_enabled(),
+        torch.utils.deterministic.fill_uninitialized_memory,
+        torch.get_default_dtype(),
+        torch.get_default_device(),
+        torch.get_float32_matmul_precision(),
+        torch._C._is_view_replay_enabled(),
+        cuda.matmul.fp32_precision,
+        cuda.matmul.allow_fp16_reduced_precision_reduction,
+        cuda.matmul.allow_bf16_reduced_precision_reduction,
+        cuda.flash_sdp_enabled(),
+        cuda.mem_efficient_sdp_enabled(),
+        cuda.math_sdp_enabled(),
+        cuda.cudnn_sdp_enabled(),
+        cuda.is_flash_attention_available(),
+        torch._C._get_sdp_priority_order(),
+        torch._C._get_linalg_preferred_backend(),
+        torch._C._get_blas_preferred_backend(),
+        (cudnn.enabled, cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32),
+        (mkldnn.enabled, mkldnn.deterministic, mkldnn.allow_tf32),
+        (backends.opt_einsum.is_available(), backends.opt_einsum.enabled, backends.opt_einsum.strategy),
+        backends.mha.get_fastpath_enabled(),
+        backends.cpu.get_cpu_capability(),
+        torch.get_num_threads(),
+        *map(_values, (functorch_config, symbolic_shapes_config, inductor_config)),
+    ]
+
+
+def _values(config: Any) -> list[tuple[str, Any]]:
+    """As save_config_portable has them, without its copies."""
+    ignored = ("_", *getattr(config, "_cache_config_ignore_prefix", ()))
+    return [(name, getattr(config, name)) for name, entry in config._config.items() if entry.alias is None and not name.startswith(ignored)]
+
+
+def _require_no_modes() -> None:
+    """That nothing but settings decides what operators do while AOTAutograd traces."""
+    others = torch._C._is_any_autocast_enabled() and not any(torch.is_autocast_enabled(device) for device in _DEVICES)
+    hooks = torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+    transforms = torch._C._functorch.peek_interpreter_stack() is not None
+    if others or hooks or transforms or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
+        raise _NoKey
+
+
+def _devices(inputs: Sequence[Any]) -> list[Any]:
+    """What of GPUs a graph may follow from: which there are, and which one operators without a device of their own choose."""
+    if any(isinstance(value, torch.Tensor) and value.device.type not in _DEVICES for value in inputs):
+        raise _NoKey
+    if not torch.cuda.is_available():
+        return []
+    count = torch.cuda.device_count()
+    return [torch.version.cuda, torch.cuda.current_device(), *(repr(torch.cuda.get_device_properties(i)) for i in range(count))]
+
+
+# ---- graphs --------------------------------------------------------------------------------------------------------
+
+_NAMESPACES = ("aten", "prims", "prim", "cxxinductor")  # of operators whose code is PyTorch's or ours
+_MODULES = ("torch", "builtins", "_operator", "math")  # of functions in C
+
+
+def _graph_texts(mod: Any) -> list[str]:
+    if not isinstance(mod, torch.fx.GraphModule):
+        raise _NoKey
+    texts = []
+    for name, module in mod.named_modules():
+        if not isinstance(module, torch.fx.GraphModule) or module._parameters or module._buffers:
+            raise _NoKey
+        texts.append(f"graph {name}")
+        texts += [_node_text(node, module) for node in module.graph.nodes]
+    return texts
+
+
+def _node_text(node: torch.fx.Node, gm: torch.fx.GraphModule) -> str:
+    """What the node does, and where in the model it comes from."""
+    _require_known(node, gm)
+    target = node.target
+    if callable(target) and not isinstance(target, torch._ops.OpOverload):
+        target = f"{target.__module__}.{target.__qualname__}"
+    arguments = [f"{_value_text(value)}" for value in node.args]
+    arguments += [f"{name}={_value_text(value)}" for name, value in node.kwargs.items()]
+    where = fx_reader.origin(node)[:3] if node.op.startswith("call") else ""
+    return f"{node.name} = {node.op} {target}({', '.join(arguments)}) {where}"
+
+
+def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule) -> None:
+    try:
+        autograd_cache.check_node_safe(node)
+    except autograd_cache.BypassAOTAutogradCache:
+        raise _NoKey from None
+    meta = node.meta
+    if node.op == "call_module" or meta.get("is_wrapped") or meta.get("custom") or not _is_static(meta.get("example_value")):
+        raise _NoKey
+    if node.op == "call_function" and not _is_fixed(node.target):
+        raise _NoKey
+    if node.op == "get_attr" and not isinstance(getattr(gm, str(node.target), None), torch.fx.GraphModule):
+        raise _NoKey
+
+
+def _is_static(value: Any) -> bool:
+    if isinstance(value, torch.Tensor):
+        return all(type(size) is int for size in value.shape)
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_static, value))
+    return not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))
+
+
+def _is_fixed(target: Callable[..., Any]) -> bool:
+    """Whether PyTorch's and Python's versions say what the function does."""
+    if isinstance(target, torch._ops.OpOverload):
+        return target.namespace in _NAMESPACES
+    if isinstance(target, torch._ops.OpOverloadPacket):
+        return target._qualified_op_name.split("::")[0] in _NAMESPACES
+    if isinstance(target, torch._ops.HigherOrderOperator):
+        return False
+    return (getattr(target, "__module__", None) or "").split(".")[0] in _MODULES
+
+
+_PRINTED = {int, float, complex, bool, str, type(None), type(...), range, torch.dtype, torch.device, torch.layout, torch.memory_format}
+
+
+def _value_text(value: Any) -> str:
+    if isinstance(value, torch.fx.Node):
+        return f"%{value.name}"
+    if type(value) in _PRINTED:
+        return repr(value)
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__qualname__}[{', '.join(map(_value_text, value))}]"
+    if isinstance(value, slice):
+        return f"slice[{_value_text(value.start)}, {_value_text(value.stop)}, {_value_text(value.step)}]"
+    if isinstance(value, dict):
+        return f"dict[{', '.join(f'{_value_text(key)}: {_value_text(item)}' for key, item in value.items())}]"
+    raise _NoKey
+
+
+# ---- inputs --------------------------------------------------------------------------------------------------------
+
+
+def _input_texts(inputs: Sequence[Any]) -> list[str]:
+    """Of each input its metadata, and the number of its storage among those of all."""
+    tensors = [value for value in inputs if isinstance(value, torch.Tensor)]
+    if len({id(value) for value in tensors}) != len(tensors):  # AOTAutograd sets guards on those
+        raise _NoKey
+    storages: dict[int, int] = {}
+    return [_tensor_text(value, storages) if isinstance(value, torch.Tensor) else _scalar_text(value) for value in inputs]
+
+
+def _scalar_text(value: Any) -> str:
+    if value is not None and type(value) not in (int, bool, float):
+        raise _NoKey
+    return repr(value)
+
+
+def _tensor_text(value: torch.Tensor, storages: dict[int, int]) -> str:
+    if type(value) not in (FakeTensor, torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided or value.is_quantized or value.has_names():
+        raise _NoKey
+    sizes = [*value.shape, *value.stride(), value.storage_offset(), value.untyped_storage().nbytes()]
+    if not all(isinstance(size, int) for size in sizes):
+        raise _NoKey
+    storage = storages.setdefault(value.untyped_storage()._cdata, len(storages))
+    flags = (value.requires_grad, value.is_leaf, value._is_view(), value.is_conj(), value.is_neg(), value.is_inference(), isinstance(value, torch.nn.Parameter))
+    return f"{value.dtype} {value.device} {sizes} {storage} {flags}"
