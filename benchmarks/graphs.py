@@ -28,6 +28,7 @@ BACKENDS = {
     "reduce-overhead": {"backend": "inductor", "mode": "reduce-overhead"},
     "cxxinductor": {"backend": "cxxinductor"},
     "cxxinductor graphs": {"backend": "cxxinductor", "options": {"cuda_graphs": "on"}},
+    "cxxinductor graphs in order": {"backend": "cxxinductor", "options": {"cuda_graphs": "on", "graph_branches": False}},
 }
 
 
@@ -50,6 +51,7 @@ INFERENCE = {
     "swin_base": lambda: image("swin_base_patch4_window7_224", 32),
     "efficientnet_b0": lambda: image("efficientnet_b0", 64),
     "mobilenetv3_large": lambda: image("mobilenetv3_large_100", 64),
+    "inception_v3": lambda: image("inception_v3", 8, 299),  # branches
 }
 
 
