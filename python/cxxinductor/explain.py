@@ -80,7 +80,9 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
     after = _C.counters()
     breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]
     notes = [_MAX_AUTOTUNE.format(mode=mode)] if mode is not None and mode.startswith("max-autotune") else []
-    return Explanation(graphs, {name: after[name] - before[name] for name in after}, breaks, notes)
+    # What the cache on disk held says nothing about the function.
+    counted = {name: after[name] - before[name] for name in after if not name.startswith("cache_")}
+    return Explanation(graphs, counted, breaks, notes)
 
 
 _MAX_AUTOTUNE = "mode={mode}: kernels are chosen as in the default mode; none is chosen by measuring"
