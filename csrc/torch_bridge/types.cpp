@@ -3,6 +3,7 @@
 #include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <ATen/core/jit_type.h>
+#include <c10/core/TensorOptions.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <optional>
@@ -25,7 +26,7 @@ c10::Device to_torch(Device device) {
 }
 
 c10::DispatchKeySet dense_keys(c10::DeviceType type) {
-  return c10::DispatchKeySet(c10::toRuntimePerBackendFunctionalityKey(c10::DispatchKey::Dense, c10::toBackendComponent(type)));
+  return c10::DispatchKeySet(c10::computeDispatchKey(std::nullopt, std::nullopt, c10::Device(type)));
 }
 
 namespace {

@@ -21,6 +21,7 @@ from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd import autograd_cache, graph_compile
 from torch._functorch._aot_autograd.aot_autograd_result import GenericAOTAutogradResult, GenericCompiledBackward, InductorOutput
 from torch._functorch._aot_autograd.schemas import AOTAutogradCacheInfo, SerializableAOTDispatchCompiler
+from torch._guards import TracingContext
 from torch._inductor.output_code import OutputCode
 
 from . import _C, cache_transfer, graph_key
@@ -68,6 +69,7 @@ def used(options: "_C.Options", load: LoadGraph, when: str) -> Iterator[bool]:
         and functorch_config.enable_autograd_cache
         and not torch.compiler.config.force_disable_caches
         and not autograd_cache.should_bundle_autograd_cache()
+        and not _divides_for_ddp()
     )
     if not wanted:
         yield False
@@ -78,6 +80,12 @@ def used(options: "_C.Options", load: LoadGraph, when: str) -> Iterator[bool]:
         yield True
     finally:
         _current.reset(token)
+
+
+def _divides_for_ddp() -> bool:
+    """Whether DDP's graphs are being divided by its buckets: each part is compiled from what the compiles of others leave behind."""
+    context = TracingContext.try_get()
+    return context is not None and context.ddp_optimizer_ctx is not None
 
 
 class Decompositions(NamedTuple):
