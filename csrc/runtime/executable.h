@@ -21,7 +21,7 @@ namespace cxxinductor::runtime {
 enum class UseGraphs : uint8_t { Off, Auto, On };
 struct GraphSettings {
   UseGraphs use = UseGraphs::Off;
-  bool branches = true;  // steps that are independent run side by side in a recording, where an estimate says that it saves time
+  bool branches = false;  // steps that are independent run side by side in a recording, where an estimate says that it saves time
 };
 
 struct CallOptions {

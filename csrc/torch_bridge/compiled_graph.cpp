@@ -287,6 +287,7 @@ void CompiledGraph::Impl::compile_or_fall_back(model::CallGraph calls, const Com
 }
 
 void CompiledGraph::Impl::run_through_aten(model::CallGraph calls) {
+  compilation.report.collectives = calls.collective_notes;
   if (check_inputs) input_check = compile_input_check(calls);
   fallback = std::make_unique<AtenExecutor>(std::move(calls));
 }

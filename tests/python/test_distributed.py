@@ -20,6 +20,7 @@ COLLECTIVES = (
     rank_programs.an_input_written_after_its_collective,
     rank_programs.gradients_of_collectives,
     rank_programs.gradients_summed_one_by_one,
+    rank_programs.sharded_parameters,
 )
 TRAINING = (
     rank_programs.ddp_in_buckets,

@@ -199,7 +199,7 @@ class Joining {
   }
 
   bool refuse(const JoinedForm& form, const std::string& reason) {
-    ++refused_[{std::string(short_name(form.callee)), reason}];
+    ++refused_[fmt::format("{} not joined with those before: {}", short_name(form.callee), reason)];
     return false;
   }
 
@@ -208,8 +208,7 @@ class Joining {
       if (bucket.members > 1)
         graph_.collective_notes.push_back(
             fmt::format("{} x {} joined into one call, {} bytes", bucket.members, short_name(bucket.form->callee), bucket.bytes));
-    for (const auto& [what, count] : refused_)
-      graph_.collective_notes.push_back(fmt::format("{} x {} not joined with those before: {}", count, what.first, what.second));
+    for (const auto& [what, count] : refused_) graph_.collective_notes.push_back(fmt::format("{} x {}", count, what));
   }
 
   CallGraph graph_;
@@ -219,7 +218,7 @@ class Joining {
   std::vector<Bucket> buckets_;
   std::map<std::string, size_t> open_;  // by key, the bucket that the next call may join
   std::map<std::string, Effects> effects_;  // by full name
-  std::map<std::pair<std::string, std::string>, size_t> refused_;  // by kind and reason
+  std::map<std::string, size_t> refused_;  // by what is said of them, how many calls
 };
 
 }  // namespace

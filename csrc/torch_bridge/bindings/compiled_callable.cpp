@@ -231,7 +231,7 @@ PyObject* report(PyObject* self, PyObject*) {
   out["pass_times"] = found.pass_times;
   out["externs"] = summary.externs;
   out["extern_reasons"] = summary.extern_reasons;
-  out["collectives"] = summary.collectives;
+  out["collectives"] = found.collectives;
   out["missed_fusions"] = missed_fusions;
   out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
                           py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);

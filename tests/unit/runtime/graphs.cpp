@@ -58,7 +58,7 @@ struct Run {
 
   explicit Run(UseGraphs use = UseGraphs::On) : use_(use) {}
   void load(const Builder& builder) {
-    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, GraphSettings{use_});
+    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, GraphSettings{use_, true});
     graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
   }
   TensorRef tensor(int64_t size, float first) {
