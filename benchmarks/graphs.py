@@ -13,6 +13,7 @@ import time
 
 import timm
 import torch
+import torch._inductor.config
 import transformers as tf
 from host import call_microseconds
 from models import MODELS, language, peak_memory
@@ -22,6 +23,9 @@ from training import language as training_language
 from training import vision as training_vision
 
 import cxxinductor
+
+# With it, the decoding step of reduce-overhead ends in a segmentation fault inside of Inductor's launcher (torch 2.11, before any of our code runs).
+torch._inductor.config.use_static_cuda_launcher = False
 
 BACKENDS = {
     "inductor": {"backend": "inductor"},
