@@ -32,7 +32,7 @@ BACKENDS = {
     "reduce-overhead": {"backend": "inductor", "mode": "reduce-overhead"},
     "cxxinductor": {"backend": "cxxinductor"},
     "cxxinductor graphs": {"backend": "cxxinductor", "options": {"cuda_graphs": "on"}},
-    "cxxinductor graphs in order": {"backend": "cxxinductor", "options": {"cuda_graphs": "on", "graph_branches": False}},
+    "cxxinductor graphs with branches": {"backend": "cxxinductor", "options": {"cuda_graphs": "on", "graph_branches": True}},
 }
 
 
