@@ -275,7 +275,7 @@ def test_a_machine_without_the_instructions_compiles(small, tmp_path):
     cxxinductor.package(program, tmp_path / "old.cxxi", archs=["x86-64-v2", "x86-64"])
     found = run_elsewhere(tmp_path, "old.cxxi", tmp_path, compiler=False, trust=True)
     assert found["compiled"] == 0 and found["counters"]["aten_fallback"] == 0
-    with pytest.raises(cxxinductor.UserError, match="x86-64-v3 or x86-64-v4, found 'arm64'"):
+    with pytest.raises(cxxinductor.UserError, match="x86-64-v3 or x86-64-v4 .*found 'arm64'"):
         cxxinductor.package(program, tmp_path / "arm.cxxi", archs=["arm64"])
 
 
@@ -326,7 +326,7 @@ def test_a_cache_that_cannot_be_used_is_said_once(small, tmp_path, capfd):
 
 def test_builds_that_cannot_be_are_refused(small, tmp_path):
     program, _ = small
-    with pytest.raises(cxxinductor.UserError, match="expected the architecture of a GPU, as sm_90, found 'sm_x'"):
+    with pytest.raises(cxxinductor.UserError, match="expected an architecture of .*sm_80, sm_90.*, found 'sm_x'"):
         cxxinductor.package(program, tmp_path / "model.cxxi", archs=["sm_x"])
     with pytest.raises(cxxinductor.UserError, match="option 'tier': expected kernels"):
         cxxinductor.package(program, tmp_path / "model.cxxi", options={"tier": "aten"})
@@ -417,9 +417,9 @@ def test_packages_for_gpus_are_made_without_one(tmp_path):
     assert len(cubins) >= 2 * 3 and all(data[:4] == b"\x7fELF" and data[18:20] == b"\xbe\x00" for data in cubins)  # EM_CUDA
     if torch.cuda.is_available():
         return
-    with pytest.raises(cxxinductor.UserError, match="name its architecture, as sm_90"):
+    with pytest.raises(cxxinductor.UserError, match="name its architecture, as sm_80, sm_90"):
         make()
-    with pytest.raises(cxxinductor.UserError, match="architecture of a GPU, as sm_90, found 'sm_x'"):
+    with pytest.raises(cxxinductor.UserError, match="expected an architecture of .*sm_80, sm_90.*, found 'sm_x'"):
         make("sm_x")
     with pytest.raises(Exception):  # noqa: B017  PyTorch's own: there is no GPU for the weights
         cxxinductor.load(made, options={"trust": True})

@@ -182,7 +182,7 @@ def test_package_says_what_it_cannot_do(tmp_path: Path) -> None:
         cxxinductor.package(torch.jit.script(Small().eval()), tmp_path / "model.pt")
     with torch.inference_mode():
         optimized(torch.ones(3, 8))
-    with pytest.raises(cxxinductor.UserError, match="expected an architecture x86-64"):
+    with pytest.raises(cxxinductor.UserError, match="expected an architecture of x86-64"):
         cxxinductor.package(optimized, tmp_path / "model.pt", archs=["arm64"])
     with pytest.raises(cxxinductor.UserError, match="/nowhere/model.pt"):
         cxxinductor.package(optimized, "/nowhere/model.pt")
