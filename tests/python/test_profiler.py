@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import torch
 from torch import nn
@@ -45,7 +46,11 @@ extern "C" int InitializeInjectionNvtx2(const void* (*table_of)(uint32_t)) {
 }
 """
 NVTX_PROGRAM = """
-import sys, torch, test_profiler
+import sys
+
+sys.path.insert(0, sys.argv[2])
+import torch, test_profiler
+
 torch.manual_seed(0)
 model, x = test_profiler.Model().to(sys.argv[1]), torch.randn(8, 64, device=sys.argv[1])
 fails = test_profiler.Fails().to(sys.argv[1])
@@ -107,7 +112,7 @@ def test_nvtx_ranges_are_nested(tmp_path):
     compiler = shutil.which("c++") or shutil.which("g++")
     subprocess.run([compiler, "-shared", "-fPIC", "-o", tool, tmp_path / "tool.cpp"], check=True)
     environment = os.environ | {"NVTX_INJECTION64_PATH": str(tool), "RANGES": str(ranges)}
-    done = subprocess.run([sys.executable, "-c", NVTX_PROGRAM, "cpu"], env=environment, capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", NVTX_PROGRAM, "cpu", str(Path(__file__).parent)], env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     lines = ranges.read_text().splitlines()
     calls = [at for at, line in enumerate(lines) if not line.startswith(" ")]

@@ -289,8 +289,10 @@ PYBIND11_MODULE(_C, module) {
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
         Targets targets = torch_bridge::target_for({});
-        const Target gpu = torch_bridge::target_of_arch(gpu_arch, multiprocessors);
-        for (int index = 0; index < gpus; ++index) targets.add({gpu.device, index}, gpu);
+        for (int index = 0; index < gpus; ++index) {
+          const Target gpu = torch_bridge::target_of_arch(gpu_arch, multiprocessors);
+          targets.add({gpu.device, index}, gpu);
+        }
         driver::Report report;
         {
           const py::gil_scoped_release release;
