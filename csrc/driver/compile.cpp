@@ -232,8 +232,9 @@ Compilation::ConstGraph compile_const_graph(const Request& request, passes::Cons
 }
 
 runtime::GraphSettings graph_settings(const Options& options) {
-  const auto use = options.cuda_graphs == "off" ? runtime::UseGraphs::Off : options.cuda_graphs == "on" ? runtime::UseGraphs::On : runtime::UseGraphs::Auto;
-  return {use, options.graph_branches};
+  using runtime::UseGraphs;
+  const std::string& use = options.cuda_graphs;
+  return {use == "off" ? UseGraphs::Off : use == "auto" ? UseGraphs::Auto : use == "on" ? UseGraphs::On : UseGraphs::AtOnce, options.graph_branches};
 }
 
 // The last stages of every compile.

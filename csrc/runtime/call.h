@@ -78,7 +78,7 @@ class Call {
 
   // Recordings (call_graphs.cpp).
   void run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
-  void prepare(const StepRecord& step);
+  void prepare(const Stretch::Taking& taking);
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   bool record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step);
@@ -87,7 +87,9 @@ class Call {
   void find_ranges(const Stretch& stretch);
   int64_t reach(uint32_t buffer);
   bool can_record(const Stretch& stretch);
-  bool take_scratch(GraphSet& set, const RecordedStretch& recorded);
+  bool take_block(GraphSet& set, const RecordedStretch& recorded, Owner& owner);
+  void place_block(const Stretch& stretch);
+  void* root_address(MemoryNumber root) const;
 
   const plan::Plan& plan_;
   const Tables& tables_;
@@ -111,6 +113,7 @@ class Call {
   // Of the stretch that runs now, by its roots.
   std::vector<MemoryRange> ranges_;
   std::vector<void*> begins_;
+  void* block_ = nullptr;
 };
 
 }  // namespace cxxinductor::runtime

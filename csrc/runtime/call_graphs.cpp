@@ -1,5 +1,4 @@
-// Calls with recordings: the memory of a stretch is taken step by step as ever, then its recording is queued as a whole at the addresses
-// of this call.
+// Calls with recordings: the memory of a stretch is taken first, then its recording is queued as a whole at the addresses of this call.
 #include <algorithm>
 #include <numeric>
 
@@ -56,70 +55,74 @@ void Call::walk(size_t& step, GraphCache& graphs, GraphSet& set) {
 
 void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
-  const auto steps = std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first);
-  const bool in_scratch = take_scratch(set, recorded);
-  for (const uint32_t taking : stretch.takes) {
-    step = taking;
-    prepare(tables_.steps[step]);
+  Owner block;
+  if (!take_block(set, recorded, block)) return walk(step, stretch.last);
+  for (const Stretch::Taking& taking : stretch.takings) {
+    step = taking.step;
+    prepare(taking);
   }
   step = stretch.first;
   if (!replay(graphs, set, recorded)) {
-    // Kernels of another call may come between those of this one.
-    if (in_scratch)
-      for (const Stretch::Scratch& piece : stretch.scratch) take_arena(piece.arena);
-    for (const StepRecord& each : steps) {
+    // Kernels of another call may come between those of this one: what lies in the block needs memory of its own.
+    for (const Stretch::Taking& taking : stretch.block_takings) prepare(taking);
+    for (const StepRecord& each : std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first)) {
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       ++step;
     }
+    for (const Stretch::Taking& taking : stretch.block_takings)
+      if (taking.kind == Stretch::Taking::Kind::Buffer) tensors_[taking.index].owner.reset();
   }
   step = stretch.last;
-  for (const uint32_t s : stretch.gives_back) {
-    const StepRecord& each = tables_.steps[s];
-    if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
-    release(each);
-  }
+  for (const uint32_t buffer : stretch.given_back) tensors_[buffer].owner.reset();
 }
 
-// Arenas in the stream's scratch memory: replays are queued as a whole, so nothing comes between the kernels that use it. Where their
-// buffers lie, recordings alone have to know.
-bool Call::take_scratch(GraphSet& set, const RecordedStretch& recorded) {
+// False where the stretch is not recorded. Replays are queued as a whole, so nothing comes between the kernels that use the block.
+bool Call::take_block(GraphSet& set, const RecordedStretch& recorded, Owner& owner) {
   const Stretch& stretch = recorded.stretch;
-  if (stretch.scratch.empty()) return false;
   {
     const std::lock_guard lock(set.mutex);
     if (!recorded.refused.empty()) return false;
     if (!set.place) set.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
     if (!set.place) return false;
   }
-  void* base = nullptr;
-  const Owner owner = set.place->scratch(stretch.scratch_bytes, &base);
-  for (const Stretch::Scratch& piece : stretch.scratch) {
-    tensors_[tables_.buffers.size() + piece.arena].owner = owner;
-    arena_addresses_[piece.arena] = static_cast<std::byte*>(base) + piece.offset;
-  }
+  block_ = nullptr;
+  if (stretch.block.bytes > 0)
+    owner = stretch.block_in_scratch ? set.place->scratch(stretch.block.bytes, &block_) : host_.allocate(stretch.device, stretch.block.bytes, &block_);
   return true;
 }
 
-// Takes the memory of a step, and makes the calls that run ahead.
-void Call::prepare(const StepRecord& step) {
-  take_arenas(step);
-  switch (step.kind) {
-    case StepRecord::Kind::Allocate:
-      return allocate(step.index);
-    case StepRecord::Kind::Reuse:
-      return reuse(tables_.reuses[step.index]);
-    case StepRecord::Kind::Extern: {
-      const ExternRecord& record = tables_.externs[step.index];
-      if (runs_ahead(tables_, record)) return call_extern(record);
-      if (record.planned_out) return;
-      for (const int64_t result : record.results)
-        if (result >= 0 && tables_.buffers[static_cast<size_t>(result)].kind == plan::Buffer::Kind::ExternOwned) allocate(static_cast<uint32_t>(result));
-      return;
+// Where buffers lie in the block, which recordings alone have to know.
+void Call::place_block(const Stretch& stretch) {
+  for (const SharedBlock::Place& place : stretch.block.places) {
+    void* const address = static_cast<std::byte*>(block_) + place.offset;
+    if (place.memory >= tables_.buffers.size()) {
+      place_arena(place.memory - static_cast<MemoryNumber>(tables_.buffers.size()), address);
+    } else {
+      addresses_[place.memory] = address;
+      place_slices(tables_.buffers[place.memory], address);
     }
-    default:
-      return;
   }
+}
+
+// Takes the memory, or makes the call that runs ahead.
+void Call::prepare(const Stretch::Taking& taking) {
+  switch (taking.kind) {
+    case Stretch::Taking::Kind::Arena:
+      if (!tensors_[tables_.buffers.size() + taking.index].owner) take_arena(taking.index);
+      return;
+    case Stretch::Taking::Kind::Buffer:
+      return allocate(taking.index);
+    case Stretch::Taking::Kind::Reuse:
+      return reuse(tables_.reuses[taking.index]);
+    case Stretch::Taking::Kind::Call:
+      return call_extern(tables_.externs[taking.index]);
+  }
+}
+
+void* Call::root_address(MemoryNumber root) const {
+  const size_t buffers = tables_.buffers.size(), arenas = tables_.arenas.size();
+  return root < buffers ? addresses_[root] : root < buffers + arenas ? arena_addresses_[root - buffers] : block_;
 }
 
 // Bytes from the first element of a buffer to the end of its last one, or of its memory.
@@ -137,11 +140,12 @@ int64_t Call::reach(uint32_t buffer) {
 void Call::find_ranges(const Stretch& stretch) {
   ranges_.clear();
   begins_.clear();
-  for (const uint32_t root : stretch.roots) {
-    const bool arena = root >= tables_.buffers.size();
-    void* const begin = arena ? arena_addresses_[root - tables_.buffers.size()] : addresses_[root];
-    begins_.push_back(begin);
-    ranges_.push_back({begin, arena ? values_[tables_.arenas[root - tables_.buffers.size()].bytes] : reach(root)});
+  const size_t buffers = tables_.buffers.size(), arenas = tables_.arenas.size();
+  for (const MemoryNumber root : stretch.roots) {
+    begins_.push_back(root_address(root));
+    ranges_.push_back({begins_.back(), root < buffers            ? reach(root)
+                                       : root < buffers + arenas ? values_[tables_.arenas[root - buffers].bytes]
+                                                                 : stretch.block.bytes});
   }
   // What another buffer took over has the same address in each call.
   for (uint32_t s = stretch.first; s < stretch.last; ++s) {
@@ -155,8 +159,7 @@ void Call::find_ranges(const Stretch& stretch) {
 bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
   begins_.clear();
-  for (const uint32_t root : stretch.roots)
-    begins_.push_back(root >= tables_.buffers.size() ? arena_addresses_[root - tables_.buffers.size()] : addresses_[root]);
+  for (const MemoryNumber root : stretch.roots) begins_.push_back(root_address(root));
   const std::lock_guard lock(set.mutex);
   if (!recorded.refused.empty()) return false;
   bool known = recorded.graph != nullptr;
@@ -188,12 +191,11 @@ bool Call::can_record(const Stretch& stretch) {
 // Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::refused).
 bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
-  for (const Stretch::Scratch& piece : stretch.scratch) place_arena(piece.arena, arena_addresses_[piece.arena]);
+  place_block(stretch);
   find_ranges(stretch);
   if (!can_record(stretch)) return false;
   GraphDevice* const device = kernels_.provider().graphs(stretch.device);
-  if (!set.place && device) set.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
-  if (!device || !set.place) {
+  if (!device) {
     recorded.refused = "the device records nothing";
     return false;
   }
@@ -315,10 +317,11 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, st
     bool same = result.owner && result.device == declared.device && result.dtype == declared.dtype && std::ranges::equal(result.sizes(), view.sizes);
     for (uint32_t d = 0; same && d < result.rank; ++d) same = result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
     if (!same) throw_unsupported("{} returns result {} in another layout than the plan has", record.name, i);
-    const uint32_t root = buffer;
+    const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
+    const auto root = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
     const auto range = std::ranges::find(recorded.stretch.roots, root);
     CXXI_CHECK(range != recorded.stretch.roots.end(), "{}: result {} has no memory of its own", record.name, i);
-    replaced.push_back({{result.data, reach(buffer)}, static_cast<size_t>(range - recorded.stretch.roots.begin())});
+    replaced.push_back({{result.data, reach(buffer)}, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0});
   }
 }
 

@@ -17,8 +17,9 @@
 
 namespace cxxinductor::runtime {
 
-// Whether calls on a GPU are recorded, and replayed by later calls: On after two calls with the same sizes, Auto after eight.
-enum class UseGraphs : uint8_t { Off, Auto, On };
+// Whether calls on a GPU are recorded, and replayed by later calls: On after two calls with the same sizes, Auto after eight, AtOnce
+// the first one.
+enum class UseGraphs : uint8_t { Off, Auto, On, AtOnce };
 struct GraphSettings {
   UseGraphs use = UseGraphs::Off;
   bool branches = false;  // steps that are independent run side by side in a recording, where an estimate says that it saves time

@@ -45,7 +45,7 @@ constexpr auto tier_values = words("kernels", "aten");
 constexpr auto epilogue_values = words("always", "auto", "never");
 constexpr auto generalize_values = words("auto", "off");
 constexpr auto background_values = words("off", "recompiles", "all");
-constexpr auto cuda_graphs_values = words("off", "auto", "on");
+constexpr auto cuda_graphs_values = words("off", "auto", "on", "at_once");
 constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
 constexpr std::array choices{
     Choice{"numerics", numerics_values},  Choice{"verify", verify_values},

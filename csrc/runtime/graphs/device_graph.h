@@ -20,10 +20,11 @@ struct MemoryRange {
   int64_t bytes = 0;
 };
 
-// Memory that a library call took for a result: replays use the range with this number in its place.
+// Memory that a library call took for a result: replays use that of the range with this number in its place, from `offset` bytes on.
 struct ReplacedMemory {
   MemoryRange memory;
   size_t range = 0;
+  int64_t offset = 0;
 };
 
 // By step: the earlier ones that it waits for, in order, less those that these wait for themselves (dependencies.h).

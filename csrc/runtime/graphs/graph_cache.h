@@ -47,7 +47,7 @@ GraphCounters& graph_counters();
 class GraphCache {
  public:
   GraphCache(const plan::Plan& plan, const Tables& tables, GraphSettings settings)
-      : plan_(plan), tables_(tables), calls_before_(settings.use == UseGraphs::On ? 2 : 8), branches_(settings.branches) {}
+      : plan_(plan), tables_(tables), calls_before_(settings.use == UseGraphs::AtOnce ? 0 : settings.use == UseGraphs::On ? 2 : 8), branches_(settings.branches) {}
   bool branches() const { return branches_; }
 
   // The stretches of calls like this one, in order; null while such calls are to run step by step: the first ones, in which libraries

@@ -7,69 +7,13 @@
 namespace cxxinductor::runtime {
 namespace {
 
-constexpr int64_t deferred_share = 32;               // of the call's peak, at most one part in so many is freed late
-constexpr int64_t deferred_at_least = int64_t{2} << 20;
-constexpr int64_t scratch_alignment = 512;           // as torch's allocator aligns
-constexpr int64_t most_scratch = int64_t{16} << 20;  // of a stretch: it stays taken between calls
-
-// Memory of a call, by the number of its root.
-class Memory {
- public:
-  Memory(const Tables& tables, std::span<const int64_t> values)
-      : tables_(tables), values_(values), root_(tables.buffers.size()), live_(tables.buffers.size() + tables.arenas.size()) {
-    for (uint32_t b = 0; b < root_.size(); ++b) root_[b] = b;
-    for (uint32_t a = 0; a < tables.arenas.size(); ++a)
-      for (const uint32_t b : tables.arenas[a].buffers) root_[b] = static_cast<uint32_t>(tables.buffers.size()) + a;
-    for (uint32_t b = 0; b < root_.size(); ++b) {
-      const BufferRecord& base = tables.buffers[b];
-      for (uint32_t p = base.slices_first; p < base.slices_first + base.slices_count; ++p) root_[tables.slices[p].buffer] = root_[b];
-    }
-  }
-  uint32_t root(uint32_t buffer) const { return root_[buffer]; }
-  int64_t bytes(uint32_t buffer) const { return values_[tables_.buffers[buffer].bytes]; }
-  int64_t arena_bytes(uint32_t arena) const { return values_[tables_.arenas[arena].bytes]; }
-  // Bytes that the step takes, and those that it releases.
-  int64_t taken(const StepRecord& step) {
-    int64_t sum = 0;
-    for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i) sum += values_[tables_.arenas[i].bytes];
-    if (step.kind == StepRecord::Kind::Allocate) sum += take(step.index);
-    if (step.kind == StepRecord::Kind::Reuse && tables_.buffers[tables_.reuses[step.index].to].kind != plan::Buffer::Kind::Arena) {
-      give_back(tables_.reuses[step.index].from);
-      take(tables_.reuses[step.index].to);
-    }
-    if (step.kind == StepRecord::Kind::Extern && !tables_.externs[step.index].planned_out)
-      for (const int64_t b : tables_.externs[step.index].results)
-        if (b >= 0) sum += take(static_cast<uint32_t>(b));
-    return sum;
-  }
-  int64_t released(const StepRecord& step) {
-    int64_t sum = 0;
-    if (step.kind == StepRecord::Kind::Free) sum += give_back(step.index);
-    for (uint32_t i = 0; i < step.releases_count; ++i) sum += give_back(tables_.releases[step.releases_first + i]);
-    return sum;
-  }
-  int64_t take(uint32_t buffer) { return live_[buffer] = bytes(buffer); }
-  int64_t give_back(uint32_t buffer) { return std::exchange(live_[buffer], 0); }
-
- private:
-  const Tables& tables_;
-  const std::span<const int64_t> values_;
-  std::vector<uint32_t> root_;
-  std::vector<int64_t> live_;
-};
-
-int64_t peak_of(const Tables& tables, std::span<const int64_t> values) {
-  Memory memory(tables, values);
-  int64_t live = 0, peak = 0;
-  for (const int64_t b : tables.input_buffers)
-    if (b >= 0) live += memory.take(static_cast<uint32_t>(b));
-  for (const StepRecord& step : tables.steps) {
-    live += memory.taken(step);
-    peak = std::max(peak, live);
-    live -= memory.released(step);
-  }
-  return peak;
-}
+constexpr int64_t share_of_peak = 40;                // one part in so many is what calls may need above their peak
+constexpr int64_t always_allowed = int64_t{16} << 20;
+constexpr int64_t most_scratch = int64_t{16} << 20;  // it stays taken between calls
+// One piece of memory that large is hard to find for the allocator.
+constexpr int64_t most_block = int64_t{256} << 20, most_in_block = int64_t{64} << 20;
+constexpr int64_t recorded_results_allowed = int64_t{32} << 20;  // recordings take memory for a result once more, one after the other
+constexpr uint32_t look_ahead = 64;  // steps: memory that is given back may bring a stretch below the limit again
 
 std::string why_no_launch(const plan::Plan& plan, const LaunchRecord& launch) {
   if (launch.stream < 0) return "runs on the CPU";
@@ -99,7 +43,7 @@ std::string why_no_call(const Tables& tables, const ExternRecord& record, const 
   return {};
 }
 
-Device device_of(const Tables& tables, const StepRecord& step) {
+Device device_of_step(const Tables& tables, const StepRecord& step) {
   if (step.kind == StepRecord::Kind::Launch) return tables.stream_devices[static_cast<size_t>(tables.launches[step.index].stream)];
   if (step.kind == StepRecord::Kind::GroupedLaunch)
     return tables.stream_devices[static_cast<size_t>(tables.launches[tables.grouped_launches[step.index].first].stream)];
@@ -112,34 +56,32 @@ Device device_of(const Tables& tables, const StepRecord& step) {
 class Finder {
  public:
   Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const RefusedCalls& refused)
-      : plan_(plan), tables_(tables), refused_(refused), memory_(tables, values), limit_(std::max(deferred_at_least, peak_of(tables, values) / deferred_share)) {
-    for (const int64_t b : tables.input_buffers)
-      if (b >= 0) memory_.take(static_cast<uint32_t>(b));
-    const auto buffers = static_cast<uint32_t>(tables_.buffers.size());
-    arena_ends_.resize(tables_.arenas.size());
-    for (uint32_t s = 0; s < tables_.steps.size(); ++s)
-      each_buffer(tables_.steps[s], [&](uint32_t buffer) {
-        if (const uint32_t root = memory_.root(buffer); root >= buffers) arena_ends_[root - buffers] = s + 1;
-      });
-  }
+      : plan_(plan),
+        tables_(tables),
+        refused_(refused),
+        memory_(tables, values),
+        above_peak_(std::max(always_allowed, memory_.peak() / share_of_peak)),
+        block_(static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size())) {}
 
   std::vector<Stretch> find() {
-    for (uint32_t s = 0; s < tables_.steps.size(); ++s) {
+    std::vector<Stretch> found;
+    const auto count = static_cast<uint32_t>(tables_.steps.size());
+    uint32_t first = 0;  // steps from here on only change memory
+    for (uint32_t s = 0; s < count;) {
       const StepRecord& step = tables_.steps[s];
-      const bool joins = can_join(step);
-      if (!joins) close(s);
-      if (joins && queues_work(step) && (!open_ || device_of(tables_, step) != open_->device)) {
-        close(s);
-        open(s, device_of(tables_, step));
+      if (!can_join(step)) {
+        first = ++s;
+      } else if (!queues_work(step)) {
+        ++s;
+      } else if (const auto stream = std::ranges::find(tables_.stream_devices, device_of_step(tables_, step)); stream == tables_.stream_devices.end()) {
+        first = ++s;  // library calls alone
+      } else {
+        const uint32_t last = reach(first, s, *stream);
+        found.push_back(make(first, last, *stream, static_cast<uint32_t>(stream - tables_.stream_devices.begin())));
+        first = s = last;
       }
-      if (open_) add(step);
-      memory_.taken(step);
-      deferred_ += memory_.released(step);
-      if (deferred_ > limit_) close(s + 1);
-      if (!open_) deferred_ = 0;
     }
-    close(static_cast<uint32_t>(tables_.steps.size()));
-    return std::move(found_);
+    return found;
   }
 
  private:
@@ -149,99 +91,96 @@ class Finder {
     return step.kind == StepRecord::Kind::Launch || step.kind == StepRecord::Kind::GroupedLaunch;
   }
 
-  bool takes_memory(const StepRecord& step) const {
-    if (step.kind == StepRecord::Kind::Extern) return !tables_.externs[step.index].planned_out || step.arenas_count > 0;
-    return step.kind == StepRecord::Kind::Allocate || step.kind == StepRecord::Kind::Reuse || step.arenas_count > 0;
-  }
-
   bool can_join(const StepRecord& step) const {
     if (step.kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step.index])) {
       const ExternRecord& record = tables_.externs[step.index];
-      for (const int64_t b : record.results)  // the recording takes memory for it once more
-        if (b >= 0 && !record.planned_out && memory_.bytes(static_cast<uint32_t>(b)) > limit_) return false;
+      for (const int64_t b : record.results)
+        if (b >= 0 && !record.planned_out && memory_.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, above_peak_)) return false;
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
   }
 
-  void open(uint32_t first, Device device) {
-    const auto stream = std::ranges::find(tables_.stream_devices, device);
-    if (stream == tables_.stream_devices.end()) return;  // library calls alone
-    open_ = Stretch{.first = first, .last = first, .device = device, .stream = static_cast<uint32_t>(stream - tables_.stream_devices.begin())};
-    deferred_ = 0;
-  }
-
-  void close(uint32_t last) {
-    if (open_) {
-      open_->last = last;
-      find_scratch();
-      for (uint32_t s = open_->first; s < last; ++s) {
-        if (takes_memory(tables_.steps[s])) open_->takes.push_back(s);
-        if (tables_.steps[s].kind == StepRecord::Kind::Free || tables_.steps[s].releases_count > 0) open_->gives_back.push_back(s);
-      }
-      found_.push_back(std::move(*open_));
-    }
-    open_.reset();
-    deferred_ = 0;
-  }
-
-  // Arenas that the steps of the stretch take, and that no later step uses.
-  void find_scratch() {
-    for (uint32_t s = open_->first; s < open_->last; ++s) {
+  // The end of a stretch that begins with `first` and has step `working`, the first one with work.
+  uint32_t reach(uint32_t first, uint32_t working, Device device) const {
+    uint32_t last = working + 1;
+    for (uint32_t s = working; s < tables_.steps.size() && s < last + look_ahead; ++s) {
       const StepRecord& step = tables_.steps[s];
-      for (uint32_t arena = step.arenas_first; arena < step.arenas_first + step.arenas_count; ++arena) {
-        const int64_t bytes = memory_.arena_bytes(arena);
-        const bool fits = open_->scratch_bytes + bytes <= std::min(limit_, most_scratch);
-        if (bytes == 0 || !fits || tables_.arenas[arena].device != open_->device || arena_ends_[arena] > open_->last) continue;
-        open_->scratch.push_back({arena, open_->scratch_bytes});
-        open_->scratch_bytes += (bytes + scratch_alignment - 1) / scratch_alignment * scratch_alignment;
-      }
+      if (!can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device)) break;
+      if (needed(first, s + 1, device) <= memory_.peak() + above_peak_) last = s + 1;
     }
+    return last;
   }
 
-  void use(uint32_t buffer) {
-    const uint32_t root = memory_.root(buffer);
-    if (std::ranges::find(open_->roots, root) == open_->roots.end()) open_->roots.push_back(root);
+  bool fits_block(const MemoryUse& use, uint32_t last, Device device) const {
+    return use.may_move && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block && device_of(use.memory) == device;
   }
 
-  void add(const StepRecord& step) {
-    if (!queues_work(step)) return;
-    ++(step.kind == StepRecord::Kind::Extern ? open_->calls : open_->launches);
-    each_buffer(step, [this](uint32_t buffer) { use(buffer); });
+  // Bytes while the steps [first, last) are queued as one.
+  int64_t needed(uint32_t first, uint32_t last, Device device) const {
+    const std::span<const MemoryUse> uses = memory_.uses_in(first, last);
+    int64_t all = memory_.live_before(first);
+    for (const MemoryUse& use : uses) all += use.bytes;
+    if (all <= memory_.peak()) return all;
+    std::vector<MemoryUse> in_block;
+    for (const MemoryUse& use : uses) {
+      if (!fits_block(use, last, device)) continue;
+      in_block.push_back(use);
+      all -= use.bytes;
+    }
+    return all + most_at_once(in_block, first, last);
   }
 
-  // The buffers that a step reads or writes.
-  template <class Use>
-  void each_buffer(const StepRecord& step, const Use& use) const {
-    const auto add_launch = [&](const LaunchRecord& launch) {
-      for (const uint32_t b : launch.args) use(b);
+  Device device_of(MemoryNumber memory) const {
+    return memory < tables_.buffers.size() ? tables_.buffers[memory].device : tables_.arenas[memory - tables_.buffers.size()].device;
+  }
+
+  Stretch make(uint32_t first, uint32_t last, Device device, uint32_t stream) const {
+    Stretch stretch{.first = first, .last = last, .device = device, .stream = stream};
+    std::vector<MemoryUse> in_block;
+    for (const MemoryUse& use : memory_.uses_in(first, last))
+      if (fits_block(use, last, device)) in_block.push_back(use);
+    stretch.block = share_block(in_block, most_block);
+    stretch.block_in_scratch = stretch.block.bytes <= std::min(above_peak_, most_scratch);
+    for (uint32_t s = first; s < last; ++s) {
+      const StepRecord& step = tables_.steps[s];
+      add_takings(stretch, s);
+      if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, step.index)) stretch.given_back.push_back(step.index);
+      for (uint32_t i = 0; i < step.releases_count; ++i) stretch.given_back.push_back(tables_.releases[step.releases_first + i]);
+      if (!queues_work(step)) continue;
+      ++(step.kind == StepRecord::Kind::Extern ? stretch.calls : stretch.launches);
+      each_buffer(tables_, step, [&](uint32_t buffer) {
+        const MemoryNumber memory = memory_.memory_of(buffer), root = is_in_block(stretch, memory) ? block_ : memory;
+        if (std::ranges::find(stretch.roots, root) == stretch.roots.end()) stretch.roots.push_back(root);
+      });
+    }
+    return stretch;
+  }
+
+  void add_takings(Stretch& stretch, uint32_t number) const {
+    using Kind = Stretch::Taking::Kind;
+    const StepRecord& step = tables_.steps[number];
+    const auto add = [&](Kind kind, MemoryNumber memory, uint32_t index) {
+      (is_in_block(stretch, memory) ? stretch.block_takings : stretch.takings).push_back({kind, index, number});
     };
-    if (step.kind == StepRecord::Kind::Launch) add_launch(tables_.launches[step.index]);
-    if (step.kind == StepRecord::Kind::GroupedLaunch) {
-      const GroupedLaunchRecord& group = tables_.grouped_launches[step.index];
-      for (uint32_t i = group.first; i < group.first + group.count; ++i) add_launch(tables_.launches[i]);
-    }
-    if (step.kind == StepRecord::Kind::Extern) {
-      for (const OperandRecord& operand : tables_.externs[step.index].operands)
-        if (operand.is_tensor) use(operand.buffer);
-      for (const int64_t b : tables_.externs[step.index].results)
-        if (b >= 0) use(static_cast<uint32_t>(b));
-    }
-    if (step.kind == StepRecord::Kind::Read) use(tables_.reads[step.index].from.buffer);
-    if (step.kind == StepRecord::Kind::Reuse) {
-      use(tables_.reuses[step.index].from);
-      use(tables_.reuses[step.index].to);
-    }
+    for (uint32_t a = step.arenas_first; a < step.arenas_first + step.arenas_count; ++a) add(Kind::Arena, static_cast<MemoryNumber>(tables_.buffers.size()) + a, a);
+    if (step.kind == StepRecord::Kind::Allocate) add(Kind::Buffer, step.index, step.index);
+    if (step.kind == StepRecord::Kind::Reuse) stretch.takings.push_back({Kind::Reuse, step.index, number});
+    if (step.kind != StepRecord::Kind::Extern) return;
+    const ExternRecord& call = tables_.externs[step.index];
+    if (!queues_work(step)) return stretch.takings.push_back({Kind::Call, step.index, number});
+    if (call.planned_out) return;
+    for (const int64_t b : call.results)
+      if (b >= 0 && tables_.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned) add(Kind::Buffer, static_cast<uint32_t>(b), static_cast<uint32_t>(b));
   }
+
+  static bool is_in_block(const Stretch& stretch, MemoryNumber memory) { return stretch.block.find(memory) != nullptr; }
 
   const plan::Plan& plan_;
   const Tables& tables_;
   const RefusedCalls& refused_;
-  Memory memory_;
-  const int64_t limit_;
-  std::vector<uint32_t> arena_ends_;  // behind the last step that uses the arena
-  int64_t deferred_ = 0;
-  std::optional<Stretch> open_;
-  std::vector<Stretch> found_;
+  const CallMemoryUse memory_;
+  const int64_t above_peak_;
+  const MemoryNumber block_;
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Which steps of a plan are recorded together. A stretch is a range of steps of one device whose work needs nothing from the host
 // in between: kernels, library calls that may be recorded, and changes of memory.
 //
-// Memory that a stretch frees is free only when its replay is queued, so a stretch ends where that memory exceeds a share of the
-// call's peak.
+// What a stretch alone uses lies in one block, placed step by step. All other memory is taken before its replay is queued and given back
+// after it, so a stretch ends where calls would need more than a share above their peak.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "ir/plan/plan.h"
 #include "runtime/executable_tables.h"
+#include "runtime/graphs/call_memory_use.h"
 
 namespace cxxinductor::runtime {
 
@@ -21,17 +22,20 @@ struct Stretch {
   Device device;
   uint32_t stream = 0;           // in Tables::stream_devices
   uint32_t launches = 0, calls = 0;
-  // Memory that the steps read and write: numbers of buffers that have some of their own; behind them, those of arenas.
-  std::vector<uint32_t> roots;
-  // The steps that take memory or run ahead, and those that give memory back: all that a replay does besides.
-  std::vector<uint32_t> takes, gives_back;
-  // Small arenas that nothing outside of the stretch uses, and where they lie in the scratch memory of the stream.
-  struct Scratch {
-    uint32_t arena = 0;
-    int64_t offset = 0;
+  // Memory that the steps read and write. Behind the numbers of arenas: the stretch's block, for all that lies in it.
+  std::vector<MemoryNumber> roots;
+  SharedBlock block;
+  bool block_in_scratch = false;  // of the stream (RecordingPlace::scratch); else each call takes it
+
+  // What is to be done before a replay for memory outside of the block, and for that in the block where the steps run one by one.
+  struct Taking {
+    enum class Kind : uint8_t { Arena, Buffer, Reuse, Call };
+    Kind kind = Kind::Buffer;
+    uint32_t index = 0;  // in Tables
+    uint32_t step = 0;
   };
-  std::vector<Scratch> scratch;
-  int64_t scratch_bytes = 0;
+  std::vector<Taking> takings, block_takings;
+  std::vector<uint32_t> given_back;  // buffers outside of the block, after the replay
 };
 
 // Library calls that could not be recorded, by name, with the reasons.

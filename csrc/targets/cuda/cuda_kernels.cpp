@@ -164,7 +164,8 @@ struct CudaKernelProvider::Unit {
 };
 
 CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc,
-                                       CudaDriver& driver, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged)
+                                       CudaDriver& driver, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged,
+                                       NodeUpdateSource updates)
     : target_(std::move(target)),
       device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
@@ -173,7 +174,7 @@ CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter em
       cache_(cache),
       packaged_(std::move(packaged)),
       context_(driver, device),
-      graphs_(context_, target_.bytes_per_second > 0 ? target_.bytes_per_second : usual_bytes_per_second) {}
+      graphs_(context_, target_.bytes_per_second > 0 ? target_.bytes_per_second : usual_bytes_per_second, std::move(updates)) {}
 CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
 
 runtime::GraphDevice* CudaKernelProvider::graphs(Device device) { return device == device_ ? &graphs_ : nullptr; }

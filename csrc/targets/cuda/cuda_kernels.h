@@ -53,7 +53,7 @@ class CudaKernelProvider : public runtime::KernelProvider {
  public:
   // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
   CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc, CudaDriver& driver,
-                     runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged = {});
+                     runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged = {}, NodeUpdateSource updates = {});
   ~CudaKernelProvider() override;
 
   // Compiles and loads the variants that aligned inputs of ordinary size need, but no specializations. Called once, before

@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "targets/cuda/cuda_kernels.h"
+#include "targets/cuda/node_updates.h"
 #include "targets/cuda/nvrtc_places.h"
 
 namespace cxxinductor::targets {
@@ -109,7 +110,29 @@ std::shared_ptr<runtime::KernelProvider> CudaRuntime::make_provider(Device devic
                                                                     const std::optional<std::string>& source,
                                                                     const runtime::PackagedCode& packaged) {
   const auto nvrtc = [this, options = resources.options]() -> const Nvrtc& { return compiler(options); };
-  return std::make_shared<CudaKernelProvider>(target, device.index, emitter(source), nvrtc, driver(), resources.pool, resources.cache, packaged);
+  const auto updates = [this, index = device.index, options = resources.options, &pool = resources.pool] { return node_updates(index, options, pool); };
+  return std::make_shared<CudaKernelProvider>(target, device.index, emitter(source), nvrtc, driver(), resources.pool, resources.cache, packaged, updates);
+}
+
+NodeUpdateKernels* CudaRuntime::node_updates(int index, const Options& options, runtime::CompilePool& pool) {
+  {
+    const ForkGuard guard(ForkLock::Targets);
+    const auto [found, is_new] = node_updates_.try_emplace(index);
+    if (!is_new) return found->second.get();
+  }
+  const auto compile = [this, index, options](const InterruptCheck&) {
+    try {
+      std::string arch = driver().properties(index).arch;
+      if (arch.ends_with('a')) arch.pop_back();
+      auto kernels = std::make_unique<NodeUpdateKernels>(driver(), index, NodeUpdateKernels::compile(compiler(options), arch));
+      const ForkGuard guard(ForkLock::Targets);
+      node_updates_[index] = std::move(kernels);
+    } catch (const std::exception&) {
+      // No compiler, or a driver that is too old: the host exchanges addresses.
+    }
+  };
+  pool.run_in_background(this, {"update_nodes", 1, compile});
+  return nullptr;
 }
 
 runtime::CodeByHash CudaRuntime::compile_for_package(const plan::Plan& plan, Device device, const Target& target,

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "targets/cuda/driver.h"
+#include "targets/cuda/node_updates.h"
 #include "targets/cuda/nvrtc.h"
 #include "targets/target_runtime.h"
 
@@ -33,12 +34,15 @@ class CudaRuntime final : public TargetRuntime {
  private:
   CudaDriver& driver();
   const Nvrtc& compiler(const Options& options);
+  NodeUpdateKernels* node_updates(int index, const Options& options, runtime::CompilePool& pool);
 
   const Surroundings surroundings_;
   std::unique_ptr<CudaDriver> driver_;                       // guarded by ForkLock::Services
   std::atomic<const CudaDriver*> opened_driver_ = nullptr;   // the same one, for calls, which take no lock
   std::map<std::string, std::unique_ptr<Nvrtc>> compilers_;  // by option nvrtc; guarded by ForkLock::Services
   std::map<int, Target> targets_;                            // guarded by ForkLock::Targets
+  // By device, once asked for; null while they are compiled, and where they cannot be. Guarded by ForkLock::Targets.
+  std::map<int, std::unique_ptr<NodeUpdateKernels>> node_updates_;
 };
 
 }  // namespace cxxinductor::targets

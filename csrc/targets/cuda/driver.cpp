@@ -41,6 +41,7 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
   CXXI_LOAD(error_name, cuGetErrorName);
   CXXI_LOAD(error_text, cuGetErrorString);
   CXXI_LOAD(create_stream, cuStreamCreate);
+  CXXI_LOAD(query_stream, cuStreamQuery);
   CXXI_LOAD(begin_capture, cuStreamBeginCapture);
   CXXI_LOAD(end_capture, cuStreamEndCapture);
   CXXI_LOAD(capture_info, cuStreamGetCaptureInfo);
@@ -54,7 +55,13 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
   CXXI_LOAD(memcpy_node, cuGraphMemcpyNodeGetParams);
   CXXI_LOAD(function_parameter, cuFuncGetParamInfo);
   CXXI_LOAD(kernel_parameter, cuKernelGetParamInfo);
+  CXXI_LOAD(clone_graph, cuGraphClone);
+  CXXI_LOAD(find_in_clone, cuGraphNodeFindInClone);
+  CXXI_LOAD(root_nodes, cuGraphGetRootNodes);
+  CXXI_LOAD(add_kernel_node, cuGraphAddKernelNode);
+  CXXI_LOAD(set_node_attribute, cuGraphKernelNodeSetAttribute);
   CXXI_LOAD(instantiate, cuGraphInstantiateWithFlags);
+  CXXI_LOAD(upload_graph, cuGraphUpload);
   CXXI_LOAD(set_kernel_node, cuGraphExecKernelNodeSetParams);
   CXXI_LOAD(set_memset_node, cuGraphExecMemsetNodeSetParams);
   CXXI_LOAD(set_memcpy_node, cuGraphExecMemcpyNodeSetParams);

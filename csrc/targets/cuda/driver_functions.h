@@ -48,6 +48,7 @@ struct CudaDriver::Functions {
   decltype(&::cuGetErrorName) error_name;
   decltype(&::cuGetErrorString) error_text;
   decltype(&::cuStreamCreate) create_stream;
+  decltype(&::cuStreamQuery) query_stream;
   decltype(&::cuStreamBeginCapture) begin_capture;
   decltype(&::cuStreamEndCapture) end_capture;
   decltype(&::cuStreamGetCaptureInfo) capture_info;
@@ -61,7 +62,13 @@ struct CudaDriver::Functions {
   decltype(&::cuGraphMemcpyNodeGetParams) memcpy_node;
   decltype(&::cuFuncGetParamInfo) function_parameter;
   decltype(&::cuKernelGetParamInfo) kernel_parameter;
+  decltype(&::cuGraphClone) clone_graph;
+  decltype(&::cuGraphNodeFindInClone) find_in_clone;
+  decltype(&::cuGraphGetRootNodes) root_nodes;
+  decltype(&::cuGraphAddKernelNode) add_kernel_node;
+  decltype(&::cuGraphKernelNodeSetAttribute) set_node_attribute;
   decltype(&::cuGraphInstantiateWithFlags) instantiate;
+  decltype(&::cuGraphUpload) upload_graph;
   decltype(&::cuGraphExecKernelNodeSetParams) set_kernel_node;
   decltype(&::cuGraphExecMemsetNodeSetParams) set_memset_node;
   decltype(&::cuGraphExecMemcpyNodeSetParams) set_memcpy_node;

@@ -1,174 +1,20 @@
 #include "targets/cuda/graph.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
+#include "support/error.h"
 #include "targets/cuda/driver_functions.h"
+#include "targets/cuda/executable_graph.h"
 
 namespace cxxinductor::targets {
 namespace {
 
 using runtime::MemoryRange;
 using runtime::ReplacedMemory;
-
-// A word of a node's arguments: an address inside of a range.
-struct Word {
-  uint32_t node = 0, at = 0;  // bytes from the beginning of the node's arguments
-  uint32_t range = 0;
-  int64_t offset = 0;
-  bool operator==(const Word&) const = default;
-};
-
-// One kernel, memset or copy. What `arguments` holds depends on the kind: the parameters of a kernel one after the other, each at a
-// multiple of 8; the address of a memset; the addresses that a copy reads and writes.
-struct Node {
-  CUgraphNode handle = nullptr;
-  CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  CUDA_KERNEL_NODE_PARAMS kernel{};
-  CUDA_MEMSET_NODE_PARAMS fill{};
-  CUDA_MEMCPY3D copy{};
-  std::vector<uint64_t> arguments;
-  std::vector<uint32_t> starts, bytes;  // of a kernel's parameters
-  std::vector<uint32_t> own;            // words that are addresses of the recording's own memory
-
-  std::byte* argument(uint32_t at) { return reinterpret_cast<std::byte*>(arguments.data()) + at; }
-};
-
-// All that two recordings of the same work have in common, the values of arguments aside.
-bool same_kind(const Node& a, const Node& b) {
-  if (a.type != b.type || a.starts != b.starts || a.bytes != b.bytes || a.own != b.own) return false;
-  const CUDA_KERNEL_NODE_PARAMS &j = a.kernel, &k = b.kernel;
-  const auto shape = [](const CUDA_KERNEL_NODE_PARAMS& p) {
-    return std::array<unsigned, 7>{p.gridDimX, p.gridDimY, p.gridDimZ, p.blockDimX, p.blockDimY, p.blockDimZ, p.sharedMemBytes};
-  };
-  if (j.func != k.func || j.kern != k.kern || shape(j) != shape(k)) return false;
-  const auto fill = [](const CUDA_MEMSET_NODE_PARAMS& p) {
-    return std::array<size_t, 5>{p.pitch, p.value, p.elementSize, p.width, p.height};
-  };
-  const auto copy = [](const CUDA_MEMCPY3D& p) {
-    return std::array<size_t, 15>{p.srcXInBytes, p.srcY, p.srcZ, p.srcLOD, static_cast<size_t>(p.srcMemoryType), p.srcPitch, p.srcHeight, p.dstXInBytes,
-                                  p.dstY, p.dstZ, static_cast<size_t>(p.dstMemoryType), p.dstPitch, p.WidthInBytes, p.Height, p.Depth};
-  };
-  return fill(a.fill) == fill(b.fill) && copy(a.copy) == copy(b.copy);
-}
-
-class CudaGraph final : public runtime::DeviceGraph {
- public:
-  CudaGraph(const CudaContext& context, CUgraph graph, std::vector<Node> nodes, std::vector<Word> words, std::vector<void*> begins,
-            runtime::Dependencies order)
-      : cuda_(context.driver().functions()),
-        context_(context.state().context),
-        graph_(graph),
-        nodes_(std::move(nodes)),
-        words_(std::move(words)),
-        begins_(std::move(begins)),
-        order_(std::move(order)),
-        changed_(nodes_.size(), true) {
-    std::ranges::stable_sort(words_, {}, &Word::range);
-    const CurrentContext current(cuda_, context_);
-    const BesideCapture scope(cuda_);
-    const CUresult made = cuda_.instantiate(&executable_, graph_, 0);
-    if (made != CUDA_SUCCESS) cuda_.destroy_graph(graph_);
-    cuda_.check(made, "cuGraphInstantiate", "a CUDA graph");
-    // The first launch writes all words: those of replaced memory hold other addresses yet.
-    for (const Word& word : words_) write(word, begins_[word.range]);
-  }
-  // At the end of the process the driver may be gone already: failures here have no consequence.
-  ~CudaGraph() override {
-    const BesideCapture scope(cuda_);
-    if (cuda_.push_current(context_) != CUDA_SUCCESS) return;
-    if (executable_) cuda_.destroy_executable_graph(executable_);
-    cuda_.destroy_graph(graph_);
-    CUcontext popped = nullptr;
-    cuda_.pop_current(&popped);
-  }
-  CudaGraph(const CudaGraph&) = delete;
-  CudaGraph& operator=(const CudaGraph&) = delete;
-
-  size_t nodes() const override { return nodes_.size(); }
-
-  bool is_same_work(const runtime::DeviceGraph& other_graph) const override {
-    const auto& other = static_cast<const CudaGraph&>(other_graph);
-    if (nodes_.size() != other.nodes_.size() || words_ != other.words_ || order_ != other.order_) return false;
-    std::vector<std::vector<uint64_t>> mine, others;
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      if (!same_kind(nodes_[n], other.nodes_[n])) return false;
-      mine.push_back(nodes_[n].arguments);
-      others.push_back(other.nodes_[n].arguments);
-      for (const uint32_t at : nodes_[n].own) mine[n][at / 8] = others[n][at / 8] = 0;
-    }
-    for (const Word& word : words_) mine[word.node][word.at / 8] = others[word.node][word.at / 8] = 0;
-    return mine == others;
-  }
-
-  size_t launch(std::span<void* const> begins, void* stream) override {
-    size_t first = 0;
-    for (size_t range = 0; range < begins.size(); ++range) {
-      size_t last = first;
-      while (last < words_.size() && words_[last].range == range) ++last;
-      if (begins[range] != begins_[range]) {
-        begins_[range] = begins[range];
-        for (size_t w = first; w < last; ++w) {
-          write(words_[w], begins[range]);
-          changed_[words_[w].node] = any_changed_ = true;
-        }
-      }
-      first = last;
-    }
-    const CurrentContext current(cuda_, context_);
-    const size_t patched = any_changed_ ? patch() : 0;
-    cuda_.check_kernel(cuda_.launch_graph(executable_, static_cast<CUstream>(stream)), "cuGraphLaunch", "of a CUDA graph");
-    return patched;
-  }
-
- private:
-  void write(const Word& word, void* begin) {
-    const auto value = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(begin) + static_cast<uintptr_t>(word.offset));
-    std::memcpy(nodes_[word.node].argument(word.at), &value, sizeof value);
-  }
-
-  // Hands the nodes that changed to the executable graph.
-  size_t patch() {
-    size_t patched = 0;
-    std::vector<void*> parameters;
-    for (size_t n = 0; n < nodes_.size(); ++n) {
-      if (!changed_[n]) continue;
-      changed_[n] = false;
-      Node& node = nodes_[n];
-      ++patched;
-      if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
-        parameters.clear();
-        for (const uint32_t start : node.starts) parameters.push_back(node.argument(start));
-        node.kernel.kernelParams = parameters.data();
-        cuda_.check_kernel(cuda_.set_kernel_node(executable_, node.handle, &node.kernel), "cuGraphExecKernelNodeSetParams", "of a CUDA graph");
-      } else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
-        node.fill.dst = node.arguments[0];
-        cuda_.check_kernel(cuda_.set_memset_node(executable_, node.handle, &node.fill, context_), "cuGraphExecMemsetNodeSetParams", "of a CUDA graph");
-      } else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-        node.copy.srcDevice = node.arguments[0];
-        node.copy.dstDevice = node.arguments[1];
-        cuda_.check_kernel(cuda_.set_memcpy_node(executable_, node.handle, &node.copy, context_), "cuGraphExecMemcpyNodeSetParams", "of a CUDA graph");
-      }
-    }
-    any_changed_ = false;
-    return patched;
-  }
-
-  const CudaDriver::Functions& cuda_;
-  const CUcontext context_;
-  const CUgraph graph_;
-  CUgraphExec executable_ = nullptr;
-  std::vector<Node> nodes_;
-  std::vector<Word> words_;    // by range
-  std::vector<void*> begins_;  // of the ranges, as the arguments have them
-  const runtime::Dependencies order_;
-  std::vector<bool> changed_;  // by node: the executable graph has other arguments
-  bool any_changed_ = true;
-};
 
 // The nodes of a step that no other of them waits for, and those that wait for no other; what they wait for in steps before.
 struct StepNodes {
@@ -178,8 +24,8 @@ struct StepNodes {
 
 class CudaRecorder final : public runtime::GraphRecorder {
  public:
-  CudaRecorder(const CudaContext& context, CUstream stream, std::function<bool(const void*)> own)
-      : context_(context), cuda_(context.driver().functions()), stream_(stream), own_(std::move(own)) {
+  CudaRecorder(const CudaContext& context, NodeUpdateSource updates, CUstream stream, std::function<bool(const void*)> own)
+      : context_(context), cuda_(context.driver().functions()), updates_(std::move(updates)), stream_(stream), own_(std::move(own)) {
     const CurrentContext current(cuda_, context_.state().context);
     // Of this mode: a call of this thread that would not be recorded is an error. Other threads go on as they like.
     cuda_.check(cuda_.begin_capture(stream_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), "cuStreamBeginCapture", "a CUDA graph");
@@ -221,7 +67,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
         throw;
       }
     }
-    return std::make_unique<CudaGraph>(context_, graph, std::move(nodes_), std::move(words_), std::move(begins_),
+    return std::make_unique<CudaGraph>(context_, updates_, graph, std::move(nodes_), std::move(words_), std::move(begins_),
                                        order ? *order : runtime::Dependencies());
   }
 
@@ -272,8 +118,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
       const void* const value = kernel.kernelParams ? kernel.kernelParams[i] : buffer ? buffer + offset : nullptr;
       if (value == nullptr) throw_unsupported("it launches a kernel whose arguments the driver does not tell");
       const size_t start = node.arguments.size() * 8;
-      node.starts.push_back(static_cast<uint32_t>(start));
-      node.bytes.push_back(static_cast<uint32_t>(bytes));
+      node.parameters.push_back({static_cast<uint32_t>(start), static_cast<uint32_t>(offset), static_cast<uint32_t>(bytes)});
       node.arguments.resize(node.arguments.size() + (bytes + 7) / 8);
       if (bytes > 0) std::memcpy(node.argument(static_cast<uint32_t>(start)), value, bytes);
     }
@@ -298,7 +143,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
       return static_cast<int64_t>(value - begin);
     };
     for (const ReplacedMemory& result : replaced)
-      if (const auto offset = offset_in(result.memory)) return words_.push_back({number, at, static_cast<uint32_t>(result.range), *offset});
+      if (const auto offset = offset_in(result.memory)) return words_.push_back({number, at, static_cast<uint32_t>(result.range), result.offset + *offset});
     for (size_t r = 0; r < ranges.size(); ++r)
       if (const auto offset = offset_in(ranges[r])) return words_.push_back({number, at, static_cast<uint32_t>(r), *offset});
   }
@@ -361,6 +206,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
 
   const CudaContext& context_;
   const CudaDriver::Functions& cuda_;
+  const NodeUpdateSource updates_;
   const CUstream stream_;
   const std::function<bool(const void*)> own_;
   bool recording_ = false;
@@ -374,7 +220,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
 }  // namespace
 
 std::unique_ptr<runtime::GraphRecorder> CudaGraphDevice::record(void* stream, std::function<bool(const void*)> own) {
-  return std::make_unique<CudaRecorder>(context_, static_cast<CUstream>(stream), std::move(own));
+  return std::make_unique<CudaRecorder>(context_, updates_, static_cast<CUstream>(stream), std::move(own));
 }
 
 }  // namespace cxxinductor::targets

@@ -10,16 +10,23 @@
 
 namespace cxxinductor::targets {
 
+class NodeUpdateKernels;
+// What a device has for graphs that exchange addresses themselves (node_updates.h). Null while it is compiled, which the first call starts, and
+// where it cannot be. May be empty.
+using NodeUpdateSource = std::function<NodeUpdateKernels*()>;
+
 class CudaGraphDevice final : public runtime::GraphDevice {
  public:
   // The context must outlive the device; graphs keep what they need of it.
-  CudaGraphDevice(const CudaContext& context, double bytes_per_second) : context_(context), bytes_per_second_(bytes_per_second) {}
+  CudaGraphDevice(const CudaContext& context, double bytes_per_second, NodeUpdateSource updates)
+      : context_(context), bytes_per_second_(bytes_per_second), updates_(std::move(updates)) {}
   std::unique_ptr<runtime::GraphRecorder> record(void* stream, std::function<bool(const void*)> own) override;
   double bytes_per_second() const override { return bytes_per_second_; }
 
  private:
   const CudaContext& context_;
   const double bytes_per_second_;
+  const NodeUpdateSource updates_;
 };
 
 }  // namespace cxxinductor::targets

@@ -1,6 +1,8 @@
 // Recordings and replays of calls on a device in software: results at other addresses, what is recorded and what is not.
+#include <random>
 #include <thread>
 
+#include "runtime/graphs/call_memory_use.h"
 #include "runtime/graphs/graph_cache.h"
 #include "unit/catch.h"
 #include "unit/runtime/software_device.h"
@@ -150,7 +152,107 @@ TEST_CASE("replays find small arenas in scratch memory, and allocate results alo
   CHECK(allocations(8) == 1);
 }
 
-TEST_CASE("option off records nothing, auto after eight calls", "[graphs]") {
+TEST_CASE("what a recording alone uses shares one block, results of library calls too", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  Builder b;
+  const auto x = b.gpu_input("x");
+  auto last = b.on_gpu("t", plan::Buffer::Kind::Standalone);
+  b.allocate(last);
+  b.add(x, last);
+  for (int i = 0; i < 20; ++i) {
+    const auto next = b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned);
+    b.call("test::add_ten", {b.whole(last)}, {next}, false);
+    b.free(last);
+    last = next;
+  }
+  b.output(last);
+  run.load(b);
+  for (const int64_t size : {int64_t{8}, int64_t{1} << 20}) {
+    for (int call = 0; call < 6; ++call) run.check(size, static_cast<float>(call), 201);
+    const int64_t before = run.device.allocations;
+    run.check(size, 0, 201);
+    CHECK(run.device.allocations - before == 2);  // the input, and the result
+  }
+  CHECK(graph_counters().replays == 2 * 7 - 2 * 2);
+}
+
+TEST_CASE("random plans of kernels and library calls have the results of calls without recordings", "[graphs]") {
+  const uint32_t seed = GENERATE(range(0u, 40u));
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  Builder b;
+  struct Live {
+    plan::BufferId id;
+    float value;
+    plan::Buffer::Kind kind;
+  };
+  std::vector<Live> live{{b.gpu_input("x"), 0, plan::Buffer::Kind::Input}};
+  for (int i = 0; i < 30; ++i) {
+    const Live from = live[random() % live.size()];
+    const std::string name = fmt::format("t{}", i);
+    if (random() % 2 == 0) {
+      const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::ExternOwned);
+      b.call("test::add_ten", {b.whole(from.id)}, {to}, false);
+      live.push_back({to, from.value + 10, plan::Buffer::Kind::ExternOwned});
+    } else if (random() % 2 == 0) {
+      const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::Standalone);
+      b.allocate(to);
+      b.add(from.id, to);
+      live.push_back({to, from.value + 1, plan::Buffer::Kind::Standalone});
+    } else {
+      const auto to = b.arena(name.c_str());
+      b.add(from.id, to);
+      live.push_back({to, from.value + 1, plan::Buffer::Kind::Arena});
+    }
+    if (random() % 3 != 0) continue;
+    const size_t ended = random() % live.size();
+    if (live[ended].kind == plan::Buffer::Kind::Input || live.size() == 1) continue;
+    if (live[ended].kind != plan::Buffer::Kind::Arena) b.free(live[ended].id);
+    live.erase(live.begin() + static_cast<ptrdiff_t>(ended));
+  }
+  std::vector<float> added;
+  for (const Live& each : live) {
+    if (each.kind == plan::Buffer::Kind::Input) continue;
+    auto out = each.id;
+    if (each.kind == plan::Buffer::Kind::Arena) {
+      out = b.on_gpu(fmt::format("y{}", added.size()).c_str(), plan::Buffer::Kind::Standalone);
+      b.allocate(out);
+      b.add(each.id, out);
+    }
+    b.output(out);
+    added.push_back(each.kind == plan::Buffer::Kind::Arena ? each.value + 1 : each.value);
+  }
+  run.load(b);
+  for (int call = 0; call < 12; ++call) {
+    const int64_t size = call % 4 == 3 ? 5 : 8;
+    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(size, static_cast<float>(call))));
+    for (size_t r = 0; r < results.size(); ++r) {
+      run.held.push_back(results[r].tensor);
+      for (int64_t i = 0; i < size; ++i) REQUIRE(static_cast<const float*>(results[r].tensor.data)[i] == static_cast<float>(call + i) + added[r]);
+    }
+  }
+  CHECK(graph_counters().replays > 0);
+}
+
+TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
+  const std::vector<MemoryUse> uses{{0, 1000, 0, 2}, {1, 1000, 1, 3}, {2, 500, 2, 4}, {3, 3000, 4, 5}, {4, 10, 0, 5}};
+  CHECK(most_at_once(uses, 0, 5) == 3010);
+  const SharedBlock block = share_block(uses, 1 << 20);
+  REQUIRE(block.places.size() == 5);
+  for (const auto& [a, at_a] : block.places)
+    for (const auto& [b, at_b] : block.places) {
+      if (a >= b || uses[a].last <= uses[b].first || uses[b].last <= uses[a].first) continue;
+      CHECK((at_a + uses[a].bytes <= at_b || at_b + uses[b].bytes <= at_a));
+    }
+  CHECK(block.bytes == 3584);  // 3000 and 10, at multiples of 512
+  CHECK(share_block(uses, 2560).places.size() == 4);
+  CHECK(share_block(uses, 2560).find(3) == nullptr);
+}
+
+TEST_CASE("option off records nothing, auto after eight calls, at_once the first one too", "[graphs]") {
   const auto replays_of_ten = [](UseGraphs use) {
     Run run(use);
     run.device.library["test::add_ten"] = add_ten;
@@ -160,6 +262,7 @@ TEST_CASE("option off records nothing, auto after eight calls", "[graphs]") {
   };
   CHECK(replays_of_ten(UseGraphs::Off) == 0);
   CHECK(replays_of_ten(UseGraphs::Auto) == 2);
+  CHECK(replays_of_ten(UseGraphs::AtOnce) == 10);
 }
 
 TEST_CASE("a second recording proves that a library call follows its operands", "[graphs]") {

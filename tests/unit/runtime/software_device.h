@@ -202,13 +202,13 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
         const auto begin = reinterpret_cast<uintptr_t>(memory.begin);
         return value >= begin && value < begin + static_cast<uint64_t>(memory.bytes);
       };
-      const auto add = [&](size_t range, void* begin) {
-        graph_->words.push_back({next_, at, range, static_cast<int64_t>(value - reinterpret_cast<uintptr_t>(begin))});
+      const auto add = [&](size_t range, void* begin, int64_t offset) {
+        graph_->words.push_back({next_, at, range, offset + static_cast<int64_t>(value - reinterpret_cast<uintptr_t>(begin))});
       };
       for (const ReplacedMemory& result : replaced)
-        if (inside(result.memory)) return add(result.range, result.memory.begin);
+        if (inside(result.memory)) return add(result.range, result.memory.begin, result.offset);
       for (size_t r = 0; r < ranges.size(); ++r)
-        if (inside(ranges[r])) return add(r, ranges[r].begin);
+        if (inside(ranges[r])) return add(r, ranges[r].begin, 0);
     }
 
     SoftwareDevice& device_;

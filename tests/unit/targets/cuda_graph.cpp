@@ -3,9 +3,12 @@
 
 #include <array>
 #include <set>
+#include <string_view>
+#include <thread>
 
 #include "support/error.h"
 #include "targets/cuda/dynamic_library.h"
+#include "targets/cuda/node_updates.h"
 #include "unit/catch.h"
 #include "unit/targets/fake_cuda/fake_driver.h"
 
@@ -24,7 +27,10 @@ struct Recording {
   decltype(&fake_cuda_calls) calls = reinterpret_cast<decltype(&fake_cuda_calls)>(library.find("fake_cuda_calls"));
   CudaDriver driver{{CXXINDUCTOR_FAKE_CUDA_DRIVER}};
   CudaContext context{driver, 0};
-  CudaGraphDevice device{context, 1e12};
+  decltype(&fake_cuda_update_tables) update_tables = reinterpret_cast<decltype(&fake_cuda_update_tables)>(library.find("fake_cuda_update_tables"));
+  decltype(&fake_cuda_hold_back) hold_back = reinterpret_cast<decltype(&fake_cuda_hold_back)>(library.find("fake_cuda_hold_back"));
+  std::unique_ptr<NodeUpdateKernels> updates;  // null: not there yet
+  CudaGraphDevice device{context, 1e12, [this] { return updates.get(); }};
 
   std::array<char, 256> first{}, second{}, own{};
 
@@ -37,6 +43,37 @@ struct Recording {
     const MemoryRange range{memory.data(), 256};
     recorder->note({&range, 1}, {});
     return recorder->finish(nullptr);
+  }
+};
+
+// Kernels with addresses in two ranges by turns, and replays of them.
+struct ManyKernels {
+  Recording& recording;
+  std::unique_ptr<DeviceGraph> graph;
+  std::array<std::array<char, 256>, 2> other{};
+
+  ManyKernels(Recording& on, size_t count) : recording(on) {
+    const auto recorder = on.device.record(on.context.create_stream(), [](const void*) { return false; });
+    const std::array<MemoryRange, 2> ranges{MemoryRange{on.first.data(), 256}, {on.second.data(), 256}};
+    for (size_t i = 0; i < count; ++i) {
+      void* address = (i % 2 == 0 ? on.first : on.second).data() + i % 256;
+      uint64_t number = i;
+      std::array<void*, 2> arguments{&number, &address};
+      on.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
+      recorder->note(ranges, {});
+    }
+    graph = recorder->finish(nullptr);
+  }
+  size_t replay(const void* first, const void* second) {
+    const std::array<void*, 2> begins{const_cast<void*>(first), const_cast<void*>(second)};
+    return graph->launch(begins, nullptr);
+  }
+  bool is_at(const void* first, const void* second, size_t count) const {
+    for (size_t i = 0; i < count; ++i) {
+      const auto begin = reinterpret_cast<uintptr_t>(i % 2 == 0 ? first : second);
+      if (recording.word(static_cast<int>(i), 0) != i || recording.word(static_cast<int>(i), 1) != begin + i % 256) return false;
+    }
+    return true;
   }
 };
 
@@ -120,4 +157,74 @@ TEST_CASE("a recording that CUDA ends is not supported, a replay that fails is a
   recording.fail("cuGraphLaunch", 0);
   CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), InternalError);
   CHECK_NOTHROW(graph->launch({&begin, 1}, nullptr));
+}
+
+TEST_CASE("a graph of many kernels whose operands keep moving updates its nodes itself", "[cuda]") {
+  Recording recording;
+  constexpr int count = 1500;  // more words than a table has
+  ManyKernels many(recording, count);
+  const auto& [a, b] = many.other;
+  const void* const c = recording.first.data();
+  for (int i = 0; i < 3; ++i) CHECK(many.replay(i % 2 == 0 ? a.data() : c, b.data() + i) == count);
+  // The kernels that do it are not there yet.
+  CHECK(many.replay(c, b.data()) == count);
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  CHECK(many.replay(a.data(), b.data() + 1) == count);
+  CHECK(recording.update_tables() == 0);
+  CHECK(many.replay(a.data(), b.data() + 1) == 0);
+  CHECK(recording.update_tables() == 2);
+  for (size_t i = 0; i < 2 * NodeUpdateKernels::slots + 3; ++i) {
+    CHECK(many.replay(a.data() + i, b.data() + 2 * i) == 0);
+    CHECK(many.is_at(a.data() + i, b.data() + 2 * i, count));
+  }
+  CHECK(many.replay(c, b.data()) == 0);
+  CHECK(many.is_at(c, b.data(), count));
+}
+
+TEST_CASE("nodes without addresses that moved stay with the host", "[cuda]") {
+  Recording recording;
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  ManyKernels many(recording, 20);  // ten of each range
+  const auto& [a, b] = many.other;
+  const void *const c = recording.first.data(), *const d = recording.second.data();
+  for (int i = 0; i < 6; ++i) many.replay(i % 2 == 0 ? a.data() : c, d);
+  CHECK(recording.update_tables() == 1);
+  CHECK(many.replay(a.data(), d) == 0);
+  CHECK(many.replay(c, b.data()) == 10);  // the other half
+  CHECK(many.is_at(c, b.data(), 20));
+}
+
+TEST_CASE("the host stays with exchanging nodes where the driver lets no kernel do it", "[cuda]") {
+  Recording recording;
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  const char* const call = GENERATE("cuGraphKernelNodeSetAttribute", "cuGraphClone", "cuGraphAddKernelNode", "cuGraphUpload");
+  ManyKernels many(recording, 8);
+  const auto& [a, b] = many.other;
+  for (int i = 0; i < 3; ++i) many.replay(a.data() + i, b.data() + i);
+  recording.fail(call, 0);
+  many.replay(b.data(), a.data());
+  // One node that a kernel may not update does not keep it from the others.
+  const bool refuses_a_node = std::string_view(call) == "cuGraphKernelNodeSetAttribute";
+  for (int i = 0; i < 3; ++i) {
+    CHECK(many.replay(a.data() + i, b.data() + i) == (refuses_a_node ? 1 : 8));
+    CHECK(many.is_at(a.data() + i, b.data() + i, 8));
+  }
+  CHECK(recording.update_tables() == (refuses_a_node ? 1 : 0));
+}
+
+TEST_CASE("a host that is far ahead waits for the GPU, and learns that it has failed", "[cuda]") {
+  Recording recording;
+  recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
+  ManyKernels many(recording, 16);
+  const auto& [a, b] = many.other;
+  for (size_t i = 0; i < 6; ++i) many.replay(a.data() + i, b.data() + i);
+  REQUIRE(recording.update_tables() == 1);
+  recording.hold_back(true);
+  for (size_t i = 0; i < NodeUpdateKernels::slots; ++i) many.replay(a.data() + i, b.data());
+  recording.fail("cuStreamQuery", 3);
+  CHECK_THROWS_AS(many.replay(a.data(), b.data()), InternalError);
+  std::thread gpu([&] { recording.hold_back(false); });
+  many.replay(b.data(), a.data());
+  gpu.join();
+  CHECK(many.is_at(b.data(), a.data(), 16));
 }

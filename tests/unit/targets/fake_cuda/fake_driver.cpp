@@ -10,7 +10,9 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "targets/cuda/node_update_table.h"
 #include "unit/targets/fake_cuda/fake_driver.h"
 
 namespace {
@@ -21,15 +23,33 @@ std::map<std::string, int> calls;
 thread_local CUcontext current_context = nullptr;
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
 bool capturing = false, capture_good = true;
-int module_object = 0, function_object = 0, context_object = 0, stream_object = 0, graph_object = 0;
+int module_object = 0, function_object = 0, context_object = 0, stream_object = 0;
 
 // A kernel in a graph. Addresses of nodes stay as more are added.
 struct FakeNode {
   unsigned long long words[2] = {};
   void* addresses[2] = {&words[0], &words[1]};
+  bool updatable = false;
 };
-std::deque<FakeNode> nodes;
-std::set<std::pair<CUgraphNode, CUgraphNode>> edges;
+struct FakeGraph {
+  std::deque<FakeNode> nodes;
+  std::set<std::pair<CUgraphNode, CUgraphNode>> edges;
+  // Kernels in front of the others that update them, in order.
+  std::deque<cxxinductor::targets::NodeUpdateTable> update_tables;
+
+  CUgraph handle() { return reinterpret_cast<CUgraph>(this); }
+};
+FakeGraph recorded, cloned;
+FakeGraph* replayed = &recorded;  // last
+FakeGraph& graph_of(void* handle) { return *static_cast<FakeGraph*>(handle); }
+template <class T>
+CUgraphNode handle_of(T& node) {
+  return reinterpret_cast<CUgraphNode>(&node);
+}
+std::map<unsigned, unsigned> replays_by_ring;
+std::mutex gpu;
+bool held_back = false;
+int held_replays = 0;  // of a GPU that is held back
 FakeLaunch last_launch{};
 bool recording = false;
 
@@ -55,6 +75,16 @@ CUresult count_unsafe(const char* name, CUresult failure) {
     }
   }
   return count(name, failure);
+}
+
+// As kernels_templates/cuda/update_nodes.cuh.
+void update_nodes(const cxxinductor::targets::NodeUpdateTable& table) {
+  unsigned& replay = replays_by_ring[table.ring];
+  for (unsigned i = 0; i < table.words; ++i) {
+    const unsigned long long value = table.begins[replay % table.slots * table.ranges + table.range_of[i]] + static_cast<unsigned long long>(table.offsets[i]);
+    static_cast<FakeNode*>(table.nodes[i])->words[table.arguments[i] / 8] = value;
+  }
+  if (table.is_last) *table.done = ++replay;
 }
 
 }  // namespace
@@ -129,6 +159,7 @@ CUresult cuCtxPopCurrent(CUcontext* context) {
 // As the real one, it wants an ELF file.
 CUresult cuModuleLoadData(CUmodule* module, const void* image) {
   *module = reinterpret_cast<CUmodule>(&module_object);
+  replays_by_ring.clear();  // variables of a module begin anew
   const CUresult wanted = count_unsafe("cuModuleLoadData", CUDA_ERROR_NO_BINARY_FOR_GPU);
   if (wanted != CUDA_SUCCESS) return wanted;
   return std::memcmp(image, "\x7f" "ELF", 4) == 0 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
@@ -150,8 +181,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction, void** argum
       last_launch.overlaps_previous = attribute.value.programmaticStreamSerializationAllowed != 0;
   }
   if (recording) {
-    FakeNode& node = nodes.emplace_back();
-    if (nodes.size() > 1) edges.emplace(reinterpret_cast<CUgraphNode>(&nodes[nodes.size() - 2]), reinterpret_cast<CUgraphNode>(&node));
+    FakeNode& node = recorded.nodes.emplace_back();
+    if (recorded.nodes.size() > 1) recorded.edges.emplace(handle_of(recorded.nodes[recorded.nodes.size() - 2]), handle_of(node));
     for (int i = 0; i < 2; ++i) std::memcpy(&node.words[i], arguments[i], 8);
   }
   return count("cuLaunchKernelEx", CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
@@ -199,29 +230,32 @@ CUresult cuStreamCreate(CUstream* stream, unsigned) {
   return count("cuStreamCreate", CUDA_ERROR_OUT_OF_MEMORY);
 }
 CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
-  nodes.clear();
-  edges.clear();
+  recorded.nodes.clear();
+  recorded.edges.clear();
+  replayed = &recorded;
   recording = true;
   return count("cuStreamBeginCapture", CUDA_ERROR_ILLEGAL_STATE);
 }
 CUresult cuStreamEndCapture(CUstream, CUgraph* graph) {
   recording = false;
-  *graph = reinterpret_cast<CUgraph>(&graph_object);
+  *graph = recorded.handle();
   return count("cuStreamEndCapture", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 CUresult cuStreamGetCaptureInfo(CUstream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph* graph, const CUgraphNode**, const CUgraphEdgeData**,
                                 size_t*) {
   *status = recording ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
-  *graph = reinterpret_cast<CUgraph>(&graph_object);
+  *graph = recorded.handle();
   return count("cuStreamGetCaptureInfo", CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
-CUresult cuGraphGetNodes(CUgraph, CUgraphNode* out, size_t* found) {
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode* out, size_t* found) {
+  auto& nodes = graph_of(graph).nodes;
   if (out)
-    for (size_t i = 0; i < nodes.size(); ++i) out[i] = reinterpret_cast<CUgraphNode>(&nodes[i]);
+    for (size_t i = 0; i < nodes.size(); ++i) out[i] = handle_of(nodes[i]);
   *found = nodes.size();
   return CUDA_SUCCESS;
 }
-CUresult cuGraphGetEdges(CUgraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData*, size_t* found) {
+CUresult cuGraphGetEdges(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData*, size_t* found) {
+  const auto& edges = graph_of(graph).edges;
   size_t at = 0;
   if (from)
     for (const auto& [first, second] : edges) {
@@ -231,21 +265,21 @@ CUresult cuGraphGetEdges(CUgraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdg
   *found = edges.size();
   return count("cuGraphGetEdges");
 }
-CUresult cuGraphAddDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
+CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
   for (size_t i = 0; i < number; ++i)
-    if (!edges.emplace(from[i], to[i]).second) return CUDA_ERROR_INVALID_VALUE;  // as the real one
+    if (!graph_of(graph).edges.emplace(from[i], to[i]).second) return CUDA_ERROR_INVALID_VALUE;  // as the real one
   return count("cuGraphAddDependencies");
 }
-CUresult cuGraphRemoveDependencies(CUgraph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
+CUresult cuGraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, const CUgraphEdgeData*, size_t number) {
   for (size_t i = 0; i < number; ++i)
-    if (edges.erase({from[i], to[i]}) == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (graph_of(graph).edges.erase({from[i], to[i]}) == 0) return CUDA_ERROR_INVALID_VALUE;
   return count("cuGraphRemoveDependencies");
 }
 bool fake_cuda_graph_edge(int from, int to) {
-  const auto handle = [](int node) { return reinterpret_cast<CUgraphNode>(&nodes.at(static_cast<size_t>(node))); };
-  return edges.contains({handle(from), handle(to)});
+  const auto handle = [](int node) { return handle_of(recorded.nodes.at(static_cast<size_t>(node))); };
+  return recorded.edges.contains({handle(from), handle(to)});
 }
-int fake_cuda_graph_edges() { return static_cast<int>(edges.size()); }
+int fake_cuda_graph_edges() { return static_cast<int>(recorded.edges.size()); }
 CUresult cuGraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
   *type = CU_GRAPH_NODE_TYPE_KERNEL;
   return CUDA_SUCCESS;
@@ -267,20 +301,86 @@ CUresult cuFuncGetParamInfo(CUfunction, size_t index, size_t* offset, size_t* by
 CUresult cuKernelGetParamInfo(CUkernel, size_t index, size_t* offset, size_t* bytes) { return cuFuncGetParamInfo(nullptr, index, offset, bytes); }
 CUresult cuGraphMemsetNodeGetParams(CUgraphNode, CUDA_MEMSET_NODE_PARAMS*) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuGraphMemcpyNodeGetParams(CUgraphNode, CUDA_MEMCPY3D*) { return CUDA_ERROR_INVALID_VALUE; }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph, unsigned long long) {
-  *executable = reinterpret_cast<CUgraphExec>(&graph_object);
+// An executable graph is the graph itself here.
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* executable, CUgraph graph, unsigned long long) {
+  *executable = reinterpret_cast<CUgraphExec>(graph);
   return count("cuGraphInstantiateWithFlags", CUDA_ERROR_OUT_OF_MEMORY);
+}
+CUresult cuGraphClone(CUgraph* clone, CUgraph original) {
+  cloned.nodes.clear();
+  cloned.edges.clear();
+  cloned.update_tables.clear();
+  for (const FakeNode& node : graph_of(original).nodes) {
+    FakeNode& copy = cloned.nodes.emplace_back();
+    std::memcpy(copy.words, node.words, sizeof copy.words);
+    if (cloned.nodes.size() > 1) cloned.edges.emplace(handle_of(cloned.nodes[cloned.nodes.size() - 2]), handle_of(copy));
+  }
+  *clone = cloned.handle();
+  return count("cuGraphClone", CUDA_ERROR_OUT_OF_MEMORY);
+}
+CUresult cuGraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph clone) {
+  for (size_t i = 0; i < recorded.nodes.size(); ++i)
+    if (handle_of(recorded.nodes[i]) == original) *found = handle_of(graph_of(clone).nodes.at(i));
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphGetRootNodes(CUgraph graph, CUgraphNode* out, size_t* found) {
+  size_t at = 0;
+  for (FakeNode& node : graph_of(graph).nodes) {
+    bool waits = false;
+    for (const auto& [from, to] : graph_of(graph).edges) waits |= to == handle_of(node);
+    if (waits) continue;
+    if (out) out[at] = handle_of(node);
+    ++at;
+  }
+  *found = at;
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after, size_t number, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  const auto& table = *static_cast<const cxxinductor::targets::NodeUpdateTable*>(parameters->kernelParams[0]);
+  *node = handle_of(graph_of(graph).update_tables.emplace_back(table));
+  for (size_t i = 0; i < number; ++i) graph_of(graph).edges.emplace(after[i], *node);
+  return count("cuGraphAddKernelNode", CUDA_ERROR_OUT_OF_MEMORY);
+}
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, CUkernelNodeAttrID attribute, const CUkernelNodeAttrValue* value) {
+  const CUresult wanted = count("cuGraphKernelNodeSetAttribute", CUDA_ERROR_INVALID_VALUE);
+  if (wanted != CUDA_SUCCESS || attribute != CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE) return wanted;
+  reinterpret_cast<FakeNode*>(node)->updatable = true;
+  const_cast<CUkernelNodeAttrValue*>(value)->deviceUpdatableKernelNode.devNode = reinterpret_cast<CUgraphDeviceNode>(node);
+  return CUDA_SUCCESS;
+}
+CUresult cuGraphUpload(CUgraphExec, CUstream) { return count("cuGraphUpload"); }
+int fake_cuda_update_tables() { return static_cast<int>(replayed->update_tables.size()); }
+void fake_cuda_hold_back(bool hold) {
+  const std::lock_guard lock(gpu);
+  held_back = hold;
+  for (; !hold && held_replays > 0; --held_replays)
+    for (const auto& table : replayed->update_tables) update_nodes(table);
+}
+CUresult cuStreamQuery(CUstream) {
+  const CUresult wanted = count("cuStreamQuery", CUDA_ERROR_ILLEGAL_ADDRESS);
+  const std::lock_guard lock(gpu);
+  return wanted == CUDA_SUCCESS && held_back ? CUDA_ERROR_NOT_READY : wanted;
 }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
   FakeNode& found = *reinterpret_cast<FakeNode*>(node);
+  if (found.updatable) return CUDA_ERROR_INVALID_VALUE;  // the real one wants an upload after that
   for (int i = 0; i < 2; ++i) std::memcpy(&found.words[i], parameters->kernelParams[i], 8);
   return count("cuGraphExecKernelNodeSetParams");
 }
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
-CUresult cuGraphLaunch(CUgraphExec, CUstream) { return count("cuGraphLaunch", CUDA_ERROR_LAUNCH_FAILED); }
+CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
+  const CUresult result = count("cuGraphLaunch", CUDA_ERROR_LAUNCH_FAILED);
+  if (result != CUDA_SUCCESS) return result;
+  const std::lock_guard lock(gpu);
+  replayed = &graph_of(executable);
+  if (held_back) ++held_replays;
+  else
+    for (const auto& table : replayed->update_tables) update_nodes(table);
+  return CUDA_SUCCESS;
+}
 CUresult cuGraphDestroy(CUgraph) { return count("cuGraphDestroy"); }
 CUresult cuGraphExecDestroy(CUgraphExec) { return count("cuGraphExecDestroy"); }
-unsigned long long fake_cuda_graph_word(int node, int word) { return nodes.at(static_cast<size_t>(node)).words[word]; }
+unsigned long long fake_cuda_graph_word(int node, int word) { return replayed->nodes.at(static_cast<size_t>(node)).words[word]; }
 
 }  // extern "C"

@@ -20,4 +20,7 @@ unsigned long long fake_cuda_graph_word(int node, int word);
 // Of the same graph: whether one node waits for another, and how many such pairs there are.
 bool fake_cuda_graph_edge(int from, int to);
 int fake_cuda_graph_edges();
+// Kernels in front of that graph that update its nodes. From `true` on the GPU runs no replay, until `false`.
+int fake_cuda_update_tables();
+void fake_cuda_hold_back(bool hold);
 }

@@ -1,0 +1,124 @@
+#include "runtime/graphs/call_memory_use.h"
+
+#include <algorithm>
+
+namespace cxxinductor::runtime {
+namespace {
+constexpr int64_t alignment = 512;  // as torch's allocator aligns
+
+int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+}  // namespace
+
+CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values)
+    : tables_(tables),
+      values_(values),
+      memory_of_(tables.buffers.size()),
+      bytes_now_(tables.buffers.size() + tables.arenas.size()),
+      use_of_(tables.buffers.size() + tables.arenas.size(), -1) {
+  const auto buffers = static_cast<uint32_t>(tables.buffers.size()), steps = static_cast<uint32_t>(tables.steps.size());
+  for (uint32_t b = 0; b < buffers; ++b) memory_of_[b] = b;
+  for (uint32_t a = 0; a < tables.arenas.size(); ++a)
+    for (const uint32_t b : tables.arenas[a].buffers) memory_of_[b] = buffers + a;
+  for (uint32_t b = 0; b < buffers; ++b) {
+    const BufferRecord& base = tables.buffers[b];
+    for (uint32_t p = base.slices_first; p < base.slices_first + base.slices_count; ++p) memory_of_[tables.slices[p].buffer] = memory_of_[b];
+  }
+  for (const int64_t b : tables.input_buffers)
+    if (b >= 0) live_ += bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b));
+  for (const uint32_t b : tables.unused_inputs) live_ -= std::exchange(bytes_now_[b], 0);
+  peak_ = live_;
+  for (uint32_t s = 0; s < steps; ++s) add_step(s);
+  // Calls keep arenas to their end; the last use is what counts here.
+  for (MemoryUse& use : uses_)
+    if (use.memory >= buffers) use.last = use.first + 1;
+  for (uint32_t s = 0; s < steps; ++s)
+    each_buffer(tables, tables.steps[s], [&](uint32_t buffer) {
+      if (const MemoryNumber memory = memory_of_[buffer]; memory >= buffers && use_of_[memory] >= 0) uses_[static_cast<size_t>(use_of_[memory])].last = s + 1;
+    });
+}
+
+void CallMemoryUse::add_step(uint32_t number) {
+  const StepRecord& step = tables_.steps[number];
+  live_before_.push_back(live_);
+  for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i)
+    live_ += take(static_cast<MemoryNumber>(tables_.buffers.size()) + i, values_[tables_.arenas[i].bytes], number);
+  if (step.kind == StepRecord::Kind::Allocate) live_ += take(step.index, bytes(step.index), number);
+  if (step.kind == StepRecord::Kind::Reuse && tables_.buffers[tables_.reuses[step.index].to].kind != plan::Buffer::Kind::Arena) {
+    // The same memory goes on under another number.
+    const ReuseRecord& reuse = tables_.reuses[step.index];
+    use_of_[reuse.to] = use_of_[reuse.from];
+    bytes_now_[reuse.to] = std::exchange(bytes_now_[reuse.from], 0);
+    if (use_of_[reuse.to] >= 0) uses_[static_cast<size_t>(use_of_[reuse.to])].may_move = false;
+  }
+  if (step.kind == StepRecord::Kind::Extern && !tables_.externs[step.index].planned_out) {
+    const ExternRecord& call = tables_.externs[step.index];
+    for (size_t i = 0; i < call.results.size(); ++i) {
+      if (call.results[i] < 0) continue;
+      const auto buffer = static_cast<uint32_t>(call.results[i]);
+      if (tables_.buffers[buffer].kind != plan::Buffer::Kind::ExternOwned) continue;
+      live_ += take(buffer, bytes(buffer), number);
+      // What draws random numbers, say, runs ahead of its stretch.
+      const bool has_operands = std::ranges::any_of(call.operands, &OperandRecord::is_tensor);
+      uses_.back().may_move = has_operands && !call.result_aliases[i];
+    }
+  }
+  peak_ = std::max(peak_, live_);
+  if (step.kind == StepRecord::Kind::Free) live_ -= give_back(step.index, number);
+  for (uint32_t i = 0; i < step.releases_count; ++i) live_ -= give_back(tables_.releases[step.releases_first + i], number);
+}
+
+int64_t CallMemoryUse::take(MemoryNumber memory, int64_t bytes, uint32_t step) {
+  use_of_[memory] = static_cast<int64_t>(uses_.size());
+  uses_.push_back({memory, bytes, step, static_cast<uint32_t>(tables_.steps.size()) + 1});
+  return bytes_now_[memory] = bytes;
+}
+
+int64_t CallMemoryUse::give_back(MemoryNumber memory, uint32_t step) {
+  if (use_of_[memory] >= 0) uses_[static_cast<size_t>(use_of_[memory])].last = step + 1;
+  return std::exchange(bytes_now_[memory], 0);
+}
+
+std::span<const MemoryUse> CallMemoryUse::uses_in(uint32_t first, uint32_t last) const {
+  const auto begin = std::ranges::lower_bound(uses_, first, {}, &MemoryUse::first);
+  const auto end = std::ranges::lower_bound(uses_, last, {}, &MemoryUse::first);
+  return {begin, end};
+}
+
+int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t last) {
+  std::vector<int64_t> change(last - first + 1);
+  for (const MemoryUse& use : uses) {
+    change[use.first - first] += use.bytes;
+    change[use.last - first] -= use.bytes;
+  }
+  int64_t now = 0, most = 0;
+  for (const int64_t bytes : change) most = std::max(most, now += bytes);
+  return most;
+}
+
+SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most) {
+  struct Placed {
+    const MemoryUse* use;
+    int64_t offset;
+  };
+  std::vector<const MemoryUse*> by_size;
+  for (const MemoryUse& use : uses) by_size.push_back(&use);
+  std::ranges::stable_sort(by_size, std::greater(), &MemoryUse::bytes);
+  std::vector<Placed> placed;  // by offset
+  SharedBlock block;
+  for (const MemoryUse* use : by_size) {
+    int64_t offset = 0;
+    for (const Placed& other : placed) {
+      if (other.use->last <= use->first || use->last <= other.use->first) continue;
+      if (offset + use->bytes <= other.offset) break;
+      offset = std::max(offset, other.offset + aligned(other.use->bytes));
+    }
+    if (offset + use->bytes > most) continue;
+    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset), {use, offset});
+    block.places.push_back({use->memory, offset});
+    block.bytes = std::max(block.bytes, offset + aligned(use->bytes));
+  }
+  std::ranges::sort(block.places, {}, &SharedBlock::Place::memory);
+  return block;
+}
+
+}  // namespace cxxinductor::runtime

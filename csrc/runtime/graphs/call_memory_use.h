@@ -1,0 +1,99 @@
+// When the steps of a plan take memory and when its last use is, in a call of given sizes; and memory that several buffers share one after the
+// other.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "runtime/executable_tables.h"
+
+namespace cxxinductor::runtime {
+
+// Numbers of memory: those of the buffers that have some of their own, and behind them those of arenas.
+using MemoryNumber = uint32_t;
+
+struct MemoryUse {
+  MemoryNumber memory = 0;
+  int64_t bytes = 0;
+  uint32_t first = 0, last = 0;  // steps [first, last) take it, use it and give it back; behind all steps: it leaves the call
+  bool may_move = true;          // nothing but the addresses of kernels and library calls says where it lies
+};
+
+class CallMemoryUse {
+ public:
+  // values: the workspace of the call, with the sizes.
+  CallMemoryUse(const Tables& tables, std::span<const int64_t> values);
+
+  // The memory that a buffer lies in.
+  MemoryNumber memory_of(uint32_t buffer) const { return memory_of_[buffer]; }
+  int64_t bytes(uint32_t buffer) const { return values_[tables_.buffers[buffer].bytes]; }
+  // What the call takes, in the order of `first`. Inputs are not among them.
+  std::span<const MemoryUse> uses() const { return uses_; }
+  // What the steps [first, last) take.
+  std::span<const MemoryUse> uses_in(uint32_t first, uint32_t last) const;
+  // Bytes that are taken before a step in a call that runs step by step, inputs included, and the most of all steps.
+  int64_t live_before(uint32_t step) const { return live_before_[step]; }
+  int64_t peak() const { return peak_; }
+
+ private:
+  void add_step(uint32_t number);
+  int64_t take(MemoryNumber memory, int64_t bytes, uint32_t step);
+  int64_t give_back(MemoryNumber memory, uint32_t step);
+
+  const Tables& tables_;
+  const std::span<const int64_t> values_;
+  std::vector<MemoryNumber> memory_of_;
+  std::vector<MemoryUse> uses_;
+  std::vector<int64_t> live_before_;
+  int64_t live_ = 0, peak_ = 0;
+  // By number, while steps are added: bytes now, and place in uses_ (-1: an input's).
+  std::vector<int64_t> bytes_now_;
+  std::vector<int64_t> use_of_;
+};
+
+// The most bytes that are in use at once, by what the steps [first, last) alone use.
+int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t last);
+
+struct SharedBlock {
+  struct Place {
+    MemoryNumber memory = 0;
+    int64_t offset = 0;
+  };
+  int64_t bytes = 0;
+  std::vector<Place> places;  // by number
+
+  const Place* find(MemoryNumber memory) const {
+    const auto found = std::ranges::lower_bound(places, memory, {}, &Place::memory);
+    return found != places.end() && found->memory == memory ? &*found : nullptr;
+  }
+};
+// Places so that what is in use at the same step does not overlap, largest first; what would reach beyond `most` bytes is left out.
+SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most);
+
+// fn(buffer) for those that a step reads or writes.
+template <class Fn>
+void each_buffer(const Tables& tables, const StepRecord& step, const Fn& fn) {
+  const auto add_launch = [&](const LaunchRecord& launch) {
+    for (const uint32_t b : launch.args) fn(b);
+  };
+  if (step.kind == StepRecord::Kind::Launch) add_launch(tables.launches[step.index]);
+  if (step.kind == StepRecord::Kind::GroupedLaunch) {
+    const GroupedLaunchRecord& group = tables.grouped_launches[step.index];
+    for (uint32_t i = group.first; i < group.first + group.count; ++i) add_launch(tables.launches[i]);
+  }
+  if (step.kind == StepRecord::Kind::Extern) {
+    for (const OperandRecord& operand : tables.externs[step.index].operands)
+      if (operand.is_tensor) fn(operand.buffer);
+    for (const int64_t b : tables.externs[step.index].results)
+      if (b >= 0) fn(static_cast<uint32_t>(b));
+  }
+  if (step.kind == StepRecord::Kind::Read) fn(tables.reads[step.index].from.buffer);
+  if (step.kind == StepRecord::Kind::Reuse) {
+    fn(tables.reuses[step.index].from);
+    fn(tables.reuses[step.index].to);
+  }
+}
+
+}  // namespace cxxinductor::runtime
