@@ -14,6 +14,9 @@ echo "== The C++ API on the device"
 echo "== Python suites on the device: all of torchvision's models, examples/, packages, the recorded device"
 "$python" -m pytest tests/python --device cuda -n auto --maxprocesses 8 --dist worksteal
 
+echo "== The same with every call replayed from a CUDA graph"
+"$python" -m pytest tests/python --device cuda --graphs -n auto --maxprocesses 8 --dist worksteal
+
 if command -v compute-sanitizer > /dev/null; then
   echo "== Memory and races of every kind of kernel, under compute-sanitizer"
   for tool in memcheck racecheck initcheck; do

@@ -1,11 +1,19 @@
 """Shared fixtures: the device under test, deterministic seeds, fresh compiler state for each test."""
 
+import os
+
 import pytest
 import torch
 
 
 def pytest_addoption(parser):
     parser.addoption("--device", default="cpu", choices=["cpu", "cuda"], help="device that the suites run on")
+    parser.addoption("--graphs", action="store_true", help="replay every call on a GPU from a CUDA graph, the first one too, unless a test says otherwise")
+
+
+def pytest_configure(config):
+    if config.getoption("--graphs"):
+        os.environ["CXXINDUCTOR_CUDA_GRAPHS"] = "at_once"
 
 
 def pytest_collection_modifyitems(config, items):

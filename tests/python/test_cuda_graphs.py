@@ -129,6 +129,27 @@ def test_a_cache_is_updated_in_place():
 
 
 @torch.no_grad()
+def test_graphs_of_many_kernels_update_themselves_where_operands_keep_moving():
+    def chain(x, y):
+        for step in range(30):
+            x = x + x.sum(step % 2, keepdim=True) / 64
+        return x + y
+
+    plain, graphs = both(chain)
+    inputs = [(torch.randn(64, 64, device="cuda"), torch.randn(64, 64, device="cuda")) for _ in range(60)]
+    found = [graphs(x, y) for x, y in inputs[:12]]
+    cxxinductor.wait_for_compiles()  # of the kernel that updates nodes
+    found += [graphs(x, y) for x, y in inputs[12:20]]
+    cxxinductor.reset_counters()
+    found += [graphs(x, y) for x, y in inputs[20:]]  # held, so that every result is new memory
+    counters = cxxinductor.counters()
+    for (x, y), f in zip(inputs, found):
+        torch.testing.assert_close(f, plain(x, y), rtol=0, atol=0)
+    assert counters["graph_replays"] == 40
+    assert counters["graph_patched_nodes"] <= 40
+
+
+@torch.no_grad()
 def test_sizes_that_vary_have_recordings_and_memory_does_not_grow():
     model = Net().cuda().eval()
     plain = torch.compile(model, backend="cxxinductor", dynamic=True)

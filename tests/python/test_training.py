@@ -58,6 +58,8 @@ def prepared(make, device):
 @pytest.mark.parametrize("autocast", [False, True], ids=["f32", "autocast"])
 @pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
 def test_gradients(make, autocast, device):
+    if autocast and device == "cpu" and make is test_models.resnet50:
+        pytest.skip("eager takes long for convolutions in bf16 there; convnext has them too")
     model, inputs = prepared(make, device)
     truth_loss, truth = gradients(double_copy(model), to_double(inputs))
     nudges = [copy.deepcopy(model) for _ in range(2)]
@@ -114,10 +116,10 @@ def test_twenty_steps_stay_within_eagers_noise(device):
 
 
 def model_losses(model, run, inputs):
-    """Twenty steps; those of Adam would make large steps of gradients that are rounding errors."""
+    """Ten steps; those of Adam would make large steps of gradients that are rounding errors."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02, momentum=0.9)
     losses = []
-    for _ in range(20):
+    for _ in range(10):
         optimizer.zero_grad()
         loss = loss_of(run, inputs)
         loss.backward()
@@ -127,7 +129,7 @@ def model_losses(model, run, inputs):
 
 
 @pytest.mark.parametrize("make", [test_models.distilgpt2, test_models.t5, test_models.vit], ids=lambda make: make.__name__)
-def test_twenty_steps_of_models_stay_within_eagers_noise(make, device):
+def test_ten_steps_of_models_stay_within_eagers_noise(make, device):
     model, inputs = prepared(make, device)
     truth, ours, *others = double_copy(model), *(copy.deepcopy(model) for _ in range(2))
     for seed, other in enumerate(others):
