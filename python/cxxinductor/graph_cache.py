@@ -145,12 +145,14 @@ class _Backward(GenericCompiledBackward, _Forward):
 
 
 def _marked(compiled: Any) -> _Saved | None:
-    """What mark was given, of a graph or of what wraps it, for the only time."""
+    """What mark was given, of a graph or of what wraps it, for the only time. Inductor's graphs keep what they have under the same name."""
     saved = None
     while compiled is not None:
-        saved = getattr(compiled, "__dict__", {}).pop(_MARK, None) or saved
+        attributes = getattr(compiled, "__dict__", {})
+        if isinstance(attributes.get(_MARK), _Saved):
+            saved = attributes.pop(_MARK)
         compiled = getattr(compiled, "__wrapped__", None)
-    return saved if isinstance(saved, _Saved) else None
+    return saved
 
 
 class _Cache(autograd_cache.AOTAutogradCache):

@@ -19,7 +19,7 @@ from torch.compiler._cache import CacheArtifactManager
 from torch.testing._internal.two_tensor import TwoTensor
 
 import cxxinductor
-from cxxinductor import cache_transfer
+from cxxinductor import cache_transfer, graph_cache
 
 pytestmark = pytest.mark.usefixtures("autograd_cache")
 
@@ -505,3 +505,16 @@ def test_one_of_several_processes_compiles_and_a_later_one_reads(tmp_path):
     later = result(start(tmp_path))
     assert (later["traced"], later["inductor"]) == (0, False)
     assert (later["cache_writes"], later["cache_hits"]) == (0, compiled + results)
+
+
+def test_graphs_of_other_backends_keep_their_keys():
+    """Inductor's have theirs under the name that marks ours, and PyTorch's cache, which ours stands in for, asks for it."""
+
+    class Graph:
+        pass
+
+    theirs, ours = Graph(), Graph()
+    theirs._fx_graph_cache_key = "key"
+    graph_cache.mark(ours, "calls", "inference", None)
+    assert graph_cache._marked(theirs) is None and theirs._fx_graph_cache_key == "key"
+    assert graph_cache._marked(ours).calls == "calls" and graph_cache._marked(ours) is None

@@ -13,6 +13,8 @@ constexpr int64_t most_scratch = int64_t{16} << 20;  // it stays taken between c
 // One piece of memory that large is hard to find for the allocator.
 constexpr int64_t most_block = int64_t{256} << 20, most_in_block = int64_t{64} << 20;
 constexpr int64_t recorded_results_allowed = int64_t{32} << 20;  // recordings take memory for a result once more, one after the other
+// A replay takes the host about as long as three launches, or one library call, do step by step.
+constexpr uint32_t launches_per_call = 3, least_launches = 4;
 constexpr uint32_t look_ahead = 64;  // steps: memory that is given back may bring a stretch below the limit again
 
 std::string why_no_launch(const plan::Plan& plan, const LaunchRecord& launch) {
@@ -77,7 +79,8 @@ class Finder {
         first = ++s;  // library calls alone
       } else {
         const uint32_t last = reach(first, s, *stream);
-        found.push_back(make(first, last, *stream, static_cast<uint32_t>(stream - tables_.stream_devices.begin())));
+        Stretch stretch = make(first, last, *stream, static_cast<uint32_t>(stream - tables_.stream_devices.begin()));
+        if (stretch.launches + launches_per_call * stretch.calls >= least_launches || is_whole(stretch)) found.push_back(std::move(stretch));
         first = s = last;
       }
     }
@@ -99,6 +102,9 @@ class Finder {
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
   }
+
+  // Small graphs of one stretch: nothing but the replay is left of the call.
+  bool is_whole(const Stretch& stretch) const { return stretch.first == 0 && stretch.last == tables_.steps.size(); }
 
   // The end of a stretch that begins with `first` and has step `working`, the first one with work.
   uint32_t reach(uint32_t first, uint32_t working, Device device) const {
