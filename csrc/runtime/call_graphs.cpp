@@ -70,8 +70,7 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       ++step;
     }
-    for (const Stretch::Taking& taking : stretch.block_takings)
-      if (taking.kind == Stretch::Taking::Kind::Buffer) tensors_[taking.index].owner.reset();
+    for (const SharedBlock::Place& place : stretch.block_buffers) tensors_[place.memory].owner.reset();
   }
   step = stretch.last;
   for (const uint32_t buffer : stretch.given_back) tensors_[buffer].owner.reset();
@@ -94,14 +93,13 @@ bool Call::take_block(GraphSet& set, const RecordedStretch& recorded, Owner& own
 
 // Where buffers lie in the block, which recordings alone have to know.
 void Call::place_block(const Stretch& stretch) {
-  for (const SharedBlock::Place& place : stretch.block.places) {
-    void* const address = static_cast<std::byte*>(block_) + place.offset;
-    if (place.memory >= tables_.buffers.size()) {
-      place_arena(place.memory - static_cast<MemoryNumber>(tables_.buffers.size()), address);
-    } else {
-      addresses_[place.memory] = address;
-      place_slices(tables_.buffers[place.memory], address);
-    }
+  const auto at = [&](const SharedBlock::Place& place) { return static_cast<std::byte*>(block_) + place.offset; };
+  const auto buffers = static_cast<MemoryNumber>(tables_.buffers.size());
+  for (const SharedBlock::Place& place : stretch.block.places)
+    if (place.memory >= buffers) place_arena(place.memory - buffers, at(place));
+  for (const SharedBlock::Place& place : stretch.block_buffers) {
+    addresses_[place.memory] = at(place);
+    place_slices(tables_.buffers[place.memory], at(place));
   }
 }
 
@@ -146,12 +144,6 @@ void Call::find_ranges(const Stretch& stretch) {
     ranges_.push_back({begins_.back(), root < buffers            ? reach(root)
                                        : root < buffers + arenas ? values_[tables_.arenas[root - buffers].bytes]
                                                                  : stretch.block.bytes});
-  }
-  // What another buffer took over has the same address in each call.
-  for (uint32_t s = stretch.first; s < stretch.last; ++s) {
-    if (tables_.steps[s].kind != StepRecord::Kind::Reuse) continue;
-    const auto from = std::ranges::find(stretch.roots, tables_.reuses[tables_.steps[s].index].from);
-    if (from != stretch.roots.end()) ranges_[static_cast<size_t>(from - stretch.roots.begin())].bytes = 0;
   }
 }
 

@@ -9,6 +9,11 @@ constexpr int64_t alignment = 512;  // as torch's allocator aligns
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 }  // namespace
 
+bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {
+  using Kind = plan::Buffer::Kind;
+  return tables.buffers[reuse.to].kind != Kind::Arena && tables.buffers[reuse.from].kind == Kind::Standalone;
+}
+
 CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values)
     : tables_(tables),
       values_(values),
@@ -23,10 +28,14 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
     const BufferRecord& base = tables.buffers[b];
     for (uint32_t p = base.slices_first; p < base.slices_first + base.slices_count; ++p) memory_of_[tables.slices[p].buffer] = memory_of_[b];
   }
+  for (const StepRecord& step : tables.steps) {
+    if (step.kind != StepRecord::Kind::Reuse) continue;
+    const ReuseRecord& reuse = tables.reuses[step.index];
+    if (stays_in_place(tables, reuse)) memory_of_[reuse.to] = memory_of_[reuse.from];
+  }
   for (const int64_t b : tables.input_buffers)
-    if (b >= 0) live_ += bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b));
-  for (const uint32_t b : tables.unused_inputs) live_ -= std::exchange(bytes_now_[b], 0);
-  peak_ = live_;
+    if (b >= 0) add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
+  for (const uint32_t b : tables.unused_inputs) give_back(b, 0);
   for (uint32_t s = 0; s < steps; ++s) add_step(s);
   // Calls keep arenas to their end; the last use is what counts here.
   for (MemoryUse& use : uses_)
@@ -39,16 +48,18 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
 
 void CallMemoryUse::add_step(uint32_t number) {
   const StepRecord& step = tables_.steps[number];
-  live_before_.push_back(live_);
+  for (Live* live : {&own_inputs_, &held_inputs_}) live->before.push_back(live->now);
   for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i)
-    live_ += take(static_cast<MemoryNumber>(tables_.buffers.size()) + i, values_[tables_.arenas[i].bytes], number);
-  if (step.kind == StepRecord::Kind::Allocate) live_ += take(step.index, bytes(step.index), number);
+    take(static_cast<MemoryNumber>(tables_.buffers.size()) + i, values_[tables_.arenas[i].bytes], number);
+  if (step.kind == StepRecord::Kind::Allocate) take(step.index, bytes(step.index), number);
   if (step.kind == StepRecord::Kind::Reuse && tables_.buffers[tables_.reuses[step.index].to].kind != plan::Buffer::Kind::Arena) {
-    // The same memory goes on under another number.
     const ReuseRecord& reuse = tables_.reuses[step.index];
-    use_of_[reuse.to] = use_of_[reuse.from];
-    bytes_now_[reuse.to] = std::exchange(bytes_now_[reuse.from], 0);
-    if (use_of_[reuse.to] >= 0) uses_[static_cast<size_t>(use_of_[reuse.to])].may_move = false;
+    const MemoryNumber from = memory_of_[reuse.from], to = memory_of_[reuse.to];
+    if (from != to) {
+      use_of_[to] = use_of_[from];
+      bytes_now_[to] = std::exchange(bytes_now_[from], 0);
+      if (use_of_[to] >= 0) uses_[static_cast<size_t>(use_of_[to])].may_move = false;
+    }
   }
   if (step.kind == StepRecord::Kind::Extern && !tables_.externs[step.index].planned_out) {
     const ExternRecord& call = tables_.externs[step.index];
@@ -56,26 +67,35 @@ void CallMemoryUse::add_step(uint32_t number) {
       if (call.results[i] < 0) continue;
       const auto buffer = static_cast<uint32_t>(call.results[i]);
       if (tables_.buffers[buffer].kind != plan::Buffer::Kind::ExternOwned) continue;
-      live_ += take(buffer, bytes(buffer), number);
+      take(buffer, bytes(buffer), number);
       // What draws random numbers, say, runs ahead of its stretch.
       const bool has_operands = std::ranges::any_of(call.operands, &OperandRecord::is_tensor);
       uses_.back().may_move = has_operands && !call.result_aliases[i];
     }
   }
-  peak_ = std::max(peak_, live_);
-  if (step.kind == StepRecord::Kind::Free) live_ -= give_back(step.index, number);
-  for (uint32_t i = 0; i < step.releases_count; ++i) live_ -= give_back(tables_.releases[step.releases_first + i], number);
+  if (step.kind == StepRecord::Kind::Free) give_back(memory_of_[step.index], number);
+  for (uint32_t i = 0; i < step.releases_count; ++i) give_back(tables_.releases[step.releases_first + i], number);
 }
 
-int64_t CallMemoryUse::take(MemoryNumber memory, int64_t bytes, uint32_t step) {
+void CallMemoryUse::take(MemoryNumber memory, int64_t bytes, uint32_t step) {
   use_of_[memory] = static_cast<int64_t>(uses_.size());
   uses_.push_back({memory, bytes, step, static_cast<uint32_t>(tables_.steps.size()) + 1});
-  return bytes_now_[memory] = bytes;
+  add(bytes_now_[memory] = bytes);
 }
 
-int64_t CallMemoryUse::give_back(MemoryNumber memory, uint32_t step) {
-  if (use_of_[memory] >= 0) uses_[static_cast<size_t>(use_of_[memory])].last = step + 1;
-  return std::exchange(bytes_now_[memory], 0);
+void CallMemoryUse::give_back(MemoryNumber memory, uint32_t step) {
+  const bool is_input = use_of_[memory] < 0;
+  if (!is_input) uses_[static_cast<size_t>(use_of_[memory])].last = step + 1;
+  const int64_t bytes = std::exchange(bytes_now_[memory], 0);
+  own_inputs_.now -= bytes;
+  if (!is_input) held_inputs_.now -= bytes;
+}
+
+void CallMemoryUse::add(int64_t bytes) {
+  for (Live* live : {&own_inputs_, &held_inputs_}) {
+    live->now += bytes;
+    live->peak = std::max(live->peak, live->now);
+  }
 }
 
 std::span<const MemoryUse> CallMemoryUse::uses_in(uint32_t first, uint32_t last) const {

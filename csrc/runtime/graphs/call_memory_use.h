@@ -11,7 +11,8 @@
 
 namespace cxxinductor::runtime {
 
-// Numbers of memory: those of the buffers that have some of their own, and behind them those of arenas.
+// Numbers of memory: those of the buffers that have some of their own, and behind them those of arenas. Buffers that take over the memory of an
+// Allocate step one after the other have the number of the first.
 using MemoryNumber = uint32_t;
 
 struct MemoryUse {
@@ -20,6 +21,9 @@ struct MemoryUse {
   uint32_t first = 0, last = 0;  // steps [first, last) take it, use it and give it back; behind all steps: it leaves the call
   bool may_move = true;          // nothing but the addresses of kernels and library calls says where it lies
 };
+
+// Whether the buffer takes over memory that the call itself has allocated: nobody else can hold it, so it is never copied.
+bool stays_in_place(const Tables& tables, const ReuseRecord& reuse);
 
 class CallMemoryUse {
  public:
@@ -34,20 +38,26 @@ class CallMemoryUse {
   // What the steps [first, last) take.
   std::span<const MemoryUse> uses_in(uint32_t first, uint32_t last) const;
   // Bytes that are taken before a step in a call that runs step by step, inputs included, and the most of all steps.
-  int64_t live_before(uint32_t step) const { return live_before_[step]; }
-  int64_t peak() const { return peak_; }
+  struct Live {
+    std::vector<int64_t> before;
+    int64_t now = 0, peak = 0;
+  };
+  // Where nobody but the call holds its inputs, as the tensors that a backward pass takes: they are free after their last use.
+  const Live& with_own_inputs() const { return own_inputs_; }
+  // Where somebody does, as with parameters.
+  const Live& with_held_inputs() const { return held_inputs_; }
 
  private:
   void add_step(uint32_t number);
-  int64_t take(MemoryNumber memory, int64_t bytes, uint32_t step);
-  int64_t give_back(MemoryNumber memory, uint32_t step);
+  void take(MemoryNumber memory, int64_t bytes, uint32_t step);
+  void give_back(MemoryNumber memory, uint32_t step);
+  void add(int64_t bytes);
 
   const Tables& tables_;
   const std::span<const int64_t> values_;
   std::vector<MemoryNumber> memory_of_;
   std::vector<MemoryUse> uses_;
-  std::vector<int64_t> live_before_;
-  int64_t live_ = 0, peak_ = 0;
+  Live own_inputs_, held_inputs_;
   // By number, while steps are added: bytes now, and place in uses_ (-1: an input's).
   std::vector<int64_t> bytes_now_;
   std::vector<int64_t> use_of_;

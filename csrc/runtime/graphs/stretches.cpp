@@ -1,6 +1,7 @@
 #include "runtime/graphs/stretches.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/device_types.h"
 
@@ -62,7 +63,7 @@ class Finder {
         tables_(tables),
         refused_(refused),
         memory_(tables, values),
-        above_peak_(std::max(always_allowed, memory_.peak() / share_of_peak)),
+        allowed_(std::max(always_allowed, memory_.with_own_inputs().peak / share_of_peak)),
         block_(static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size())) {}
 
   std::vector<Stretch> find() {
@@ -98,7 +99,7 @@ class Finder {
     if (step.kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step.index])) {
       const ExternRecord& record = tables_.externs[step.index];
       for (const int64_t b : record.results)
-        if (b >= 0 && !record.planned_out && memory_.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, above_peak_)) return false;
+        if (b >= 0 && !record.planned_out && memory_.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, allowed_)) return false;
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
   }
@@ -112,7 +113,7 @@ class Finder {
     for (uint32_t s = working; s < tables_.steps.size() && s < last + look_ahead; ++s) {
       const StepRecord& step = tables_.steps[s];
       if (!can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device)) break;
-      if (needed(first, s + 1, device) <= memory_.peak() + above_peak_) last = s + 1;
+      if (above_peak(first, s + 1, device) <= allowed_) last = s + 1;
     }
     return last;
   }
@@ -121,19 +122,24 @@ class Finder {
     return use.may_move && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block && device_of(use.memory) == device;
   }
 
-  // Bytes while the steps [first, last) are queued as one.
-  int64_t needed(uint32_t first, uint32_t last, Device device) const {
+  // Bytes above the peak of a call that runs step by step, while the steps [first, last) are queued as one.
+  int64_t above_peak(uint32_t first, uint32_t last, Device device) const {
     const std::span<const MemoryUse> uses = memory_.uses_in(first, last);
-    int64_t all = memory_.live_before(first);
-    for (const MemoryUse& use : uses) all += use.bytes;
-    if (all <= memory_.peak()) return all;
+    int64_t taken = 0;
+    for (const MemoryUse& use : uses) taken += use.bytes;
+    const auto above = [&](int64_t bytes) {
+      int64_t most = std::numeric_limits<int64_t>::min();
+      for (const CallMemoryUse::Live* live : {&memory_.with_own_inputs(), &memory_.with_held_inputs()}) most = std::max(most, live->before[first] + bytes - live->peak);
+      return most;
+    };
+    if (above(taken) <= 0) return 0;
     std::vector<MemoryUse> in_block;
     for (const MemoryUse& use : uses) {
       if (!fits_block(use, last, device)) continue;
       in_block.push_back(use);
-      all -= use.bytes;
+      taken -= use.bytes;
     }
-    return all + most_at_once(in_block, first, last);
+    return above(taken + most_at_once(in_block, first, last));
   }
 
   Device device_of(MemoryNumber memory) const {
@@ -146,11 +152,13 @@ class Finder {
     for (const MemoryUse& use : memory_.uses_in(first, last))
       if (fits_block(use, last, device)) in_block.push_back(use);
     stretch.block = share_block(in_block, most_block);
-    stretch.block_in_scratch = stretch.block.bytes <= std::min(above_peak_, most_scratch);
+    for (const SharedBlock::Place& place : stretch.block.places)
+      if (place.memory < tables_.buffers.size()) stretch.block_buffers.push_back(place);
+    stretch.block_in_scratch = stretch.block.bytes <= std::min(allowed_, most_scratch);
     for (uint32_t s = first; s < last; ++s) {
       const StepRecord& step = tables_.steps[s];
       add_takings(stretch, s);
-      if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, step.index)) stretch.given_back.push_back(step.index);
+      if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, memory_.memory_of(step.index))) stretch.given_back.push_back(step.index);
       for (uint32_t i = 0; i < step.releases_count; ++i) stretch.given_back.push_back(tables_.releases[step.releases_first + i]);
       if (!queues_work(step)) continue;
       ++(step.kind == StepRecord::Kind::Extern ? stretch.calls : stretch.launches);
@@ -170,7 +178,11 @@ class Finder {
     };
     for (uint32_t a = step.arenas_first; a < step.arenas_first + step.arenas_count; ++a) add(Kind::Arena, static_cast<MemoryNumber>(tables_.buffers.size()) + a, a);
     if (step.kind == StepRecord::Kind::Allocate) add(Kind::Buffer, step.index, step.index);
-    if (step.kind == StepRecord::Kind::Reuse) stretch.takings.push_back({Kind::Reuse, step.index, number});
+    if (step.kind == StepRecord::Kind::Reuse) {
+      const uint32_t to = tables_.reuses[step.index].to;
+      add(Kind::Reuse, memory_.memory_of(to), step.index);
+      if (const SharedBlock::Place* const place = stretch.block.find(memory_.memory_of(to))) stretch.block_buffers.push_back({to, place->offset});
+    }
     if (step.kind != StepRecord::Kind::Extern) return;
     const ExternRecord& call = tables_.externs[step.index];
     if (!queues_work(step)) return stretch.takings.push_back({Kind::Call, step.index, number});
@@ -185,7 +197,7 @@ class Finder {
   const Tables& tables_;
   const RefusedCalls& refused_;
   const CallMemoryUse memory_;
-  const int64_t above_peak_;
+  const int64_t allowed_;  // bytes above the peak
   const MemoryNumber block_;
 };
 
@@ -207,8 +219,8 @@ std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const
       return {};
     case StepRecord::Kind::Reuse: {
       const ReuseRecord& reuse = tables.reuses[step.index];
-      const bool in_place = tables.buffers[reuse.to].kind == plan::Buffer::Kind::Arena || tables.buffers[reuse.from].kind == plan::Buffer::Kind::Standalone;
-      return in_place ? "" : "may copy memory that someone else holds";
+      const bool in_arena = tables.buffers[reuse.to].kind == plan::Buffer::Kind::Arena;
+      return in_arena || stays_in_place(tables, reuse) ? "" : "may copy memory that someone else holds";
     }
     case StepRecord::Kind::Launch:
       return why_no_launch(plan, tables.launches[step.index]);

@@ -25,6 +25,7 @@ struct Stretch {
   // Memory that the steps read and write. Behind the numbers of arenas: the stretch's block, for all that lies in it.
   std::vector<MemoryNumber> roots;
   SharedBlock block;
+  std::vector<SharedBlock::Place> block_buffers;  // all buffers in it, those in arenas and slices of others aside
   bool block_in_scratch = false;  // of the stream (RecordingPlace::scratch); else each call takes it
 
   // What is to be done before a replay for memory outside of the block, and for that in the block where the steps run one by one.
