@@ -82,6 +82,7 @@ class Call {
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   bool record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step);
+  std::vector<DeviceGraph::Difference> differences_to(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, DeviceGraph& graph);
   void record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced);
   Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);

@@ -204,16 +204,21 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
     return false;
   }
   graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);
-  if (recorded.graph && graph->is_same_work(*recorded.graph)) {
+  const std::vector<DeviceGraph::Difference> differences = recorded.graph ? differences_to(graphs, set, recorded, *graph) : std::vector<DeviceGraph::Difference>();
+  if (recorded.graph && differences.empty()) {
     for (size_t r = 0; r < begins_.size(); ++r)
       if (begins_[r] != recorded.begins[r]) recorded.proved[r] = true;
   } else {
     // The arguments of our own kernels are what they were given.
     recorded.proved.assign(begins_.size(), stretch.calls == 0);
     if (recorded.graph && ++recorded.unlike == most_unlike) {
-      recorded.refused = "a library call does other work when its operands move";
+      std::map<uint32_t, std::string> steps;
+      for (const DeviceGraph::Difference& difference : differences)
+        steps.emplace(recorded.steps[difference.step], "does other work when its operands move: " + difference.what);
+      recorded.refused = "parts of it do other work when memory moves";
       recorded.graph.reset();
       graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
+      graphs.refuse(steps);
       return false;
     }
   }
@@ -222,10 +227,21 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   return true;
 }
 
+// In what a new recording differs from the last one, where its operands were elsewhere.
+std::vector<DeviceGraph::Difference> Call::differences_to(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, DeviceGraph& graph) {
+  std::vector<DeviceGraph::Difference> found = graph.differences(*recorded.graph);
+  if (found.empty()) return found;
+  const StepRecord* step = nullptr;
+  recorded.constants.clear();
+  graph.ignore(*record_steps(graphs, set, recorded, step));
+  return graph.differences(*recorded.graph);
+}
+
 // step: the one that is being recorded, for errors.
 std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step) {
   const Stretch& stretch = recorded.stretch;
   std::unique_ptr<DeviceGraph> graph;
+  recorded.steps.clear();
   set.place->run([&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
     GraphDevice& device = *kernels_.provider().graphs(stretch.device);
@@ -239,6 +255,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, GraphS
         if (call) record_call(tables_.externs[step->index], recorded, replaced);
         else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
         else continue;
+        recorded.steps.push_back(s);
         recorder->note(ranges_, replaced);
         replaced.clear();
         if (graphs.branches()) accesses.push_back(accesses_of(s));

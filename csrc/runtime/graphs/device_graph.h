@@ -2,7 +2,7 @@
 //
 // A recording knows nothing of kernels' signatures: it finds the words in the arguments of its nodes that lie in given ranges of
 // memory. Whether that found them all is proved by recording the same work a second time, with the ranges elsewhere: two
-// recordings are the same work if they differ in those words alone.
+// recordings are the same work if they differ in those words alone, and in such that differ without anything having moved.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace cxxinductor::runtime {
@@ -34,8 +35,16 @@ class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
   virtual size_t nodes() const = 0;
-  // Whether both are the same nodes with the same arguments, words in ranges and in the recording's own memory aside.
-  virtual bool is_same_work(const DeviceGraph& other) const = 0;
+  // In what the recordings differ, words in ranges and in the recording's own memory aside, and those that ignore() found.
+  struct Difference {
+    size_t step = 0;  // number of the call of GraphRecorder::note
+    std::string what;
+  };
+  virtual std::vector<Difference> differences(const DeviceGraph& other) const = 0;
+  bool is_same_work(const DeviceGraph& other) const { return differences(other).empty(); }
+  // `again` recorded the same steps with all memory where it is in this one: words that differ hold no address of it. A library leaves
+  // bytes of its arguments unset, for example.
+  virtual void ignore(const DeviceGraph& again) = 0;
   // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Throws
   // InternalError where the driver refuses. Not thread-safe.
   virtual size_t launch(std::span<void* const> begins, void* stream) = 0;

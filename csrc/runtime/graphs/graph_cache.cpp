@@ -34,7 +34,17 @@ std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::sp
 
 void GraphCache::refuse(const std::string& callee, const std::string& reason) {
   const std::lock_guard lock(mutex_);
-  if (!refused_.emplace(callee, reason).second) return;
+  if (refused_.calls.emplace(callee, reason).second) divide_anew();
+}
+
+void GraphCache::refuse(const std::map<uint32_t, std::string>& steps) {
+  const std::lock_guard lock(mutex_);
+  const size_t before = refused_.steps.size();
+  refused_.steps.insert(steps.begin(), steps.end());
+  if (refused_.steps.size() > before) divide_anew();
+}
+
+void GraphCache::divide_anew() {
   for (std::shared_ptr<GraphSet>& set : sets_) {
     auto fresh = std::make_shared<GraphSet>();
     fresh->key = set->key;

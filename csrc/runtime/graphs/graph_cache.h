@@ -22,7 +22,8 @@ namespace cxxinductor::runtime {
 struct RecordedStretch {
   Stretch stretch;
   std::unique_ptr<DeviceGraph> graph;
-  std::vector<void*> begins;  // of the ranges, when the graph was recorded
+  std::vector<uint32_t> steps;  // those with work
+  std::vector<void*> begins;    // of the ranges, when the graph was recorded
   std::vector<bool> proved;   // by range: a second recording, with the range elsewhere, was the same work
   // Results that library calls left in the host's memory, which nothing reads on the device.
   std::vector<std::pair<uint32_t, TensorRef>> constants;
@@ -55,18 +56,22 @@ class GraphCache {
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
   // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
   void refuse(const std::string& callee, const std::string& reason);
+  // The same of steps.
+  void refuse(const std::map<uint32_t, std::string>& steps);
 
   // Reasons for what is not recorded, with the number of steps, for reports; those of the plan before the first call.
   std::vector<std::pair<std::string, int>> reasons() const;
 
  private:
+  void divide_anew();
+
   const plan::Plan& plan_;
   const Tables& tables_;
   const int calls_before_;
   const bool branches_;
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
-  RefusedCalls refused_;
+  Refusals refused_;
 };
 
 }  // namespace cxxinductor::runtime

@@ -25,8 +25,8 @@ std::string why_no_launch(const plan::Plan& plan, const LaunchRecord& launch) {
   return {};
 }
 
-std::string why_no_call(const Tables& tables, const ExternRecord& record, const RefusedCalls& refused) {
-  if (const auto found = refused.find(record.name); found != refused.end()) return "could not be recorded: " + found->second;
+std::string why_no_call(const Tables& tables, const ExternRecord& record, const Refusals& refused) {
+  if (const auto found = refused.calls.find(record.name); found != refused.calls.end()) return "could not be recorded: " + found->second;
   if (!record.callee->recordable()) return "is not known to do the same work in each call";
   Device device;
   const auto is_elsewhere = [&](uint32_t buffer) {
@@ -58,7 +58,7 @@ Device device_of_step(const Tables& tables, const StepRecord& step) {
 
 class Finder {
  public:
-  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const RefusedCalls& refused)
+  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const Refusals& refused)
       : plan_(plan),
         tables_(tables),
         refused_(refused),
@@ -195,7 +195,7 @@ class Finder {
 
   const plan::Plan& plan_;
   const Tables& tables_;
-  const RefusedCalls& refused_;
+  const Refusals& refused_;
   const CallMemoryUse memory_;
   const int64_t allowed_;  // bytes above the peak
   const MemoryNumber block_;
@@ -212,7 +212,8 @@ bool runs_ahead(const Tables& tables, const ExternRecord& record) {
   });
 }
 
-std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const RefusedCalls& refused) {
+std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const Refusals& refused) {
+  if (const auto found = refused.steps.find(static_cast<uint32_t>(&step - tables.steps.data())); found != refused.steps.end()) return found->second;
   switch (step.kind) {
     case StepRecord::Kind::Allocate:
     case StepRecord::Kind::Free:
@@ -241,7 +242,7 @@ std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const
 }
 
 std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
-                                    const RefusedCalls& refused) {
+                                    const Refusals& refused) {
   return Finder(plan, tables, values, refused).find();
 }
 

@@ -39,15 +39,18 @@ struct Stretch {
   std::vector<uint32_t> given_back;  // buffers outside of the block, after the replay
 };
 
-// Library calls that could not be recorded, by name, with the reasons.
-using RefusedCalls = std::map<std::string, std::string>;
+// What was found out not to be recordable, with the reasons.
+struct Refusals {
+  std::map<std::string, std::string> calls;  // library calls by name
+  std::map<uint32_t, std::string> steps;     // by number: they do other work when memory moves
+};
 
 // Why a step is not recorded; "" where it is, or queues nothing.
-std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const RefusedCalls& refused);
+std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const Refusals& refused);
 
 // values: the workspace of a call, with the sizes.
 std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
-                                    const RefusedCalls& refused);
+                                    const Refusals& refused);
 
 // A call without operands, whose results are memory of their own: it may run before the work of the stretch that it stands in.
 bool runs_ahead(const Tables& tables, const ExternRecord& record);

@@ -24,8 +24,11 @@ CudaGraph::CudaGraph(const CudaContext& context, NodeUpdateSource updates, CUgra
       words_(std::move(words)),
       begins_(std::move(begins)),
       order_(std::move(order)),
+      words_by_node_(nodes_.size()),
+      ignored_(nodes_.size()),
       changed_(nodes_.size(), true),
       moved_(begins_.size()) {
+  for (const Word& word : words_) words_by_node_[word.node].push_back(word);
   std::ranges::stable_sort(words_, {}, &Word::range);
   host_words_ = words_;
   const CurrentContext current(cuda_, context_);
@@ -47,18 +50,56 @@ CudaGraph::~CudaGraph() {
   cuda_.pop_current(&popped);
 }
 
-bool CudaGraph::is_same_work(const runtime::DeviceGraph& other_graph) const {
+// The words of a node's arguments that are compared; the others are 0.
+std::vector<uint64_t> CudaGraph::compared_words(size_t node) const {
+  std::vector<uint64_t> words = nodes_[node].arguments;
+  for (const uint32_t at : nodes_[node].own) words[at / 8] = 0;
+  for (const Word& word : words_by_node_[node]) words[word.at / 8] = 0;
+  for (const uint32_t at : ignored_[node]) words[at / 8] = 0;
+  return words;
+}
+
+std::vector<runtime::DeviceGraph::Difference> CudaGraph::differences(const runtime::DeviceGraph& other_graph) const {
   const auto& other = static_cast<const CudaGraph&>(other_graph);
-  if (nodes_.size() != other.nodes_.size() || words_ != other.words_ || order_ != other.order_) return false;
-  std::vector<std::vector<uint64_t>> mine, others;
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    if (!same_kind(nodes_[n], other.nodes_[n])) return false;
-    mine.push_back(nodes_[n].arguments);
-    others.push_back(other.nodes_[n].arguments);
-    for (const uint32_t at : nodes_[n].own) mine[n][at / 8] = others[n][at / 8] = 0;
+  std::vector<Difference> found;
+  const auto add = [&found](size_t step, std::string what) {
+    if (found.empty() || found.back().step != step) found.push_back({step, std::move(what)});
+  };
+  if (order_ != other.order_)
+    for (const Node& node : nodes_) add(node.step, "it depends on other steps");
+  size_t n = 0, m = 0;
+  while (n < nodes_.size() || m < other.nodes_.size()) {
+    const size_t step = std::min(n < nodes_.size() ? nodes_[n].step : SIZE_MAX, m < other.nodes_.size() ? other.nodes_[m].step : SIZE_MAX);
+    for (; n < nodes_.size() && nodes_[n].step == step && m < other.nodes_.size() && other.nodes_[m].step == step; ++n, ++m) {
+      if (!same_kind(nodes_[n], other.nodes_[m]) || words_by_node_[n] != other.words_by_node_[m]) {
+        add(step, "it launches another kernel, or gives it other addresses");
+        continue;
+      }
+      std::vector<uint64_t> mine = compared_words(n), others = other.compared_words(m);
+      for (const uint32_t at : ignored_[n]) others[at / 8] = 0;
+      for (const uint32_t at : other.ignored_[m]) mine[at / 8] = 0;
+      const auto [differs, unused] = std::ranges::mismatch(mine, others);
+      if (differs == mine.end()) continue;
+      const auto at = static_cast<uint32_t>(differs - mine.begin());
+      add(step, fmt::format("word {} of its kernel's arguments is {:#x}, and was {:#x}", at, mine[at], others[at]));
+    }
+    const bool has_more = (n < nodes_.size() && nodes_[n].step == step) || (m < other.nodes_.size() && other.nodes_[m].step == step);
+    if (has_more) add(step, "it queues another number of kernels");
+    while (n < nodes_.size() && nodes_[n].step == step) ++n;
+    while (m < other.nodes_.size() && other.nodes_[m].step == step) ++m;
   }
-  for (const Word& word : words_) mine[word.node][word.at / 8] = others[word.node][word.at / 8] = 0;
-  return mine == others;
+  return found;
+}
+
+void CudaGraph::ignore(const runtime::DeviceGraph& again) {
+  const auto& other = static_cast<const CudaGraph&>(again);
+  if (nodes_.size() != other.nodes_.size()) return;
+  for (size_t n = 0; n < nodes_.size(); ++n) {
+    if (nodes_[n].step != other.nodes_[n].step || !same_kind(nodes_[n], other.nodes_[n])) continue;
+    const std::vector<uint64_t> mine = compared_words(n), others = other.compared_words(n);
+    for (uint32_t i = 0; i < mine.size(); ++i)
+      if (mine[i] != others[i]) ignored_[n].push_back(8 * i);
+  }
 }
 
 size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
@@ -168,9 +209,8 @@ std::vector<NodeUpdates::Word> CudaGraph::find_updated_words(std::span<const CUg
   std::vector<NodeUpdates::Word> found;
   for (const Word& word : words_) {
     if (!on_device[word.node]) continue;
-    const auto& parameters = nodes_[word.node].parameters;
-    const auto parameter = std::prev(std::ranges::upper_bound(parameters, word.at, {}, &Node::Parameter::start));
-    found.push_back({nodes[word.node], parameter->offset + (word.at - parameter->start), word.range, word.offset});
+    const Node::Parameter& parameter = parameter_of(nodes_[word.node], word.at);
+    found.push_back({nodes[word.node], parameter.offset + (word.at - parameter.start), word.range, word.offset});
   }
   return found;
 }

@@ -25,10 +25,12 @@ class CudaGraph final : public runtime::DeviceGraph {
   CudaGraph& operator=(const CudaGraph&) = delete;
 
   size_t nodes() const override { return nodes_.size(); }
-  bool is_same_work(const runtime::DeviceGraph& other_graph) const override;
+  std::vector<Difference> differences(const runtime::DeviceGraph& other_graph) const override;
+  void ignore(const runtime::DeviceGraph& again) override;
   size_t launch(std::span<void* const> begins, void* stream) override;
 
  private:
+  std::vector<uint64_t> compared_words(size_t node) const;
   void write(const Word& word, void* begin);
   void exchange(Node& node);
   size_t exchange_changed();
@@ -45,6 +47,8 @@ class CudaGraph final : public runtime::DeviceGraph {
   std::vector<Word> host_words_;  // those that the host writes
   std::vector<void*> begins_;  // of the ranges, as the arguments have them
   const runtime::Dependencies order_;
+  std::vector<std::vector<Word>> words_by_node_;
+  std::vector<std::vector<uint32_t>> ignored_;  // by node: words, as bytes from the beginning of its arguments
   std::vector<bool> changed_;  // by node: the executable graph has other arguments
   std::vector<bool> moved_;    // by range: since the recording
   bool any_changed_ = true;

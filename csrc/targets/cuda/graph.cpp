@@ -81,6 +81,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
   void add(CUgraphNode handle, std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) {
     Node node;
     node.handle = handle;
+    node.step = steps_;
     cuda_.check(cuda_.node_type(handle, &node.type), "cuGraphNodeGetType", "a CUDA graph");
     switch (node.type) {
       case CU_GRAPH_NODE_TYPE_KERNEL:

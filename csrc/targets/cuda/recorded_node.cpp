@@ -1,5 +1,6 @@
 #include "targets/cuda/recorded_node.h"
 
+#include <algorithm>
 #include <array>
 
 namespace cxxinductor::targets {
@@ -19,6 +20,10 @@ bool same_kind(const Node& a, const Node& b) {
                                   p.dstY, p.dstZ, static_cast<size_t>(p.dstMemoryType), p.dstPitch, p.WidthInBytes, p.Height, p.Depth};
   };
   return fill(a.fill) == fill(b.fill) && copy(a.copy) == copy(b.copy);
+}
+
+const Node::Parameter& parameter_of(const Node& node, uint32_t at) {
+  return *std::prev(std::ranges::upper_bound(node.parameters, at, {}, &Node::Parameter::start));
 }
 
 }  // namespace cxxinductor::targets

@@ -22,6 +22,7 @@ struct Word {
 // multiple of 8; the address of a memset; the addresses that a copy reads and writes.
 struct Node {
   CUgraphNode handle = nullptr;
+  size_t step = 0;  // that it was recorded in
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
   CUDA_KERNEL_NODE_PARAMS kernel{};
   CUDA_MEMSET_NODE_PARAMS fill{};
@@ -41,5 +42,7 @@ struct Node {
 
 // Whether two nodes do the same work, the values of arguments aside.
 bool same_kind(const Node& a, const Node& b);
+// The parameter of a kernel that a word of its arguments belongs to.
+const Node::Parameter& parameter_of(const Node& node, uint32_t at);
 
 }  // namespace cxxinductor::targets

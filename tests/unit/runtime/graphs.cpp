@@ -321,6 +321,59 @@ TEST_CASE("a library call whose arguments hide addresses is found out and runs b
   CHECK(graph_counters().refused_stretches == 1);
 }
 
+TEST_CASE("of a recording with a call that hides addresses all else is replayed", "[graphs]") {
+  Run run;
+  run.device.library["test::add_ten"] = add_ten;
+  run.device.library["test::hidden"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+    device.queue({101, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
+                  },
+                  {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
+  };
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.on_gpu("t", plan::Buffer::Kind::Standalone);
+  std::vector<plan::BufferId> u;
+  for (int i = 0; i < 6; ++i) u.push_back(b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned));
+  b.call("test::add_ten", {b.whole(x)}, {u[0]}, false);
+  b.call("test::add_ten", {b.whole(u[0])}, {u[1]}, false);
+  b.call("test::hidden", {b.whole(x)}, {u[2]}, false);
+  b.call("test::add_ten", {b.whole(u[1])}, {u[3]}, false);
+  b.call("test::add_ten", {b.whole(u[3])}, {u[4]}, false);
+  b.allocate(t);
+  b.add(u[4], t);
+  b.output(t);
+  b.output(u[2]);
+  run.load(b);
+  for (int call = 0; call < 20; ++call) {
+    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call))));
+    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == static_cast<float>(call) + 41);
+    CHECK(static_cast<const float*>(results[1].tensor.data)[0] == static_cast<float>(call) + 10);
+    for (const Value& result : results) run.held.push_back(result.tensor);
+  }
+  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::hidden: does other work when its operands move: other words", 1}});
+  CHECK(graph_counters().replays > 20);  // two stretches
+}
+
+TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {
+  Run run;
+  uint64_t unset = 0;
+  run.device.library["test::unset"] = [&unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+    device.queue({102, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
+                  },
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0]), ++unset}});
+  };
+  run.load(with_call("test::unset"));
+  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded().empty());
+  CHECK(graph_counters().replays == 18);
+  CHECK(graph_counters().recordings <= 4);
+}
+
 TEST_CASE("a library call that cannot be recorded runs between recordings", "[graphs]") {
   Run run;
   run.device.library["test::waits"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {

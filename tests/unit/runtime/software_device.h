@@ -44,6 +44,17 @@ class SoftwareGraph final : public DeviceGraph {
   }
   std::mt19937 random;
 
+  // Numbers of the code, and words without those that are not compared.
+  using Tasks = std::vector<std::pair<int, Words>>;
+  Tasks compared(const SoftwareGraph& with) const {
+    Tasks all;
+    for (const Task& task : tasks) all.emplace_back(task.number, task.words);
+    for (const Word& word : words) all[word.task].second[word.at] = 1000 * word.range + static_cast<uint64_t>(word.offset);
+    for (const auto* places : {&own, &ignored, &with.ignored})
+      for (const auto& [task, at] : *places) all[task].second[at] = 0;
+    return all;
+  }
+
  public:
   struct Word {
     size_t task, at, range;
@@ -52,22 +63,30 @@ class SoftwareGraph final : public DeviceGraph {
   };
   std::vector<Task> tasks;
   std::vector<Word> words;
-  std::set<std::pair<size_t, size_t>> own;
+  std::set<std::pair<size_t, size_t>> own, ignored;
   Dependencies order;             // empty: as they were queued
   std::vector<size_t> step_ends;  // steps as ranges of tasks
 
   size_t nodes() const override { return tasks.size(); }
-  bool is_same_work(const DeviceGraph& other_graph) const override {
+  std::vector<Difference> differences(const DeviceGraph& other_graph) const override {
     const auto& other = static_cast<const SoftwareGraph&>(other_graph);
-    if (tasks.size() != other.tasks.size() || words != other.words || own != other.own) return false;
-    const auto masked = [](const SoftwareGraph& graph) {
-      std::vector<std::pair<int, Words>> all;
-      for (const Task& task : graph.tasks) all.emplace_back(task.number, task.words);
-      for (const Word& word : graph.words) all[word.task].second[word.at] = 0;
-      for (const auto& [task, at] : graph.own) all[task].second[at] = 0;
-      return all;
-    };
-    return order == other.order && masked(*this) == masked(other);
+    std::vector<Difference> found;
+    const Tasks mine = compared(other), others = other.compared(*this);
+    for (size_t s = 0; s < step_ends.size(); ++s) {
+      const auto in_step = [s](const SoftwareGraph& graph, const Tasks& all) {
+        const auto at = [&all](size_t task) { return all.begin() + static_cast<ptrdiff_t>(task); };
+        return Tasks(at(s == 0 ? 0 : graph.step_ends[s - 1]), at(graph.step_ends[s]));
+      };
+      if (order != other.order || in_step(*this, mine) != in_step(other, others)) found.push_back({s, "other words"});
+    }
+    return found;
+  }
+  void ignore(const DeviceGraph& again) override {
+    const auto& other = static_cast<const SoftwareGraph&>(again);
+    const Tasks mine = compared(other), others = other.compared(*this);
+    for (size_t t = 0; t < mine.size(); ++t)
+      for (size_t at = 0; at < mine[t].second.size(); ++at)
+        if (mine[t].second[at] != others[t].second[at]) ignored.emplace(t, at);
   }
   size_t launch(std::span<void* const> begins, void*) override {
     for (const Word& word : words)

@@ -148,6 +148,30 @@ TEST_CASE("recordings are the same work if they differ in ranges alone", "[cuda]
   CHECK_FALSE(recording.record(recording.second, 8)->is_same_work(*graph));
 }
 
+TEST_CASE("words that differ without anything having moved are not compared", "[cuda]") {
+  Recording recording;
+  const auto before = recording.record(recording.first, 7), graph = recording.record(recording.second, 8);
+  const auto differences = graph->differences(*before);
+  REQUIRE(differences.size() == 1);
+  CHECK(differences[0].step == 0);
+  CHECK(differences[0].what == "word 1 of its kernel's arguments is 0x8, and was 0x7");
+  graph->ignore(*recording.record(recording.second, 8));
+  CHECK_FALSE(graph->is_same_work(*before));
+  graph->ignore(*recording.record(recording.second, 9));
+  CHECK(graph->is_same_work(*before));
+  CHECK(before->is_same_work(*graph));
+}
+
+TEST_CASE("steps that queue other kernels are told apart", "[cuda]") {
+  Recording recording;
+  const Dependencies order{{}, {}, {}};
+  const auto graph = record_steps(recording, {1, 2, 1}, {}, order), other = record_steps(recording, {1, 1, 1}, {}, order);
+  const auto differences = graph->differences(*other);
+  REQUIRE(differences.size() == 1);
+  CHECK(differences[0].step == 1);
+  CHECK(differences[0].what == "it queues another number of kernels");
+}
+
 TEST_CASE("a recording that CUDA ends is not supported, a replay that fails is an error", "[cuda]") {
   Recording recording;
   recording.fail("cuStreamEndCapture", 0);
