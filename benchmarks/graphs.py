@@ -56,7 +56,7 @@ INFERENCE = {
 
 
 def t5_training():
-    model = tf.T5ForConditionalGeneration(tf.T5Config())
+    model = tf.T5ForConditionalGeneration(tf.T5Config(decoder_start_token_id=0))
     tokens = torch.randint(0, 32128, (8, 512), device="cuda")
     return model, lambda run: run(input_ids=tokens, labels=tokens, use_cache=False).loss
 

@@ -69,7 +69,8 @@ def counters() -> dict[str, int]:
     thread in the background: backward graphs, and those of option background) and background_calls (calls that ran through ATen meanwhile),
     cache_hits and cache_writes (entries of the cache on disk: plans, machine code and AOTAutograd's results).
     A graph compiled in the background counts as a graph from the first call that uses it. Of CUDA graphs (option cuda_graphs):
-    graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes given other addresses before a replay) and
+    graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes that the host gave other addresses before a replay; those that a
+    recording exchanges itself are not counted) and
     graph_refusals (stretches that cannot be recorded)."""
     return _C.counters()
 

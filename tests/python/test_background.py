@@ -24,9 +24,13 @@ class Gate:
     def __init__(self, folder):
         self.path = Path(folder) / "open"
         compiler = Path(folder) / "c++"
-        compiler.write_text(PRINTS_VERSION + f'while [ ! -e {self.path} ]; do sleep 0.05; done\nexec /usr/bin/c++ "$@"\n')
+        compiler.write_text(PRINTS_VERSION + f'{self.waiting()}exec /usr/bin/c++ "$@"\n')
         compiler.chmod(0o755)
         os.environ.update({"PATH": f"{folder}:/usr/bin:/bin", "TMPDIR": str(folder), "CXXINDUCTOR_CACHE": "off"})
+
+    def waiting(self):
+        """Lines of a shell: they end with the process that compiles, too."""
+        return f"while [ ! -e {self.path} ]; do kill -0 $PPID 2> /dev/null || exit 1; sleep 0.05; done\n"
 
     def open(self):
         self.path.touch()
@@ -222,7 +226,7 @@ def test_constants_and_subgraphs(scenario):
 
 def failure(folder):
     gate = Gate(folder)
-    (Path(folder) / "c++").write_text(PRINTS_VERSION + f"while [ ! -e {gate.path} ]; do sleep 0.05; done\necho 'this source is bad' >&2; exit 1\n")
+    (Path(folder) / "c++").write_text(PRINTS_VERSION + f"{gate.waiting()}echo 'this source is bad' >&2; exit 1\n")
     fn, x = compiled(softmax_of, "all"), torch.randn(5, 33)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
