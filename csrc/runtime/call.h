@@ -80,15 +80,15 @@ class Call {
   void run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   void prepare(const Stretch::Taking& taking);
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
-  bool record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
-  std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step);
-  std::vector<DeviceGraph::Difference> differences_to(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, DeviceGraph& graph);
+  bool record(GraphCache& graphs, RecordedStretch& recorded);
+  std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, RecordedStretch& recorded, const StepRecord*& step);
   void record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced);
   Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);
   int64_t reach(uint32_t buffer);
   bool can_record(const Stretch& stretch);
-  bool take_block(GraphSet& set, const RecordedStretch& recorded, Owner& owner);
+  void refuse(GraphCache& graphs, RecordedStretch& recorded, const std::string& reason);
+  bool take_block(GraphSet& set, RecordedStretch& recorded, Owner& owner);
   void place_block(const Stretch& stretch);
   void* root_address(MemoryNumber root) const;
 

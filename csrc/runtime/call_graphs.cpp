@@ -1,6 +1,7 @@
 // Calls with recordings: the memory of a stretch is taken first, then its recording is queued as a whole at the addresses of this call.
 #include <algorithm>
-#include <numeric>
+#include <map>
+#include <utility>
 
 #include "runtime/call.h"
 #include "support/error.h"
@@ -8,10 +9,12 @@
 namespace cxxinductor::runtime {
 namespace {
 
-// Recordings that differ in more than addresses, after which a stretch is run step by step.
+// Recordings of a stretch that were not the same work as the one before, after which the steps that differ are not recorded any more.
 constexpr int most_unlike = 3;
+// Recordings of a stretch that ended with an error, after which it is not tried again. The first one may have met a lack of memory.
+constexpr int most_failures = 2;
 
-// Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two (design/performance.md).
+// Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two.
 constexpr double step_latency = 3e-6;
 constexpr double least_saving = 0.95;  // branches are worth their forks and joins from here on
 
@@ -77,17 +80,19 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
 }
 
 // False where the stretch is not recorded. Replays are queued as a whole, so nothing comes between the kernels that use the block.
-bool Call::take_block(GraphSet& set, const RecordedStretch& recorded, Owner& owner) {
+bool Call::take_block(GraphSet& set, RecordedStretch& recorded, Owner& owner) {
   const Stretch& stretch = recorded.stretch;
+  std::shared_ptr<RecordingPlace> place;
   {
     const std::lock_guard lock(set.mutex);
-    if (!recorded.refused.empty()) return false;
-    if (!set.place) set.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
-    if (!set.place) return false;
+    if (recorded.is_refused) return false;
+    if (!recorded.place) recorded.place = host_.recording_place(stretch.device, streams_[stretch.stream]);
+    if (!recorded.place) return false;
+    place = recorded.place;
   }
   block_ = nullptr;
   if (stretch.block.bytes > 0)
-    owner = stretch.block_in_scratch ? set.place->scratch(stretch.block.bytes, &block_) : host_.allocate(stretch.device, stretch.block.bytes, &block_);
+    owner = stretch.block_in_scratch ? place->scratch(stretch.block.bytes, &block_) : host_.allocate(stretch.device, stretch.block.bytes, &block_);
   return true;
 }
 
@@ -153,10 +158,10 @@ bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   begins_.clear();
   for (const MemoryNumber root : stretch.roots) begins_.push_back(root_address(root));
   const std::lock_guard lock(set.mutex);
-  if (!recorded.refused.empty()) return false;
+  if (recorded.is_refused) return false;
   bool known = recorded.graph != nullptr;
   for (size_t r = 0; known && r < begins_.size(); ++r) known = begins_[r] == recorded.begins[r] || recorded.proved[r];
-  if (!known && !record(graphs, set, recorded)) return false;
+  if (!known && !record(graphs, recorded)) return false;
   const size_t patched = recorded.graph->launch(begins_, streams_[stretch.stream]);
   graph_counters().replays.fetch_add(1, std::memory_order_relaxed);
   graph_counters().patched_nodes.fetch_add(static_cast<int64_t>(patched), std::memory_order_relaxed);
@@ -177,34 +182,44 @@ bool Call::can_record(const Stretch& stretch) {
     const StepRecord& step = tables_.steps[s];
     if (step.kind == StepRecord::Kind::Launch && !is_ready(tables_.launches[step.index])) return false;
   }
-  return !overlap(ranges_);
+  return true;
 }
 
-// Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::refused).
-bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
+// Records the stretch anew. False, and nothing has changed, where that is not possible now, or never (RecordedStretch::is_refused).
+bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
   place_block(stretch);
   find_ranges(stretch);
+  if (overlap(ranges_)) {
+    refuse(graphs, recorded, "inputs share memory");  // whose address is whose cannot be told
+    return false;
+  }
   if (!can_record(stretch)) return false;
   GraphDevice* const device = kernels_.provider().graphs(stretch.device);
   if (!device) {
-    recorded.refused = "the device records nothing";
+    refuse(graphs, recorded, "the device records nothing");
     return false;
   }
   std::unique_ptr<DeviceGraph> graph;
+  std::vector<DeviceGraph::Difference> differences;
   const StepRecord* step = nullptr;
-  recorded.constants.clear();
   try {
-    graph = record_steps(graphs, set, recorded, step);
+    graph = record_steps(graphs, recorded, step);
+    if (recorded.graph) differences = graph->differences(*recorded.graph);
+    if (!differences.empty()) {
+      graph->ignore(*record_steps(graphs, recorded, step));
+      differences = graph->differences(*recorded.graph);
+    }
   } catch (const std::exception& error) {
-    recorded.refused = error.what();
     recorded.graph.reset();
-    graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
-    if (step && step->kind == StepRecord::Kind::Extern) graphs.refuse(tables_.externs[step->index].name, recorded.refused.substr(0, recorded.refused.find('\n')));
+    if (++recorded.failures < most_failures) return false;
+    std::string reason = error.what();
+    reason.resize(std::min(reason.size(), reason.find('\n')));
+    const bool by_call = step && step->kind == StepRecord::Kind::Extern;
+    if (by_call) graphs.refuse(tables_.externs[step->index].name, reason);
+    refuse(graphs, recorded, by_call ? "" : reason);
     return false;
   }
-  graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);
-  const std::vector<DeviceGraph::Difference> differences = recorded.graph ? differences_to(graphs, set, recorded, *graph) : std::vector<DeviceGraph::Difference>();
   if (recorded.graph && differences.empty()) {
     for (size_t r = 0; r < begins_.size(); ++r)
       if (begins_[r] != recorded.begins[r]) recorded.proved[r] = true;
@@ -215,10 +230,8 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
       std::map<uint32_t, std::string> steps;
       for (const DeviceGraph::Difference& difference : differences)
         steps.emplace(recorded.steps[difference.step], "does other work when its operands move: " + difference.what);
-      recorded.refused = "parts of it do other work when memory moves";
-      recorded.graph.reset();
-      graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
       graphs.refuse(steps);
+      refuse(graphs, recorded, "");
       return false;
     }
   }
@@ -227,25 +240,24 @@ bool Call::record(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   return true;
 }
 
-// In what a new recording differs from the last one, where its operands were elsewhere.
-std::vector<DeviceGraph::Difference> Call::differences_to(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, DeviceGraph& graph) {
-  std::vector<DeviceGraph::Difference> found = graph.differences(*recorded.graph);
-  if (found.empty()) return found;
-  const StepRecord* step = nullptr;
-  recorded.constants.clear();
-  graph.ignore(*record_steps(graphs, set, recorded, step));
-  return graph.differences(*recorded.graph);
+// reason: for reports; "": the cache knows it of single steps.
+void Call::refuse(GraphCache& graphs, RecordedStretch& recorded, const std::string& reason) {
+  recorded.is_refused = true;
+  recorded.graph.reset();
+  graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
+  if (!reason.empty()) graphs.note("a stretch: " + reason, recorded.stretch.launches + recorded.stretch.calls);
 }
 
-// step: the one that is being recorded, for errors.
-std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, GraphSet& set, RecordedStretch& recorded, const StepRecord*& step) {
+// step: the one that is being recorded, for errors; null where the error is of no single one.
+std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, RecordedStretch& recorded, const StepRecord*& step) {
   const Stretch& stretch = recorded.stretch;
   std::unique_ptr<DeviceGraph> graph;
   recorded.steps.clear();
-  set.place->run([&](void* stream) {
+  recorded.constants.clear();
+  recorded.place->run([&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
     GraphDevice& device = *kernels_.provider().graphs(stretch.device);
-    const auto recorder = device.record(stream, [&](const void* address) { return set.place->owns(address); });
+    const auto recorder = device.record(stream, [&](const void* address) { return recorded.place->owns(address); });
     try {
       std::vector<ReplacedMemory> replaced;
       std::vector<Accesses> accesses;
@@ -260,9 +272,16 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, GraphS
         replaced.clear();
         if (graphs.branches()) accesses.push_back(accesses_of(s));
       }
-      const Dependencies order = find_dependencies(accesses);
-      const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), step_latency);
-      graph = recorder->finish(graphs.branches() && time.in_parallel < least_saving * time.in_order ? &order : nullptr);
+      step = nullptr;
+      Dependencies order;
+      bool branches = graphs.branches();
+      if (branches) {
+        order = find_dependencies(accesses);
+        const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), step_latency);
+        branches = time.in_parallel < least_saving * time.in_order;
+      }
+      graph = recorder->finish(branches ? &order : nullptr);
+      graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);
     } catch (...) {
       streams_[stretch.stream] = own_stream;
       throw;

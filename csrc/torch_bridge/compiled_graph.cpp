@@ -563,7 +563,7 @@ std::string CompiledGraph::describe(std::string_view title, std::span<const driv
   if (impl_->options.cuda_graphs != "off" && impl_->compilation.executable && !impl_->gpus.empty()) {
     text += fmt::format("\n  CUDA graphs ({}):", impl_->options.cuda_graphs);
     const auto reasons = impl_->compilation.executable->not_recorded();
-    if (reasons.empty()) text += " every step is recorded";
+    if (reasons.empty()) text += " no step is excluded";
     for (const auto& [reason, steps] : reasons) text += fmt::format("\n    {} step{} not recorded: {}", steps, steps == 1 ? "" : "s", reason);
   }
   return text;

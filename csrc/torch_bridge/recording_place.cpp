@@ -6,6 +6,7 @@
 
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "support/fork_locks.h"
@@ -42,7 +43,7 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
       allocator->endAllocateToPool(device_.index(), pool_);
       // Each beginning counts as one user of the pool; this object is one.
       if (std::exchange(has_pool_, true)) allocator->releasePool(device_.index(), pool_);
-      segments_.clear();
+      segments_.reset();
     };
     try {
       body(queue_);
@@ -65,11 +66,13 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   }
 
   bool owns(const void* address) const override {
-    if (segments_.empty())
-      for (const RecordingSegment& segment : segments()) segments_.emplace(segment.address, segment.address + static_cast<size_t>(segment.bytes));
+    if (!segments_) {
+      segments_.emplace();
+      for (const RecordingSegment& segment : segments()) segments_->emplace(segment.address, segment.address + static_cast<size_t>(segment.bytes));
+    }
     const auto value = reinterpret_cast<size_t>(address);
-    const auto after = segments_.upper_bound(value);
-    return after != segments_.begin() && value < std::prev(after)->second;
+    const auto after = segments_->upper_bound(value);
+    return after != segments_->begin() && value < std::prev(after)->second;
   }
 
   std::vector<RecordingSegment> segments() const {
@@ -86,7 +89,7 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   const c10::MempoolId_t pool_;
   std::mutex mutex_;
   bool has_pool_ = false;
-  mutable std::map<size_t, size_t> segments_;  // begin and end, once asked for in a run
+  mutable std::optional<std::map<size_t, size_t>> segments_;  // begin and end, once asked for in a run
   std::mutex scratch_mutex_;
   runtime::Owner scratch_;
   void* scratch_data_ = nullptr;

@@ -16,7 +16,9 @@ struct UpdateTable {
   unsigned short range_of[words_at_most];
 };
 
-__device__ unsigned replays[4096];  // by ring
+static_assert(sizeof(UpdateTable) == 26040, "the host's struct is as large");
+
+__device__ unsigned replays[4096];  // by ring: NodeUpdateKernels::most_rings
 
 extern "C" __global__ void update_nodes(const __grid_constant__ UpdateTable table) {
   __shared__ unsigned long long begins[UpdateTable::ranges_at_most];

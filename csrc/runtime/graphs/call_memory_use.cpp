@@ -1,6 +1,8 @@
 #include "runtime/graphs/call_memory_use.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 namespace cxxinductor::runtime {
 namespace {
@@ -8,6 +10,15 @@ constexpr int64_t alignment = 512;  // as torch's allocator aligns
 
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 }  // namespace
+
+bool runs_ahead(const Tables& tables, const ExternRecord& record) {
+  if (record.planned_out || record.moment > 0) return false;
+  for (const OperandRecord& operand : record.operands)
+    if (operand.is_tensor) return false;
+  return std::ranges::all_of(record.results, [&](int64_t b) {
+    return b < 0 || tables.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned;
+  });
+}
 
 bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {
   using Kind = plan::Buffer::Kind;
@@ -68,9 +79,7 @@ void CallMemoryUse::add_step(uint32_t number) {
       const auto buffer = static_cast<uint32_t>(call.results[i]);
       if (tables_.buffers[buffer].kind != plan::Buffer::Kind::ExternOwned) continue;
       take(buffer, bytes(buffer), number);
-      // What draws random numbers, say, runs ahead of its stretch.
-      const bool has_operands = std::ranges::any_of(call.operands, &OperandRecord::is_tensor);
-      uses_.back().may_move = has_operands && !call.result_aliases[i];
+      uses_.back().may_move = !runs_ahead(tables_, call) && !call.result_aliases[i];
     }
   }
   if (step.kind == StepRecord::Kind::Free) give_back(memory_of_[step.index], number);

@@ -22,6 +22,9 @@ struct MemoryUse {
   bool may_move = true;          // nothing but the addresses of kernels and library calls says where it lies
 };
 
+// A call without operands, whose results are memory of their own: it may run before the work of the stretch that it stands in.
+bool runs_ahead(const Tables& tables, const ExternRecord& record);
+
 // Whether the buffer takes over memory that the call itself has allocated: nobody else can hold it, so it is never copied.
 bool stays_in_place(const Tables& tables, const ReuseRecord& reuse);
 
@@ -63,7 +66,7 @@ class CallMemoryUse {
   std::vector<int64_t> use_of_;
 };
 
-// The most bytes that are in use at once, by what the steps [first, last) alone use.
+// The most bytes that are in use at once. All uses lie in [first, last).
 int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t last);
 
 struct SharedBlock {

@@ -44,19 +44,23 @@ void GraphCache::refuse(const std::map<uint32_t, std::string>& steps) {
   if (refused_.steps.size() > before) divide_anew();
 }
 
+void GraphCache::note(const std::string& reason, size_t steps) {
+  const std::lock_guard lock(mutex_);
+  noted_[reason] += static_cast<int>(steps);
+}
+
 void GraphCache::divide_anew() {
   for (std::shared_ptr<GraphSet>& set : sets_) {
     auto fresh = std::make_shared<GraphSet>();
     fresh->key = set->key;
     fresh->calls = std::min(set->calls, calls_before_);
-    fresh->place = set->place;
     set = std::move(fresh);
   }
 }
 
 std::vector<std::pair<std::string, int>> GraphCache::reasons() const {
   const std::lock_guard lock(mutex_);
-  std::map<std::string, int> counts;
+  std::map<std::string, int> counts = noted_;
   for (const StepRecord& step : tables_.steps) {
     const std::string reason = why_not_recorded(plan_, tables_, step, refused_);
     if (reason.empty()) continue;

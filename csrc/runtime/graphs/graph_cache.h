@@ -4,9 +4,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,25 +18,28 @@
 
 namespace cxxinductor::runtime {
 
-// A stretch of a kind of call, and its recording once there is one. Guarded by GraphSet::mutex.
+// A stretch of a kind of call, and its recording once there is one. The stretch stays as it is; all else is guarded by GraphSet::mutex.
 struct RecordedStretch {
   Stretch stretch;
+  std::shared_ptr<RecordingPlace> place;  // of the stretch's device and stream
   std::unique_ptr<DeviceGraph> graph;
   std::vector<uint32_t> steps;  // those with work
   std::vector<void*> begins;    // of the ranges, when the graph was recorded
-  std::vector<bool> proved;   // by range: a second recording, with the range elsewhere, was the same work
+  // By range: it may be elsewhere in a replay. Of kernels of ours alone at once; with library calls, once a second recording, with the
+  // range elsewhere, was the same work.
+  std::vector<bool> proved;
   // Results that library calls left in the host's memory, which nothing reads on the device.
   std::vector<std::pair<uint32_t, TensorRef>> constants;
-  int unlike = 0;             // recordings that were not the same work as the one before
-  std::string refused;        // why it is not recorded; then its steps run one by one
+  int unlike = 0;           // recordings that were not the same work as the one before
+  int failures = 0;         // recordings that ended with an error
+  bool is_refused = false;  // its steps run one by one
 };
 
 struct GraphSet {
   std::vector<int64_t> key;
-  int calls = 0;  // before it was recorded
+  int calls = 0;  // before it was recorded; guarded by the cache's mutex
   std::mutex mutex;
   std::vector<RecordedStretch> stretches;
-  std::shared_ptr<RecordingPlace> place;
 };
 
 // What graphs did, of the process. For counters().
@@ -51,13 +54,15 @@ class GraphCache {
       : plan_(plan), tables_(tables), calls_before_(settings.use == UseGraphs::AtOnce ? 0 : settings.use == UseGraphs::On ? 2 : 8), branches_(settings.branches) {}
   bool branches() const { return branches_; }
 
-  // The stretches of calls like this one, in order; null while such calls are to run step by step: the first ones, in which libraries
-  // choose their algorithms, and calls of more kinds than are kept. values: the workspace of the call.
+  // The stretches of calls with this key, in order; null for the first ones, in which libraries choose their algorithms. The keys that were
+  // used last are kept. values: the workspace of the call.
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
   // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
   void refuse(const std::string& callee, const std::string& reason);
   // The same of steps.
   void refuse(const std::map<uint32_t, std::string>& steps);
+  // So many steps of one stretch are not recorded any more, for reports.
+  void note(const std::string& reason, size_t steps);
 
   // Reasons for what is not recorded, with the number of steps, for reports; those of the plan before the first call.
   std::vector<std::pair<std::string, int>> reasons() const;
@@ -72,6 +77,7 @@ class GraphCache {
   mutable std::mutex mutex_;
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
   Refusals refused_;
+  std::map<std::string, int> noted_;
 };
 
 }  // namespace cxxinductor::runtime

@@ -139,7 +139,11 @@ class Finder {
       in_block.push_back(use);
       taken -= use.bytes;
     }
-    return above(taken + most_at_once(in_block, first, last));
+    const int64_t block = most_at_once(in_block, first, last);
+    int64_t apart = 0;  // where one block does not hold it
+    if (block > most_block)
+      for (const MemoryUse& use : in_block) apart += use.bytes;
+    return above(taken + std::max(block, apart));
   }
 
   Device device_of(MemoryNumber memory) const {
@@ -154,7 +158,7 @@ class Finder {
     stretch.block = share_block(in_block, most_block);
     for (const SharedBlock::Place& place : stretch.block.places)
       if (place.memory < tables_.buffers.size()) stretch.block_buffers.push_back(place);
-    stretch.block_in_scratch = stretch.block.bytes <= std::min(allowed_, most_scratch);
+    stretch.block_in_scratch = stretch.block.bytes <= most_scratch;
     for (uint32_t s = first; s < last; ++s) {
       const StepRecord& step = tables_.steps[s];
       add_takings(stretch, s);
@@ -202,15 +206,6 @@ class Finder {
 };
 
 }  // namespace
-
-bool runs_ahead(const Tables& tables, const ExternRecord& record) {
-  if (record.planned_out || record.moment > 0) return false;
-  for (const OperandRecord& operand : record.operands)
-    if (operand.is_tensor) return false;
-  return std::ranges::all_of(record.results, [&](int64_t b) {
-    return b < 0 || tables.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned;
-  });
-}
 
 std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const Refusals& refused) {
   if (const auto found = refused.steps.find(static_cast<uint32_t>(&step - tables.steps.data())); found != refused.steps.end()) return found->second;

@@ -52,7 +52,4 @@ std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const
 std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
                                     const Refusals& refused);
 
-// A call without operands, whose results are memory of their own: it may run before the work of the stretch that it stands in.
-bool runs_ahead(const Tables& tables, const ExternRecord& record);
-
 }  // namespace cxxinductor::runtime

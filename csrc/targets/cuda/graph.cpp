@@ -89,12 +89,15 @@ class CudaRecorder final : public runtime::GraphRecorder {
         break;
       case CU_GRAPH_NODE_TYPE_MEMSET:
         cuda_.check(cuda_.memset_node(handle, &node.fill), "cuGraphMemsetNodeGetParams", "a CUDA graph");
+        if (node.fill.width == 0 || node.fill.height == 0) throw_unsupported("it fills no memory");
         node.arguments = {node.fill.dst};
         break;
       case CU_GRAPH_NODE_TYPE_MEMCPY:
         cuda_.check(cuda_.memcpy_node(handle, &node.copy), "cuGraphMemcpyNodeGetParams", "a CUDA graph");
         if (node.copy.srcMemoryType != CU_MEMORYTYPE_DEVICE || node.copy.dstMemoryType != CU_MEMORYTYPE_DEVICE)
           throw_unsupported("it copies memory between the GPU and the host");
+        // cuGraphExecMemcpyNodeSetParams takes others not.
+        if (node.copy.WidthInBytes == 0 || node.copy.Height > 1 || node.copy.Depth > 1) throw_unsupported("it copies what is not one piece of memory");
         node.arguments = {node.copy.srcDevice, node.copy.dstDevice};
         break;
       case CU_GRAPH_NODE_TYPE_EMPTY:

@@ -64,7 +64,7 @@ class NodeUpdates {
     uint32_t argument = 0, range = 0;
     int64_t offset = 0;
   };
-  // None where the driver refuses, as before CUDA 12.4.
+  // None where the driver refuses.
   static std::optional<CUgraphDeviceNode> make_updatable(const CudaDriver::Functions& cuda, CUgraphNode node);
   // Puts kernels in front of the graph that write the words. False where these have too many ranges, or no ring is free. UserError where
   // the driver refuses.
