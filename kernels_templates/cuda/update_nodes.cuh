@@ -28,6 +28,7 @@ extern "C" __global__ void update_nodes(const __grid_constant__ UpdateTable tabl
   __syncthreads();
   if (table.is_last && threadIdx.x == 0) {
     replays[table.ring] = replay + 1;
+    __threadfence_system();  // once the host reads `done`, another graph may have the ring
     *table.done = replay + 1;
   }
   for (unsigned i = threadIdx.x; i < table.words; i += blockDim.x) {

@@ -185,7 +185,9 @@ class Finder {
     if (step.kind == StepRecord::Kind::Reuse) {
       const uint32_t to = tables_.reuses[step.index].to;
       add(Kind::Reuse, memory_.memory_of(to), step.index);
-      if (const SharedBlock::Place* const place = stretch.block.find(memory_.memory_of(to))) stretch.block_buffers.push_back({to, place->offset});
+      // Those in arenas are placed with their arena.
+      const SharedBlock::Place* const place = stays_in_place(tables_, tables_.reuses[step.index]) ? stretch.block.find(memory_.memory_of(to)) : nullptr;
+      if (place) stretch.block_buffers.push_back({to, place->offset});
     }
     if (step.kind != StepRecord::Kind::Extern) return;
     const ExternRecord& call = tables_.externs[step.index];
