@@ -94,6 +94,16 @@ void add_ten(SoftwareDevice& device, std::span<const Operand> operands, std::spa
                 {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), count}});
 }
 
+// The same with an operand's address in a form of its own.
+void add_ten_hidden(SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  const TensorView& x = operands[0].tensor;
+  results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+  device.queue({101, [](const Words& w) {
+                  for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
+                },
+                {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
+}
+
 Builder with_call(const char* callee) {
   Builder b;
   const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned);
@@ -194,11 +204,13 @@ TEST_CASE("random plans of kernels and library calls have the results of calls w
     const size_t chosen = random() % live.size();
     const Live from = live[chosen];
     const std::string name = fmt::format("t{}", i);
-    if (from.kind == plan::Buffer::Kind::Standalone && random() % 2 == 0) {
-      const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::Standalone);
+    const bool in_arena = from.kind == plan::Buffer::Kind::Arena;
+    if ((in_arena || from.kind == plan::Buffer::Kind::Standalone) && random() % 2 == 0) {
+      const auto to = b.on_gpu(name.c_str(), from.kind);
+      if (in_arena) b.plan.buffers[to].arena_offset = b.plan.buffers[from.id].arena_offset;
       b.plan.steps.emplace_back(plan::Reuse{from.id, to});
       b.add(to, to);
-      live[chosen] = {to, from.value + 1, plan::Buffer::Kind::Standalone};
+      live[chosen] = {to, from.value + 1, from.kind};
     } else if (random() % 2 == 0) {
       const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::ExternOwned);
       b.call("test::add_ten", {b.whole(from.id)}, {to}, false);
@@ -301,14 +313,7 @@ TEST_CASE("a result of a library call that the caller gets is new memory in each
 
 TEST_CASE("a library call whose arguments hide addresses is found out and runs by itself", "[graphs]") {
   Run run;
-  run.device.library["test::hidden"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-    const TensorView& x = operands[0].tensor;
-    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-    device.queue({101, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
-                  },
-                  {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
-  };
+  run.device.library["test::hidden"] = add_ten_hidden;
   // The operand moves in each call: it is an input.
   Builder b;
   const auto x = b.gpu_input("x"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
@@ -324,14 +329,7 @@ TEST_CASE("a library call whose arguments hide addresses is found out and runs b
 TEST_CASE("of a recording with a call that hides addresses all else is replayed", "[graphs]") {
   Run run;
   run.device.library["test::add_ten"] = add_ten;
-  run.device.library["test::hidden"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-    const TensorView& x = operands[0].tensor;
-    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-    device.queue({101, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
-                  },
-                  {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
-  };
+  run.device.library["test::hidden"] = add_ten_hidden;
   Builder b;
   const auto x = b.gpu_input("x"), t = b.on_gpu("t", plan::Buffer::Kind::Standalone);
   std::vector<plan::BufferId> u;
