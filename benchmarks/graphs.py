@@ -3,7 +3,8 @@
 Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...]
 
 host: time of the host per call of the compiled callable alone, queue empty; "moving": the two inputs and the result have other addresses
-in each call; "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B shape, one token at a time, with a static cache. peak: of torch's allocator.
+in each call; "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
+shape, one token at a time, with a static cache. peak: of torch's allocator.
 """
 
 import itertools

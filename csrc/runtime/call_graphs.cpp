@@ -1,5 +1,6 @@
 // Calls with recordings: the memory of a stretch is taken first, then its recording is queued as a whole at the addresses of this call.
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -66,14 +67,16 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   }
   step = stretch.first;
   if (!replay(graphs, set, recorded)) {
-    // Kernels of another call may come between those of this one: what lies in the block needs memory of its own.
-    for (const Stretch::Taking& taking : stretch.block_takings) prepare(taking);
-    for (const StepRecord& each : std::span(tables_.steps).subspan(stretch.first, stretch.last - stretch.first)) {
+    // Kernels of another call may come between those of this one: what lies in the block needs memory of its own, as long as it is used.
+    block.reset();
+    auto taking = stretch.block_takings.begin();
+    for (; step < stretch.last; ++step) {
+      const StepRecord& each = tables_.steps[step];
+      for (; taking != stretch.block_takings.end() && taking->step == step; ++taking) prepare(*taking);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
-      ++step;
+      if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
     }
-    for (const SharedBlock::Place& place : stretch.block_buffers) tensors_[place.memory].owner.reset();
   }
   step = stretch.last;
   for (const uint32_t buffer : stretch.given_back) tensors_[buffer].owner.reset();
@@ -345,11 +348,16 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, st
     bool same = result.owner && result.device == declared.device && result.dtype == declared.dtype && std::ranges::equal(result.sizes(), view.sizes);
     for (uint32_t d = 0; same && d < result.rank; ++d) same = result.strides_data[d] == view.strides[d] || view.sizes[d] <= 1;
     if (!same) throw_unsupported("{} returns result {} in another layout than the plan has", record.name, i);
+    // A replay gives each result memory of its own.
+    const MemoryRange memory{result.data, reach(buffer)};
+    const bool is_operand = std::ranges::any_of(ranges_, [&](const MemoryRange& range) { return overlap(std::array{range, memory}); });
+    const bool is_shared = std::ranges::any_of(replaced, [&](const ReplacedMemory& other) { return overlap(std::array{other.memory, memory}); });
+    if (is_operand || is_shared) throw_unsupported("{} returns results that share memory", record.name);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
     const auto root = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
     const auto range = std::ranges::find(recorded.stretch.roots, root);
     CXXI_CHECK(range != recorded.stretch.roots.end(), "{}: result {} has no memory of its own", record.name, i);
-    replaced.push_back({{result.data, reach(buffer)}, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0});
+    replaced.push_back({memory, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0});
   }
 }
 

@@ -106,9 +106,11 @@ constinit MadeOnce<Places, ForkLock::Targets> made_places;
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream) {
   Places& places = made_places.get([] { return Places(); });
   const ForkGuard guard(ForkLock::Targets);
-  auto& found = places.all[{device, stream}];
-  if (!found) found = std::make_shared<TorchRecordingPlace>(to_torch(device), make_stream(device), static_cast<c10::CaptureId_t>(places.all.size()));
-  return found;
+  if (const auto found = places.all.find({device, stream}); found != places.all.end()) return found->second;
+  const auto number = static_cast<c10::CaptureId_t>(places.all.size()) + 1;
+  const auto place = std::make_shared<TorchRecordingPlace>(to_torch(device), make_stream(device), number);
+  places.all.emplace(std::pair(device, stream), place);
+  return place;
 }
 
 std::vector<RecordingSegment> recording_segments() {

@@ -4,6 +4,8 @@
 #include <functional>
 #include <utility>
 
+#include "ir/callees.h"
+
 namespace cxxinductor::runtime {
 namespace {
 constexpr int64_t alignment = 512;  // as torch's allocator aligns
@@ -12,7 +14,7 @@ int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * al
 }  // namespace
 
 bool runs_ahead(const Tables& tables, const ExternRecord& record) {
-  if (record.planned_out || record.moment > 0) return false;
+  if (record.planned_out || record.moment > 0 || is_opaque_callee(record.name)) return false;
   for (const OperandRecord& operand : record.operands)
     if (operand.is_tensor) return false;
   return std::ranges::all_of(record.results, [&](int64_t b) {

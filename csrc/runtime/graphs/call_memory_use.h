@@ -22,7 +22,8 @@ struct MemoryUse {
   bool may_move = true;          // nothing but the addresses of kernels and library calls says where it lies
 };
 
-// A call without operands, whose results are memory of their own: it may run before the work of the stretch that it stands in.
+// A call of PyTorch's or ours without operands, whose results are memory of their own: it may run before the work of the stretch that it
+// stands in.
 bool runs_ahead(const Tables& tables, const ExternRecord& record);
 
 // Whether the buffer takes over memory that the call itself has allocated: nobody else can hold it, so it is never copied.

@@ -118,7 +118,10 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
   if (updates_) updates_->write(cuda_, begins, static_cast<CUstream>(stream));
   cuda_.check_kernel(cuda_.launch_graph(executable_, static_cast<CUstream>(stream)), "cuGraphLaunch", "of a CUDA graph");
   if (updates_) updates_->launched();
-  if (exchanged >= many_nodes && busy_replays_ >= 0 && ++busy_replays_ > busy_replays_at_most) let_device_update(stream);
+  if (exchanged >= many_nodes && busy_replays_ >= 0) {
+    if (busy_replays_ < busy_replays_at_most) ++busy_replays_;
+    else let_device_update(stream);
+  }
   return exchanged;
 }
 
@@ -149,8 +152,8 @@ size_t CudaGraph::exchange_changed() {
   size_t exchanged = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (!changed_[n]) continue;
-    changed_[n] = false;
     exchange(nodes_[n]);
+    changed_[n] = false;  // not where the driver refuses: the next launch tries again
     ++exchanged;
   }
   any_changed_ = false;

@@ -47,8 +47,11 @@ class CudaRecorder final : public runtime::GraphRecorder {
     cuda_.check(cuda_.graph_nodes(graph, nullptr, &count), "cuGraphGetNodes", "a CUDA graph");
     std::vector<CUgraphNode> all(count);
     if (count > 0) cuda_.check(cuda_.graph_nodes(graph, all.data(), &count), "cuGraphGetNodes", "a CUDA graph");
-    for (const CUgraphNode handle : all)
-      if (step_of_.emplace(handle, steps_).second) add(handle, ranges, replaced);
+    for (const CUgraphNode handle : all) {
+      if (step_of_.contains(handle)) continue;
+      step_of_.emplace(handle, steps_);
+      add(handle, ranges, replaced);
+    }
     ++steps_;
     begins_.resize(std::max(begins_.size(), ranges.size()));
     for (size_t r = 0; r < ranges.size(); ++r) begins_[r] = ranges[r].begin;

@@ -2,6 +2,7 @@
 #include "targets/cuda/graph.h"
 
 #include <array>
+#include <atomic>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -29,6 +30,7 @@ struct Recording {
   CudaContext context{driver, 0};
   decltype(&fake_cuda_update_tables) update_tables = reinterpret_cast<decltype(&fake_cuda_update_tables)>(library.find("fake_cuda_update_tables"));
   decltype(&fake_cuda_hold_back) hold_back = reinterpret_cast<decltype(&fake_cuda_hold_back)>(library.find("fake_cuda_hold_back"));
+  decltype(&fake_cuda_replayed_word) replayed_word = reinterpret_cast<decltype(&fake_cuda_replayed_word)>(library.find("fake_cuda_replayed_word"));
   std::unique_ptr<NodeUpdateKernels> updates;  // null: not there yet
   CudaGraphDevice device{context, 1e12, [this] { return updates.get(); }};
 
@@ -247,8 +249,18 @@ TEST_CASE("a host that is far ahead waits for the GPU, and learns that it has fa
   for (size_t i = 0; i < NodeUpdateKernels::slots; ++i) many.replay(a.data() + i, b.data());
   recording.fail("cuStreamQuery", 3);
   CHECK_THROWS_AS(many.replay(a.data(), b.data()), InternalError);
-  std::thread gpu([&] { recording.hold_back(false); });
+  const int queried = recording.calls("cuStreamQuery");
+  std::atomic<bool> returned = false;
+  std::thread gpu([&] {
+    while (recording.calls("cuStreamQuery") == queried && !returned) std::this_thread::yield();  // until the host waits
+    recording.hold_back(false);
+  });
   many.replay(b.data(), a.data());
+  returned = true;
   gpu.join();
+  CHECK(recording.calls("cuStreamQuery") > queried);
   CHECK(many.is_at(b.data(), a.data(), 16));
+  // None of those that were held back has the addresses of a later one.
+  for (size_t i = 0; i < NodeUpdateKernels::slots; ++i)
+    CHECK(recording.replayed_word(static_cast<int>(6 + i)) == reinterpret_cast<uintptr_t>(a.data() + i));
 }

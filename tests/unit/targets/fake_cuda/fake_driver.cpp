@@ -50,6 +50,7 @@ std::map<unsigned, unsigned> replays_by_ring;
 std::mutex gpu;
 bool held_back = false;
 int held_replays = 0;  // of a GPU that is held back
+std::vector<unsigned long long> replayed_words;  // by replay: the second word of the first kernel
 FakeLaunch last_launch{};
 bool recording = false;
 
@@ -85,6 +86,11 @@ void update_nodes(const cxxinductor::targets::NodeUpdateTable& table) {
     static_cast<FakeNode*>(table.nodes[i])->words[table.arguments[i] / 8] = value;
   }
   if (table.is_last) *table.done = ++replay;
+}
+
+void run_replay() {
+  for (const auto& table : replayed->update_tables) update_nodes(table);
+  if (!replayed->nodes.empty()) replayed_words.push_back(replayed->nodes[0].words[1]);
 }
 
 }  // namespace
@@ -233,6 +239,7 @@ CUresult cuStreamBeginCapture(CUstream, CUstreamCaptureMode) {
   recorded.nodes.clear();
   recorded.edges.clear();
   replayed = &recorded;
+  replayed_words.clear();
   recording = true;
   return count("cuStreamBeginCapture", CUDA_ERROR_ILLEGAL_STATE);
 }
@@ -353,8 +360,11 @@ int fake_cuda_update_tables() { return static_cast<int>(replayed->update_tables.
 void fake_cuda_hold_back(bool hold) {
   const std::lock_guard lock(gpu);
   held_back = hold;
-  for (; !hold && held_replays > 0; --held_replays)
-    for (const auto& table : replayed->update_tables) update_nodes(table);
+  for (; !hold && held_replays > 0; --held_replays) run_replay();
+}
+unsigned long long fake_cuda_replayed_word(int replay) {
+  const std::lock_guard lock(gpu);
+  return replayed_words.at(static_cast<size_t>(replay));
 }
 CUresult cuStreamQuery(CUstream) {
   const CUresult wanted = count("cuStreamQuery", CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -375,8 +385,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
   const std::lock_guard lock(gpu);
   replayed = &graph_of(executable);
   if (held_back) ++held_replays;
-  else
-    for (const auto& table : replayed->update_tables) update_nodes(table);
+  else run_replay();
   return CUDA_SUCCESS;
 }
 CUresult cuGraphDestroy(CUgraph) { return count("cuGraphDestroy"); }

@@ -23,4 +23,6 @@ int fake_cuda_graph_edges();
 // Kernels in front of that graph that update its nodes. From `true` on the GPU runs no replay, until `false`.
 int fake_cuda_update_tables();
 void fake_cuda_hold_back(bool hold);
+// The second word of that graph's first kernel as a replay, from 0 on, had it.
+unsigned long long fake_cuda_replayed_word(int replay);
 }
