@@ -82,7 +82,14 @@ class Call {
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   bool record(GraphCache& graphs, RecordedStretch& recorded);
   std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, RecordedStretch& recorded, const StepRecord*& step);
-  void record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced);
+  // Memory of the recording's place that a library call takes, and how much was queued by then.
+  struct Allocation {
+    const void* begin = nullptr;
+    int64_t bytes = 0;
+    size_t position = 0;
+  };
+  void record_call(const ExternRecord& record, RecordedStretch& recorded, const std::vector<Allocation>& allocations,
+                   std::vector<ReplacedMemory>& replaced);
   Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);
   int64_t reach(uint32_t buffer);

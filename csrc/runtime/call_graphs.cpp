@@ -197,7 +197,7 @@ bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
     refuse(graphs, recorded, "inputs share memory");  // whose address is whose cannot be told
     return false;
   }
-  if (!can_record(stretch)) return false;
+  if (!can_record(stretch) || (stretch.calls > 0 && !recorded.place->sees_allocations())) return false;
   GraphDevice* const device = kernels_.provider().graphs(stretch.device);
   if (!device) {
     refuse(graphs, recorded, "the device records nothing");
@@ -214,6 +214,7 @@ bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
       differences = graph->differences(*recorded.graph);
     }
   } catch (const std::exception& error) {
+    host_.drop_error();
     recorded.graph.reset();
     if (++recorded.failures < most_failures) return false;
     std::string reason = error.what();
@@ -257,17 +258,20 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
   std::unique_ptr<DeviceGraph> graph;
   recorded.steps.clear();
   recorded.constants.clear();
-  recorded.place->run([&](void* stream) {
+  GraphDevice& device = *kernels_.provider().graphs(stretch.device);
+  std::unique_ptr<GraphRecorder> recorder;
+  std::vector<Allocation> allocations;  // of one call
+  const auto record = [&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
-    GraphDevice& device = *kernels_.provider().graphs(stretch.device);
-    const auto recorder = device.record(stream, [&](const void* address) { return recorded.place->owns(address); });
     try {
+      recorder = device.record(stream, [&](const void* address) { return recorded.place->owns(address); });
       std::vector<ReplacedMemory> replaced;
       std::vector<Accesses> accesses;
       for (uint32_t s = stretch.first; s < stretch.last; ++s) {
         step = &tables_.steps[s];
         const bool call = step->kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step->index]);
-        if (call) record_call(tables_.externs[step->index], recorded, replaced);
+        allocations.clear();
+        if (call) record_call(tables_.externs[step->index], recorded, allocations, replaced);
         else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
         else continue;
         recorded.steps.push_back(s);
@@ -287,9 +291,13 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
       graph_counters().recordings.fetch_add(1, std::memory_order_relaxed);
     } catch (...) {
       streams_[stretch.stream] = own_stream;
+      recorder.reset();
       throw;
     }
     streams_[stretch.stream] = own_stream;
+  };
+  recorded.place->run(record, [&](const void* begin, int64_t bytes) {
+    if (recorder) allocations.push_back({begin, bytes, recorder->position()});
   });
   return graph;
 }
@@ -328,8 +336,10 @@ Accesses Call::accesses_of(uint32_t step) {
   return accesses;
 }
 
-// What the call returns is replaced by memory that this call of the graph took: its results go back to the place at once.
-void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, std::vector<ReplacedMemory>& replaced) {
+// What the call returns is replaced by memory that this call of the graph took: its results go back to the place at once. allocations: of
+// the call, as it makes them.
+void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, const std::vector<Allocation>& allocations,
+                       std::vector<ReplacedMemory>& replaced) {
   const size_t used = gather_operands(record);
   const std::span<const Operand> operands = operands_.first(record.operands.size());
   if (record.planned_out) return record.callee->call(host_, operands, destinations_.first(record.results.size()), {});
@@ -353,11 +363,16 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, st
     const bool is_operand = std::ranges::any_of(ranges_, [&](const MemoryRange& range) { return overlap(std::array{range, memory}); });
     const bool is_shared = std::ranges::any_of(replaced, [&](const ReplacedMemory& other) { return overlap(std::array{other.memory, memory}); });
     if (is_operand || is_shared) throw_unsupported("{} returns results that share memory", record.name);
+    // Until then the memory may have been the call's for something else, and that may have been larger.
+    const auto taken = std::ranges::find(allocations.rbegin(), allocations.rend(), memory.begin, &Allocation::begin);
+    if (memory.bytes > 0 && (taken == allocations.rend() || taken->bytes < memory.bytes))
+      throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
     const auto root = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
     const auto range = std::ranges::find(recorded.stretch.roots, root);
     CXXI_CHECK(range != recorded.stretch.roots.end(), "{}: result {} has no memory of its own", record.name, i);
-    replaced.push_back({memory, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0});
+    const size_t position = memory.bytes > 0 ? taken->position : 0;
+    replaced.push_back({memory, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0, position});
   }
 }
 

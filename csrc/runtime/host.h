@@ -122,8 +122,11 @@ class ExternCallee {
 class RecordingPlace {
  public:
   virtual ~RecordingPlace() = default;
-  // Runs the body with the place's stream and memory. One thread at a time: others wait.
-  virtual void run(const std::function<void(void* stream)>& body) = 0;
+  // Runs the body with the place's stream and memory. One thread at a time: others wait. allocated: called with all memory of the place that
+  // the body takes, when it does; may not throw.
+  virtual void run(const std::function<void(void* stream)>& body, const std::function<void(const void* begin, int64_t bytes)>& allocated) = 0;
+  // Whether run could tell now what the body takes.
+  virtual bool sees_allocations() const = 0;
   // Inside of run: whether the address lies in the place's memory.
   virtual bool owns(const void* address) const = 0;
   // Memory that replays on the stream use one after the other, and nobody in between: the same for every caller, so that its address
@@ -156,6 +159,8 @@ class Host {
   // body(begin, end) over disjoint parts of [0, count) of at least `grain` (but for the last), from several threads.
   // What a body throws is rethrown here.
   virtual void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) = 0;
+  // An error of a call was caught and is not passed on: what the host keeps beside it ends too.
+  virtual void drop_error() {}
   // For replays on this stream; null where the host records nothing.
   virtual std::shared_ptr<RecordingPlace> recording_place(Device, void* /*stream*/) { return nullptr; }
   virtual void* find_symbol(const char* name) = 0;  // address of a function that the process exports (Sleef), or null

@@ -478,7 +478,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
   // Replays run no single steps; profilers show their kernels by name.
-  const bool uses_graphs = !captured && impl_->options.cuda_graphs != "off";
+  const bool uses_graphs = !captured && !impl_->gpus.empty() && impl_->options.cuda_graphs != "off";
   const bool by_steps = !check && !uses_graphs;
   const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps(impl_->options.nvtx) : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();

@@ -1,8 +1,10 @@
 #include "torch_bridge/recording_place.h"
 
 #if __has_include(<c10/cuda/impl/cuda_cmake_macros.h>)
+#include <c10/core/Allocator.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <c10/util/ThreadLocalDebugInfo.h>
 
 #include <map>
 #include <mutex>
@@ -23,6 +25,22 @@ using c10::cuda::CUDACachingAllocator::CUDAAllocator;
 // Numbers of our pools begin here: torch counts its own from 1.
 constexpr c10::CaptureId_t first_pool = c10::CaptureId_t{1} << 60;
 
+using Allocated = std::function<void(const void* begin, int64_t bytes)>;
+
+// The allocator tells a profiler of the thread what it gives: here us.
+class AllocationReports final : public c10::MemoryReportingInfoBase {
+ public:
+  AllocationReports(c10::Device device, const Allocated& allocated) : device_(device), allocated_(allocated) {}
+  void reportMemoryUsage(void* begin, int64_t bytes, size_t, size_t, c10::Device device) override {
+    if (bytes > 0 && device == device_) allocated_(begin, bytes);  // below 0: it is given back
+  }
+  bool memoryProfilingEnabled() const override { return true; }
+
+ private:
+  const c10::Device device_;
+  const Allocated& allocated_;
+};
+
 class TorchRecordingPlace final : public runtime::RecordingPlace {
  public:
   TorchRecordingPlace(c10::Device device, void* stream, c10::CaptureId_t number)
@@ -31,8 +49,13 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
     if (has_pool_) cuda_allocator()->releasePool(device_.index(), pool_);
   }
 
-  void run(const std::function<void(void* stream)>& body) override {
+  // A profiler is what its own callbacks take the reports' receiver for.
+  bool sees_allocations() const override { return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == nullptr; }
+
+  void run(const std::function<void(void* stream)>& body, const Allocated& allocated) override {
     const std::lock_guard lock(mutex_);
+    std::optional<c10::DebugInfoGuard> reports;
+    if (sees_allocations()) reports.emplace(c10::DebugInfoKind::PROFILER_STATE, std::make_shared<AllocationReports>(device_, allocated));
     const c10::DeviceGuard device(device_);
     CUDAAllocator* const allocator = cuda_allocator();
     const c10::impl::VirtualGuardImpl streams(c10::kCUDA);

@@ -15,6 +15,7 @@
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/extern_callee.h"
+#include "torch_bridge/python_error.h"
 #include "torch_bridge/recording_place.h"
 #include "torch_bridge/types.h"
 #include "torch_bridge/view_tensor.h"
@@ -162,6 +163,8 @@ void* TorchHost::current_stream(Device device) {
   const c10::Device torch_device = to_torch(device);
   return c10::impl::VirtualGuardImpl(torch_device.type()).getStream(torch_device).native_handle();
 }
+
+void TorchHost::drop_error() { forget_python_error(); }
 
 std::shared_ptr<runtime::RecordingPlace> TorchHost::recording_place(Device device, void* stream) {
   return torch_bridge::recording_place(device, stream);

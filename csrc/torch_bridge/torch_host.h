@@ -28,6 +28,7 @@ class TorchHost final : public runtime::Host {
   void copy_strided(const runtime::TensorView& to, const runtime::TensorView& from) override;
   int64_t read_integer(const runtime::TensorView& from) override;
   void* current_stream(Device device) override;
+  void drop_error() override;
   std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream) override;
   std::unique_ptr<runtime::ExternCallee> resolve_extern(const plan::CallExtern& call) override;
   void parallel_for(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& body) override;

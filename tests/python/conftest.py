@@ -33,6 +33,12 @@ def device(request):
 
 
 @pytest.fixture(autouse=True)
+def step_by_step(request, monkeypatch):
+    if request.node.get_closest_marker("step_by_step"):
+        monkeypatch.delenv("CXXINDUCTOR_CUDA_GRAPHS", raising=False)
+
+
+@pytest.fixture(autouse=True)
 def fresh_state():
     import cxxinductor
 

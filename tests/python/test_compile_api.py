@@ -41,6 +41,7 @@ def test_modes(mode, grad, device):
     assert graphs() == 1 + grad
 
 
+@pytest.mark.step_by_step
 def test_a_mode_sets_options_that_explicit_ones_override(monkeypatch):
     assert config.resolve(None).get("cuda_graphs") == "off"
     assert config.resolve(None, "reduce-overhead").get("cuda_graphs") == "on"

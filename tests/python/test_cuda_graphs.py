@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 import cxxinductor
 
-pytestmark = pytest.mark.gpu
+pytestmark = [pytest.mark.gpu, pytest.mark.step_by_step]
 GRAPHS = {"cuda_graphs": "on"}
 
 
@@ -81,7 +81,8 @@ def test_training_steps_are_those_without_graphs(dropout):
     assert replays() > 0
 
 
-def test_convolutions_in_training_are_recorded():
+@pytest.mark.parametrize("setting", ["on", "at_once"])
+def test_convolutions_in_training_are_recorded(setting):
     def steps(options):
         torch._dynamo.reset()
         torch.manual_seed(0)
@@ -97,13 +98,10 @@ def test_convolutions_in_training_are_recorded():
             model.zero_grad()
         return found
 
-    torch.backends.cudnn.deterministic = True
-    try:
+    with torch.backends.cudnn.flags(deterministic=True):
         wanted = steps({})
         cxxinductor.reset_counters()
-        found = steps(GRAPHS)
-    finally:
-        torch.backends.cudnn.deterministic = False
+        found = steps({"cuda_graphs": setting})
     for (loss, gradients), (wanted_loss, wanted_gradients) in zip(found, wanted):
         assert loss == pytest.approx(wanted_loss, rel=1e-5)
         for g, w in zip(gradients, wanted_gradients):
@@ -241,19 +239,26 @@ def test_explain_says_what_is_not_recorded():
 
 
 @torch.no_grad()
+def test_errors_of_recordings_leave_nothing_behind():
+    """A call that waits for the GPU cannot be recorded; in the first call a mode of PyTorch's, in Python, stands before each operator."""
+    run = torch.compile(lambda x: torch.linalg.inv(x) * 2, backend="cxxinductor", options={"cuda_graphs": "at_once"})
+    x = torch.eye(4, device="cuda") * 2
+    for _ in range(4):
+        torch.testing.assert_close(run(x), torch.eye(4, device="cuda"))
+    with pytest.raises(torch.linalg.LinAlgError):
+        run(torch.zeros(4, 4, device="cuda"))
+
+
+@torch.no_grad()
 def test_settings_that_change_are_those_of_each_call():
     conv = torch.nn.Conv2d(64, 64, 3, padding=1).cuda().eval()
     _, graphs = both(lambda x: conv(x).relu())
     x = torch.randn(8, 64, 32, 32, device="cuda")
     truth = F.conv2d(x.double(), conv.weight.double(), conv.bias.double(), padding=1).relu()
     errors = {}
-    before = torch.backends.cudnn.allow_tf32
-    try:
-        for allowed in (True, False):
-            torch.backends.cudnn.allow_tf32 = allowed
+    for allowed in (True, False):
+        with torch.backends.cudnn.flags(allow_tf32=allowed):
             for _ in range(6):
                 found = graphs(x)
-            errors[allowed] = (found.double() - truth).abs().max().item()
-    finally:
-        torch.backends.cudnn.allow_tf32 = before
+        errors[allowed] = (found.double() - truth).abs().max().item()
     assert errors[False] < errors[True] / 10

@@ -30,6 +30,7 @@ def explained(fn, *inputs, **options):
         return cxxinductor.explain(fn, *inputs, options=options)
 
 
+@pytest.mark.step_by_step
 def test_everything_is_said(device):
     model = Model().eval().to(device)
     explanation = explained(model, torch.randn(4, 16, device=device), cache="off")  # a plan from the cache has no times of its stages
@@ -173,6 +174,7 @@ def test_other_backends_cannot_be_explained():
         cxxinductor.explain(torch.compile(lambda x: x + 1, backend="eager"), torch.ones(3))
 
 
+@pytest.mark.step_by_step
 def test_what_is_compiled_stays_compiled(device):
     def fn(x):
         return torch.softmax(x * 3, -1)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import torch
 from torch import nn
 from torch.profiler import ProfilerActivity, profile
@@ -86,6 +87,7 @@ class Model(nn.Module):
         return x
 
 
+@pytest.mark.step_by_step
 def test_kernels_carry_ops_and_module_paths(device):
     model, x = Model().to(device), torch.randn(8, 64, device=device)
     with torch.no_grad():

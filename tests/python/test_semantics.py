@@ -27,6 +27,7 @@ def test_entry_point_is_found_without_an_import():
     assert "cxxinductor" in torch._dynamo.list_backends()
 
 
+@pytest.mark.step_by_step
 def test_pointwise_chain_is_one_kernel(device):
     def fn(x, y):
         return torch.nn.functional.gelu(x + 1) * y.sigmoid() - x

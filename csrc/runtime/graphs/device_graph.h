@@ -21,11 +21,13 @@ struct MemoryRange {
   int64_t bytes = 0;
 };
 
-// Memory that a library call took for a result: replays use that of the range with this number in its place, from `offset` bytes on.
+// Memory that a library call took for a result: replays use that of the range with this number in its place, from `offset` bytes on. What
+// was queued before the position of its recorder uses other memory, which was given back by then.
 struct ReplacedMemory {
   MemoryRange memory;
   size_t range = 0;
   int64_t offset = 0;
+  size_t position = 0;
 };
 
 // By step: the earlier ones that it waits for, in order, less those that these wait for themselves (dependencies.h).
@@ -54,6 +56,8 @@ class DeviceGraph {
 class GraphRecorder {
  public:
   virtual ~GraphRecorder() = default;
+  // How much was queued so far.
+  virtual size_t position() = 0;
   // The work that was queued since the last call reads and writes these ranges. Unsupported where the work contains what cannot be
   // replayed at other addresses; the message says what.
   virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) = 0;

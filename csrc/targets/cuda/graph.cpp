@@ -38,20 +38,15 @@ class CudaRecorder final : public runtime::GraphRecorder {
   CudaRecorder(const CudaRecorder&) = delete;
   CudaRecorder& operator=(const CudaRecorder&) = delete;
 
+  // Where the capture is over, note says so.
+  size_t position() override {
+    find_queued();
+    return queued_.size();
+  }
+
   void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
-    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-    CUgraph graph = nullptr;
-    const CUresult asked = cuda_.capture_info(stream_, &status, nullptr, &graph, nullptr, nullptr, nullptr);
-    if (asked != CUDA_SUCCESS || status != CU_STREAM_CAPTURE_STATUS_ACTIVE) throw_unsupported("it does what CUDA does not record");
-    size_t count = 0;
-    cuda_.check(cuda_.graph_nodes(graph, nullptr, &count), "cuGraphGetNodes", "a CUDA graph");
-    std::vector<CUgraphNode> all(count);
-    if (count > 0) cuda_.check(cuda_.graph_nodes(graph, all.data(), &count), "cuGraphGetNodes", "a CUDA graph");
-    for (const CUgraphNode handle : all) {
-      if (step_of_.contains(handle)) continue;
-      step_of_.emplace(handle, steps_);
-      add(handle, ranges, replaced);
-    }
+    if (!find_queued()) throw_unsupported("it does what CUDA does not record");
+    while (nodes_.size() < queued_.size()) add(queued_[nodes_.size()], ranges, replaced);
     ++steps_;
     begins_.resize(std::max(begins_.size(), ranges.size()));
     for (size_t r = 0; r < ranges.size(); ++r) begins_[r] = ranges[r].begin;
@@ -75,6 +70,21 @@ class CudaRecorder final : public runtime::GraphRecorder {
   }
 
  private:
+  // Adds what was queued since the last call to queued_. False where the capture was invalidated.
+  bool find_queued() {
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUgraph graph = nullptr;
+    size_t count = 0;
+    if (cuda_.capture_info(stream_, &status, nullptr, &graph, nullptr, nullptr, nullptr) != CUDA_SUCCESS) return false;
+    if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || cuda_.graph_nodes(graph, nullptr, &count) != CUDA_SUCCESS) return false;
+    if (count == queued_.size()) return true;
+    std::vector<CUgraphNode> all(count);
+    if (cuda_.graph_nodes(graph, all.data(), &count) != CUDA_SUCCESS) return false;
+    for (const CUgraphNode handle : all)
+      if (number_of_.emplace(handle, queued_.size()).second) queued_.push_back(handle);
+    return true;
+  }
+
   // Null where the capture was invalidated.
   CUgraph end() const {
     CUgraph graph = nullptr;
@@ -150,7 +160,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
       return static_cast<int64_t>(value - begin);
     };
     for (const ReplacedMemory& result : replaced)
-      if (const auto offset = offset_in(result.memory)) return words_.push_back({number, at, static_cast<uint32_t>(result.range), result.offset + *offset});
+      if (const auto offset = offset_in(result.memory); offset && number >= result.position) return words_.push_back({number, at, static_cast<uint32_t>(result.range), result.offset + *offset});
     for (size_t r = 0; r < ranges.size(); ++r)
       if (const auto offset = offset_in(ranges[r])) return words_.push_back({number, at, static_cast<uint32_t>(r), *offset});
   }
@@ -173,7 +183,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
     CXXI_CHECK(order.size() == steps_, "an order of {} steps, of which {} were recorded", order.size(), steps_);
     std::vector<StepNodes> steps(order.size());
     for (const Node& node : nodes_) {
-      StepNodes& step = steps.at(step_of_.at(node.handle));
+      StepNodes& step = steps.at(node.step);
       step.first.insert(node.handle);
       step.last.insert(node.handle);
       step.uses_own_memory |= !node.own.empty();
@@ -184,8 +194,8 @@ class CudaRecorder final : public runtime::GraphRecorder {
     std::vector<CUgraphEdgeData> kinds(count);
     if (count > 0) cuda_.check(cuda_.graph_edges(graph, from.data(), to.data(), kinds.data(), &count), "cuGraphGetEdges", "a CUDA graph");
     for (size_t e = 0; e < count; ++e) {
-      StepNodes& step = steps[step_of_.at(from[e])];
-      if (&step == &steps[step_of_.at(to[e])]) {
+      StepNodes& step = steps[nodes_[number_of_.at(from[e])].step];
+      if (&step == &steps[nodes_[number_of_.at(to[e])].step]) {
         step.first.erase(to[e]);
         step.last.erase(from[e]);
       } else {
@@ -217,9 +227,10 @@ class CudaRecorder final : public runtime::GraphRecorder {
   const CUstream stream_;
   const std::function<bool(const void*)> own_;
   bool recording_ = false;
-  size_t steps_ = 0;                                 // calls of note
-  std::unordered_map<CUgraphNode, size_t> step_of_;  // of all nodes
-  std::vector<Node> nodes_;
+  size_t steps_ = 0;                                   // calls of note
+  std::vector<CUgraphNode> queued_;                    // in the order in which they were found
+  std::unordered_map<CUgraphNode, size_t> number_of_;  // their places there
+  std::vector<Node> nodes_;                            // of them, those that note has seen
   std::vector<Word> words_;
   std::vector<void*> begins_;
 };

@@ -28,6 +28,7 @@
 #include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/python_error.h"
 #include "torch_bridge/replay/replay.h"
 
 namespace cxxinductor::bindings {
@@ -262,6 +263,10 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
   torch_bridge::check_process();
   translate_errors();
+  torch_bridge::set_forget_python_error([] {
+    const py::gil_scoped_acquire gil;
+    PyErr_Clear();
+  });
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);

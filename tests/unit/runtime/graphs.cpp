@@ -1,5 +1,6 @@
 // Recordings and replays of calls on a device in software: results at other addresses, what is recorded and what is not.
 #include <random>
+#include <set>
 #include <thread>
 
 #include "runtime/graphs/call_memory_use.h"
@@ -374,6 +375,52 @@ TEST_CASE("a library call whose results share memory runs by itself", "[graphs]"
   run.load(b);
   for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 11);
   CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::twins: could not be recorded: test::twins returns results that share memory", 1}});
+}
+
+TEST_CASE("a library call may take memory again that it has given back", "[graphs]") {
+  Run run;
+  std::set<uint64_t> workspaces;
+  run.device.library["test::workspace"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    const int64_t count = x.sizes[0], larger = 1024, one = 1;
+    const TensorRef workspace = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
+    workspaces.insert(reinterpret_cast<uintptr_t>(workspace.data));
+    device.queue({103, [&workspaces](const Words& w) {
+                    REQUIRE(workspaces.contains(w[0]));
+                    for (uint64_t i = 0; i < w[1]; ++i) floats(w[0])[i] = 7;
+                  },
+                  {reinterpret_cast<uintptr_t>(workspace.data), static_cast<uint64_t>(larger)}});
+    results[0] = device.alias(workspace, workspace.data, x.dtype, x.sizes, x.strides);
+    results[0].device = software_gpu;
+    device.take_again(results[0], count * 4);
+    device.queue({104, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
+                  },
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(count)}});
+  };
+  run.load(with_call("test::workspace"));
+  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded().empty());
+  CHECK(graph_counters().replays == 18);
+}
+
+TEST_CASE("a library call that returns a part of its memory runs by itself", "[graphs]") {
+  Run run;
+  run.device.library["test::part"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    const int64_t larger = 1024, one = 1;
+    const TensorRef all = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
+    results[0] = device.alias(all, static_cast<float*>(all.data) + 16, x.dtype, x.sizes, x.strides);
+    results[0].device = software_gpu;
+    device.queue({105, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[16 + i] = floats(w[0])[i] + 10;
+                  },
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(all.data), static_cast<uint64_t>(x.sizes[0])}});
+  };
+  run.load(with_call("test::part"));
+  for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded() ==
+        std::vector<std::pair<std::string, int>>{{"test::part: could not be recorded: test::part returns a part of larger memory as result 0", 1}});
 }
 
 TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {

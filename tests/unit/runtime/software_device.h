@@ -104,6 +104,7 @@ class SoftwareGraph final : public DeviceGraph {
 class SoftwareDevice : public PlainHost, public GraphDevice {
  public:
   // name -> library call: adds tasks through queue(); results are allocated through empty_strided.
+  using Allocated = std::function<void(const void* begin, int64_t bytes)>;
   using Library = std::function<void(SoftwareDevice&, std::span<const Operand>, std::span<const TensorView>, std::span<TensorRef>)>;
 
   SoftwareDevice() : PlainHost(1) {}
@@ -132,8 +133,17 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   TensorRef empty_strided(DType dtype, Device device, std::span<const int64_t> sizes, std::span<const int64_t> strides) override {
     TensorRef tensor = PlainHost::empty_strided(dtype, {}, sizes, strides);
     tensor.device = device;
-    if (current_ == &recording_) place_memory_.push_back(tensor);  // the place keeps it
+    if (current_ == &recording_) {
+      place_memory_.push_back(tensor);  // the place keeps it
+      int64_t count = 1;
+      for (const int64_t size : sizes) count *= size;
+      (*allocated_)(tensor.data, count * byte_size(dtype));
+    }
     return tensor;
+  }
+  // A library call took the tensor's memory as this one's, behind the work queued so far.
+  void take_again(const TensorRef& tensor, int64_t bytes) {
+    if (current_ == &recording_) (*allocated_)(tensor.data, bytes);
   }
   void* current_stream(Device) override { return &user_; }
   std::shared_ptr<RecordingPlace> recording_place(Device, void*) override { return std::make_shared<Place>(*this); }
@@ -162,8 +172,10 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   class Place final : public RecordingPlace {
    public:
     explicit Place(SoftwareDevice& device) : device_(device) {}
-    void run(const std::function<void(void* stream)>& body) override {
+    bool sees_allocations() const override { return true; }
+    void run(const std::function<void(void* stream)>& body, const Allocated& allocated) override {
       const std::lock_guard lock(device_.mutex_);
+      device_.allocated_ = &allocated;
       device_.current_ = &device_.recording_;
       try {
         body(&device_.recording_);
@@ -195,6 +207,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   class Recorder final : public GraphRecorder {
    public:
     Recorder(SoftwareDevice& device, std::function<bool(const void*)> own) : device_(device), own_(std::move(own)) {}
+    size_t position() override { return device_.recorded_.size(); }
     void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
       step_ends_.push_back(device_.recorded_.size());
       for (; next_ < device_.recorded_.size(); ++next_) {
@@ -225,7 +238,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
         graph_->words.push_back({next_, at, range, offset + static_cast<int64_t>(value - reinterpret_cast<uintptr_t>(begin))});
       };
       for (const ReplacedMemory& result : replaced)
-        if (inside(result.memory)) return add(result.range, result.memory.begin, result.offset);
+        if (inside(result.memory) && next_ >= result.position) return add(result.range, result.memory.begin, result.offset);
       for (size_t r = 0; r < ranges.size(); ++r)
         if (inside(ranges[r])) return add(r, ranges[r].begin, 0);
     }
@@ -242,6 +255,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   std::mutex mutex_;
   std::vector<Task> recorded_;
   std::vector<TensorRef> place_memory_;
+  const Allocated* allocated_ = nullptr;  // while a call is recorded
   std::mutex scratch_mutex_;
   Owner scratch_;
   void* scratch_data_ = nullptr;

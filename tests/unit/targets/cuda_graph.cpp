@@ -143,6 +143,27 @@ TEST_CASE("a replay at another address exchanges the words that lie in the range
   CHECK(recording.calls("cuGraphLaunch") == 3);
 }
 
+TEST_CASE("memory of a result is other memory in what was queued before it was taken", "[cuda]") {
+  Recording recording;
+  const auto recorder = recording.device.record(recording.context.create_stream(), [&](const void* address) { return address == recording.own.data(); });
+  void* address = recording.own.data();
+  uint64_t number = 0;
+  std::array<void*, 2> arguments{&address, &number};
+  const auto launch = [&] { recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel"); };
+  launch();
+  const size_t position = recorder->position();
+  CHECK(position == 1);
+  launch();
+  const MemoryRange range{recording.first.data(), 256};
+  const ReplacedMemory result{{recording.own.data(), 256}, 0, 32, position};
+  recorder->note({&range, 1}, {&result, 1});
+  const auto graph = recorder->finish(nullptr);
+  void* begin = recording.second.data();
+  graph->launch({&begin, 1}, nullptr);
+  CHECK(recording.word(0, 0) == reinterpret_cast<uintptr_t>(recording.own.data()));
+  CHECK(recording.word(1, 0) == reinterpret_cast<uintptr_t>(recording.second.data() + 32));
+}
+
 TEST_CASE("recordings are the same work if they differ in ranges alone", "[cuda]") {
   Recording recording;
   const auto graph = recording.record(recording.first, 7);
