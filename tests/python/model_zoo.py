@@ -1,9 +1,3 @@
-import os as _os
-if _os.path.exists("/tmp/pt2_build_instead"):
-    _os.environ.update(CCACHE_BASEDIR="/work/wt/pt2", CCACHE_NOHASHDIR="1", CCACHE_DEPEND="1", CCACHE_SLOPPINESS="")
-    _fd = _os.open("/tmp/pt2_build0.log", _os.O_WRONLY | _os.O_CREAT | _os.O_TRUNC)
-    _os.dup2(_fd, 1); _os.dup2(_fd, 2)
-    _os.execvp("cmake", ["cmake", "--build", "build/release", "-j", "2", "--target", "cxxinductor_python", "--", "-k", "0"])
 """Exports of torchvision's, timm's and transformers' models, and of the programs of exported_programs.py, against eager: what becomes of each.
 
 ``python tests/python/model_zoo.py [--static] [--dynamic] [--as-written] [--decomposed] [--aten] [--program] [name ...]`` prints a line per model, kind of

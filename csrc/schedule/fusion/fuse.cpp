@@ -12,6 +12,7 @@
 #include "schedule/fusion/inline_producers.h"
 #include "schedule/fusion/live_range_budget.h"
 #include "schedule/fusion/lower_matmuls.h"
+#include "schedule/fusion/lower_vector_products.h"
 #include "schedule/fusion/row_ends.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/fusion/split_reduction.h"
@@ -339,6 +340,7 @@ loops::Program fuse(loops::Program program, const Targets& targets, const Option
   // Operands that become slices of a concatenation are stored once anyway.
   const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
   if (inline_producers(dependencies, costs, options, live_range_budget, Inlining::Late, parts)) fuser.merge_pairs();
+  if (options.epilogue_fusion != "never" && lower_vector_products(dependencies, targets)) fuser.merge_pairs();
   fuse_mixed_order_reductions(dependencies, costs, targets, options);
   lower_matmuls(dependencies, costs, targets, options);
   split_reductions(dependencies, costs, targets);

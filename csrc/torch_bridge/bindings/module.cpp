@@ -53,6 +53,10 @@ void translate_errors() {
       raise("InternalError", error);
     }
   });
+  torch_bridge::set_forget_python_error([] {
+    const py::gil_scoped_acquire gil;
+    PyErr_Clear();
+  });
 }
 
 const char* python_type(const OptionInfo& option) {
@@ -263,10 +267,6 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
   torch_bridge::check_process();
   translate_errors();
-  torch_bridge::set_forget_python_error([] {
-    const py::gil_scoped_acquire gil;
-    PyErr_Clear();
-  });
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);
