@@ -95,6 +95,7 @@ class Call {
   int64_t reach(uint32_t buffer);
   bool can_record(const Stretch& stretch);
   void refuse(GraphCache& graphs, RecordedStretch& recorded, const std::string& reason);
+  static void note(GraphCache& graphs, const Stretch& stretch, const std::string& reason);
   bool take_block(GraphSet& set, RecordedStretch& recorded, Owner& owner);
   void place_block(const Stretch& stretch);
   void* root_address(MemoryNumber root) const;

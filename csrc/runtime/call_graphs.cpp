@@ -165,7 +165,14 @@ bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   bool known = recorded.graph != nullptr;
   for (size_t r = 0; known && r < begins_.size(); ++r) known = begins_[r] == recorded.begins[r] || recorded.proved[r];
   if (!known && !record(graphs, recorded)) return false;
-  const size_t patched = recorded.graph->launch(begins_, streams_[stretch.stream]);
+  size_t patched = 0;
+  try {
+    patched = recorded.graph->launch(begins_, streams_[stretch.stream]);
+  } catch (const Unsupported& error) {
+    recorded.graph.reset();
+    if (++recorded.failures == most_failures) refuse(graphs, recorded, error.what());
+    return false;
+  }
   graph_counters().replays.fetch_add(1, std::memory_order_relaxed);
   graph_counters().patched_nodes.fetch_add(static_cast<int64_t>(patched), std::memory_order_relaxed);
   for (const auto& [buffer, tensor] : recorded.constants) {
@@ -193,8 +200,8 @@ bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
   place_block(stretch);
   find_ranges(stretch);
-  if (overlap(ranges_)) {
-    refuse(graphs, recorded, "inputs share memory");  // whose address is whose cannot be told
+  if (overlap(ranges_)) {  // whose address is whose cannot be told
+    if (!std::exchange(recorded.had_overlap, true)) note(graphs, stretch, "inputs share memory in some calls");
     return false;
   }
   if (!can_record(stretch) || (stretch.calls > 0 && !recorded.place->sees_allocations())) return false;
@@ -249,7 +256,11 @@ void Call::refuse(GraphCache& graphs, RecordedStretch& recorded, const std::stri
   recorded.is_refused = true;
   recorded.graph.reset();
   graph_counters().refused_stretches.fetch_add(1, std::memory_order_relaxed);
-  if (!reason.empty()) graphs.note("a stretch: " + reason, recorded.stretch.launches + recorded.stretch.calls);
+  if (!reason.empty()) note(graphs, recorded.stretch, reason);
+}
+
+void Call::note(GraphCache& graphs, const Stretch& stretch, const std::string& reason) {
+  graphs.note("a stretch: " + reason, stretch.launches + stretch.calls);
 }
 
 // step: the one that is being recorded, for errors; null where the error is of no single one.

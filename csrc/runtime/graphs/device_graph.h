@@ -47,8 +47,8 @@ class DeviceGraph {
   // `again` recorded the same steps with all memory where it is in this one: words that differ hold no address of it. A library leaves
   // bytes of its arguments unset, for example.
   virtual void ignore(const DeviceGraph& again) = 0;
-  // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Throws
-  // InternalError where the driver refuses. Not thread-safe.
+  // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Unsupported
+  // where the driver refuses to change them: nothing is queued then. InternalError where it refuses the work. Not thread-safe.
   virtual size_t launch(std::span<void* const> begins, void* stream) = 0;
 };
 

@@ -152,8 +152,12 @@ size_t CudaGraph::exchange_changed() {
   size_t exchanged = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (!changed_[n]) continue;
-    exchange(nodes_[n]);
-    changed_[n] = false;  // not where the driver refuses: the next launch tries again
+    try {
+      exchange(nodes_[n]);
+    } catch (const InternalError& error) {
+      throw_unsupported("{}", error.what());
+    }
+    changed_[n] = false;
     ++exchanged;
   }
   any_changed_ = false;

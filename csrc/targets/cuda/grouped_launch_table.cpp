@@ -9,6 +9,7 @@ namespace cxxinductor::targets {
 
 FilledTable fill_grouped_table(const plan::GroupedLaunchLayout& layout, std::span<const runtime::LaunchArgs> items, std::byte* table) {
   FilledTable filled;
+  std::memset(table, 0, layout.bytes());  // recordings of the same launches are compared byte by byte
   const auto put_first_block = [&](size_t entry, uint32_t block) {
     std::memcpy(table + layout.first_block(entry), &block, sizeof block);
   };

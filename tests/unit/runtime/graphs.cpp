@@ -476,6 +476,56 @@ TEST_CASE("a library call that cannot be recorded runs between recordings", "[gr
   CHECK(graph_counters().replays > 0);
 }
 
+TEST_CASE("a recording that cannot be given other addresses is given up", "[graphs]") {
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.allocate(y);
+  b.add(t, y);
+  b.output(y);
+  Run run;
+  run.load(b);
+  for (int call = 0; call < 6; ++call) run.check(8, static_cast<float>(call), 2);
+  CHECK(graph_counters().replays == 4);
+  run.device.refuses_addresses = true;
+  run.check(8, 1, 2);  // its steps run one by one
+  run.device.refuses_addresses = false;
+  run.check(8, 2, 2);
+  CHECK(graph_counters().recordings == 2);
+  CHECK(graph_counters().replays == 5);
+  run.device.refuses_addresses = true;
+  for (int call = 0; call < 4; ++call) run.check(8, static_cast<float>(call), 2);
+  CHECK(graph_counters().refused_stretches == 1);
+  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"a stretch: addresses are not exchanged", 2}});
+}
+
+TEST_CASE("a call whose inputs share memory is not recorded, but may replay", "[graphs]") {
+  Builder b;
+  const auto x = b.gpu_input("x"), z = b.gpu_input("z"), t = b.arena("t"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.add(x, t);
+  b.allocate(y);
+  b.add(z, y);
+  b.output(y);
+  Run run;
+  run.load(b);
+  const auto check = [&](const TensorRef& first, const TensorRef& second, float wanted) {
+    std::vector<Value> inputs = one_input(first);
+    inputs.push_back(one_input(second)[0]);
+    const std::vector<Value> results = run.executable->run(run.device, std::move(inputs));
+    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == wanted);
+    run.held.push_back(results[0].tensor);
+  };
+  const TensorRef one = run.tensor(8, 1), two = run.tensor(8, 2);
+  for (int call = 0; call < 4; ++call) check(one, one, 2);
+  CHECK(graph_counters().recordings == 0);
+  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"a stretch: inputs share memory in some calls", 2}});
+  for (int call = 0; call < 3; ++call) check(one, two, 3);
+  CHECK(graph_counters().replays == 3);
+  check(two, two, 3);
+  CHECK(graph_counters().recordings == 1);
+  CHECK(graph_counters().replays == 4);
+}
+
 TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
   Run run;
   run.device.library["test::add_ten"] = add_ten;

@@ -204,6 +204,9 @@ TEST_CASE("a recording that CUDA ends is not supported, a replay that fails is a
   recording.fail("cuGraphLaunch", 0);
   CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), InternalError);
   CHECK_NOTHROW(graph->launch({&begin, 1}, nullptr));
+  void* other = recording.second.data();
+  recording.fail("cuGraphExecKernelNodeSetParams", 0);
+  CHECK_THROWS_AS(graph->launch({&other, 1}, nullptr), Unsupported);
 }
 
 TEST_CASE("a graph of many kernels whose operands keep moving updates its nodes itself", "[cuda]") {
