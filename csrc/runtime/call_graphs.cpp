@@ -294,6 +294,9 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
       Dependencies order;
       bool branches = graphs.branches();
       if (branches) {
+        const std::vector<bool> uses_own = recorder->uses_of_own_memory();
+        for (size_t s = 0; s < accesses.size(); ++s)
+          if (uses_own[s]) accesses[s].written.push_back({recorded.place.get(), 1});  // stands for that memory
         order = find_dependencies(accesses);
         const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), step_latency);
         branches = time.in_parallel < least_saving * time.in_order;

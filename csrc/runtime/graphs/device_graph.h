@@ -61,8 +61,10 @@ class GraphRecorder {
   // The work that was queued since the last call reads and writes these ranges. Unsupported where the work contains what cannot be
   // replayed at other addresses; the message says what.
   virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) = 0;
+  // By call of note: whether its work uses the recording's own memory.
+  virtual std::vector<bool> uses_of_own_memory() = 0;
   // Ends the recording. Unsupported where it was invalidated. order: what the steps wait for, a step for each call of note; null: all run in
-  // the order in which they were queued. Steps that use the recording's own memory wait for one another in any case.
+  // the order in which they were queued.
   virtual std::unique_ptr<DeviceGraph> finish(const Dependencies* order) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <unordered_map>
+#include <utility>
 
 #include "support/error.h"
 #include "targets/cuda/driver_functions.h"
@@ -19,7 +20,6 @@ using runtime::ReplacedMemory;
 // The nodes of a step that no other of them waits for, and those that wait for no other; what they wait for in steps before.
 struct StepNodes {
   std::set<CUgraphNode> first, last, after;
-  bool uses_own_memory = false;
 };
 
 class CudaRecorder final : public runtime::GraphRecorder {
@@ -50,6 +50,14 @@ class CudaRecorder final : public runtime::GraphRecorder {
     ++steps_;
     begins_.resize(std::max(begins_.size(), ranges.size()));
     for (size_t r = 0; r < ranges.size(); ++r) begins_[r] = ranges[r].begin;
+  }
+
+  std::vector<bool> uses_of_own_memory() override {
+    find_own_words();
+    std::vector<bool> uses(steps_);
+    for (const Node& node : nodes_)
+      if (!node.own.empty()) uses[node.step] = true;
+    return uses;
   }
 
   std::unique_ptr<runtime::DeviceGraph> finish(const runtime::Dependencies* order) override {
@@ -166,6 +174,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
   }
 
   void find_own_words() {
+    if (std::exchange(found_own_words_, true)) return;
     auto word = words_.begin();  // in the order of nodes, then of places
     for (uint32_t n = 0; n < nodes_.size(); ++n) {
       for (uint32_t at = 0; at < nodes_[n].arguments.size() * 8; at += 8) {
@@ -177,8 +186,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
     }
   }
 
-  // A capture has each step wait for the one before. Here: for those of `order`, and of those with words of the recording's own memory
-  // for the one before.
+  // A capture has each step wait for the one before. Here: for those of `order`.
   void replace_order(CUgraph graph, const runtime::Dependencies& order) {
     CXXI_CHECK(order.size() == steps_, "an order of {} steps, of which {} were recorded", order.size(), steps_);
     std::vector<StepNodes> steps(order.size());
@@ -186,7 +194,6 @@ class CudaRecorder final : public runtime::GraphRecorder {
       StepNodes& step = steps.at(node.step);
       step.first.insert(node.handle);
       step.last.insert(node.handle);
-      step.uses_own_memory |= !node.own.empty();
     }
     size_t count = 0;
     cuda_.check(cuda_.graph_edges(graph, nullptr, nullptr, nullptr, &count), "cuGraphGetEdges", "a CUDA graph");
@@ -202,7 +209,6 @@ class CudaRecorder final : public runtime::GraphRecorder {
         cuda_.check(cuda_.remove_dependencies(graph, &from[e], &to[e], &kinds[e], 1), "cuGraphRemoveDependencies", "a CUDA graph");
       }
     }
-    const StepNodes* own = nullptr;
     for (size_t s = 0; s < steps.size(); ++s) {
       StepNodes& step = steps[s];
       for (const uint32_t earlier : order[s]) {
@@ -210,10 +216,6 @@ class CudaRecorder final : public runtime::GraphRecorder {
         // A step without nodes, as a kernel over no elements: what it waits for.
         step.after.insert(waited_for.last.begin(), waited_for.last.end());
         if (waited_for.last.empty()) step.after.insert(waited_for.after.begin(), waited_for.after.end());
-      }
-      if (step.uses_own_memory) {
-        if (own) step.after.insert(own->last.begin(), own->last.end());
-        own = &step;
       }
       for (const CUgraphNode node : step.first)
         for (const CUgraphNode earlier : step.after)
@@ -226,7 +228,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
   const NodeUpdateSource updates_;
   const CUstream stream_;
   const std::function<bool(const void*)> own_;
-  bool recording_ = false;
+  bool recording_ = false, found_own_words_ = false;
   size_t steps_ = 0;                                   // calls of note
   std::vector<CUgraphNode> queued_;                    // in the order in which they were found
   std::unordered_map<CUgraphNode, size_t> number_of_;  // their places there

@@ -598,6 +598,31 @@ TEST_CASE("independent steps run in any order, with the results of the plan's", 
   CHECK(run.device.reordered_recordings == 1);
 }
 
+TEST_CASE("calls that use memory of the recording keep their order", "[graphs]") {
+  const bool with_workspace = GENERATE(false, true);
+  Run run;
+  run.device.library["test::call"] = [with_workspace](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+    add_ten(device, operands, none, results);
+    if (!with_workspace) return;
+    const TensorRef workspace = device.empty_strided(DType::F32, software_gpu, operands[0].tensor.sizes, operands[0].tensor.strides);
+    device.queue({106, [](const Words&) {}, {reinterpret_cast<uintptr_t>(workspace.data)}});
+  };
+  Builder b;
+  const auto x = b.gpu_input("x"), t = b.arena("t");
+  b.add(x, t);
+  for (int i = 0; i < 4; ++i) {
+    const auto u = b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned);
+    b.call("test::call", {b.whole(t)}, {u}, false);
+    b.output(u);
+  }
+  run.load(b);
+  for (int call = 0; call < 12; ++call)
+    for (const Value& result : run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call)))))
+      REQUIRE(static_cast<const float*>(result.tensor.data)[7] == static_cast<float>(call) + 18);
+  CHECK(graph_counters().replays > 0);
+  CHECK((run.device.reordered_recordings > 0) == !with_workspace);
+}
+
 TEST_CASE("threads share recordings", "[graphs]") {
   Run run;
   run.device.library["test::add_ten"] = add_ten;

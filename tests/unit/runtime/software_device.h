@@ -218,6 +218,15 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
         for (size_t at = 0; at < words.size(); ++at) find(words[at], at, ranges, replaced);
       }
     }
+    std::vector<bool> uses_of_own_memory() override {
+      std::vector<bool> uses;
+      for (size_t t = 0; const size_t end : step_ends_) {
+        uses.push_back(false);
+        for (; t < end; ++t)
+          for (size_t at = 0; at < device_.recorded_[t].words.size(); ++at) uses.back() = uses.back() || is_own(t, at, device_.recorded_[t].words[at]);
+      }
+      return uses;
+    }
     std::unique_ptr<DeviceGraph> finish(const Dependencies* order) override {
       if (order) graph_->order = *order;
       device_.reordered_recordings += order ? 1 : 0;
@@ -225,14 +234,16 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
       graph_->step_ends = std::move(step_ends_);
       graph_->tasks = std::move(device_.recorded_);
       for (size_t t = 0; t < graph_->tasks.size(); ++t)
-        for (size_t at = 0; at < graph_->tasks[t].words.size(); ++at) {
-          const bool known = std::ranges::any_of(graph_->words, [&](const auto& word) { return word.task == t && word.at == at; });
-          if (!known && own_(reinterpret_cast<void*>(graph_->tasks[t].words[at]))) graph_->own.emplace(t, at);
-        }
+        for (size_t at = 0; at < graph_->tasks[t].words.size(); ++at)
+          if (is_own(t, at, graph_->tasks[t].words[at])) graph_->own.emplace(t, at);
       return std::move(graph_);
     }
 
    private:
+    bool is_own(size_t task, size_t at, uint64_t value) const {
+      const bool known = std::ranges::any_of(graph_->words, [&](const auto& word) { return word.task == task && word.at == at; });
+      return !known && own_(reinterpret_cast<void*>(value));
+    }
     void find(uint64_t value, size_t at, std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) {
       const auto inside = [value](const MemoryRange& memory) {
         const auto begin = reinterpret_cast<uintptr_t>(memory.begin);
