@@ -27,9 +27,10 @@ bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {
   return tables.buffers[reuse.to].kind != Kind::Arena && tables.buffers[reuse.from].kind == Kind::Standalone;
 }
 
-CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values)
+CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values, Device device)
     : tables_(tables),
       values_(values),
+      device_(device),
       memory_of_(tables.buffers.size()),
       bytes_now_(tables.buffers.size() + tables.arenas.size()),
       use_of_(tables.buffers.size() + tables.arenas.size(), -1) {
@@ -47,7 +48,7 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
     if (stays_in_place(tables, reuse)) memory_of_[reuse.to] = memory_of_[reuse.from];
   }
   for (const int64_t b : tables.input_buffers)
-    if (b >= 0) add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
+    if (b >= 0 && device_of(static_cast<MemoryNumber>(b)) == device_) add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
   for (const uint32_t b : tables.unused_inputs) give_back(b, 0);
   for (uint32_t s = 0; s < steps; ++s) add_step(s);
   // Calls keep arenas to their end; the last use is what counts here.
@@ -81,14 +82,19 @@ void CallMemoryUse::add_step(uint32_t number) {
       const auto buffer = static_cast<uint32_t>(call.results[i]);
       if (tables_.buffers[buffer].kind != plan::Buffer::Kind::ExternOwned) continue;
       take(buffer, bytes(buffer), number);
-      uses_.back().may_move = !runs_ahead(tables_, call) && !call.result_aliases[i];
+      if (use_of_[buffer] >= 0) uses_[static_cast<size_t>(use_of_[buffer])].may_move = !runs_ahead(tables_, call) && !call.result_aliases[i];
     }
   }
   if (step.kind == StepRecord::Kind::Free) give_back(memory_of_[step.index], number);
   for (uint32_t i = 0; i < step.releases_count; ++i) give_back(tables_.releases[step.releases_first + i], number);
 }
 
+Device CallMemoryUse::device_of(MemoryNumber memory) const {
+  return memory < tables_.buffers.size() ? tables_.buffers[memory].device : tables_.arenas[memory - tables_.buffers.size()].device;
+}
+
 void CallMemoryUse::take(MemoryNumber memory, int64_t bytes, uint32_t step) {
+  if (device_of(memory) != device_) return;
   use_of_[memory] = static_cast<int64_t>(uses_.size());
   uses_.push_back({memory, bytes, step, static_cast<uint32_t>(tables_.steps.size()) + 1});
   add(bytes_now_[memory] = bytes);

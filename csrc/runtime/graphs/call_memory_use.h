@@ -1,5 +1,5 @@
-// When the steps of a plan take memory and when its last use is, in a call of given sizes; and memory that several buffers share one after the
-// other.
+// When the steps of a plan take memory of a device and when its last use is, in a call of given sizes; and memory that several buffers share one
+// after the other.
 #pragma once
 
 #include <algorithm>
@@ -32,12 +32,13 @@ bool stays_in_place(const Tables& tables, const ReuseRecord& reuse);
 class CallMemoryUse {
  public:
   // values: the workspace of the call, with the sizes.
-  CallMemoryUse(const Tables& tables, std::span<const int64_t> values);
+  CallMemoryUse(const Tables& tables, std::span<const int64_t> values, Device device);
 
   // The memory that a buffer lies in.
   MemoryNumber memory_of(uint32_t buffer) const { return memory_of_[buffer]; }
   int64_t bytes(uint32_t buffer) const { return values_[tables_.buffers[buffer].bytes]; }
-  // What the call takes, in the order of `first`. Inputs are not among them.
+  Device device_of(MemoryNumber memory) const;
+  // What the call takes of the device's memory, in the order of `first`. Inputs are not among them.
   std::span<const MemoryUse> uses() const { return uses_; }
   // What the steps [first, last) take.
   std::span<const MemoryUse> uses_in(uint32_t first, uint32_t last) const;
@@ -59,6 +60,7 @@ class CallMemoryUse {
 
   const Tables& tables_;
   const std::span<const int64_t> values_;
+  const Device device_;
   std::vector<MemoryNumber> memory_of_;
   std::vector<MemoryUse> uses_;
   Live own_inputs_, held_inputs_;

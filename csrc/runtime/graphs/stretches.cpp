@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "ir/device_types.h"
 
@@ -62,9 +63,9 @@ class Finder {
       : plan_(plan),
         tables_(tables),
         refused_(refused),
-        memory_(tables, values),
-        allowed_(std::max(always_allowed, memory_.with_own_inputs().peak / share_of_peak)),
-        block_(static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size())) {}
+        block_(static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size())) {
+    for (const Device device : tables.stream_devices) memory_.emplace(device, CallMemoryUse(tables, values, device));
+  }
 
   std::vector<Stretch> find() {
     std::vector<Stretch> found;
@@ -98,11 +99,17 @@ class Finder {
   bool can_join(const StepRecord& step) const {
     if (step.kind == StepRecord::Kind::Extern && !runs_ahead(tables_, tables_.externs[step.index])) {
       const ExternRecord& record = tables_.externs[step.index];
-      for (const int64_t b : record.results)
-        if (b >= 0 && !record.planned_out && memory_.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, allowed_)) return false;
+      for (const int64_t b : record.results) {
+        if (b < 0 || record.planned_out) continue;
+        const auto memory = memory_.find(tables_.buffers[static_cast<uint32_t>(b)].device);
+        if (memory == memory_.end() || memory->second.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, allowed(memory->second))) return false;
+      }
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
   }
+
+  // Bytes above the peak.
+  static int64_t allowed(const CallMemoryUse& memory) { return std::max(always_allowed, memory.with_own_inputs().peak / share_of_peak); }
 
   // Small graphs of one stretch: nothing but the replay is left of the call.
   bool is_whole(const Stretch& stretch) const { return stretch.first == 0 && stretch.last == tables_.steps.size(); }
@@ -113,29 +120,27 @@ class Finder {
     for (uint32_t s = working; s < tables_.steps.size() && s < last + look_ahead; ++s) {
       const StepRecord& step = tables_.steps[s];
       if (!can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device)) break;
-      if (above_peak(first, s + 1, device) <= allowed_) last = s + 1;
+      if (above_peak(first, s + 1, memory_.at(device)) <= allowed(memory_.at(device))) last = s + 1;
     }
     return last;
   }
 
-  bool fits_block(const MemoryUse& use, uint32_t last, Device device) const {
-    return use.may_move && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block && device_of(use.memory) == device;
-  }
+  static bool fits_block(const MemoryUse& use, uint32_t last) { return use.may_move && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block; }
 
   // Bytes above the peak of a call that runs step by step, while the steps [first, last) are queued as one.
-  int64_t above_peak(uint32_t first, uint32_t last, Device device) const {
-    const std::span<const MemoryUse> uses = memory_.uses_in(first, last);
+  static int64_t above_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
+    const std::span<const MemoryUse> uses = memory.uses_in(first, last);
     int64_t taken = 0;
     for (const MemoryUse& use : uses) taken += use.bytes;
     const auto above = [&](int64_t bytes) {
       int64_t most = std::numeric_limits<int64_t>::min();
-      for (const CallMemoryUse::Live* live : {&memory_.with_own_inputs(), &memory_.with_held_inputs()}) most = std::max(most, live->before[first] + bytes - live->peak);
+      for (const CallMemoryUse::Live* live : {&memory.with_own_inputs(), &memory.with_held_inputs()}) most = std::max(most, live->before[first] + bytes - live->peak);
       return most;
     };
     if (above(taken) <= 0) return 0;
     std::vector<MemoryUse> in_block;
     for (const MemoryUse& use : uses) {
-      if (!fits_block(use, last, device)) continue;
+      if (!fits_block(use, last)) continue;
       in_block.push_back(use);
       taken -= use.bytes;
     }
@@ -146,35 +151,32 @@ class Finder {
     return above(taken + std::max(block, apart));
   }
 
-  Device device_of(MemoryNumber memory) const {
-    return memory < tables_.buffers.size() ? tables_.buffers[memory].device : tables_.arenas[memory - tables_.buffers.size()].device;
-  }
-
   Stretch make(uint32_t first, uint32_t last, Device device, uint32_t stream) const {
     Stretch stretch{.first = first, .last = last, .device = device, .stream = stream};
+    const CallMemoryUse& memory_use = memory_.at(device);
     std::vector<MemoryUse> in_block;
-    for (const MemoryUse& use : memory_.uses_in(first, last))
-      if (fits_block(use, last, device)) in_block.push_back(use);
+    for (const MemoryUse& use : memory_use.uses_in(first, last))
+      if (fits_block(use, last)) in_block.push_back(use);
     stretch.block = share_block(in_block, most_block);
     for (const SharedBlock::Place& place : stretch.block.places)
       if (place.memory < tables_.buffers.size()) stretch.block_buffers.push_back(place);
     stretch.block_in_scratch = stretch.block.bytes <= most_scratch;
     for (uint32_t s = first; s < last; ++s) {
       const StepRecord& step = tables_.steps[s];
-      add_takings(stretch, s);
-      if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, memory_.memory_of(step.index))) stretch.given_back.push_back(step.index);
+      add_takings(stretch, memory_use, s);
+      if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, memory_use.memory_of(step.index))) stretch.given_back.push_back(step.index);
       for (uint32_t i = 0; i < step.releases_count; ++i) stretch.given_back.push_back(tables_.releases[step.releases_first + i]);
       if (!queues_work(step)) continue;
       ++(step.kind == StepRecord::Kind::Extern ? stretch.calls : stretch.launches);
       each_buffer(tables_, step, [&](uint32_t buffer) {
-        const MemoryNumber memory = memory_.memory_of(buffer), root = is_in_block(stretch, memory) ? block_ : memory;
+        const MemoryNumber memory = memory_use.memory_of(buffer), root = is_in_block(stretch, memory) ? block_ : memory;
         if (std::ranges::find(stretch.roots, root) == stretch.roots.end()) stretch.roots.push_back(root);
       });
     }
     return stretch;
   }
 
-  void add_takings(Stretch& stretch, uint32_t number) const {
+  void add_takings(Stretch& stretch, const CallMemoryUse& memory_use, uint32_t number) const {
     using Kind = Stretch::Taking::Kind;
     const StepRecord& step = tables_.steps[number];
     const auto add = [&](Kind kind, MemoryNumber memory, uint32_t index) {
@@ -184,9 +186,9 @@ class Finder {
     if (step.kind == StepRecord::Kind::Allocate) add(Kind::Buffer, step.index, step.index);
     if (step.kind == StepRecord::Kind::Reuse) {
       const uint32_t to = tables_.reuses[step.index].to;
-      add(Kind::Reuse, memory_.memory_of(to), step.index);
+      add(Kind::Reuse, memory_use.memory_of(to), step.index);
       // Those in arenas are placed with their arena.
-      const SharedBlock::Place* const place = stays_in_place(tables_, tables_.reuses[step.index]) ? stretch.block.find(memory_.memory_of(to)) : nullptr;
+      const SharedBlock::Place* const place = stays_in_place(tables_, tables_.reuses[step.index]) ? stretch.block.find(memory_use.memory_of(to)) : nullptr;
       if (place) stretch.block_buffers.push_back({to, place->offset});
     }
     if (step.kind != StepRecord::Kind::Extern) return;
@@ -202,8 +204,7 @@ class Finder {
   const plan::Plan& plan_;
   const Tables& tables_;
   const Refusals& refused_;
-  const CallMemoryUse memory_;
-  const int64_t allowed_;  // bytes above the peak
+  std::map<Device, CallMemoryUse> memory_;
   const MemoryNumber block_;
 };
 
