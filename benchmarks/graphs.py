@@ -105,7 +105,7 @@ def host_rows():
 
                 for _ in range(20):
                     moving()
-                cxxinductor.wait_for_compiles()  # of the kernel that exchanges addresses
+                cxxinductor.wait_for_compiles()  # of the kernel that updates addresses
                 row[name]["moving"] = call_microseconds(moving)
             row["replay alone"] = call_microseconds(captured(lambda: callable_(list(sets[0]))).replay)
             rows.append(row)

@@ -78,7 +78,7 @@ class Call {
 
   // Recordings (call_graphs.cpp).
   void run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
-  void prepare(const Stretch::Taking& taking);
+  void prepare(const Stretch::Preparation& preparation);
   bool replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded);
   bool record(GraphCache& graphs, RecordedStretch& recorded);
   std::unique_ptr<DeviceGraph> record_steps(const GraphCache& graphs, RecordedStretch& recorded, const StepRecord*& step);
@@ -98,7 +98,7 @@ class Call {
   static void note(GraphCache& graphs, const Stretch& stretch, const std::string& reason);
   bool take_block(GraphSet& set, RecordedStretch& recorded, Owner& owner);
   void place_block(const Stretch& stretch);
-  void* root_address(MemoryNumber root) const;
+  void* address_of(MemoryNumber memory) const;
 
   const plan::Plan& plan_;
   const Tables& tables_;
@@ -119,9 +119,9 @@ class Call {
   std::span<Operand> operands_;
   std::span<TensorView> destinations_;
   std::span<int64_t> dims_, sizes_, strides_;
-  // Of the stretch that runs now, by its roots.
+  // Of the stretch that runs now, in the order of Stretch::accessed.
   std::vector<MemoryRange> ranges_;
-  std::vector<void*> begins_;
+  std::vector<void*> range_addresses_;
   void* block_ = nullptr;
 };
 

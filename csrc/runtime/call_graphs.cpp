@@ -61,18 +61,18 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   const Stretch& stretch = recorded.stretch;
   Owner block;
   if (!take_block(set, recorded, block)) return walk(step, stretch.last);
-  for (const Stretch::Taking& taking : stretch.takings) {
-    step = taking.step;
-    prepare(taking);
+  for (const Stretch::Preparation& preparation : stretch.preparations) {
+    step = preparation.step;
+    prepare(preparation);
   }
   step = stretch.first;
   if (!replay(graphs, set, recorded)) {
     // Kernels of another call may come between those of this one: what lies in the block needs memory of its own, as long as it is used.
     block.reset();
-    auto taking = stretch.block_takings.begin();
+    auto preparation = stretch.block_preparations.begin();
     for (; step < stretch.last; ++step) {
       const StepRecord& each = tables_.steps[step];
-      for (; taking != stretch.block_takings.end() && taking->step == step; ++taking) prepare(*taking);
+      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation) prepare(*preparation);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
@@ -112,23 +112,23 @@ void Call::place_block(const Stretch& stretch) {
 }
 
 // Takes the memory, or makes the call that runs ahead.
-void Call::prepare(const Stretch::Taking& taking) {
-  switch (taking.kind) {
-    case Stretch::Taking::Kind::Arena:
-      if (!tensors_[tables_.buffers.size() + taking.index].owner) take_arena(taking.index);
+void Call::prepare(const Stretch::Preparation& preparation) {
+  switch (preparation.kind) {
+    case Stretch::Preparation::Kind::Arena:
+      if (!tensors_[tables_.buffers.size() + preparation.index].owner) take_arena(preparation.index);
       return;
-    case Stretch::Taking::Kind::Buffer:
-      return allocate(taking.index);
-    case Stretch::Taking::Kind::Reuse:
-      return reuse(tables_.reuses[taking.index]);
-    case Stretch::Taking::Kind::Call:
-      return call_extern(tables_.externs[taking.index]);
+    case Stretch::Preparation::Kind::Buffer:
+      return allocate(preparation.index);
+    case Stretch::Preparation::Kind::Reuse:
+      return reuse(tables_.reuses[preparation.index]);
+    case Stretch::Preparation::Kind::Call:
+      return call_extern(tables_.externs[preparation.index]);
   }
 }
 
-void* Call::root_address(MemoryNumber root) const {
+void* Call::address_of(MemoryNumber memory) const {
   const size_t buffers = tables_.buffers.size(), arenas = tables_.arenas.size();
-  return root < buffers ? addresses_[root] : root < buffers + arenas ? arena_addresses_[root - buffers] : block_;
+  return memory < buffers ? addresses_[memory] : memory < buffers + arenas ? arena_addresses_[memory - buffers] : block_;
 }
 
 // Bytes from the first element of a buffer to the end of its last one, or of its memory.
@@ -145,29 +145,29 @@ int64_t Call::reach(uint32_t buffer) {
 
 void Call::find_ranges(const Stretch& stretch) {
   ranges_.clear();
-  begins_.clear();
+  range_addresses_.clear();
   const size_t buffers = tables_.buffers.size(), arenas = tables_.arenas.size();
-  for (const MemoryNumber root : stretch.roots) {
-    begins_.push_back(root_address(root));
-    ranges_.push_back({begins_.back(), root < buffers            ? reach(root)
-                                       : root < buffers + arenas ? values_[tables_.arenas[root - buffers].bytes]
-                                                                 : stretch.block.bytes});
+  for (const MemoryNumber memory : stretch.accessed) {
+    range_addresses_.push_back(address_of(memory));
+    ranges_.push_back({range_addresses_.back(), memory < buffers            ? reach(memory)
+                                                : memory < buffers + arenas ? values_[tables_.arenas[memory - buffers].bytes]
+                                                                            : stretch.block.bytes});
   }
 }
 
 // False where the steps are to run one by one.
 bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) {
   const Stretch& stretch = recorded.stretch;
-  begins_.clear();
-  for (const MemoryNumber root : stretch.roots) begins_.push_back(root_address(root));
+  range_addresses_.clear();
+  for (const MemoryNumber memory : stretch.accessed) range_addresses_.push_back(address_of(memory));
   const std::lock_guard lock(set.mutex);
   if (recorded.is_refused) return false;
   bool known = recorded.graph != nullptr;
-  for (size_t r = 0; known && r < begins_.size(); ++r) known = begins_[r] == recorded.begins[r] || recorded.proved[r];
+  for (size_t r = 0; known && r < range_addresses_.size(); ++r) known = range_addresses_[r] == recorded.addresses[r] || recorded.may_move[r];
   if (!known && !record(graphs, recorded)) return false;
   size_t patched = 0;
   try {
-    patched = recorded.graph->launch(begins_, streams_[stretch.stream]);
+    patched = recorded.graph->launch(range_addresses_, streams_[stretch.stream]);
   } catch (const Unsupported& error) {
     recorded.graph.reset();
     if (++recorded.failures == most_failures) refuse(graphs, recorded, error.what());
@@ -232,11 +232,11 @@ bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
     return false;
   }
   if (recorded.graph && differences.empty()) {
-    for (size_t r = 0; r < begins_.size(); ++r)
-      if (begins_[r] != recorded.begins[r]) recorded.proved[r] = true;
+    for (size_t r = 0; r < range_addresses_.size(); ++r)
+      if (range_addresses_[r] != recorded.addresses[r]) recorded.may_move[r] = true;
   } else {
     // The arguments of our own kernels are what they were given.
-    recorded.proved.assign(begins_.size(), stretch.calls == 0);
+    recorded.may_move.assign(range_addresses_.size(), stretch.calls == 0);
     if (recorded.graph && ++recorded.unlike == most_unlike) {
       std::map<uint32_t, std::string> steps;
       for (const DeviceGraph::Difference& difference : differences)
@@ -247,7 +247,7 @@ bool Call::record(GraphCache& graphs, RecordedStretch& recorded) {
     }
   }
   recorded.graph = std::move(graph);
-  recorded.begins = begins_;
+  recorded.addresses = range_addresses_;
   return true;
 }
 
@@ -382,11 +382,11 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, co
     if (memory.bytes > 0 && (taken == allocations.rend() || taken->bytes < memory.bytes))
       throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
-    const auto root = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
-    const auto range = std::ranges::find(recorded.stretch.roots, root);
-    CXXI_CHECK(range != recorded.stretch.roots.end(), "{}: result {} has no memory of its own", record.name, i);
+    const auto number = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
+    const auto range = std::ranges::find(recorded.stretch.accessed, number);
+    CXXI_CHECK(range != recorded.stretch.accessed.end(), "{}: result {} has no memory of its own", record.name, i);
     const size_t position = memory.bytes > 0 ? taken->position : 0;
-    replaced.push_back({memory, static_cast<size_t>(range - recorded.stretch.roots.begin()), place ? place->offset : 0, position});
+    replaced.push_back({memory, static_cast<size_t>(range - recorded.stretch.accessed.begin()), place ? place->offset : 0, position});
   }
 }
 

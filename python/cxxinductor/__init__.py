@@ -70,7 +70,7 @@ def counters() -> dict[str, int]:
     cache_hits and cache_writes (entries of the cache on disk: plans, machine code and AOTAutograd's results).
     A graph compiled in the background counts as a graph from the first call that uses it. Of CUDA graphs (option cuda_graphs):
     graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes that the host gave other addresses before a replay; those that a
-    recording exchanges itself are not counted) and
+    recording updates itself are not counted) and
     graph_refusals (stretches that cannot be recorded)."""
     return _C.counters()
 

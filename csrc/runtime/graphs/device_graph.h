@@ -49,7 +49,7 @@ class DeviceGraph {
   virtual void ignore(const DeviceGraph& again) = 0;
   // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Unsupported
   // where the driver refuses to change them: nothing is queued then. InternalError where it refuses the work. Not thread-safe.
-  virtual size_t launch(std::span<void* const> begins, void* stream) = 0;
+  virtual size_t launch(std::span<void* const> addresses, void* stream) = 0;
 };
 
 // A recording in progress; destroying it abandons it.

@@ -24,10 +24,10 @@ struct RecordedStretch {
   std::shared_ptr<RecordingPlace> place;  // of the stretch's device and stream
   std::unique_ptr<DeviceGraph> graph;
   std::vector<uint32_t> steps;  // those with work
-  std::vector<void*> begins;    // of the ranges, when the graph was recorded
+  std::vector<void*> addresses;  // of the ranges, when the graph was recorded
   // By range: it may be elsewhere in a replay. Of kernels of ours alone at once; with library calls, once a second recording, with the
   // range elsewhere, was the same work.
-  std::vector<bool> proved;
+  std::vector<bool> may_move;
   // Results that library calls left in the host's memory, which nothing reads on the device.
   std::vector<std::pair<uint32_t, TensorRef>> constants;
   int unlike = 0;           // recordings that were not the same work as the one before

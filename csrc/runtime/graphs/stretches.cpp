@@ -163,24 +163,24 @@ class Finder {
     stretch.block_in_scratch = stretch.block.bytes <= most_scratch;
     for (uint32_t s = first; s < last; ++s) {
       const StepRecord& step = tables_.steps[s];
-      add_takings(stretch, memory_use, s);
+      add_preparations(stretch, memory_use, s);
       if (step.kind == StepRecord::Kind::Free && !is_in_block(stretch, memory_use.memory_of(step.index))) stretch.given_back.push_back(step.index);
       for (uint32_t i = 0; i < step.releases_count; ++i) stretch.given_back.push_back(tables_.releases[step.releases_first + i]);
       if (!queues_work(step)) continue;
       ++(step.kind == StepRecord::Kind::Extern ? stretch.calls : stretch.launches);
       each_buffer(tables_, step, [&](uint32_t buffer) {
-        const MemoryNumber memory = memory_use.memory_of(buffer), root = is_in_block(stretch, memory) ? block_ : memory;
-        if (std::ranges::find(stretch.roots, root) == stretch.roots.end()) stretch.roots.push_back(root);
+        const MemoryNumber memory = memory_use.memory_of(buffer), range = is_in_block(stretch, memory) ? block_ : memory;
+        if (std::ranges::find(stretch.accessed, range) == stretch.accessed.end()) stretch.accessed.push_back(range);
       });
     }
     return stretch;
   }
 
-  void add_takings(Stretch& stretch, const CallMemoryUse& memory_use, uint32_t number) const {
-    using Kind = Stretch::Taking::Kind;
+  void add_preparations(Stretch& stretch, const CallMemoryUse& memory_use, uint32_t number) const {
+    using Kind = Stretch::Preparation::Kind;
     const StepRecord& step = tables_.steps[number];
     const auto add = [&](Kind kind, MemoryNumber memory, uint32_t index) {
-      (is_in_block(stretch, memory) ? stretch.block_takings : stretch.takings).push_back({kind, index, number});
+      (is_in_block(stretch, memory) ? stretch.block_preparations : stretch.preparations).push_back({kind, index, number});
     };
     for (uint32_t a = step.arenas_first; a < step.arenas_first + step.arenas_count; ++a) add(Kind::Arena, static_cast<MemoryNumber>(tables_.buffers.size()) + a, a);
     if (step.kind == StepRecord::Kind::Allocate) add(Kind::Buffer, step.index, step.index);
@@ -193,7 +193,7 @@ class Finder {
     }
     if (step.kind != StepRecord::Kind::Extern) return;
     const ExternRecord& call = tables_.externs[step.index];
-    if (!queues_work(step)) return stretch.takings.push_back({Kind::Call, step.index, number});
+    if (!queues_work(step)) return stretch.preparations.push_back({Kind::Call, step.index, number});
     if (call.planned_out) return;
     for (const int64_t b : call.results)
       if (b >= 0 && tables_.buffers[static_cast<uint32_t>(b)].kind == plan::Buffer::Kind::ExternOwned) add(Kind::Buffer, static_cast<uint32_t>(b), static_cast<uint32_t>(b));

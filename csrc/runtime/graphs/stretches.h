@@ -23,19 +23,19 @@ struct Stretch {
   uint32_t stream = 0;           // in Tables::stream_devices
   uint32_t launches = 0, calls = 0;
   // Memory that the steps read and write. Behind the numbers of arenas: the stretch's block, for all that lies in it.
-  std::vector<MemoryNumber> roots;
+  std::vector<MemoryNumber> accessed;
   SharedBlock block;
   std::vector<SharedBlock::Place> block_buffers;  // all buffers in it, those in arenas and slices of others aside
   bool block_in_scratch = false;  // of the stream (RecordingPlace::scratch); else each call takes it
 
   // What is to be done before a replay for memory outside of the block, and for that in the block where the steps run one by one.
-  struct Taking {
+  struct Preparation {
     enum class Kind : uint8_t { Arena, Buffer, Reuse, Call };
     Kind kind = Kind::Buffer;
     uint32_t index = 0;  // in Tables
     uint32_t step = 0;
   };
-  std::vector<Taking> takings, block_takings;
+  std::vector<Preparation> preparations, block_preparations;
   std::vector<uint32_t> given_back;  // buffers outside of the block, after the replay
 };
 

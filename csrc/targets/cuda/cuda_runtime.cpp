@@ -128,7 +128,7 @@ NodeUpdateKernels* CudaRuntime::node_updates(int index, const Options& options, 
       const ForkGuard guard(ForkLock::Targets);
       node_updates_[index] = std::move(kernels);
     } catch (const std::exception&) {
-      // No compiler, or a driver that is too old: the host exchanges addresses.
+      // No compiler, or a driver that is too old: the host patches nodes.
     }
   };
   pool.run_in_background(this, {"update_nodes", 1, compile});

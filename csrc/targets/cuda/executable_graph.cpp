@@ -8,7 +8,7 @@
 namespace cxxinductor::targets {
 namespace {
 
-// From so many nodes on a replay is busy exchanging them; after so many busy ones the GPU does it.
+// From so many nodes on a replay is busy patching them; after so many busy ones the GPU does it.
 constexpr size_t many_nodes = 8;
 constexpr int busy_replays_at_most = 3;
 
@@ -114,15 +114,15 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
     }
   }
   const CurrentContext current(cuda_, context_);
-  const size_t exchanged = any_changed_ ? exchange_changed() : 0;
+  const size_t patched = any_changed_ ? patch_changed() : 0;
   if (updates_) updates_->write(cuda_, begins, static_cast<CUstream>(stream));
   cuda_.check_kernel(cuda_.launch_graph(executable_, static_cast<CUstream>(stream)), "cuGraphLaunch", "of a CUDA graph");
   if (updates_) updates_->launched();
-  if (exchanged >= many_nodes && busy_replays_ >= 0) {
+  if (patched >= many_nodes && busy_replays_ >= 0) {
     if (busy_replays_ < busy_replays_at_most) ++busy_replays_;
     else let_device_update(stream);
   }
-  return exchanged;
+  return patched;
 }
 
 void CudaGraph::write(const Word& word, void* begin) {
@@ -131,7 +131,7 @@ void CudaGraph::write(const Word& word, void* begin) {
 }
 
 // Hands a node's arguments to the executable graph.
-void CudaGraph::exchange(Node& node) {
+void CudaGraph::patch(Node& node) {
   if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
     std::vector<void*> arguments;
     arguments.reserve(node.parameters.size());
@@ -148,24 +148,24 @@ void CudaGraph::exchange(Node& node) {
   }
 }
 
-size_t CudaGraph::exchange_changed() {
-  size_t exchanged = 0;
+size_t CudaGraph::patch_changed() {
+  size_t patched = 0;
   for (size_t n = 0; n < nodes_.size(); ++n) {
     if (!changed_[n]) continue;
     try {
-      exchange(nodes_[n]);
+      patch(nodes_[n]);
     } catch (const InternalError& error) {
       throw_unsupported("{}", error.what());
     }
     changed_[n] = false;
-    ++exchanged;
+    ++patched;
   }
   any_changed_ = false;
-  return exchanged;
+  return patched;
 }
 
 // Makes the graph anew with a kernel that writes the words of all nodes that had one that moved. Where that is not possible, once and
-// for all, the host goes on to exchange them.
+// for all, the host goes on to patch them.
 void CudaGraph::let_device_update(void* stream) {
   NodeUpdateKernels* const kernels = update_source_ ? update_source_() : nullptr;
   if (!kernels) return;

@@ -32,8 +32,8 @@ class CudaGraph final : public runtime::DeviceGraph {
  private:
   std::vector<uint64_t> compared_words(size_t node) const;
   void write(const Word& word, void* begin);
-  void exchange(Node& node);
-  size_t exchange_changed();
+  void patch(Node& node);
+  size_t patch_changed();
   void let_device_update(void* stream);
   std::vector<NodeUpdates::Word> find_updated_words(std::span<const CUgraphNode> handles, std::vector<bool>& on_device) const;
 
@@ -52,7 +52,7 @@ class CudaGraph final : public runtime::DeviceGraph {
   std::vector<bool> changed_;  // by node: the executable graph has other arguments
   std::vector<bool> moved_;    // by range: since the recording
   bool any_changed_ = true;
-  int busy_replays_ = 0;       // with many nodes exchanged by the host; negative: that is what it stays with
+  int busy_replays_ = 0;       // with many nodes patched by the host; negative: that is what it stays with
   std::unique_ptr<NodeUpdates> updates_;  // of the other words; null: there are none
 };
 

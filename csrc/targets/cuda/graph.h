@@ -1,4 +1,4 @@
-// CUDA graphs as the runtime's DeviceGraph: capture of a stream, the arguments of its nodes, and their exchange in the executable
+// CUDA graphs as the runtime's DeviceGraph: capture of a stream, the arguments of its nodes, and how they are patched in the executable
 // graph.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace cxxinductor::targets {
 
 class NodeUpdateKernels;
-// What a device has for graphs that exchange addresses themselves (node_updates.h). Null while it is compiled, which the first call starts, and
+// What a device has for graphs that update themselves (node_updates.h). Null while it is compiled, which the first call starts, and
 // where it cannot be. May be empty.
 using NodeUpdateSource = std::function<NodeUpdateKernels*()>;
 

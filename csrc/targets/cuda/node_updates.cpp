@@ -12,7 +12,7 @@ namespace cxxinductor::targets {
 namespace {
 constexpr unsigned threads = 256;
 constexpr size_t least_ranges = 16;  // of a ring
-constexpr const char* what = "exchanging addresses in a CUDA graph";
+constexpr const char* what = "updating addresses in a CUDA graph";
 }  // namespace
 
 NodeUpdateKernels::NodeUpdateKernels(CudaDriver& driver, int device, const std::string& cubin)

@@ -1,6 +1,6 @@
-// Arguments of kernels of a CUDA graph that the graph exchanges itself. A kernel in front reads the addresses of this replay from
+// Arguments of kernels of a CUDA graph that the graph updates itself. A kernel in front reads the addresses of this replay from
 // memory of the host and writes them into the nodes behind it (device-updatable nodes, CUDA 12.4). The host writes each address once, and calls
-// nothing: exchanging nodes one by one costs it 0.6 us each, this kernel costs the GPU about 3 us. Includes cuda.h: only for sources of this folder.
+// nothing: patching nodes one by one costs it 0.6 us each, this kernel costs the GPU about 3 us. Includes cuda.h: only for sources of this folder.
 #pragma once
 
 #include <cuda.h>

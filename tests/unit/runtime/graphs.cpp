@@ -1,134 +1,23 @@
 // Recordings and replays of calls on a device in software: results at other addresses, what is recorded and what is not.
-#include <random>
 #include <set>
 #include <thread>
 
 #include "runtime/graphs/call_memory_use.h"
 #include "runtime/graphs/graph_cache.h"
-#include "unit/catch.h"
-#include "unit/runtime/software_device.h"
-#include "unit/runtime/test_plans.h"
+#include "unit/runtime/recorded_plans.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::runtime;
 
-namespace {
-
-float* floats(uint64_t word) { return reinterpret_cast<float*>(word); }
-
-// y = x + 1, n numbers.
-void add_one(const Words& b, const Words& s) {
-  for (uint64_t i = 0; i < s[0]; ++i) floats(b[1])[i] = floats(b[0])[i] + 1;
-}
-
-const sym::Expr n = sym::Expr::symbol("n");
-
-struct Builder : PlanBuilder {
-  Builder() {
-    plan.target = "cuda";
-    plan.devices = {software_gpu};
-  }
-  plan::BufferId on_gpu(const char* name, plan::Buffer::Kind kind) {
-    const plan::BufferId id = buffer(name, plan::Buffer::Kind::Standalone, {n});
-    plan.buffers[id].kind = kind;
-    plan.buffers[id].device = software_gpu;
-    return id;
-  }
-  plan::BufferId gpu_input(const char* name) {
-    const plan::BufferId id = input(name, {n});
-    plan.buffers[id].device = software_gpu;
-    return id;
-  }
-  plan::BufferId arena(const char* name) {
-    const plan::BufferId id = on_gpu(name, plan::Buffer::Kind::Arena);
-    if (plan.arenas.empty()) plan.arenas.push_back({software_gpu, 0});
-    plan.buffers[id].arena_offset = plan.arenas[0].bytes;
-    plan.arenas[0].bytes = plan.arenas[0].bytes + sym::ceil_div(n * 4, 64) * 64;
-    return id;
-  }
-  void add(plan::BufferId from, plan::BufferId to) {
-    if (plan.kernels.empty()) plan.kernels[kernel("add_one", 2, {false, true}, {"n"})].device = software_gpu;
-    launch(plan::KernelId(0), {from, to}, {n}, 1);
-  }
-  void allocate(plan::BufferId id) { plan.steps.emplace_back(plan::Allocate{id}); }
-  void free(plan::BufferId id) { plan.steps.emplace_back(plan::Free{id}); }
-};
-
-struct Run {
-  SoftwareDevice device;
-  std::unique_ptr<Executable> executable;
-  std::vector<TensorRef> held;  // so that later tensors have other addresses
-
-  explicit Run(UseGraphs use = UseGraphs::On) : use_(use) {}
-  void load(const Builder& builder) {
-    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, GraphSettings{use_, true});
-    graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
-  }
-  TensorRef tensor(int64_t size, float first) {
-    const int64_t one = 1;
-    TensorRef made = device.empty_strided(DType::F32, software_gpu, {&size, 1}, {&one, 1});
-    for (int64_t i = 0; i < size; ++i) static_cast<float*>(made.data)[i] = first + static_cast<float>(i);
-    held.push_back(made);
-    return made;
-  }
-  // The result of a call with x = first, first + 1, ..., which has to be x + more in memory that nobody else has.
-  void check(int64_t size, float first, float more) {
-    std::vector<Value> results = executable->run(device, one_input(tensor(size, first)));
-    REQUIRE(results.size() == 1);
-    const TensorRef& y = results[0].tensor;
-    for (int64_t i = 0; i < size; ++i) REQUIRE(static_cast<const float*>(y.data)[i] == first + static_cast<float>(i) + more);
-    held.push_back(y);
-  }
-
- private:
-  UseGraphs use_;
-};
-
-// A library call: result = operand + 10, in memory of its own.
-void add_ten(SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-  const TensorView& x = operands[0].tensor;
-  results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-  const auto count = static_cast<uint64_t>(x.sizes[0]);
-  device.queue({100, [](const Words& w) {
-                  for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
-                },
-                {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), count}});
-}
-
-// The same with an operand's address in a form of its own.
-void add_ten_hidden(SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-  const TensorView& x = operands[0].tensor;
-  results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-  device.queue({101, [](const Words& w) {
-                  for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(~w[0])[i] + 10;
-                },
-                {~reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0])}});
-}
-
-Builder with_call(const char* callee) {
-  Builder b;
-  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned);
-  const auto y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-  b.add(x, t);
-  b.call(callee, {b.whole(t)}, {u}, false);
-  b.allocate(y);
-  b.add(u, y);
-  b.free(u);
-  b.output(y);
-  return b;
-}
-
-}  // namespace
-
 TEST_CASE("kernels are recorded once, and replayed with each call's memory", "[graphs]") {
-  Builder b;
+  DevicePlanBuilder b;
   const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.arena("u"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.add(x, t);
   b.add(t, u);
   b.allocate(y);
   b.add(u, y);
   b.output(y);
-  Run run;
+  DeviceRun run;
   run.load(b);
   for (int call = 0; call < 10; ++call) run.check(8, static_cast<float>(call), 3);
   CHECK(graph_counters().recordings == 1);
@@ -137,14 +26,14 @@ TEST_CASE("kernels are recorded once, and replayed with each call's memory", "[g
 }
 
 TEST_CASE("replays find small arenas in scratch memory, and allocate results alone", "[graphs]") {
-  Builder b;
+  DevicePlanBuilder b;
   const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.arena("u"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.add(x, t);
   b.add(t, u);
   b.allocate(y);
   b.add(u, y);
   b.output(y);
-  Run run;
+  DeviceRun run;
   run.load(b);
   const auto allocations = [&](int64_t size) {
     const int64_t before = run.device.allocations;
@@ -161,99 +50,6 @@ TEST_CASE("replays find small arenas in scratch memory, and allocate results alo
   CHECK(allocations(1000) == 2);  // it grows
   CHECK(allocations(1000) == 1);
   CHECK(allocations(8) == 1);
-}
-
-TEST_CASE("what a recording alone uses shares one block, results of library calls too", "[graphs]") {
-  Run run;
-  run.device.library["test::add_ten"] = add_ten;
-  Builder b;
-  const auto x = b.gpu_input("x");
-  auto last = b.on_gpu("t", plan::Buffer::Kind::Standalone);
-  b.allocate(last);
-  b.add(x, last);
-  for (int i = 0; i < 20; ++i) {
-    const auto next = b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned);
-    b.call("test::add_ten", {b.whole(last)}, {next}, false);
-    b.free(last);
-    last = next;
-  }
-  b.output(last);
-  run.load(b);
-  for (const int64_t size : {int64_t{8}, int64_t{1} << 20}) {
-    for (int call = 0; call < 6; ++call) run.check(size, static_cast<float>(call), 201);
-    const int64_t before = run.device.allocations;
-    run.check(size, 0, 201);
-    CHECK(run.device.allocations - before == 2);  // the input, and the result
-  }
-  CHECK(graph_counters().replays == 2 * 7 - 2 * 2);
-}
-
-TEST_CASE("random plans of kernels and library calls have the results of calls without recordings", "[graphs]") {
-  const uint32_t seed = GENERATE(range(0u, 40u));
-  CAPTURE(seed);
-  std::mt19937 random(seed);
-  Run run;
-  run.device.library["test::add_ten"] = add_ten;
-  Builder b;
-  struct Live {
-    plan::BufferId id;
-    float value;
-    plan::Buffer::Kind kind;
-  };
-  std::vector<Live> live{{b.gpu_input("x"), 0, plan::Buffer::Kind::Input}};
-  for (int i = 0; i < 30; ++i) {
-    const size_t chosen = random() % live.size();
-    const Live from = live[chosen];
-    const std::string name = fmt::format("t{}", i);
-    const bool in_arena = from.kind == plan::Buffer::Kind::Arena;
-    if ((in_arena || from.kind == plan::Buffer::Kind::Standalone) && random() % 2 == 0) {
-      const auto to = b.on_gpu(name.c_str(), from.kind);
-      if (in_arena) b.plan.buffers[to].arena_offset = b.plan.buffers[from.id].arena_offset;
-      b.plan.steps.emplace_back(plan::Reuse{from.id, to});
-      b.add(to, to);
-      live[chosen] = {to, from.value + 1, from.kind};
-    } else if (random() % 2 == 0) {
-      const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::ExternOwned);
-      b.call("test::add_ten", {b.whole(from.id)}, {to}, false);
-      live.push_back({to, from.value + 10, plan::Buffer::Kind::ExternOwned});
-    } else if (random() % 2 == 0) {
-      const auto to = b.on_gpu(name.c_str(), plan::Buffer::Kind::Standalone);
-      b.allocate(to);
-      b.add(from.id, to);
-      live.push_back({to, from.value + 1, plan::Buffer::Kind::Standalone});
-    } else {
-      const auto to = b.arena(name.c_str());
-      b.add(from.id, to);
-      live.push_back({to, from.value + 1, plan::Buffer::Kind::Arena});
-    }
-    if (random() % 3 != 0) continue;
-    const size_t ended = random() % live.size();
-    if (live[ended].kind == plan::Buffer::Kind::Input || live.size() == 1) continue;
-    if (live[ended].kind != plan::Buffer::Kind::Arena) b.free(live[ended].id);
-    live.erase(live.begin() + static_cast<ptrdiff_t>(ended));
-  }
-  std::vector<float> added;
-  for (const Live& each : live) {
-    if (each.kind == plan::Buffer::Kind::Input) continue;
-    auto out = each.id;
-    if (each.kind == plan::Buffer::Kind::Arena) {
-      out = b.on_gpu(fmt::format("y{}", added.size()).c_str(), plan::Buffer::Kind::Standalone);
-      b.allocate(out);
-      b.add(each.id, out);
-    }
-    b.output(out);
-    added.push_back(each.kind == plan::Buffer::Kind::Arena ? each.value + 1 : each.value);
-  }
-  run.load(b);
-  for (int call = 0; call < 12; ++call) {
-    const int64_t size = call % 4 == 3 ? 5 : 8;
-    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(size, static_cast<float>(call))));
-    for (size_t r = 0; r < results.size(); ++r) {
-      run.held.push_back(results[r].tensor);
-      for (int64_t i = 0; i < size; ++i) REQUIRE(static_cast<const float*>(results[r].tensor.data)[i] == static_cast<float>(call + i) + added[r]);
-    }
-  }
-  CHECK(graph_counters().replays > 0);
 }
 
 TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
@@ -273,7 +69,7 @@ TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
 
 TEST_CASE("option off records nothing, auto after eight calls, at_once the first one too", "[graphs]") {
   const auto replays_of_ten = [](UseGraphs use) {
-    Run run(use);
+    DeviceRun run(use);
     run.device.library["test::add_ten"] = add_ten;
     run.load(with_call("test::add_ten"));
     for (int call = 0; call < 10; ++call) run.check(8, static_cast<float>(call), 12);
@@ -284,250 +80,31 @@ TEST_CASE("option off records nothing, auto after eight calls, at_once the first
   CHECK(replays_of_ten(UseGraphs::AtOnce) == 10);
 }
 
-TEST_CASE("a second recording proves that a library call follows its operands", "[graphs]") {
-  Run run;
-  run.device.library["test::add_ten"] = add_ten;
-  run.load(with_call("test::add_ten"));
-  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
-  CHECK(graph_counters().replays == 18);
-  // The input is the kernel's, the arena the call's: as soon as both have moved, there is nothing more to prove.
-  CHECK(graph_counters().recordings <= 4);
-  CHECK(run.device.recorded_calls == graph_counters().recordings);
-}
-
-TEST_CASE("a result of a library call that the caller gets is new memory in each call", "[graphs]") {
-  Run run;
-  run.device.library["test::add_ten"] = add_ten;
-  Builder b;
-  const auto x = b.gpu_input("x"), t = b.arena("t"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned);
-  b.add(x, t);
-  b.call("test::add_ten", {b.whole(t)}, {u}, false);
-  b.output(u);
-  run.load(b);
-  std::vector<TensorRef> results;
-  for (int call = 0; call < 12; ++call) {
-    run.check(8, static_cast<float>(call), 11);
-    results.push_back(run.held.back());
-  }
-  for (size_t i = 0; i < results.size(); ++i) CHECK(static_cast<float*>(results[i].data)[0] == static_cast<float>(i) + 11);
-}
-
-TEST_CASE("a library call whose arguments hide addresses is found out and runs by itself", "[graphs]") {
-  Run run;
-  run.device.library["test::hidden"] = add_ten_hidden;
-  // The operand moves in each call: it is an input.
-  Builder b;
-  const auto x = b.gpu_input("x"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-  b.call("test::hidden", {b.whole(x)}, {u}, false);
-  b.allocate(y);
-  b.add(u, y);
-  b.output(y);
-  run.load(b);
-  for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 11);
-  CHECK(graph_counters().refused_stretches == 1);
-}
-
-TEST_CASE("of a recording with a call that hides addresses all else is replayed", "[graphs]") {
-  Run run;
-  run.device.library["test::add_ten"] = add_ten;
-  run.device.library["test::hidden"] = add_ten_hidden;
-  Builder b;
-  const auto x = b.gpu_input("x"), t = b.on_gpu("t", plan::Buffer::Kind::Standalone);
-  std::vector<plan::BufferId> u;
-  for (int i = 0; i < 6; ++i) u.push_back(b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned));
-  b.call("test::add_ten", {b.whole(x)}, {u[0]}, false);
-  b.call("test::add_ten", {b.whole(u[0])}, {u[1]}, false);
-  b.call("test::hidden", {b.whole(x)}, {u[2]}, false);
-  b.call("test::add_ten", {b.whole(u[1])}, {u[3]}, false);
-  b.call("test::add_ten", {b.whole(u[3])}, {u[4]}, false);
-  b.allocate(t);
-  b.add(u[4], t);
-  b.output(t);
-  b.output(u[2]);
-  run.load(b);
-  for (int call = 0; call < 20; ++call) {
-    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call))));
-    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == static_cast<float>(call) + 41);
-    CHECK(static_cast<const float*>(results[1].tensor.data)[0] == static_cast<float>(call) + 10);
-    for (const Value& result : results) run.held.push_back(result.tensor);
-  }
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::hidden: does other work when its operands move: other words", 1}});
-  CHECK(graph_counters().replays > 20);  // two stretches
-}
-
-TEST_CASE("a library call whose results share memory runs by itself", "[graphs]") {
-  Run run;
-  run.device.library["test::twins"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
-    add_ten(device, operands, none, results);
-    results[1] = device.alias(results[0], results[0].data, results[0].dtype, results[0].sizes(), results[0].strides());
-    results[1].device = software_gpu;
-  };
-  Builder b;
-  const auto x = b.gpu_input("x"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), v = b.on_gpu("v", plan::Buffer::Kind::ExternOwned);
-  const auto t = b.arena("t"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-  b.call("test::twins", {b.whole(x)}, {u, v}, false);
-  b.add(u, t);
-  b.allocate(y);
-  b.add(v, y);
-  b.free(u);
-  b.free(v);
-  b.output(y);
-  run.load(b);
-  for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 11);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::twins: could not be recorded: test::twins returns results that share memory", 1}});
-}
-
-TEST_CASE("a library call may take memory again that it has given back", "[graphs]") {
-  Run run;
-  std::set<uint64_t> workspaces;
-  run.device.library["test::workspace"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-    const TensorView& x = operands[0].tensor;
-    const int64_t count = x.sizes[0], larger = 1024, one = 1;
-    const TensorRef workspace = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
-    workspaces.insert(reinterpret_cast<uintptr_t>(workspace.data));
-    device.queue({103, [&workspaces](const Words& w) {
-                    REQUIRE(workspaces.contains(w[0]));
-                    for (uint64_t i = 0; i < w[1]; ++i) floats(w[0])[i] = 7;
-                  },
-                  {reinterpret_cast<uintptr_t>(workspace.data), static_cast<uint64_t>(larger)}});
-    results[0] = device.alias(workspace, workspace.data, x.dtype, x.sizes, x.strides);
-    results[0].device = software_gpu;
-    device.take_again(results[0], count * 4);
-    device.queue({104, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
-                  },
-                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(count)}});
-  };
-  run.load(with_call("test::workspace"));
-  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
-  CHECK(run.executable->not_recorded().empty());
-  CHECK(graph_counters().replays == 18);
-}
-
-TEST_CASE("a library call that returns a part of its memory runs by itself", "[graphs]") {
-  Run run;
-  run.device.library["test::part"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-    const TensorView& x = operands[0].tensor;
-    const int64_t larger = 1024, one = 1;
-    const TensorRef all = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
-    results[0] = device.alias(all, static_cast<float*>(all.data) + 16, x.dtype, x.sizes, x.strides);
-    results[0].device = software_gpu;
-    device.queue({105, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[16 + i] = floats(w[0])[i] + 10;
-                  },
-                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(all.data), static_cast<uint64_t>(x.sizes[0])}});
-  };
-  run.load(with_call("test::part"));
-  for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
-  CHECK(run.executable->not_recorded() ==
-        std::vector<std::pair<std::string, int>>{{"test::part: could not be recorded: test::part returns a part of larger memory as result 0", 1}});
-}
-
-TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {
-  Run run;
-  uint64_t unset = 0;
-  run.device.library["test::unset"] = [&unset](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
-    const TensorView& x = operands[0].tensor;
-    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
-    device.queue({102, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[i] = floats(w[0])[i] + 10;
-                  },
-                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), static_cast<uint64_t>(x.sizes[0]), ++unset}});
-  };
-  run.load(with_call("test::unset"));
-  for (int call = 0; call < 20; ++call) run.check(8, static_cast<float>(call), 12);
-  CHECK(run.executable->not_recorded().empty());
-  CHECK(graph_counters().replays == 18);
-  CHECK(graph_counters().recordings <= 4);
-}
-
-TEST_CASE("a library call that cannot be recorded runs between recordings", "[graphs]") {
-  Run run;
-  run.device.library["test::waits"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
-    device.fail_if_recording();
-    add_ten(device, operands, none, results);
-  };
-  const auto load = [&run](int kernels) {  // ahead of the call, and behind it
-    Builder b;
-    auto last = b.gpu_input("x");
-    const auto add = [&](int count) {
-      for (int i = 0; i < count; ++i) {
-        const auto next = b.arena(fmt::format("t{}", b.plan.buffers.size()).c_str());
-        b.add(last, next);
-        last = next;
-      }
-    };
-    add(kernels);
-    const auto u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-    b.call("test::waits", {b.whole(last)}, {u}, false);
-    last = u;
-    add(kernels - 1);
-    b.allocate(y);
-    b.add(last, y);
-    b.output(y);
-    run.load(b);
-  };
-  load(3);
-  for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 16);
-  CHECK(graph_counters().replays == 0);  // three launches take no longer than a replay
-  load(4);
-  for (int call = 0; call < 12; ++call) run.check(8, static_cast<float>(call), 18);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"test::waits: could not be recorded: the device waits for its stream, which is recorded", 1}});
-  CHECK(graph_counters().replays > 0);
-}
-
 TEST_CASE("a recording that cannot be given other addresses is given up", "[graphs]") {
-  Builder b;
+  DevicePlanBuilder b;
   const auto x = b.gpu_input("x"), t = b.arena("t"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.add(x, t);
   b.allocate(y);
   b.add(t, y);
   b.output(y);
-  Run run;
+  DeviceRun run;
   run.load(b);
   for (int call = 0; call < 6; ++call) run.check(8, static_cast<float>(call), 2);
   CHECK(graph_counters().replays == 4);
-  run.device.refuses_addresses = true;
+  run.device.refuses_patches = true;
   run.check(8, 1, 2);  // its steps run one by one
-  run.device.refuses_addresses = false;
+  run.device.refuses_patches = false;
   run.check(8, 2, 2);
   CHECK(graph_counters().recordings == 2);
   CHECK(graph_counters().replays == 5);
-  run.device.refuses_addresses = true;
+  run.device.refuses_patches = true;
   for (int call = 0; call < 4; ++call) run.check(8, static_cast<float>(call), 2);
   CHECK(graph_counters().refused_stretches == 1);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"a stretch: addresses are not exchanged", 2}});
-}
-
-TEST_CASE("a call whose inputs share memory is not recorded, but may replay", "[graphs]") {
-  Builder b;
-  const auto x = b.gpu_input("x"), z = b.gpu_input("z"), t = b.arena("t"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-  b.add(x, t);
-  b.allocate(y);
-  b.add(z, y);
-  b.output(y);
-  Run run;
-  run.load(b);
-  const auto check = [&](const TensorRef& first, const TensorRef& second, float wanted) {
-    std::vector<Value> inputs = one_input(first);
-    inputs.push_back(one_input(second)[0]);
-    const std::vector<Value> results = run.executable->run(run.device, std::move(inputs));
-    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == wanted);
-    run.held.push_back(results[0].tensor);
-  };
-  const TensorRef one = run.tensor(8, 1), two = run.tensor(8, 2);
-  for (int call = 0; call < 4; ++call) check(one, one, 2);
-  CHECK(graph_counters().recordings == 0);
-  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"a stretch: inputs share memory in some calls", 2}});
-  for (int call = 0; call < 3; ++call) check(one, two, 3);
-  CHECK(graph_counters().replays == 3);
-  check(two, two, 3);
-  CHECK(graph_counters().recordings == 1);
-  CHECK(graph_counters().replays == 4);
+  CHECK(run.executable->not_recorded() == std::vector<std::pair<std::string, int>>{{"a stretch: nodes are not patched", 2}});
 }
 
 TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
-  Run run;
+  DeviceRun run;
   run.device.library["test::add_ten"] = add_ten;
   run.load(with_call("test::add_ten"));
   for (int round = 0; round < 6; ++round)
@@ -538,37 +115,9 @@ TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
   CHECK(graph_counters().recordings - recordings <= recordings);
 }
 
-TEST_CASE("a call without operands runs ahead of the recording that it stands in", "[graphs]") {
-  Run run;
-  int drawn = 0;
-  run.device.not_recordable = {"cxxinductor::state"};
-  run.device.library["cxxinductor::state"] = [&](SoftwareDevice& device, std::span<const Operand>, std::span<const TensorView>, std::span<TensorRef> results) {
-    device.fail_if_recording();
-    const int64_t size = 8, one = 1;
-    results[0] = device.empty_strided(DType::F32, software_gpu, {&size, 1}, {&one, 1});
-    for (int i = 0; i < 8; ++i) static_cast<float*>(results[0].data)[i] = static_cast<float>(drawn);
-    ++drawn;
-  };
-  Builder b;
-  const auto x = b.gpu_input("x"), t = b.arena("t"), state = b.on_gpu("state", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
-  b.add(x, t);
-  b.call("cxxinductor::state", {}, {state}, false);
-  b.allocate(y);
-  b.add(state, y);
-  b.output(y);
-  run.load(b);
-  for (int call = 0; call < 10; ++call) {
-    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, 0)));
-    CHECK(static_cast<const float*>(results[0].tensor.data)[7] == static_cast<float>(call + 1));
-  }
-  CHECK(drawn == 10);
-  CHECK(graph_counters().recordings == 1);
-  CHECK(graph_counters().replays == 8);
-}
-
 TEST_CASE("independent steps run in any order, with the results of the plan's", "[graphs]") {
   // Four chains from x, whose ends meet in two results; arenas are used again where the first chains have ended.
-  Builder b;
+  DevicePlanBuilder b;
   const auto x = b.gpu_input("x");
   std::vector<plan::BufferId> ends;
   for (int chain = 0; chain < 4; ++chain) {
@@ -586,7 +135,7 @@ TEST_CASE("independent steps run in any order, with the results of the plan's", 
       b.output(y);
     }
   }
-  Run run;
+  DeviceRun run;
   run.load(b);
   for (int call = 0; call < 40; ++call) {
     const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call))));
@@ -598,33 +147,8 @@ TEST_CASE("independent steps run in any order, with the results of the plan's", 
   CHECK(run.device.reordered_recordings == 1);
 }
 
-TEST_CASE("calls that use memory of the recording keep their order", "[graphs]") {
-  const bool with_workspace = GENERATE(false, true);
-  Run run;
-  run.device.library["test::call"] = [with_workspace](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
-    add_ten(device, operands, none, results);
-    if (!with_workspace) return;
-    const TensorRef workspace = device.empty_strided(DType::F32, software_gpu, operands[0].tensor.sizes, operands[0].tensor.strides);
-    device.queue({106, [](const Words&) {}, {reinterpret_cast<uintptr_t>(workspace.data)}});
-  };
-  Builder b;
-  const auto x = b.gpu_input("x"), t = b.arena("t");
-  b.add(x, t);
-  for (int i = 0; i < 4; ++i) {
-    const auto u = b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned);
-    b.call("test::call", {b.whole(t)}, {u}, false);
-    b.output(u);
-  }
-  run.load(b);
-  for (int call = 0; call < 12; ++call)
-    for (const Value& result : run.executable->run(run.device, one_input(run.tensor(8, static_cast<float>(call)))))
-      REQUIRE(static_cast<const float*>(result.tensor.data)[7] == static_cast<float>(call) + 18);
-  CHECK(graph_counters().replays > 0);
-  CHECK((run.device.reordered_recordings > 0) == !with_workspace);
-}
-
 TEST_CASE("threads share recordings", "[graphs]") {
-  Run run;
+  DeviceRun run;
   run.device.library["test::add_ten"] = add_ten;
   run.load(with_call("test::add_ten"));
   for (int call = 0; call < 4; ++call) run.check(8, 0, 12);

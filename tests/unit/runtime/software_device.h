@@ -88,9 +88,9 @@ class SoftwareGraph final : public DeviceGraph {
       for (size_t at = 0; at < mine[t].second.size(); ++at)
         if (mine[t].second[at] != others[t].second[at]) ignored.emplace(t, at);
   }
-  const bool* refuses_addresses = nullptr;
+  const bool* refuses_patches = nullptr;
   size_t launch(std::span<void* const> begins, void*) override {
-    if (*refuses_addresses) throw_unsupported("addresses are not exchanged");
+    if (*refuses_patches) throw_unsupported("nodes are not patched");
     for (const Word& word : words)
       tasks[word.task].words[word.at] = reinterpret_cast<uintptr_t>(begins[word.range]) + static_cast<uint64_t>(word.offset);
     if (order.empty()) {
@@ -113,7 +113,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   std::map<std::string, Library> library;
   std::set<std::string> not_recordable;  // calls that say so themselves
   int recorded_calls = 0, reordered_recordings = 0;
-  bool refuses_addresses = false;  // in replays
+  bool refuses_patches = false;  // in replays
   double bytes_per_second() const override { return 1e12; }
 
   void queue(Task task) {
@@ -230,7 +230,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
     std::unique_ptr<DeviceGraph> finish(const Dependencies* order) override {
       if (order) graph_->order = *order;
       device_.reordered_recordings += order ? 1 : 0;
-      graph_->refuses_addresses = &device_.refuses_addresses;
+      graph_->refuses_patches = &device_.refuses_patches;
       graph_->step_ends = std::move(step_ends_);
       graph_->tasks = std::move(device_.recorded_);
       for (size_t t = 0; t < graph_->tasks.size(); ++t)

@@ -1,4 +1,4 @@
-// CUDA graphs on a driver that keeps the arguments of recorded kernels: words in ranges, their exchange, errors.
+// CUDA graphs on a driver that keeps the arguments of recorded kernels: words in ranges, patches, errors.
 #include "targets/cuda/graph.h"
 
 #include <array>
@@ -127,7 +127,7 @@ TEST_CASE("an order that CUDA refuses ends the recording", "[cuda]") {
   CHECK(recording.calls("cuGraphDestroy") == destroyed + 1);
 }
 
-TEST_CASE("a replay at another address exchanges the words that lie in the range", "[cuda]") {
+TEST_CASE("a replay at another address patches the words that lie in the range", "[cuda]") {
   Recording recording;
   const auto graph = recording.record(recording.first, 7);
   REQUIRE(graph->nodes() == 1);
@@ -242,7 +242,7 @@ TEST_CASE("nodes without addresses that moved stay with the host", "[cuda]") {
   CHECK(many.is_at(c, b.data(), 20));
 }
 
-TEST_CASE("the host stays with exchanging nodes where the driver lets no kernel do it", "[cuda]") {
+TEST_CASE("the host stays with patching nodes where the driver lets no kernel do it", "[cuda]") {
   Recording recording;
   recording.updates = std::make_unique<NodeUpdateKernels>(recording.driver, 0, "\x7f" "ELF");
   const char* const call = GENERATE("cuGraphKernelNodeSetAttribute", "cuGraphClone", "cuGraphAddKernelNode", "cuGraphUpload");
