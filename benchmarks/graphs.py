@@ -3,8 +3,9 @@
 Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...]
 
 host: time of the host per call of the compiled callable alone, queue empty; "moving": the two inputs and the result have other addresses
-in each call; "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
-shape, one token at a time, with a static cache. peak: of torch's allocator.
+in each call; "patched per call": nodes that the host gave other addresses (counter graph_patched_nodes; those that a recording exchanges itself
+are not counted); "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
+shape, one token at a time, with a static cache. peak: of torch's allocator. --backends: of decode, inference and training.
 """
 
 import itertools
@@ -85,6 +86,13 @@ def chain(count):
     return fn
 
 
+def patched_per_call(fn, calls=20):
+    before = graph_counters()["graph_patched_nodes"]
+    for _ in range(calls):
+        fn()
+    return (graph_counters()["graph_patched_nodes"] - before) / calls
+
+
 def host_rows():
     rows = []
     sets = [(torch.randn(64, 64, device="cuda"), torch.randn(64, 64, device="cuda")) for _ in range(2)]
@@ -97,7 +105,9 @@ def host_rows():
                     torch.compile(chain(count), backend="cxxinductor", dynamic=False, options={"cuda_graphs": setting})(*sets[0])
                 callable_, details = found[0].compiled, found[0].details
                 row["kernels"] = sum(k["launches"] for k in details["kernels"])
-                row[name] = {"unchanged": call_microseconds(lambda: callable_(list(sets[0])))}
+                unchanged = lambda: callable_(list(sets[0]))  # noqa: E731
+                row[name] = {"unchanged": call_microseconds(unchanged)}
+                patched = {"unchanged": patched_per_call(unchanged)}
                 turn, held = itertools.cycle(sets), [None, None]
 
                 def moving():
@@ -107,7 +117,9 @@ def host_rows():
                     moving()
                 cxxinductor.wait_for_compiles()  # of the kernel that updates addresses
                 row[name]["moving"] = call_microseconds(moving)
-            row["replay alone"] = call_microseconds(captured(lambda: callable_(list(sets[0]))).replay)
+                patched["moving"] = patched_per_call(moving)
+            row["patched per call"] = patched  # of the setting "on", which is the last
+            row["replay alone"] = call_microseconds(captured(unchanged).replay)
             rows.append(row)
             print(row, flush=True)
     return rows
@@ -129,39 +141,54 @@ def compiled(model, name):
     return torch.compile(model, dynamic=False, **BACKENDS[name])
 
 
+def tell_ready(model, backend, start):
+    print(f"  {model}, {backend}: ready after {time.perf_counter() - start:.1f} s", flush=True)
+
+
+def decode_rate(model, name, length, steps):
+    """Tokens per second."""
+    cache = tf.StaticCache(config=model.config, max_batch_size=1, max_cache_len=length, device="cuda", dtype=torch.bfloat16)
+    # Its tensors else come into being in the first call, which is compiled: a counter on the CPU that Inductor's kernels take for a pointer.
+    cache.early_initialization(1, model.config.num_key_value_heads, model.config.head_dim, torch.bfloat16, torch.device("cuda"))
+    forward = compiled(model, name)
+    token = torch.zeros(1, 1, dtype=torch.long, device="cuda")
+
+    def step(position):
+        nonlocal token
+        torch.compiler.cudagraph_mark_step_begin()
+        logits = forward(input_ids=token, past_key_values=cache, cache_position=position, use_cache=True).logits
+        token = logits[:, -1:].argmax(-1).clone()
+
+    positions = [torch.tensor([i], device="cuda") for i in range(length)]
+    with torch.no_grad():
+        for i in range(24):
+            step(positions[i])
+        cxxinductor.wait_for_compiles()
+        rates = []
+        for _ in range(5):
+            torch.cuda.synchronize()
+            start = time.perf_counter()
+            for i in range(24, 24 + steps):
+                step(positions[i])
+            torch.cuda.synchronize()
+            rates.append(steps / (time.perf_counter() - start))
+    return statistics.median(rates)
+
+
 def decode_row(length=1024, steps=64):
     torch.manual_seed(0)
     torch._dynamo.reset()
     model = tf.LlamaForCausalLM(llama()).to("cuda", torch.bfloat16).eval().requires_grad_(False)
-    row = {"model": "Llama-1B shape", "tokens_per_second": {}}
+    row = {"model": "Llama-1B shape", "tokens_per_second": {}, "failed": {}}
     for name in BACKENDS:
-        cache = tf.StaticCache(config=model.config, max_batch_size=1, max_cache_len=length, device="cuda", dtype=torch.bfloat16)
-        # Its tensors else come into being in the first call, which is compiled: a counter on the CPU that Inductor's kernels take for a pointer.
-        cache.early_initialization(1, model.config.num_key_value_heads, model.config.head_dim, torch.bfloat16, torch.device("cuda"))
-        forward = compiled(model, name)
-        token = torch.zeros(1, 1, dtype=torch.long, device="cuda")
         cxxinductor.reset_counters()
-
-        def step(position, forward=forward, cache=cache):
-            nonlocal token
-            torch.compiler.cudagraph_mark_step_begin()
-            logits = forward(input_ids=token, past_key_values=cache, cache_position=position, use_cache=True).logits
-            token = logits[:, -1:].argmax(-1).clone()
-
-        positions = [torch.tensor([i], device="cuda") for i in range(length)]
-        with torch.no_grad():
-            for i in range(24):
-                step(positions[i])
-            cxxinductor.wait_for_compiles()
-            rates = []
-            for repeat in range(5):
-                torch.cuda.synchronize()
-                start = time.perf_counter()
-                for i in range(24, 24 + steps):
-                    step(positions[i])
-                torch.cuda.synchronize()
-                rates.append(steps / (time.perf_counter() - start))
-        row["tokens_per_second"][name] = statistics.median(rates)
+        try:
+            row["tokens_per_second"][name] = decode_rate(model, name, length, steps)
+        except Exception as error:  # one broken backend must not hide the others' figures
+            row["failed"][name] = str(error)[:2000]
+            print(f"decode, {name}: FAILED {str(error)[:600]}", flush=True)
+            continue
+        print(f"decode, {name}: {row['tokens_per_second'][name]:.1f} tokens/s", flush=True)
         if name == "cxxinductor graphs":
             row["counters"] = graph_counters()
     print(row, flush=True)
@@ -176,6 +203,7 @@ def inference_row(name):
     candidates, wanted = {}, None
     with torch.no_grad():
         for backend in BACKENDS:
+            start = time.perf_counter()
             run = compiled(model, backend)
 
             def fn(run=run):
@@ -195,6 +223,7 @@ def inference_row(name):
                 row["counters"] = graph_counters()
                 row["equal_without_graphs"] = wanted is None or bool(torch.equal(out, wanted))
             candidates[backend] = fn
+            tell_ready(name, backend, start)
         row["milliseconds"] = interleaved(candidates, repeats=20)
         row["peak_bytes"] = {k: peak_memory(fn) for k, fn in candidates.items()}
     return row
@@ -207,6 +236,7 @@ def training_row(name):
     row = {"model": name}
     steps = {}
     for backend in BACKENDS:
+        start = time.perf_counter()
         run = compiled(model, backend)
 
         def step(run=run):
@@ -226,6 +256,7 @@ def training_row(name):
         if backend == "cxxinductor graphs":
             row["counters"] = graph_counters()
         steps[backend] = step
+        tell_ready(name, backend, start)
     row["milliseconds"] = interleaved(steps, repeats=10, warmup=3)
     row["peak_bytes"] = {k: peak_memory(step) for k, step in steps.items()}
     return row
@@ -262,7 +293,10 @@ def main():
     parser.add_argument("--only", default="", help="comma-separated names of models")
     parser.add_argument("--backends", default=",".join(BACKENDS), help="comma-separated; the geometric means need reduce-overhead")
     args = parse_for_cuda(parser)
-    for name in set(BACKENDS) - set(args.backends.split(",")):
+    backends = args.backends.split(",")
+    if unknown := set(backends) - set(BACKENDS):
+        parser.error(f"--backends: expected some of {', '.join(BACKENDS)}, found {', '.join(sorted(unknown))}")
+    for name in set(BACKENDS) - set(backends):
         del BACKENDS[name]
     parts, only = args.parts.split(","), [name for name in args.only.split(",") if name]
     results = {}

@@ -181,6 +181,100 @@ def device_step(results):
                f"the CPU takes {recording['eager']:.2f} us (`benchmarks/record_ops.cpp`).\n")
 
 
+MIB = 2**20
+RECORDED = "cxxinductor graphs"
+
+
+def figure(values, name, form):
+    """A cell; empty where the backend was left out or failed."""
+    return format(values[name], form) if name in values else ""
+
+
+def quotient(values, above, below, form=".2f"):
+    return f"{values[above] / values[below]:{form}}x" if above in values and below in values else ""
+
+
+def graphs_models(found):
+    backends = ["inductor", "reduce-overhead", "cxxinductor", RECORDED]
+    backends += [name for name in ("cxxinductor graphs with branches",) if any(name in row.get("milliseconds", {}) for row in found["rows"])]
+    titles = {"inductor": "Inductor (ms)", RECORDED: "with cuda_graphs", "cxxinductor graphs with branches": "and graph_branches"}
+
+    def cells(row):
+        if "milliseconds" not in row:
+            return [row["model"], f"failed: {row['error_message'][:60]}"]
+        t, peak = row["milliseconds"], {name: bytes / MIB for name, bytes in row["peak_bytes"].items()}
+        peaks = " / ".join(figure(peak, name, ".0f") for name in ("inductor", "cxxinductor", RECORDED))
+        return [row["model"], *(figure(t, name, ".2f") for name in backends), quotient(t, "reduce-overhead", RECORDED), quotient(t, "cxxinductor", RECORDED),
+                peaks, quotient(peak, RECORDED, "inductor")]
+
+    yield from table(f"model | {' | '.join(titles.get(name, name) for name in backends)} | vs reduce-overhead | vs without graphs | "
+                     "peak memory, Inductor / ours / with cuda_graphs (MB) | peak, of Inductor's", map(cells, found["rows"]))
+    ratios = [t["reduce-overhead"] / t[RECORDED] for row in found["rows"] if {"reduce-overhead", RECORDED} <= set(t := row.get("milliseconds", {}))]
+    if ratios:
+        yield f"\nGeometric mean vs reduce-overhead: {geomean(ratios):.2f}x, least {min(ratios):.2f}x."
+
+
+def graphs(results):
+    if "host" in results:
+        yield ("Host time per call of the compiled callable alone, with an empty queue: the same inputs in each call, or inputs and a result that have moved. "
+               "Replay alone is `torch.cuda.CUDAGraph.replay` of the same kernels, the lower bound. Patched nodes: those that the host gave other addresses, per call.\n")
+        yield from table("case | kernels | without graphs (us) | without graphs, moving | with cuda_graphs | with cuda_graphs, moving | replay alone | patched nodes | patched nodes, moving",
+                         ([r["case"], r["kernels"], *(f"{r[name][how]:.1f}" for name in ("cxxinductor", RECORDED) for how in ("unchanged", "moving")),
+                           f"{r['replay alone']:.1f}", *(f"{r['patched per call'][how]:.1f}" for how in ("unchanged", "moving"))] for r in results["host"]))
+    if "decode" in results:
+        rates = results["decode"]["tokens_per_second"]
+        yield f"\nDecoding with a {results['decode']['model']}, bf16, batch 1, a static cache, one token per call:\n"
+        yield from table("backend | tokens/s | vs reduce-overhead",
+                         ([name, f"{rate:.0f}", quotient(rates, name, "reduce-overhead")] for name, rate in rates.items()))
+    for part, what in (("inference", "Inference, bf16, calls on an idle device."), ("training", "Forward, loss and backward; bf16 autocast, f32 parameters.")):
+        if part in results:
+            yield (f"\n{what} Inductor stands for its default mode, reduce-overhead for its mode with CUDA graphs. Ratios are those of cxxinductor with `cuda_graphs`. "
+                   "Peak memory is what a call allocates on top of what is allocated before it.\n")
+            yield from graphs_models(results[part])
+
+
+def second_process(results):
+    parts = ("dynamo", "backend_seconds", "aot", "prepare", "look_up", "own")
+
+    def cells(row):
+        shown = parts if row["backend"] == "cxxinductor" else parts[:2]
+        milliseconds = {part: 1e3 * row[part] for part in shown if part in row}
+        return row["kind"], row["backend"], row["cache"], f"{row['first_call']:.2f}", *(figure(milliseconds, part, ".0f") for part in parts)
+
+    yield f"{results['model']}.\n"
+    yield from table("call | backend | caches | first call (s) | Dynamo and the run (ms) | backend | AOTAutograd | preparation | look-up | own", map(cells, results["rows"]))
+
+
+def distributed(results):
+    names = {"ddp": "DDP", "fsdp": "FSDP2"}
+    backends = ("inductor", "cxxinductor", RECORDED)
+    relative = results["relative_to_one_rank"]
+
+    def steps(row):
+        head = [names[row["part"]], row["ranks"]]
+        if not row.get("tokens_per_second"):
+            return [*head, "failed"]
+        rates = row["tokens_per_second"]
+        scaling = relative.get(row["part"], {}) if row["ranks"] == results["ranks"] else {}
+        return [*head, *(figure(rates, name, ".0f") for name in backends), quotient(rates, "cxxinductor", "inductor"), quotient(rates, RECORDED, "inductor"),
+                " / ".join(figure(scaling, name, ".1%") for name in backends) if scaling else ""]
+
+    def first_steps(row):
+        seconds = row.get("first_step_seconds", {})
+        if not seconds:
+            return [row["ranks"], "failed"]
+        over = relative.get("cold", {}) if row["ranks"] == results["ranks"] else {}
+        return [row["ranks"], *(figure(seconds, name, ".2f") for name in backends[:2]), " / ".join(f"{figure(over, name, '.2f')}x" for name in backends[:2]) if over else ""]
+
+    yield f"One host with {results['ranks']} x {results['environment']['gpu']}. Missing figures: the backend was left out or failed.\n"
+    if trained := [row for row in results["rows"] if row["part"] in names]:
+        yield from table("step | GPUs | Inductor (tokens/s) | cxxinductor | with cuda_graphs | vs Inductor | with cuda_graphs, vs Inductor | scaling, Inductor / ours / with cuda_graphs", map(steps, trained))
+    if cold := [row for row in results["rows"] if row["part"] == "cold"]:
+        yield ("\nThe first step with empty caches that the ranks share: DistilGPT2 under DDP, from before `torch.compile` to the end of the optimizer's step, on the slowest rank. "
+               "The clock starts after the processes have started, built the model and done a step in eager mode.\n")
+        yield from table("GPUs | Inductor, first step (s) | cxxinductor | over one GPU's, Inductor / ours", map(first_steps, cold))
+
+
 def cpu(results):
     e = results["environment"]
     yield f"{e['cpu']}, threads: {e['threads']}, {e['capability']}.\n"
@@ -195,14 +289,17 @@ def cpu(results):
 SECTIONS = {
     "models": ("Inference", "bf16, random weights, medians of 20 calls on an idle device, interleaved with eager and Inductor's default mode in one process (`benchmarks/models.py`). Own kernels are generated ones, counted in one profiler trace. Eager numerics cost is the price of rounding where eager rounds, relative to `options={\"numerics\": \"fast\"}`. Frozen: `options={\"freezing\": True}`. The logits of distilgpt2 are a product with 50257 columns: Inductor pads it, with a peak above eager's; cxxinductor, which pads within eager's peak alone, splits it into products with aligned rows.", models),
     "training": ("Training", "Forward, loss and backward; bf16 autocast, f32 parameters, dropout on (`benchmarks/training.py`).", training),
+    "distributed": ("Several GPUs", "Training steps of a GPT-2-medium shape with fused AdamW, bf16, 8 sequences of 1024 tokens per GPU, on the slowest rank; medians of interleaved steps (`benchmarks/distributed.py`). Tokens/s are those of all GPUs together. Scaling is tokens/s on all GPUs over their number times tokens/s on one.", distributed),
     "kernels": ("Kernels", "Device time of one kernel, in per cent of the copy bandwidth measured in the same run (`benchmarks/kernels.py`).", kernels),
     "training_kernels": ("Training kernels", "As above (`benchmarks/training_kernels.py`).", training_kernels),
     "optimizers": ("Optimizers", "One step under torch.compile, device time (`benchmarks/optimizers.py`).", optimizers),
     "matmul_template": ("Matrix products", "bf16 with the option `epilogue_fusion` (`benchmarks/matmul_template.py`).", matmul_template),
     "dynamic": ("Dynamic sizes", "One compile of DistilGPT2 for 40 sizes; every tenth size is shown (`benchmarks/dynamic.py`).", dynamic),
     "compile_time": ("Compile time", "The share after AOTAutograd covers its graph to loaded kernels (`benchmarks/compile_time.py`).", compile_time),
+    "second_process": ("A second process", "The first call of a new process: cold, with empty caches on disk; warm, with those that a process before has filled; medians of the warm processes (`benchmarks/second_process.py`). Training is forward and backward. The first call is divided into the time of the backend and that of Dynamo and the run. The last four columns divide cxxinductor's time: AOTAutograd; preparation of Dynamo's graph before it; the look-up of AOTAutograd's saved result; and our own part, from AOTAutograd's graphs to loaded kernels.", second_process),
     "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),
     "host": ("Host time", "CPU time until the compiled callable returns, with an empty queue. Bound: 6 us + cuLaunchKernel's own time + 0.7 us per kernel + 1.5 us per allocation (`benchmarks/host.py`).", host),
+    "graphs": ("CUDA graphs", "Option `cuda_graphs` beside Inductor's `reduce-overhead` in one process, interleaved (`benchmarks/graphs.py`).", graphs),
     "libtorch": ("C++ without Python", "Exported models in bf16, sizes as above, in a C++ program beside AOTInductor's runtime and eager LibTorch (`benchmarks/libtorch.py`). Loads are medians over fresh processes; cold: with an empty cache, on 16 cores. The exported BERT has a mask that PyTorch's own frontend drops. AOTInductor pads the product that gives distilgpt2 its logits; cxxinductor splits it into products with aligned rows.", libtorch),
     "device_step": ("Training on the recorded device", "Steps of a transformer of 6 layers and width 768 with AdamW; the loss is read after each (`benchmarks/device_step.py`).", device_step),
     "cpu": ("CPU", "Medians of interleaved calls (`benchmarks/cpu.py`). Chains of 16-bit floats round after each op, as eager does; Inductor rounds once.", cpu),

@@ -20,9 +20,9 @@ def argument_parser(description):
 
 
 def parse_for_cuda(parser):
-    """The arguments; a line and exit status 3 where there is no CUDA device."""
+    """The arguments; a line and exit status 3 where there is no CUDA device, unless they have another."""
     arguments = parser.parse_args()
-    if not torch.cuda.is_available():
+    if getattr(arguments, "device", "cuda") == "cuda" and not torch.cuda.is_available():
         parser.exit(3, f"{parser.prog}: expected a CUDA device, found none\n")
     return arguments
 

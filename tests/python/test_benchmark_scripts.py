@@ -1,6 +1,7 @@
 """Benchmarks without a CUDA device say so in a line; none of them writes into the committed results unless told to."""
 
 import ast
+import json
 import os
 import subprocess
 import sys
@@ -17,10 +18,21 @@ def run(name, *arguments):
     return subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CUDA_VISIBLE_DEVICES": ""})
 
 
-@pytest.mark.parametrize("name", ["host", "optimizers", "matmul_padding", "densenet", "compile_time"])
+@pytest.mark.parametrize("name", ["host", "optimizers", "matmul_padding", "densenet", "compile_time", "distributed"])
 def test_a_missing_gpu_is_a_line(name):
     done = run(name)
     assert (done.returncode, done.stdout, done.stderr) == (3, "", f"{name}.py: expected a CUDA device, found none\n")
+
+
+def test_distributed_steps_on_the_cpu(tmp_path):
+    """A group of one rank and one of two, over gloo."""
+    done = run("distributed", "--device", "cpu", "--ranks", "2", "--parts", "ddp", "--backends", "cxxinductor", "--out", str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr
+    found = json.loads((tmp_path / "distributed_cpu.json").read_text())
+    assert [(row["part"], row["ranks"], list(row["tokens_per_second"]), row["failed"]) for row in found["rows"]] == [
+        ("ddp", ranks, ["cxxinductor"], {}) for ranks in (1, 2)
+    ], found
+    assert found["relative_to_one_rank"]["ddp"]["cxxinductor"] > 0
 
 
 def test_results_are_not_written_over():
