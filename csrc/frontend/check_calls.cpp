@@ -86,7 +86,7 @@ class CallCheck {
     if (aliases != effects.alias_of)
       refuse("expected aliases [{}] as in its schema, found [{}]", fmt::join(effects.alias_of, ", "),
              fmt::join(aliases, ", "));
-    if (call_.planned_out && !(found_->has_structured_out && results_ == 1))
+    if (call_.planned_out && (found_->planned_form == model::PlannedForm::None || results_ != 1))
       refuse("expected one that allocates its results, found planned ones");
     return *found_;
   }

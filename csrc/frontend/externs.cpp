@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "frontend/planned_results.h"
 #include "ir/strides.h"
 #include "model/effects.h"
 #include "support/error.h"
@@ -87,15 +88,6 @@ graph::Value result_value(const CallContext& context, const CallValueInfo& info)
   return value;
 }
 
-bool is_contiguous(const CallContext& context, const CallValueInfo& info) {
-  const Sizes expected = graph::contiguous_strides(info.sizes);
-  const sym::Assumptions elements = assume_nonempty(info.sizes, context.assumptions());
-  for (size_t d = 0; d < expected.size(); ++d) {
-    if (!sym::prove_equal(expected[d], info.strides[d], elements)) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
 namespace {
@@ -149,9 +141,8 @@ std::vector<ValueId> import_extern(CallContext& context, const CallGraph& graph,
     tensors += info.kind == CallValueInfo::Kind::Tensor ? 1 : 0;
   }
   callee.ordered = call.ordered || model::must_be_ordered(call.callee, *schema) || tensors == 0;
-  callee.planned_out = schema->has_structured_out && results.size() == 1 && tensors == 1 &&
-                       is_contiguous(context, context.result(0)) && !is_opaque(context.result(0).dtype);
-  callee.exact_strides = !callee.planned_out;
+  callee.planned_out = is_result_planned(context, *schema);
+  callee.exact_strides = schema->planned_form != model::PlannedForm::Structured || !callee.planned_out;
   for (uint32_t i : callee.mutated_operands)
     if (const auto* written = std::get_if<ValueId>(&collector.operands()[i])) hide_copy(context.build.graph(), *written);
   return context.build.call_extern(std::move(callee), std::move(collector.operands()), std::move(results));

@@ -26,15 +26,21 @@ struct SchemaReturn {
   bool is_tensor = false;
   bool is_list = false;
 };
+// How an op writes its result into memory that the plan provides. Every op with a form has an overload "out", which is always right.
+enum class PlannedForm : uint8_t {
+  None,        // not at all: its result is memory of ATen's own
+  Structured,  // its out= overload is structured and writes contiguous results straight into their places
+  ByBackend,   // its out= overload copies; another op writes in place where the call's backend has one (torch_bridge/in_place_forms.h)
+};
+
 struct Schema {
   std::vector<SchemaArgument> arguments;
   std::vector<SchemaReturn> returns;
   bool nondeterministic_seeded = false;  // draws random numbers
-  bool has_structured_out = false;       // an out= overload that writes without a copy (mm, addmm, bmm, baddbmm)
+  PlannedForm planned_form = PlannedForm::None;
 };
 
-// Its out= form is structured and writes straight into the destination (convolution's copies): mm, addmm, bmm, baddbmm.
-bool has_structured_out(std::string_view callee);
+PlannedForm planned_form(std::string_view callee);
 
 class SchemaSource {
  public:

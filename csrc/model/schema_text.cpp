@@ -29,7 +29,7 @@ class Parser {
       found.overload = found.callee.substr(dot + 1);
       found.callee.resize(dot);
     }
-    found.schema.has_structured_out = has_structured_out(found.callee);
+    found.schema.planned_form = planned_form(found.callee);
     parse_arguments(found.schema);
     cursor_.expect("->");
     parse_returns(found.schema);

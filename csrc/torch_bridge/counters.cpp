@@ -15,13 +15,13 @@ Counters read_counters() {
   const runtime::GraphCounters& g = runtime::graph_counters();
   const runtime::CacheCounters& cache = runtime::cache_counters();
   return {c.graphs, c.kernels, c.externs, c.aten_fallbacks, c.eager_fallbacks, c.checked_launches, c.background_compiles, c.background_calls,
-          cache.hits, cache.writes, g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
+          c.copied_results, cache.hits, cache.writes, g.recordings, g.replays, g.patched_nodes, g.refused_stretches};
 }
 
 void reset_counters() {
   AtomicCounters& c = counters();
   c.graphs = c.kernels = c.externs = c.aten_fallbacks = c.eager_fallbacks = c.checked_launches = 0;
-  c.background_compiles = c.background_calls = 0;
+  c.background_compiles = c.background_calls = c.copied_results = 0;
   runtime::CacheCounters& cache = runtime::cache_counters();
   cache.hits = cache.writes = 0;
   runtime::GraphCounters& g = runtime::graph_counters();

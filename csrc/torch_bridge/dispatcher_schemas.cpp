@@ -67,7 +67,7 @@ std::optional<model::Schema> DispatcherSchemas::find(std::string_view callee, st
     schema.returns.push_back(std::move(out));
   }
   schema.nondeterministic_seeded = handle->hasTag(at::Tag::nondeterministic_seeded);
-  schema.has_structured_out = model::has_structured_out(callee);
+  schema.planned_form = model::planned_form(callee);
   return schema;
 }
 

@@ -7,9 +7,11 @@
 #include <algorithm>
 
 #include "ir/callees.h"
+#include "model/schema.h"
 #include "support/error.h"
 #include "torch_bridge/call_op.h"
-#include "torch_bridge/split_product.h"
+#include "torch_bridge/counters.h"
+#include "torch_bridge/in_place_forms.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 #include "torch_bridge/view_tensor.h"
@@ -45,7 +47,11 @@ c10::OperatorHandle find_callee(const plan::CallExtern& call) {
 class DispatcherCallee final : public runtime::ExternCallee {
  public:
   explicit DispatcherCallee(const plan::CallExtern& call)
-      : handle_(find_callee(call)), planned_out_(call.planned_out), is_product_(call.planned_out && call.callee == "aten::mm"), alias_of_(call.alias_of) {
+      : handle_(find_callee(call)),
+        planned_out_(call.planned_out),
+        out_copies_(model::planned_form(call.callee) == model::PlannedForm::ByBackend),
+        in_place_form_(call.planned_out ? find_in_place_form(call.callee) : nullptr),
+        alias_of_(call.alias_of) {
     alias_of_.resize(call.results.size(), -1);
     const c10::FunctionSchema& schema = handle_.schema();
     ArgResolver constants;
@@ -82,16 +88,14 @@ class DispatcherCallee final : public runtime::ExternCallee {
     fill(stack, operands);
     for (size_t k = 0; k < out_positions_.size(); ++k) stack[out_positions_[k]] = view_tensor(destinations[k]);
     at::AutoDispatchBelowADInplaceOrView guard;
-    if (is_product_ && splits_product(stack[2].toTensor(), stack[0].toTensor(), stack[1].toTensor())) {
-      split_product(stack[2].toTensor(), stack[0].toTensor(), stack[1].toTensor());
-      stack.erase(stack.begin(), stack.begin() + 2);
-    } else {
+    if (!planned_out_) {
       call_op(handle_, stack);
+      return take_results(stack, operands, results);
     }
-    if (planned_out_)
-      check_destinations(stack, destinations);
-    else
-      take_results(stack, operands, results);
+    if (in_place_form_ != nullptr && in_place_form_(stack)) return;
+    if (out_copies_ && stack[out_positions_.front()].toTensor().numel() > 0) counters().copied_results += 1;
+    call_op(handle_, stack);
+    check_destinations(stack, destinations);
   }
 
  private:
@@ -187,7 +191,8 @@ class DispatcherCallee final : public runtime::ExternCallee {
   c10::OperatorHandle handle_;
   bool planned_out_;
   bool recordable_ = false;
-  bool is_product_;  // mm.out(self, mat2, out)
+  bool out_copies_;            // calls without an in-place form compute their results elsewhere
+  InPlaceForm in_place_form_;  // null: the op has none
   std::vector<int> alias_of_;
   std::vector<c10::IValue> template_;
   std::vector<Patch> patches_;

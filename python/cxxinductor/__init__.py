@@ -67,7 +67,8 @@ def counters() -> dict[str, int]:
     compiled graphs), aten_fallback (graphs that run through ATen whole), eager_fallback (graphs given back to eager),
     checked_launches (launches of kernels that option check compared and found right), background_compiles (graphs that were given to a
     thread in the background: backward graphs, and those of option background) and background_calls (calls that ran through ATen meanwhile),
-    cache_hits and cache_writes (entries of the cache on disk: plans, machine code and AOTAutograd's results).
+    copied_results (results of library calls that were computed elsewhere and copied into the graph's memory, because the backend that PyTorch took
+    for the call cannot write there), cache_hits and cache_writes (entries of the cache on disk: plans, machine code and AOTAutograd's results).
     A graph compiled in the background counts as a graph from the first call that uses it. Of CUDA graphs (option cuda_graphs):
     graph_recordings (stretches recorded), graph_replays, graph_patched_nodes (nodes that the host gave other addresses before a replay; those that a
     recording updates itself are not counted) and

@@ -125,7 +125,7 @@ struct Extern {
   std::string overload;   // "" or "default" or "dim_IntList"
   std::vector<Arg> args;  // positional, in schema order, trailing defaults may be absent
   std::vector<std::pair<std::string, Arg>> kwargs;
-  bool planned_out = false;  // has a structured, copy-free out= form: the plan provides the results' buffers
+  bool planned_out = false;  // the plan provides the results' buffers, into which the call writes
   bool ordered = false;      // side effects or random state: keeps its place among the ordered
   // For each result: index of the operand that it may alias, or -1 when fresh.
   std::vector<int> alias_of;

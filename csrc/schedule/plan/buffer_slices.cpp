@@ -28,7 +28,8 @@ using loops::StmtId;
 using loops::VarId;
 using sym::Expr;
 
-constexpr int64_t access_bytes = 16;     // of a wide access; libraries align to as much
+constexpr int64_t access_bytes = 16;     // of a wide access; libraries of products align to as much
+constexpr int64_t library_bytes = 32;    // other libraries choose their algorithms by alignments up to this
 constexpr double shortest_run = 32;      // contiguous bytes; below, stores fill sectors of memory in parts
 constexpr size_t most_work = 4'000'000;  // steps examined for all results
 
@@ -49,6 +50,8 @@ bool takes_pitched_operands(const ExternCall& call) {
   return is_library_matmul(call) ||
          (call.planned_out && (call.callee == "aten::addmm" || call.callee == "aten::baddbmm"));
 }
+
+int64_t alignment_of_result(const ExternCall& call) { return takes_pitched_operands(call) ? access_bytes : library_bytes; }
 
 class Placer {
  public:
@@ -189,11 +192,11 @@ class Placer {
     return std::nullopt;
   }
 
-  // Every row begins and ends at a multiple of wide accesses. The CPU does not need that.
-  bool is_aligned(const SelectRegion& select, const SelectRange& range) const {
+  // Every row begins and ends at a multiple of so many bytes. The CPU does not need that.
+  bool is_aligned(const SelectRegion& select, const SelectRange& range, int64_t bytes = access_bytes) const {
     const Buffer& from = buffer(range.operand);
     if (from.device.type == DeviceType::Cpu) return true;
-    const int64_t elements = access_bytes / byte_size(from.dtype);
+    const int64_t elements = bytes / byte_size(from.dtype);
     Expr offset = range.offset;
     for (BufferId id = select.result; slices_.contains(id); id = slices_.at(id).base)
       offset = offset + slices_.at(id).offset;
@@ -234,7 +237,7 @@ class Placer {
     const auto inner = inner_dimension(range);
     if (!same && !inner) return "its elements would not lie side by side";
     if (const auto* call = std::get_if<ExternCall>(&program_.steps[maker])) {
-      if (!aligned) return "a library writes it, which wants it aligned";
+      if (!is_aligned(select, range, alignment_of_result(*call))) return "a library writes it, which wants it aligned";
       if (!same && !is_library_matmul(*call)) return "a call writes it that may want it contiguous";
     } else if (!aligned) {
       if (!reduced_vars(std::get<Region>(program_.steps[maker])).empty()) return "its rows would not be aligned";

@@ -94,7 +94,8 @@ py::dict counter_dict() {
   return py::dict(py::arg("graphs") = c.graphs, py::arg("kernels") = c.kernels, py::arg("extern") = c.externs,
                   py::arg("aten_fallback") = c.aten_fallbacks, py::arg("eager_fallback") = c.eager_fallbacks,
                   py::arg("checked_launches") = c.checked_launches, py::arg("background_compiles") = c.background_compiles,
-                  py::arg("background_calls") = c.background_calls, py::arg("cache_hits") = c.cache_hits, py::arg("cache_writes") = c.cache_writes,
+                  py::arg("background_calls") = c.background_calls, py::arg("copied_results") = c.copied_results,
+                  py::arg("cache_hits") = c.cache_hits, py::arg("cache_writes") = c.cache_writes,
                   py::arg("graph_recordings") = c.graph_recordings, py::arg("graph_replays") = c.graph_replays,
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }

@@ -30,10 +30,10 @@ Schema schema(std::vector<SchemaArgument> arguments, size_t returns = 1) {
 
 TableSchemas::TableSchemas() {
   Schema mm = schema({argument("self"), argument("mat2")});
-  mm.has_structured_out = true;
+  mm.planned_form = model::PlannedForm::Structured;
   schemas_["aten::mm"] = mm;
   Schema addmm = schema({argument("self"), argument("mat1"), argument("mat2")});
-  addmm.has_structured_out = true;
+  addmm.planned_form = model::PlannedForm::Structured;
   schemas_["aten::addmm"] = addmm;
   schemas_["aten::fill.Tensor"] = schema({argument("self"), argument("value")});
   schemas_["aten::copy"] = schema({argument("self"), argument("src")});
@@ -61,6 +61,10 @@ TableSchemas::TableSchemas() {
               argument("scale_grad_by_freq")});
   schemas_["aten::as_strided_scatter"] =
       schema({argument("self"), argument("src"), argument("size"), argument("stride"), argument("storage_offset")});
+  Schema convolution = schema({argument("input"), argument("weight"), argument("bias"), argument("stride"), argument("padding"), argument("dilation"),
+                               argument("transposed"), argument("output_padding"), argument("groups")});
+  convolution.planned_form = model::PlannedForm::ByBackend;
+  schemas_["aten::convolution"] = convolution;
   schemas_["aten::convolution_backward"] = schema({argument("grad"), argument("input"), argument("weight")}, 3);
 }
 

@@ -34,6 +34,41 @@ TEST_CASE("matmuls are externs whose results the plan owns") {
   CHECK(lines[2] == "%2 = gelu(%1)");
 }
 
+TEST_CASE("convolutions on CUDA are externs whose results the plan owns where a backend may write them") {
+  struct Case {
+    Device device = kCuda;
+    int dims = 2;
+    bool transposed = false;
+    int64_t groups = 1;
+    DType dtype = D::F32;
+    bool planned = true;
+  };
+  const Case cases[] = {{},
+                        {.dims = 1, .dtype = D::F64},
+                        {.dims = 3, .dtype = D::BF16},
+                        {.groups = 4, .dtype = D::F16},
+                        {.dims = 1, .groups = 4},
+                        {.dims = 3, .groups = 4, .planned = false},  // ATen's kernel for depthwise ones, which has no form that writes in place
+                        {.transposed = true, .planned = false},
+                        {.dtype = D::C64, .planned = false},
+                        {.device = kCpu, .planned = false}};
+  for (const Case& c : cases) {
+    INFO(c.dims << " dimensions, " << c.groups << " groups, transposed: " << c.transposed);
+    Calls calls(c.device);
+    const auto repeated = [&](int64_t value) { return Arg(ArgList(static_cast<size_t>(c.dims), Arg(value))); };
+    std::vector<sym::Expr> image{sym::Expr::symbol("s0"), 4}, kernel{4, 4 / c.groups};
+    image.insert(image.end(), static_cast<size_t>(c.dims), 8);
+    kernel.insert(kernel.end(), static_cast<size_t>(c.dims), 3);
+    calls.graph.assumptions.set_range("s0", {0, 64});
+    const Arg x = calls.input("x", {c.dtype, image}), w = calls.input("w", {c.dtype, kernel});
+    calls.output(calls.call("aten::convolution", {x, w, Arg(None{}), repeated(1), repeated(1), repeated(1), c.transposed, repeated(0), c.groups},
+                            {c.dtype, image}));
+    const graph::Graph graph = calls.import();
+    CHECK(only_extern(graph).planned_out == c.planned);
+    CHECK(only_extern(graph).exact_strides);  // which backend runs, and in which format, depends on them
+  }
+}
+
 TEST_CASE("an extern keeps its call's schema annotations") {
   Calls calls;
   const Arg x = calls.input("x", {D::F32, {4}}), i = calls.input("i", {D::I64, {2}});

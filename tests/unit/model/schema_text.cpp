@@ -23,7 +23,7 @@ TEST_CASE("alias sets, writes and destinations of schemas") {
   CHECK(out.arguments[2].out);
   CHECK(out.arguments[2].written);
   CHECK(out.returns[0].alias == "a");
-  CHECK(out.has_structured_out);
+  CHECK(out.planned_form == PlannedForm::Structured);
   const Schema view = parse_schema("aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]").schema;
   CHECK(view.arguments[0].alias == "a");
   CHECK_FALSE(view.arguments[0].written);
