@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
-from pathlib import Path
 from typing import Any, Callable, Sequence
 
 import torch
@@ -62,8 +62,11 @@ _CONFIG = (
 def _versions() -> str:
     """Of PyTorch, Python and this package's Python code; the library's build is the disk cache's to tell apart."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    folder = os.path.dirname(__file__)  # pathlib takes as long as the files
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                digest.update(file.read())
     return f"{torch.__version__} {torch.version.git_version} {sys.version} {digest.hexdigest()}"
 
 
