@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "driver/compile.h"
@@ -32,13 +33,31 @@ std::vector<plan::MissedFusion> missed_fusions_of(const Json& list) {
   return missed_fusions;
 }
 
-StoredPlan read_entry(const Json& entry) {
+// An entry is a list of texts, each behind its size: CBOR's reader takes a string apart into its bytes, which would be most of the time that
+// an entry takes.
+void append_text(std::string& entry, std::string_view text) {
+  const uint64_t size = text.size();
+  entry.append(reinterpret_cast<const char*>(&size), sizeof size).append(text);
+}
+
+// Takes the first text off. Error where there is none.
+std::string_view take_text(std::string_view& entry) {
+  uint64_t size = 0;
+  if (entry.size() >= sizeof size) std::memcpy(&size, entry.data(), sizeof size);
+  if (entry.size() < sizeof size || entry.size() - sizeof size < size) throw_user_error("a plan's entry ends early");
+  const std::string_view text = entry.substr(sizeof size, size);
+  entry.remove_prefix(sizeof size + size);
+  return text;
+}
+
+// What follows the key: the plan, notes about it as CBOR, and the text of the graph that is computed once, empty where there is none.
+StoredPlan read_entry(std::string_view texts) {
   StoredPlan stored;
-  stored.plan = plan::parse(entry.at("plan").get_ref<const std::string&>());
-  stored.plan.missed_fusions = missed_fusions_of(entry.at("missed_fusions"));
-  if (const auto found = entry.find("const_graph"); found != entry.end())
-    stored.const_graph = passes::ConstGraph{graph::parse(found->at("graph").get_ref<const std::string&>()),
-                                            found->at("inputs").get<std::vector<uint32_t>>()};
+  stored.plan = plan::parse(take_text(texts));
+  const Json details = Json::from_cbor(take_text(texts));
+  stored.plan.missed_fusions = missed_fusions_of(details.at("missed_fusions"));
+  if (const std::string_view graph = take_text(texts); !graph.empty())
+    stored.const_graph = passes::ConstGraph{graph::parse(graph), details.at("const_inputs").get<std::vector<uint32_t>>()};
   return stored;
 }
 
@@ -71,9 +90,9 @@ std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string
   lock = std::move(claim.lock);
   if (!claim.bytes) return std::nullopt;
   try {
-    const Json entry = Json::from_cbor(*claim.bytes);
-    if (entry.at("key").get_ref<const std::string&>() != key) return std::nullopt;
-    return read_entry(entry);
+    std::string_view texts(reinterpret_cast<const char*>(claim.bytes->data()), claim.bytes->size());
+    if (take_text(texts) != key) return std::nullopt;
+    return read_entry(texts);
   } catch (const Json::exception&) {
   } catch (const Error&) {
   }
@@ -82,11 +101,15 @@ std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string
 
 void write_plan(runtime::DiskCache& cache, const std::string& key, const plan::Plan& plan,
                 const std::optional<passes::ConstGraph>& const_graph) {
-  Json entry{{"key", key}, {"plan", plan::print(plan)}, {"missed_fusions", to_json(plan.missed_fusions)}};
-  if (const_graph) entry["const_graph"] = {{"graph", graph::print(const_graph->graph)}, {"inputs", const_graph->inputs}};
-  std::string bytes;
-  Json::to_cbor(entry, bytes);
-  cache.put(key, bytes);
+  Json details{{"missed_fusions", to_json(plan.missed_fusions)}};
+  if (const_graph) details["const_inputs"] = const_graph->inputs;
+  std::string details_text, entry;
+  Json::to_cbor(details, details_text);
+  append_text(entry, key);
+  append_text(entry, plan::print(plan));
+  append_text(entry, details_text);
+  append_text(entry, const_graph ? graph::print(const_graph->graph) : std::string());
+  cache.put(key, entry);
 }
 
 }  // namespace cxxinductor::driver

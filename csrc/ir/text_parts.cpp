@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
 
 #include "support/error.h"
@@ -31,15 +32,19 @@ void parse_items(TextCursor& cursor, std::string_view open, std::string_view clo
 }  // namespace
 
 std::string quote(std::string_view text) {
-  std::string quoted = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') quoted += '\\';
-    if (c == '\n')
-      quoted += "\\n";
-    else
-      quoted += c;
+  std::string quoted;
+  quoted.reserve(text.size() + 2);
+  quoted += '"';
+  for (size_t at = 0;;) {
+    const size_t special = std::min(text.find_first_of("\"\\\n", at), text.size());
+    quoted.append(text, at, special - at);
+    if (special == text.size()) break;
+    quoted += '\\';
+    quoted += text[special] == '\n' ? 'n' : text[special];
+    at = special + 1;
   }
-  return quoted + "\"";
+  quoted += '"';
+  return quoted;
 }
 
 std::string print_expr_list(const std::vector<sym::Expr>& list, const SymbolSpelling& spell) {
@@ -53,6 +58,11 @@ std::string print_int_list(const std::vector<int>& list) { return fmt::format("[
 sym::Expr parse_expr(TextCursor& cursor, std::string_view stops, const ExprRewrite& rewrite) {
   TextCursor start = cursor;
   std::string_view text = cursor.balanced_until(stops);
+  // Most are sizes, which need no reader of expressions.
+  int64_t number = 0;
+  if (const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+      !rewrite && !text.empty() && is_digit(text[0]) && error == std::errc() && end == text.data() + text.size())
+    return sym::Expr(number);
   if (text.size() > 16384) start.fail("an expression of at most 16384 characters");
   std::string message;
   try {

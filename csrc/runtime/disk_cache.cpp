@@ -119,6 +119,7 @@ std::shared_ptr<const RemoteStore> DiskCache::remote() const {
 }
 
 void DiskCache::note_use(std::string_view key) {
+  if (!usable()) return;  // there is no file to carry elsewhere
   std::string name = name_of(key);
   const ForkGuard guard(ForkLock::Leaf);
   used_.insert(std::move(name));

@@ -1,6 +1,7 @@
 #include "support/files.h"
 
 #include <dirent.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -95,6 +96,13 @@ std::vector<std::string> file_names(const std::string& folder) {
 std::string resolved_path(const std::string& path) {
   const std::unique_ptr<char, Freed> resolved(::realpath(path.c_str(), nullptr));
   return resolved ? resolved.get() : "";
+}
+
+std::string describe_file(const std::string& path) {
+  const std::string resolved = resolved_path(path);
+  struct stat info {};
+  if (resolved.empty() || ::stat(resolved.c_str(), &info) != 0) return {};
+  return fmt::format("{} {} bytes {}.{}", resolved, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
 }
 
 std::string temporary_folder() {

@@ -36,6 +36,8 @@ bool make_folders(const std::string& path, unsigned mode = 0700);
 std::vector<std::string> file_names(const std::string& folder);  // without . and ..; empty if the folder cannot be read
 // The path with links and dots resolved; empty if the file does not exist.
 std::string resolved_path(const std::string& path);
+// The file behind links, with its size and time of change, which show that it was replaced; empty if there is none.
+std::string describe_file(const std::string& path);
 // TMPDIR if it names a folder, else /tmp.
 std::string temporary_folder();
 

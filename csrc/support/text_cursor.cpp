@@ -1,6 +1,5 @@
 #include "support/text_cursor.h"
 
-#include <cctype>
 #include <charconv>
 
 #include "support/text_error.h"
@@ -8,14 +7,18 @@
 namespace cxxinductor {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+// Of ASCII, whatever the locale says: most of what a reader does is asking these.
+bool is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 bool is_identifier(char c) { return is_word(c) || c == '.'; }
 
 }  // namespace
 
 void TextCursor::skip_blanks() {
   while (offset_ < text_.size()) {
-    if (std::isspace(static_cast<unsigned char>(text_[offset_])) != 0) {
+    if (is_blank(text_[offset_])) {
       ++offset_;
     } else if (text_[offset_] == ';') {
       while (offset_ < text_.size() && text_[offset_] != '\n') ++offset_;
@@ -32,7 +35,8 @@ bool TextCursor::at_end() {
 
 bool TextCursor::looking_at(std::string_view token) {
   skip_blanks();
-  if (text_.substr(offset_, token.size()) != token) return false;
+  // Most tokens that are tried differ in their first letter.
+  if (offset_ == text_.size() || text_[offset_] != token[0] || !text_.substr(offset_).starts_with(token)) return false;
   // A keyword must end where the word ends.
   const size_t end = offset_ + token.size();
   return !(is_word(token.back()) && end < text_.size() && is_word(text_[end]));
@@ -51,7 +55,7 @@ void TextCursor::expect(std::string_view token) {
 std::string TextCursor::identifier(std::string_view what) {
   skip_blanks();
   const size_t begin = offset_;
-  if (begin < text_.size() && (std::isalpha(static_cast<unsigned char>(text_[begin])) != 0 || text_[begin] == '_')) {
+  if (begin < text_.size() && (is_letter(text_[begin]) || text_[begin] == '_')) {
     size_t end = begin;
     while (end < text_.size()) {
       if (is_identifier(text_[end])) {
@@ -83,7 +87,7 @@ bool TextCursor::looking_at_number() {
   skip_blanks();
   size_t at = offset_;
   if (at < text_.size() && text_[at] == '-') ++at;
-  return at < text_.size() && std::isdigit(static_cast<unsigned char>(text_[at])) != 0;
+  return at < text_.size() && is_digit(text_[at]);
 }
 
 int64_t TextCursor::integer(std::string_view what) {
@@ -125,17 +129,16 @@ std::string TextCursor::quoted(std::string_view what) {
   skip_blanks();
   if (offset_ >= text_.size() || text_[offset_] != '"') fail(what);
   std::string value;
-  for (size_t at = offset_ + 1; at < text_.size(); ++at) {
-    const char c = text_[at];
-    if (c == '"') {
-      offset_ = at + 1;
+  for (size_t at = offset_ + 1;; ++at) {
+    const size_t special = text_.find_first_of("\"\\", at);
+    if (special == std::string_view::npos) break;
+    value.append(text_, at, special - at);
+    if (text_[special] == '"') {
+      offset_ = special + 1;
       return value;
     }
-    if (c != '\\') {
-      value += c;
-      continue;
-    }
-    if (++at == text_.size()) break;
+    at = special + 1;
+    if (at == text_.size()) break;
     value += text_[at] == 'n' ? '\n' : text_[at];
   }
   fail("a closing '\"'");

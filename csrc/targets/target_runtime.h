@@ -55,7 +55,7 @@ class TargetRuntime {
   virtual runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target,
                                                   const CompileResources& resources) = 0;
   // Whether this machine has what compiles the target's sources.
-  virtual bool has_compiler(const Options& options) = 0;
+  virtual bool has_compiler(const CompileResources& resources) = 0;
 
   // A stream that nobody else uses; it lives as long as the process. Null where devices have no streams.
   virtual void* make_stream(int) { return nullptr; }

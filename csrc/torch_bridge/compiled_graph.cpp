@@ -241,15 +241,21 @@ CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 // Fills all but what is done instead where compiling fails.
 void CompiledGraph::Impl::compile(const model::CallGraph& given, frontend::ImportEnvironment& environment,
                                   const InterruptCheck& interrupted) {
-  model::CallGraph calls = replayed ? functional_calls(*replayed) : given;
-  if (replayed) views_of_inputs = ViewsOfInputs(replayed->calls);
-  for (const ViewsOfInputs::View& view : views_of_inputs.views()) calls.outputs[view.output] = None();
+  // Copies of large graphs take as long as reading a plan.
+  std::optional<model::CallGraph> functional, lowered;
+  if (replayed) {
+    functional = functional_calls(*replayed);
+    views_of_inputs = ViewsOfInputs(replayed->calls);
+    for (const ViewsOfInputs::View& view : views_of_inputs.views()) functional->outputs[view.output] = None();
+  }
+  const model::CallGraph& calls = functional ? *functional : given;
   objects = calls.objects;
   find_complex_inputs(calls);
   frontend::ImportNotes found;
   environment.gpus = gpus_of(calls, target_for);
   if (!environment.gpus.empty() && devices_of(calls).contains({})) environment.cpu_kernels = has_compiler(Device().type, options);
-  const model::CallGraph real = frontend::lower_complex(calls, DispatcherSchemas());
+  if (frontend::has_complex(calls)) lowered = frontend::lower_complex(calls, DispatcherSchemas());
+  const model::CallGraph& real = lowered ? *lowered : calls;
   graph::Graph graph = frontend::import_graph(real, DispatcherSchemas(), environment, &found);
   compilation = compile_graph(std::move(graph), &calls, replayed ? &replayed->calls : &calls, options,
                               std::move(found.reasons), interrupted, std::move(late_inputs));

@@ -134,7 +134,10 @@ void open_torch_library(DeviceType type) {
                    to_string(type), message ? message : path);
 }
 
-bool has_compiler(DeviceType type, const Options& options) { return registry().of(type).has_compiler(options); }
+bool has_compiler(DeviceType type, const Options& options) {
+  Services& shared = services(options);
+  return registry().of(type).has_compiler({shared.pool, shared.cache(options), options, torch_host()});
+}
 
 runtime::CompilePool::Progress compile_progress() {
   const Services* services = made_services.find();

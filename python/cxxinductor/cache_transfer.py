@@ -22,7 +22,30 @@ _DIGEST_SIZE = hashlib.sha256().digest_size
 
 @CacheArtifactFactory.register
 class CxxinductorCacheArtifact(CacheArtifact):
-    """An entry's file. Loading writes it to the folder that the environment's options name (CXXINDUCTOR_CACHE_DIR)."""
+    """An entry's file. Loading writes it to the folder that the environment's options name (CXXINDUCTOR_CACHE_DIR).
+
+    An entry that a compile used is read when it is saved, which few processes do. If it is gone by then it is saved as an empty file, which
+    loading refuses. Its name follows from its content, so that artifacts of one name are one.
+    """
+
+    def __init__(self, key: str, content: bytes | _C.Options):
+        object.__setattr__(self, "key", key)
+        object.__setattr__(self, "_content", content)
+
+    @property
+    def content(self) -> bytes:
+        content = self._content
+        return content if isinstance(content, bytes) else _C.cache_read_file(self.key, content) or b""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, CxxinductorCacheArtifact) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    @staticmethod
+    def encode(content: bytes | _C.Options) -> bytes | _C.Options:
+        return content
 
     def populate_cache(self) -> None:
         _C.cache_write_file(self.key, self.content, config.resolve(None))
@@ -35,8 +58,7 @@ class CxxinductorCacheArtifact(CacheArtifact):
 def record_used(options: "_C.Options") -> None:
     """Entries that compiles read or wrote go into what torch.compiler.save_cache_artifacts saves next."""
     for name in sorted(_C.cache_take_used(options)):
-        if (file := _C.cache_read_file(name, options)) is not None:
-            CacheArtifactManager.record_artifact(CxxinductorCacheArtifact.type(), name, file)
+        CacheArtifactManager.record_artifact(CxxinductorCacheArtifact.type(), name, options)
 
 
 class RemoteCache(Protocol):

@@ -569,12 +569,17 @@ def _is_written(node: Node) -> bool:
 
 
 def origin(node: Node) -> tuple[str, int, str, str]:
+    """The file and line in the model, the path of the module, the operator."""
+    return *model_line(node), str(node.target)
+
+
+def model_line(node: Node) -> tuple[str, int, str]:
     stack_trace = node.meta.get("stack_trace") or ""
     frame = _FRAME.search(stack_trace, max(0, stack_trace.rfind("File ")))
-    file, line = frame.groups() if frame else ("", 0)
+    file, number = frame.groups() if frame else ("", 0)
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
-    return file.replace("\\", "/").rsplit("/", 1)[-1], int(line), _MODULE_ROOT.sub("", str(path)), str(node.target)
+    return file.replace("\\", "/").rsplit("/", 1)[-1], int(number), _MODULE_ROOT.sub("", str(path))
 
 
 def where(node: Node) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import sys
-from pathlib import Path
 from typing import Any, Callable, Sequence
 
 import torch
@@ -37,6 +37,7 @@ def text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options"
     try:
         parts = ["aot", when, _versions(), _C.options_key(options), repr(_settings()), repr(_devices(inputs))]
         parts.append(repr([getattr(aot_config, name) for name in _CONFIG]))
+        parts += [f"{type(source).__qualname__} {source and source.name}" for source in aot_config.aot_autograd_arg_pos_to_source or ()]
         parts += _graph_texts(mod)
         parts += _input_texts(inputs)
     except _NoKey:
@@ -54,7 +55,6 @@ _CONFIG = (
     "disable_functionalization",
     "force_non_lazy_backward_lowering",
     "is_export",
-    "aot_autograd_arg_pos_to_source",
 )
 
 
@@ -62,8 +62,11 @@ _CONFIG = (
 def _versions() -> str:
     """Of PyTorch, Python and this package's Python code; the library's build is the disk cache's to tell apart."""
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
+    folder = os.path.dirname(__file__)  # pathlib takes as long as the files
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".py"):
+            with open(os.path.join(folder, name), "rb", buffering=0) as file:
+                digest.update(file.read())
     return f"{torch.__version__} {torch.version.git_version} {sys.version} {digest.hexdigest()}"
 
 
@@ -113,8 +116,13 @@ def _settings() -> list[Any]:
 
 def _values(config: Any) -> list[tuple[str, Any]]:
     """As save_config_portable has them, without its copies."""
-    ignored = ("_", *getattr(config, "_cache_config_ignore_prefix", ()))
-    return [(name, getattr(config, name)) for name, entry in config._config.items() if entry.alias is None and not name.startswith(ignored)]
+    read = config.__getattr__  # getattr would first look where settings are not: there are hundreds
+    return [(name, read(name)) for name in _names(config, ("_", *getattr(config, "_cache_config_ignore_prefix", ())))]
+
+
+@functools.cache
+def _names(config: Any, ignored: tuple[str, ...]) -> list[str]:
+    return [name for name, entry in config._config.items() if entry.alias is None and not name.startswith(ignored)]
 
 
 def _require_no_modes() -> None:
@@ -145,44 +153,50 @@ _MODULES = ("torch", "builtins", "_operator", "math")  # of functions in C
 def _graph_texts(mod: Any) -> list[str]:
     if not isinstance(mod, torch.fx.GraphModule):
         raise _NoKey
-    texts = []
+    texts: list[str] = []
+    known: set[Any] = set()
     for name, module in mod.named_modules():
         if not isinstance(module, torch.fx.GraphModule) or module._parameters or module._buffers:
             raise _NoKey
         texts.append(f"graph {name}")
-        texts += [_node_text(node, module) for node in module.graph.nodes]
+        texts += [_node_text(node, module, known) for node in module.graph.nodes]
     return texts
 
 
-def _node_text(node: torch.fx.Node, gm: torch.fx.GraphModule) -> str:
-    """What the node does, and where in the model it comes from."""
-    _require_known(node, gm)
+def _node_text(node: torch.fx.Node, gm: torch.fx.GraphModule, known: set[Any]) -> str:
+    """What the node does, and where in the model it comes from. known: functions that PyTorch's and Python's versions are known to describe."""
+    _require_known(node, gm, known)
     target = node.target
     if callable(target) and not isinstance(target, torch._ops.OpOverload):
         target = f"{target.__module__}.{target.__qualname__}"
-    arguments = [f"{_value_text(value)}" for value in node.args]
+    arguments = [_value_text(value) for value in node.args]
     arguments += [f"{name}={_value_text(value)}" for name, value in node.kwargs.items()]
-    where = fx_reader.origin(node)[:3] if node.op.startswith("call") else ""
+    where = fx_reader.model_line(node) if node.op.startswith("call") else ""
     return f"{node.name} = {node.op} {target}({', '.join(arguments)}) {where}"
 
 
-def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule) -> None:
+def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule, known: set[Any]) -> None:
+    meta = node.meta
+    if node.op == "call_module" or meta.get("is_wrapped") or meta.get("custom") or not _is_static(meta.get("example_value")):
+        raise _NoKey
+    is_function = node.op == "call_function"
+    if node.op in ("placeholder", "output") or (is_function and node.target in known):
+        return
     try:
         autograd_cache.check_node_safe(node)
     except autograd_cache.BypassAOTAutogradCache:
         raise _NoKey from None
-    meta = node.meta
-    if node.op == "call_module" or meta.get("is_wrapped") or meta.get("custom") or not _is_static(meta.get("example_value")):
-        raise _NoKey
-    if node.op == "call_function" and not _is_fixed(node.target):
-        raise _NoKey
+    if is_function:
+        if not _is_fixed(node.target):
+            raise _NoKey
+        known.add(node.target)
     if node.op == "get_attr" and not isinstance(getattr(gm, str(node.target), None), torch.fx.GraphModule):
         raise _NoKey
 
 
 def _is_static(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
-        return all(type(size) is int for size in value.shape)
+        return not value._has_symbolic_sizes_strides
     if isinstance(value, (list, tuple)):
         return all(map(_is_static, value))
     return not isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool))

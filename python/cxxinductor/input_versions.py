@@ -83,12 +83,12 @@ def _is_opaque(node: Node) -> bool:
 
 def _written(node: Node) -> list[Node]:
     """What a call of Dynamo's graph writes, as far as its name or its schema says."""
+    if node.op not in ("call_function", "call_method"):
+        return []
     target = node.target
     if isinstance(target, torch._ops.OpOverloadPacket):
         target = getattr(target, target.overloads()[0])
     schema = getattr(target, "_schema", None)
-    if node.op not in ("call_function", "call_method"):
-        return []
     if schema is not None:
         formals = [(argument.name, argument.alias_info) for argument in schema.arguments]
         values = [node.args[i] if i < len(node.args) else node.kwargs.get(name) for i, (name, _) in enumerate(formals)]
@@ -96,7 +96,10 @@ def _written(node: Node) -> list[Node]:
     else:
         name = target if isinstance(target, str) else getattr(target, "__name__", "")
         in_place = target in _IN_PLACE or target is operator.setitem or name.endswith("_") and not name.endswith("__")
-        found = [node.args[:1] if in_place else (), node.kwargs.get("out")]
+        out = node.kwargs.get("out")
+        if not in_place and out is None:
+            return []
+        found = [node.args[:1] if in_place else (), out]
     return [value for value in tree_leaves(found) if isinstance(value, Node)]
 
 

@@ -400,6 +400,25 @@ def test_artifacts_carry_all_entries(traced, monkeypatch, tmp_path):
     assert names(traced.folder) == made
 
 
+def test_an_entry_that_is_gone_when_artifacts_are_saved_is_made_again(traced, monkeypatch, tmp_path):
+    run = lambda: traced.compile(scaled)(torch.ones(4, 4))  # noqa: E731
+    traced.folder = tmp_path / "one"
+    with CacheArtifactManager.with_fresh_cache():
+        traced.during(run)
+        traced.during(run)  # which reads what the first wrote
+        (result,) = entries(traced.folder)
+        result.unlink()
+        content, info = torch.compiler.save_cache_artifacts()
+    assert sorted(info.artifacts["cxxinductor"]) == sorted([result.name, *names(traced.folder)])
+    monkeypatch.setenv("CXXINDUCTOR_CACHE_DIR", str(tmp_path / "two"))
+    with CacheArtifactManager.with_fresh_cache():
+        torch.compiler.load_cache_artifacts(content)
+    assert names(tmp_path / "two") == names(traced.folder)
+    traced.folder = tmp_path / "two"
+    count, y = traced.during(run)
+    assert count == 1 and torch.equal(y, scaled(torch.ones(4, 4)))
+
+
 class Store:
     def __init__(self):
         self.content, self.asked = {}, 0
@@ -498,10 +517,12 @@ def test_one_of_several_processes_compiles_and_a_later_one_reads(tmp_path):
         rank.stdin.flush()
     found = [result(rank) for rank in ranks]
     results, compiled = len(entries(tmp_path)), len(names(tmp_path)) - len(entries(tmp_path))
-    assert (results, compiled) == (1, 4)  # plans and kernels of two graphs, and no locks
+    is_known = compiled - 4  # what the host compiler is, unless a wrapper stands before it
+    assert results == 1 and is_known in (0, 1)  # plans and kernels of two graphs, and no locks
     written, read = (sum(rank[counter] for rank in found) for counter in ("cache_writes", "cache_hits"))
     tracing = sum(rank["traced"] for rank in found)  # each rank traces, unless it was late
-    assert (written, read) == (compiled + tracing, compiled + 2 - tracing)
+    assert written - tracing - 4 in (is_known, 2 * is_known)  # both ranks may ask the compiler at once
+    assert written + read == 2 * (4 + 1 + is_known)
     later = result(start(tmp_path))
     assert (later["traced"], later["inductor"]) == (0, False)
     assert (later["cache_writes"], later["cache_hits"]) == (0, compiled + results)

@@ -225,7 +225,7 @@ void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identi
 template <class Work>
 void CpuKernelProvider::run_on_pool(const std::vector<Unit*>& units, const InterruptCheck& interrupted, const Work& work) const {
   if (units.empty()) return;
-  const std::string identity = compiler_.identity({compile_timeout_, interrupted});
+  const std::string identity = compiler_.identity({compile_timeout_, interrupted}, cache_);
   std::vector<runtime::CompileTask> tasks;
   for (Unit* unit : units)
     tasks.push_back({unit->kernels.front()->name, unit->cost(), [&, unit](const InterruptCheck& stopped) {

@@ -64,9 +64,9 @@ runtime::CodeByHash CpuRuntime::compile_for_package(const plan::Plan& plan, Devi
   return provider.compile_for_package(plan);
 }
 
-bool CpuRuntime::has_compiler(const Options&) {
+bool CpuRuntime::has_compiler(const CompileResources& resources) {
   try {
-    compiler_.identity();
+    compiler_.identity({}, resources.cache);
     return true;
   } catch (const UserError&) {
     return false;

@@ -20,7 +20,7 @@ class CpuRuntime final : public TargetRuntime {
                                                          const runtime::PackagedCode& packaged) override;
   runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target,
                                           const CompileResources& resources) override;
-  bool has_compiler(const Options& options) override;
+  bool has_compiler(const CompileResources& resources) override;
 
  private:
   int (*threads_)();

@@ -59,23 +59,23 @@ int64_t join_halves(int low, int high) { return (int64_t{high} << 32) | static_c
 
 }  // namespace
 
-CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
+CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch,
                                 const std::string& what, runtime::DiskCache* cache, bool rebuild,
                                 const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
-  const std::string key = "cubin\nnvrtc " + nvrtc.version() + content_of(source, arch);
+  const std::string key = "cubin\nnvrtc " + nvrtc.version(cache) + content_of(source, arch);
   runtime::DiskCache::Claim claim;
   if (cache && !rebuild) {
     claim = cache->claim(key, patience, interrupted);
     if (claim.bytes) return {{reinterpret_cast<const char*>(claim.bytes->data()), claim.bytes->size()}, true};
     if (claim.busy && patience.count() == 0) return {};
   }
-  CompiledCubin out{nvrtc.compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
+  CompiledCubin out{nvrtc.get().compile_to_cubin(source, arch, what, {}, interrupted).cubin, false};
   if (cache) cache->put(key, out.cubin);
   return out;
 }
 
 runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
-                                    const Nvrtc& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache) {
+                                    NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache) {
   runtime::CodeByHash code;
   std::vector<runtime::CompileTask> tasks;
   const std::vector<bool> own = plan::base_kernels(plan);
@@ -163,13 +163,13 @@ struct CudaKernelProvider::Unit {
   bool from_cache = false, from_package = false;
 };
 
-CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc,
+CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc,
                                        CudaDriver& driver, runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged,
                                        NodeUpdateSource updates)
     : target_(std::move(target)),
       device_{DeviceType::Cuda, device},
       emitter_(std::move(emitter)),
-      nvrtc_(std::move(nvrtc)),
+      nvrtc_(nvrtc),
       pool_(pool),
       cache_(cache),
       packaged_(std::move(packaged)),
@@ -197,7 +197,7 @@ void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptC
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
   CompiledCubin compiled =
-      compile_cuda_unit(nvrtc_(), unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
+      compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
   unit.from_package = false;

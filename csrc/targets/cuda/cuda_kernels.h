@@ -16,7 +16,7 @@
 #include "runtime/compile_pool.h"
 #include "targets/cuda/driver.h"
 #include "targets/cuda/graph.h"
-#include "targets/cuda/nvrtc.h"
+#include "targets/cuda/nvrtc_source.h"
 #include "runtime/disk_cache.h"
 #include "runtime/executable.h"
 #include "runtime/packaged_code.h"
@@ -37,22 +37,19 @@ struct CompiledCubin {
   bool from_cache = false;
 };
 // rebuild: what the cache holds is not read, but replaced. patience: as in DiskCache::claim.
-CompiledCubin compile_cuda_unit(const Nvrtc& nvrtc, const std::string& source, const std::string& arch,
+CompiledCubin compile_cuda_unit(NvrtcSource& nvrtc, const std::string& source, const std::string& arch,
                                 const std::string& what, runtime::DiskCache* cache, bool rebuild = false,
                                 const InterruptCheck& interrupted = {},
                                 std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
 
-// Opened when something is compiled. The result outlives the provider. UserError where there is none.
-using NvrtcSource = std::function<const Nvrtc&()>;
-
 // All that the plan's kernels on the device may need, for packages. Needs no GPU.
 runtime::CodeByHash compile_cuda_for_package(const plan::Plan& plan, Device device, const Target& target, const CudaEmitter& emitter,
-                                    const Nvrtc& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache);
+                                    NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache);
 
 class CudaKernelProvider : public runtime::KernelProvider {
  public:
   // For the plan's kernels on the GPU with the ordinal `device`. All references must outlive the provider. cache may be null.
-  CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource nvrtc, CudaDriver& driver,
+  CudaKernelProvider(Target target, int device, CudaEmitter emitter, NvrtcSource& nvrtc, CudaDriver& driver,
                      runtime::CompilePool& pool, runtime::DiskCache* cache, runtime::PackagedCode packaged = {}, NodeUpdateSource updates = {});
   ~CudaKernelProvider() override;
 
@@ -86,7 +83,7 @@ class CudaKernelProvider : public runtime::KernelProvider {
   Target target_;
   Device device_;
   CudaEmitter emitter_;
-  NvrtcSource nvrtc_;
+  NvrtcSource& nvrtc_;
   runtime::CompilePool& pool_;
   runtime::DiskCache* cache_;
   runtime::PackagedCode packaged_;

@@ -65,13 +65,12 @@ CudaDriver& CudaRuntime::driver() {
   return *driver_;
 }
 
-const Nvrtc& CudaRuntime::compiler(const Options& options) {
+NvrtcSource& CudaRuntime::compiler(const Options& options) {
   const ForkGuard guard(ForkLock::Services);
   auto& found = compilers_[options.nvrtc];
-  if (!found) {
-    found = std::make_unique<Nvrtc>(nvrtc_candidates(nvrtc_places(options, surroundings_)));
-    surroundings_.opened_library();
-  }
+  if (!found)
+    found = std::make_unique<NvrtcSource>([this, options] { return nvrtc_candidates(nvrtc_places(options, surroundings_)); },
+                                          [this] { surroundings_.opened_library(); });
   return *found;
 }
 
@@ -109,22 +108,23 @@ std::optional<Target> CudaRuntime::target_of_arch(std::string_view arch, std::op
 std::shared_ptr<runtime::KernelProvider> CudaRuntime::make_provider(Device device, const Target& target, const CompileResources& resources,
                                                                     const std::optional<std::string>& source,
                                                                     const runtime::PackagedCode& packaged) {
-  const auto nvrtc = [this, options = resources.options]() -> const Nvrtc& { return compiler(options); };
-  const auto updates = [this, index = device.index, options = resources.options, &pool = resources.pool] { return node_updates(index, options, pool); };
+  NvrtcSource& nvrtc = compiler(resources.options);
+  const auto updates = [this, index = device.index, &nvrtc, &pool = resources.pool, cache = resources.cache] { return node_updates(index, nvrtc, pool, cache); };
   return std::make_shared<CudaKernelProvider>(target, device.index, emitter(source), nvrtc, driver(), resources.pool, resources.cache, packaged, updates);
 }
 
-NodeUpdateKernels* CudaRuntime::node_updates(int index, const Options& options, runtime::CompilePool& pool) {
+NodeUpdateKernels* CudaRuntime::node_updates(int index, NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache) {
   {
     const ForkGuard guard(ForkLock::Targets);
     const auto [found, is_new] = node_updates_.try_emplace(index);
     if (!is_new) return found->second.get();
   }
-  const auto compile = [this, index, options](const InterruptCheck&) {
+  const auto compile = [this, index, &nvrtc, cache](const InterruptCheck&) {
     try {
-      std::string arch = driver().properties(index).arch;
+      std::string arch = describe(index).arch;
       if (arch.ends_with('a')) arch.pop_back();
-      auto kernels = std::make_unique<NodeUpdateKernels>(driver(), index, NodeUpdateKernels::compile(compiler(options), arch));
+      const CompiledCubin compiled = compile_cuda_unit(nvrtc, NodeUpdateKernels::source(), arch, "update_nodes", cache);
+      auto kernels = std::make_unique<NodeUpdateKernels>(driver(), index, compiled.cubin);
       const ForkGuard guard(ForkLock::Targets);
       node_updates_[index] = std::move(kernels);
     } catch (const std::exception&) {
@@ -140,9 +140,9 @@ runtime::CodeByHash CudaRuntime::compile_for_package(const plan::Plan& plan, Dev
   return compile_cuda_for_package(plan, device, target, emitter({}), compiler(resources.options), resources.pool, resources.cache);
 }
 
-bool CudaRuntime::has_compiler(const Options& options) {
+bool CudaRuntime::has_compiler(const CompileResources& resources) {
   try {
-    compiler(options);
+    compiler(resources.options).version(resources.cache);
     return true;
   } catch (const UserError&) {
     return false;

@@ -7,7 +7,7 @@
 
 #include "targets/cuda/driver.h"
 #include "targets/cuda/node_updates.h"
-#include "targets/cuda/nvrtc.h"
+#include "targets/cuda/nvrtc_source.h"
 #include "targets/target_runtime.h"
 
 namespace cxxinductor::targets {
@@ -26,20 +26,20 @@ class CudaRuntime final : public TargetRuntime {
                                                          const runtime::PackagedCode& packaged) override;
   runtime::CodeByHash compile_for_package(const plan::Plan& plan, Device device, const Target& target,
                                           const CompileResources& resources) override;
-  bool has_compiler(const Options& options) override;
+  bool has_compiler(const CompileResources& resources) override;
 
   void* make_stream(int index) override;
   bool is_recording(void* stream) const override;
 
  private:
   CudaDriver& driver();
-  const Nvrtc& compiler(const Options& options);
-  NodeUpdateKernels* node_updates(int index, const Options& options, runtime::CompilePool& pool);
+  NvrtcSource& compiler(const Options& options);
+  NodeUpdateKernels* node_updates(int index, NvrtcSource& nvrtc, runtime::CompilePool& pool, runtime::DiskCache* cache);
 
   const Surroundings surroundings_;
   std::unique_ptr<CudaDriver> driver_;                       // guarded by ForkLock::Services
   std::atomic<const CudaDriver*> opened_driver_ = nullptr;   // the same one, for calls, which take no lock
-  std::map<std::string, std::unique_ptr<Nvrtc>> compilers_;  // by option nvrtc; guarded by ForkLock::Services
+  std::map<std::string, std::unique_ptr<NvrtcSource>> compilers_;  // by option nvrtc; guarded by ForkLock::Services
   std::map<int, Target> targets_;                            // guarded by ForkLock::Targets
   // By device, once asked for; null while they are compiled, and where they cannot be. Guarded by ForkLock::Targets.
   std::map<int, std::unique_ptr<NodeUpdateKernels>> node_updates_;

@@ -18,9 +18,7 @@ constexpr const char* what = "updating addresses in a CUDA graph";
 NodeUpdateKernels::NodeUpdateKernels(CudaDriver& driver, int device, const std::string& cubin)
     : context_(driver, device), function_(context_.load(cubin, "update_nodes", {})) {}
 
-std::string NodeUpdateKernels::compile(const Nvrtc& nvrtc, const std::string& arch) {
-  return nvrtc.compile_to_cubin(codegen::template_text("cuda/update_nodes.cuh"), arch, "update_nodes").cubin;
-}
+std::string NodeUpdateKernels::source() { return std::string(codegen::template_text("cuda/update_nodes.cuh")); }
 
 std::unique_ptr<AddressRing> NodeUpdateKernels::take_ring(size_t ranges) {
   auto ring = std::make_unique<AddressRing>();

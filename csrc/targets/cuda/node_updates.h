@@ -14,7 +14,6 @@
 #include "targets/cuda/driver.h"
 #include "targets/cuda/graph.h"
 #include "targets/cuda/node_update_table.h"
-#include "targets/cuda/nvrtc.h"
 
 namespace cxxinductor::targets {
 
@@ -36,7 +35,7 @@ class NodeUpdateKernels {
   // cubin: of update_nodes.cuh. InternalError where the driver does not take it.
   NodeUpdateKernels(CudaDriver& driver, int device, const std::string& cubin);
   // Compiled for the architecture "sm_90".
-  static std::string compile(const Nvrtc& nvrtc, const std::string& arch);
+  static std::string source();  // what cubin is compiled from
 
   CudaFunction function() const { return function_; }
   // Null where all are in use.

@@ -75,6 +75,7 @@ Nvrtc::Nvrtc(const std::vector<std::string>& candidates) {
 Nvrtc::~Nvrtc() = default;
 
 const std::string& Nvrtc::version() const { return version_; }
+const std::string& Nvrtc::path() const { return functions_->library.path(); }
 
 std::span<const char* const> Nvrtc::options() {
   // 177, 550: a coordinate that no access of a kernel needs, a value that no later segment reads. 186: comparing an

@@ -57,13 +57,15 @@ plan::Plan plan_of(const std::vector<std::string>& names, bool checks = false) {
 
 struct Machine {
   std::unique_ptr<Nvrtc> nvrtc = find_nvrtc();
+  int opened = 0;
+  NvrtcSource nvrtc_source{[] { return nvrtc_candidates(nvrtc_places()); }, [this] { ++opened; }};
   Controls controls;
   CudaDriver driver{{fake_driver}};
   CompilePool pool{2};
   PlainHost host;
 
   std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit) {
-    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), [this]() -> const Nvrtc& { return *nvrtc; }, driver, pool,
+    return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), nvrtc_source, driver, pool,
                                                 cache);
   }
   void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
@@ -96,6 +98,34 @@ TEST_CASE("a module that the driver refuses is an internal error that names the 
   }
   const auto provider = machine.provider();
   CHECK_NOTHROW(provider->prepare(plan_of({"k_a", "k_b"})));
+}
+
+TEST_CASE("NVRTC is not opened where all code is in the cache; a library that nobody has opened there is", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  TemporaryFolder folder;
+  DiskCache cache(folder.path(), "test");
+  machine.provider(&cache)->prepare(plan_of({"k_a"}));
+  CHECK(machine.opened == 1);
+  Machine next;
+  const auto second = next.provider(&cache);
+  second->prepare(plan_of({"k_a"}));
+  CHECK(second->counters().from_cache == 1);
+  CHECK(next.opened == 0);
+  CHECK(next.nvrtc_source.version(&cache) == machine.nvrtc->version());
+  next.provider(&cache)->prepare(plan_of({"k_b"}));
+  CHECK(next.opened == 1);
+  // A file that is there comes first, whether it opens or not; one that is not there is passed over.
+  std::vector<std::string> candidates{folder.path() + "/libnvrtc.so.13", fake_driver, machine.nvrtc->path()};
+  CHECK_THROWS_WITH(NvrtcSource([&] { return candidates; }).version(&cache), mentions("nvrtcCreateProgram"));
+  candidates.erase(candidates.begin() + 1);
+  int opened = 0;
+  NvrtcSource source([&] { return candidates; }, [&] { ++opened; });
+  CHECK(source.version(&cache) == machine.nvrtc->version());
+  CHECK(opened == 0);
+  NvrtcSource uncached([&] { return candidates; }, [&] { ++opened; });
+  CHECK(uncached.version(nullptr) == machine.nvrtc->version());
+  CHECK(opened == 1);
 }
 
 TEST_CASE("a module of the cache that the driver refuses is compiled again", "[cuda]") {

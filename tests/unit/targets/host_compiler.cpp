@@ -7,9 +7,12 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
+#include "runtime/disk_cache.h"
 #include "support/error.h"
 #include "support/files.h"
 #include "unit/catch.h"
@@ -186,4 +189,55 @@ TEST_CASE("a compiler's identity follows links, sees changed files and the compi
   const std::string third = compiler.identity();
   CHECK(third != second);
   CHECK(third != first);
+}
+
+TEST_CASE("a driver's identity is remembered for later processes; another compiler behind it, other surroundings and wrappers are asked") {
+  TemporaryFolder folder;
+  DiskCache cache(folder.path() + "/cache", "test");
+  const std::string driver = folder.path() + "/g++", proper = folder.path() + "/cc1plus", runs = folder.path() + "/runs";
+  const auto write_driver = [&](const std::string& version) {
+    const std::string text = "#include <cstring>\n#include <fstream>\n#include <iostream>\nint main(int, char** given) {\n  std::ofstream(\"" + runs +
+                             "\", std::ios::app) << 'x';\n  std::cout << (std::strcmp(given[1], \"--version\") == 0 ? \"" + version + "\" : \"" + proper +
+                             "\") << std::endl;\n}\n";
+    std::ofstream(driver, std::ios::binary) << HostCompiler({}).compile(text, {}, "driver");
+    REQUIRE(::chmod(driver.c_str(), 0700) == 0);
+  };
+  write_driver("driver 1.0");
+  std::ofstream(proper) << "one";
+  // (the identity that a new process finds, how often it ran the driver)
+  const auto ask = [&](const std::string& path) {
+    std::ofstream(runs, std::ios::trunc).close();
+    const std::string identity = HostCompiler({path, folder.path()}).identity({}, &cache);
+    return std::pair(identity, std::filesystem::file_size(runs));
+  };
+  const auto [first, asked] = ask(driver);
+  CHECK(asked == 2);
+  CHECK(ask(driver) == std::pair(first, uintmax_t{0}));
+  CHECK(HostCompiler({driver, folder.path()}).identity() == first);  // with the cache or without it
+
+  std::ofstream(proper) << "another";
+  const auto [second, asked_again] = ask(driver);
+  CHECK(second != first);
+  CHECK(asked_again == 2);
+  CHECK(ask(driver) == std::pair(second, uintmax_t{0}));
+
+  REQUIRE(::setenv("COMPILER_PATH", folder.path().c_str(), 1) == 0);
+  CHECK(ask(driver) == std::pair(second, uintmax_t{2}));
+  REQUIRE(::unsetenv("COMPILER_PATH") == 0);
+
+  write_driver("driver 10.0");
+  const auto [third, asked_for_third] = ask(driver);
+  CHECK(third != second);
+  CHECK(asked_for_third == 2);
+
+  // What is remembered in a form that is none.
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path() + "/cache")) std::ofstream(entry.path()) << "damaged";
+  CHECK(ask(driver) == std::pair(third, uintmax_t{2}));
+
+  // A program of another name, behind a link of this one.
+  const std::string wrapper = folder.path() + "/ccache", link = folder.path() + "/links";
+  REQUIRE(::mkdir(link.c_str(), 0700) == 0);
+  std::filesystem::copy_file(driver, wrapper);
+  REQUIRE(::symlink(wrapper.c_str(), (link + "/g++").c_str()) == 0);
+  for (int i = 0; i < 2; ++i) CHECK(ask(link + "/g++").second == 2);
 }

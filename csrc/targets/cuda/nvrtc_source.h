@@ -1,0 +1,37 @@
+// NVRTC, opened when something is compiled. Its version, which is part of the keys of compiled code, is remembered in the cache on disk beside
+// what tells the library's file from others: a process that finds all its code there does not open the library, which takes longer than the rest
+// of its start.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "targets/cuda/nvrtc.h"
+
+namespace cxxinductor::runtime {
+class DiskCache;
+}
+
+namespace cxxinductor::targets {
+
+class NvrtcSource {
+ public:
+  // candidates: of Nvrtc, looked for again while none of them opens. opened: called once one has opened.
+  explicit NvrtcSource(std::function<std::vector<std::string>()> candidates, std::function<void()> opened = {})
+      : candidates_(std::move(candidates)), opened_(std::move(opened)) {}
+
+  // Both: UserError where there is no NVRTC. The result lives as long as this.
+  const Nvrtc& get();
+  // cache may be null. Opens the library where the cache does not know it, and where only the loader knows which file it is.
+  std::string version(runtime::DiskCache* cache);
+
+ private:
+  const std::function<std::vector<std::string>()> candidates_;
+  const std::function<void()> opened_;
+  std::unique_ptr<Nvrtc> nvrtc_;  // guarded by ForkLock::Services
+  std::string version_;           // guarded by ForkLock::Leaf; empty before it is known
+};
+
+}  // namespace cxxinductor::targets
