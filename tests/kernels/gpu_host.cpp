@@ -86,7 +86,8 @@ std::shared_ptr<GpuMachine> find_gpu(std::string* why) {
   }
 }
 
-GpuMachine::GpuMachine() : nvrtc(targets::nvrtc_candidates(targets::nvrtc_places())), calls_(std::make_unique<Calls>()) {
+GpuMachine::GpuMachine() : nvrtc([] { return targets::nvrtc_candidates(targets::nvrtc_places()); }), calls_(std::make_unique<Calls>()) {
+  nvrtc.get();  // UserError where there is none
   const targets::CudaDeviceProperties properties = driver.properties(0);
   target = cuda_target(properties.arch, properties.multiprocessors);
   int device = 0;
@@ -192,7 +193,7 @@ GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) 
     return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), codegen::cuda_launch_shape(kernel, variant),
                                    codegen::cuda_has_checks(kernel)};
   };
-  provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, [machine]() -> const targets::Nvrtc& { return machine->nvrtc; },
+  provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc,
                                                            machine->driver, pool_, nullptr);
   provider->prepare(plan);
   executable = std::make_unique<runtime::Executable>(plan, provider, host);

@@ -32,7 +32,7 @@ class GpuMachine {
   double time(const std::function<void()>& work);
 
   targets::CudaDriver driver;
-  targets::Nvrtc nvrtc;
+  targets::NvrtcSource nvrtc;
   Target target;
 
  private:

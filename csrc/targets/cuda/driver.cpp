@@ -60,11 +60,14 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
   CXXI_LOAD(root_nodes, cuGraphGetRootNodes);
   CXXI_LOAD(add_kernel_node, cuGraphAddKernelNode);
   CXXI_LOAD(set_node_attribute, cuGraphKernelNodeSetAttribute);
+  CXXI_LOAD(set_kernel_node, cuGraphKernelNodeSetParams);
+  CXXI_LOAD(set_memset_node, cuGraphMemsetNodeSetParams);
+  CXXI_LOAD(set_memcpy_node, cuGraphMemcpyNodeSetParams);
   CXXI_LOAD(instantiate, cuGraphInstantiateWithFlags);
   CXXI_LOAD(upload_graph, cuGraphUpload);
-  CXXI_LOAD(set_kernel_node, cuGraphExecKernelNodeSetParams);
-  CXXI_LOAD(set_memset_node, cuGraphExecMemsetNodeSetParams);
-  CXXI_LOAD(set_memcpy_node, cuGraphExecMemcpyNodeSetParams);
+  CXXI_LOAD(patch_kernel_node, cuGraphExecKernelNodeSetParams);
+  CXXI_LOAD(patch_memset_node, cuGraphExecMemsetNodeSetParams);
+  CXXI_LOAD(patch_memcpy_node, cuGraphExecMemcpyNodeSetParams);
   CXXI_LOAD(launch_graph, cuGraphLaunch);
   CXXI_LOAD(destroy_graph, cuGraphDestroy);
   CXXI_LOAD(destroy_executable_graph, cuGraphExecDestroy);

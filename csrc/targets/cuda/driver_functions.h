@@ -67,11 +67,14 @@ struct CudaDriver::Functions {
   decltype(&::cuGraphGetRootNodes) root_nodes;
   decltype(&::cuGraphAddKernelNode) add_kernel_node;
   decltype(&::cuGraphKernelNodeSetAttribute) set_node_attribute;
+  decltype(&::cuGraphKernelNodeSetParams) set_kernel_node;
+  decltype(&::cuGraphMemsetNodeSetParams) set_memset_node;
+  decltype(&::cuGraphMemcpyNodeSetParams) set_memcpy_node;
   decltype(&::cuGraphInstantiateWithFlags) instantiate;
   decltype(&::cuGraphUpload) upload_graph;
-  decltype(&::cuGraphExecKernelNodeSetParams) set_kernel_node;
-  decltype(&::cuGraphExecMemsetNodeSetParams) set_memset_node;
-  decltype(&::cuGraphExecMemcpyNodeSetParams) set_memcpy_node;
+  decltype(&::cuGraphExecKernelNodeSetParams) patch_kernel_node;
+  decltype(&::cuGraphExecMemsetNodeSetParams) patch_memset_node;
+  decltype(&::cuGraphExecMemcpyNodeSetParams) patch_memcpy_node;
   decltype(&::cuGraphLaunch) launch_graph;
   decltype(&::cuGraphDestroy) destroy_graph;
   decltype(&::cuGraphExecDestroy) destroy_executable_graph;

@@ -26,18 +26,25 @@ CudaGraph::CudaGraph(const CudaContext& context, NodeUpdateSource updates, CUgra
       order_(std::move(order)),
       words_by_node_(nodes_.size()),
       ignored_(nodes_.size()),
-      changed_(nodes_.size(), true),
+      changed_(nodes_.size()),
       moved_(begins_.size()) {
   for (const Word& word : words_) words_by_node_[word.node].push_back(word);
   std::ranges::stable_sort(words_, {}, &Word::range);
   host_words_ = words_;
   const CurrentContext current(cuda_, context_);
   const BesideCapture scope(cuda_);
-  const CUresult made = cuda_.instantiate(&executable_, graph_, 0);
-  if (made != CUDA_SUCCESS) cuda_.destroy_graph(graph_);
-  cuda_.check(made, "cuGraphInstantiate", "a CUDA graph");
-  // The first launch writes all words: those of replaced memory hold other addresses yet.
-  for (const Word& word : words_) write(word, begins_[word.range]);
+  try {
+    // Words of replaced memory hold other addresses yet.
+    std::vector<bool> changed(nodes_.size());
+    for (const Word& word : words_)
+      if (write(word, begins_[word.range])) changed[word.node] = true;
+    for (size_t n = 0; n < nodes_.size(); ++n)
+      if (changed[n]) set(nodes_[n], nodes_[n].handle);
+    cuda_.check(cuda_.instantiate(&executable_, graph_, 0), "cuGraphInstantiate", "a CUDA graph");
+  } catch (...) {
+    cuda_.destroy_graph(graph_);
+    throw;
+  }
 }
 
 // At the end of the process the driver may be gone already: failures here have no consequence.
@@ -108,10 +115,8 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
     begins_[range] = begins[range];
     moved_[range] = true;
     const auto [first, last] = std::ranges::equal_range(host_words_, static_cast<uint32_t>(range), {}, &Word::range);
-    for (auto word = first; word != last; ++word) {
-      write(*word, begins[range]);
-      changed_[word->node] = any_changed_ = true;
-    }
+    for (auto word = first; word != last; ++word)
+      if (write(*word, begins[range])) changed_[word->node] = any_changed_ = true;
   }
   const CurrentContext current(cuda_, context_);
   const size_t patched = any_changed_ ? patch_changed() : 0;
@@ -125,27 +130,49 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
   return patched;
 }
 
-void CudaGraph::write(const Word& word, void* begin) {
+// Whether the node's arguments are others now.
+bool CudaGraph::write(const Word& word, void* begin) {
+  uint64_t& argument = nodes_[word.node].arguments[word.at / 8];
   const auto value = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(begin) + static_cast<uintptr_t>(word.offset));
-  std::memcpy(nodes_[word.node].argument(word.at), &value, sizeof value);
+  return std::exchange(argument, value) != value;
+}
+
+// Puts a node's arguments into the structure that the driver takes. The result is part of it.
+std::vector<void*> CudaGraph::gather(Node& node) {
+  std::vector<void*> arguments;
+  if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
+    arguments.reserve(node.parameters.size());
+    for (const Node::Parameter& parameter : node.parameters) arguments.push_back(node.argument(parameter.start));
+    node.kernel.kernelParams = arguments.data();
+  } else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
+    node.fill.dst = node.arguments[0];
+  } else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
+    node.copy.srcDevice = node.arguments[0];
+    node.copy.dstDevice = node.arguments[1];
+  }
+  return arguments;
 }
 
 // Hands a node's arguments to the executable graph.
 void CudaGraph::patch(Node& node) {
-  if (node.type == CU_GRAPH_NODE_TYPE_KERNEL) {
-    std::vector<void*> arguments;
-    arguments.reserve(node.parameters.size());
-    for (const Node::Parameter& parameter : node.parameters) arguments.push_back(node.argument(parameter.start));
-    node.kernel.kernelParams = arguments.data();
-    cuda_.check_kernel(cuda_.set_kernel_node(executable_, node.handle, &node.kernel), "cuGraphExecKernelNodeSetParams", "of a CUDA graph");
-  } else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET) {
-    node.fill.dst = node.arguments[0];
-    cuda_.check_kernel(cuda_.set_memset_node(executable_, node.handle, &node.fill, context_), "cuGraphExecMemsetNodeSetParams", "of a CUDA graph");
-  } else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY) {
-    node.copy.srcDevice = node.arguments[0];
-    node.copy.dstDevice = node.arguments[1];
-    cuda_.check_kernel(cuda_.set_memcpy_node(executable_, node.handle, &node.copy, context_), "cuGraphExecMemcpyNodeSetParams", "of a CUDA graph");
-  }
+  const std::vector<void*> arguments = gather(node);
+  if (node.type == CU_GRAPH_NODE_TYPE_KERNEL)
+    cuda_.check_kernel(cuda_.patch_kernel_node(executable_, node.handle, &node.kernel), "cuGraphExecKernelNodeSetParams", "of a CUDA graph");
+  else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET)
+    cuda_.check_kernel(cuda_.patch_memset_node(executable_, node.handle, &node.fill, context_), "cuGraphExecMemsetNodeSetParams", "of a CUDA graph");
+  else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY)
+    cuda_.check_kernel(cuda_.patch_memcpy_node(executable_, node.handle, &node.copy, context_), "cuGraphExecMemcpyNodeSetParams", "of a CUDA graph");
+}
+
+// Hands a node's arguments to a graph that was not made executable yet, which costs launches nothing. handle: the node's, there.
+void CudaGraph::set(Node& node, CUgraphNode handle) {
+  const std::vector<void*> arguments = gather(node);
+  if (node.type == CU_GRAPH_NODE_TYPE_KERNEL)
+    cuda_.check(cuda_.set_kernel_node(handle, &node.kernel), "cuGraphKernelNodeSetParams", "a CUDA graph");
+  else if (node.type == CU_GRAPH_NODE_TYPE_MEMSET)
+    cuda_.check(cuda_.set_memset_node(handle, &node.fill), "cuGraphMemsetNodeSetParams", "a CUDA graph");
+  else if (node.type == CU_GRAPH_NODE_TYPE_MEMCPY)
+    cuda_.check(cuda_.set_memcpy_node(handle, &node.copy), "cuGraphMemcpyNodeSetParams", "a CUDA graph");
 }
 
 size_t CudaGraph::patch_changed() {
@@ -183,6 +210,12 @@ void CudaGraph::let_device_update(void* stream) {
       if (moved_[word.range] && nodes_[word.node].type == CU_GRAPH_NODE_TYPE_KERNEL) on_device[word.node] = true;
     const bool added = updates->add_to(cuda_, graph, find_updated_words(handles, on_device));
     if (added) {
+      // The others have the arguments of the recording there.
+      std::vector<bool> moved(nodes_.size());
+      for (const Word& word : words_)
+        if (moved_[word.range]) moved[word.node] = true;
+      for (size_t n = 0; n < nodes_.size(); ++n)
+        if (moved[n] && !on_device[n]) set(nodes_[n], handles[n]);
       cuda_.check(cuda_.instantiate(&executable, graph, 0), "cuGraphInstantiate", "a CUDA graph");
       cuda_.check(cuda_.upload_graph(executable, static_cast<CUstream>(stream)), "cuGraphUpload", "a CUDA graph");
     }
@@ -195,11 +228,7 @@ void CudaGraph::let_device_update(void* stream) {
   }
   cuda_.destroy_executable_graph(std::exchange(executable_, executable));
   cuda_.destroy_graph(std::exchange(graph_, graph));
-  for (size_t n = 0; n < nodes_.size(); ++n) {
-    nodes_[n].handle = handles[n];
-    changed_[n] = !on_device[n];  // the new graph has the arguments of the recording
-  }
-  any_changed_ = true;
+  for (size_t n = 0; n < nodes_.size(); ++n) nodes_[n].handle = handles[n];
   std::erase_if(host_words_, [&](const Word& word) { return on_device[word.node]; });
   updates_ = std::move(updates);
 }

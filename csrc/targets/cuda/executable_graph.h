@@ -31,7 +31,9 @@ class CudaGraph final : public runtime::DeviceGraph {
 
  private:
   std::vector<uint64_t> compared_words(size_t node) const;
-  void write(const Word& word, void* begin);
+  bool write(const Word& word, void* begin);
+  std::vector<void*> gather(Node& node);
+  void set(Node& node, CUgraphNode handle);
   void patch(Node& node);
   size_t patch_changed();
   void let_device_update(void* stream);
@@ -50,8 +52,8 @@ class CudaGraph final : public runtime::DeviceGraph {
   std::vector<std::vector<Word>> words_by_node_;
   std::vector<std::vector<uint32_t>> ignored_;  // by node: words, as bytes from the beginning of its arguments
   std::vector<bool> changed_;  // by node: the executable graph has other arguments
-  std::vector<bool> moved_;    // by range: since the recording
-  bool any_changed_ = true;
+  std::vector<bool> moved_;    // by range: since the graph was made executable first
+  bool any_changed_ = false;
   int busy_replays_ = 0;       // with many nodes patched by the host; negative: that is what it stays with
   std::unique_ptr<NodeUpdates> updates_;  // of the other words; null: there are none
 };

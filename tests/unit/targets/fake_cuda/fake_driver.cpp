@@ -371,6 +371,12 @@ CUresult cuStreamQuery(CUstream) {
   const std::lock_guard lock(gpu);
   return wanted == CUDA_SUCCESS && held_back ? CUDA_ERROR_NOT_READY : wanted;
 }
+CUresult cuGraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
+  for (int i = 0; i < 2; ++i) std::memcpy(&reinterpret_cast<FakeNode*>(node)->words[i], parameters->kernelParams[i], 8);
+  return count("cuGraphKernelNodeSetParams", CUDA_ERROR_INVALID_VALUE);
+}
+CUresult cuGraphMemsetNodeSetParams(CUgraphNode, const CUDA_MEMSET_NODE_PARAMS*) { return CUDA_ERROR_INVALID_VALUE; }
+CUresult cuGraphMemcpyNodeSetParams(CUgraphNode, const CUDA_MEMCPY3D*) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* parameters) {
   FakeNode& found = *reinterpret_cast<FakeNode*>(node);
   if (found.updatable) return CUDA_ERROR_INVALID_VALUE;  // the real one wants an upload after that
