@@ -30,6 +30,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // After the bias: its sum is one of the values between convolutions.
       {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,
        /*spends_memory=*/true},
+      // After channels-last: cuDNN computes those depthwise convolutions that have become channels-last.
+      {"graph-convolution-bias-last", "add the bias of a CUDA convolution in the kernel that follows", split_convolution_bias},
       // After graph-cse: products of one value share its padded copy.
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},

@@ -98,7 +98,7 @@ def test_convolutions_in_training_are_recorded(setting):
             model.zero_grad()
         return found
 
-    with torch.backends.cudnn.flags(deterministic=True):
+    with torch.backends.cudnn.flags(enabled=True, deterministic=True):
         wanted = steps({})
         cxxinductor.reset_counters()
         found = steps({"cuda_graphs": setting})
@@ -257,7 +257,7 @@ def test_settings_that_change_are_those_of_each_call():
     truth = F.conv2d(x.double(), conv.weight.double(), conv.bias.double(), padding=1).relu()
     errors = {}
     for allowed in (True, False):
-        with torch.backends.cudnn.flags(allow_tf32=allowed):
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=allowed):
             for _ in range(6):
                 found = graphs(x)
         errors[allowed] = (found.double() - truth).abs().max().item()

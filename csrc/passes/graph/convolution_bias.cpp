@@ -2,7 +2,8 @@
 //
 // ATen calls cuDNN without the bias and adds it in place by a kernel of its own (ATen/native/Convolution.cpp and
 // cudnn/ConvShared.cpp: `output.add_(reshape_bias(...))`), so the sum rounds twice in eager as it does here; apart, the
-// addition is fused into what reads the result. On the CPU oneDNN adds the bias inside, in f32: left alone.
+// addition is fused into what reads the result. On the CPU oneDNN adds the bias inside, in f32: left alone. So are depthwise
+// convolutions that ATen computes itself.
 #include <utility>
 
 #include "passes/graph/edit.h"
@@ -13,7 +14,22 @@ namespace {
 
 using graph::ValueId;
 
-constexpr size_t bias_argument = 2;
+constexpr size_t bias_argument = 2, groups_argument = 8;
+
+// ATen's own kernels start each sum from the bias. cuDNN takes what is channels-last (ATen/native/Convolution.cpp:
+// use_cudnn_depthwise, cudnn_conv_suggest_memory_format), and some others, which is not known before the call.
+bool may_start_from_bias(const graph::Graph& graph, const graph::Node& node, const graph::Value& result) {
+  const std::vector<Arg>& args = node.as<graph::Extern>()->args;
+  const Arg groups = args.size() > groups_argument ? args[groups_argument] : Arg(int64_t{1});
+  const sym::Expr number = groups.as<sym::Expr>() ? *groups.as<sym::Expr>() : groups.as<int64_t>() ? sym::Expr(*groups.as<int64_t>()) : sym::Expr(1);
+  const auto* x = std::get_if<ValueId>(&node.operands[0]);
+  const bool is_depthwise = x && graph.values[*x].sizes.size() == result.sizes.size() && graph.values[*x].sizes[1] == number && !number.is_constant(1);
+  if (!is_depthwise) return false;
+  constexpr size_t image_rank = 4;
+  if (result.sizes.size() != image_rank || result.dtype == DType::F64) return true;
+  const sym::Expr channels = result.sizes[1], height = result.sizes[2], width = result.sizes[3];
+  return result.layout.strides != std::vector<sym::Expr>{height * width * channels, 1, width * channels, channels};
+}
 
 // The operand that only the bias argument names; -1 when there is none.
 int bias_operand(const graph::Graph& graph, const graph::Node& node) {
@@ -24,7 +40,8 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   const OperandRef* ref = callee->args[bias_argument].as<OperandRef>();
   if (!ref || ref->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
   const auto* bias = std::get_if<ValueId>(&node.operands[ref->operand]);
-  return bias && graph.values[*bias].dtype == result.dtype ? static_cast<int>(ref->operand) : -1;
+  if (!bias || graph.values[*bias].dtype != result.dtype || may_start_from_bias(graph, node, result)) return -1;
+  return static_cast<int>(ref->operand);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <thread>
 
 #include "runtime/graphs/call_memory_use.h"
-#include "runtime/graphs/graph_cache.h"
 #include "unit/runtime/recorded_plans.h"
 
 using namespace cxxinductor;

@@ -2,7 +2,6 @@
 #include <random>
 #include <set>
 
-#include "runtime/graphs/graph_cache.h"
 #include "unit/runtime/recorded_plans.h"
 
 using namespace cxxinductor;

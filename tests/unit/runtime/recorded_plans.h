@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "runtime/graphs/graph_cache.h"
 #include "unit/catch.h"
 #include "unit/runtime/software_device.h"
 #include "unit/runtime/test_plans.h"
@@ -14,7 +15,7 @@ namespace cxxinductor::runtime {
 inline float* floats(uint64_t word) { return reinterpret_cast<float*>(word); }
 
 // y = x + 1, n numbers.
-inline void add_one(const Words& b, const Words& s) {
+inline void add_one_to_all(const Words& b, const Words& s) {
   for (uint64_t i = 0; i < s[0]; ++i) floats(b[1])[i] = floats(b[0])[i] + 1;
 }
 
@@ -58,7 +59,7 @@ struct DeviceRun {
 
   explicit DeviceRun(UseGraphs use = UseGraphs::On) : use_(use) {}
   void load(const DevicePlanBuilder& builder) {
-    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one}), device, GraphSettings{use_, true});
+    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one_to_all}), device, GraphSettings{use_, true});
     graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
   }
   TensorRef tensor(int64_t size, float first) {
