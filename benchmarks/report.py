@@ -216,11 +216,14 @@ def graphs_models(found):
 
 def graphs(results):
     if "host" in results:
-        yield ("Host time per call of the compiled callable alone, with an empty queue: the same inputs in each call, or inputs and a result that have moved. "
-               "Replay alone is `torch.cuda.CUDAGraph.replay` of the same kernels, the lower bound. Patched nodes: those that the host gave other addresses, per call.\n")
-        yield from table("case | kernels | without graphs (us) | without graphs, moving | with cuda_graphs | with cuda_graphs, moving | replay alone | patched nodes | patched nodes, moving",
-                         ([r["case"], r["kernels"], *(f"{r[name][how]:.1f}" for name in ("cxxinductor", RECORDED) for how in ("unchanged", "moving")),
-                           f"{r['replay alone']:.1f}", *(f"{r['patched per call'][how]:.1f}" for how in ("unchanged", "moving"))] for r in results["host"]))
+        yield ("Host time per call of the compiled callable alone. Idle: one call with an empty queue, with the same inputs in each call; moving: with inputs and a result "
+               "that have moved; in a row: one of 16 moving calls. Replay alone is `torch.cuda.CUDAGraph.replay` of the same kernels, the lower bound, idle and in a row. "
+               "Patched nodes: those that the host gave other addresses, per call.\n")
+        ways = ("unchanged", "moving", "in a row")
+        together = lambda values, ways: " / ".join(f"{values[way]:.1f}" for way in ways)  # noqa: E731
+        yield from table("case | kernels | without graphs, idle / moving / in a row (us) | with cuda_graphs | replay alone | patched nodes, idle / moving",
+                         ([r["case"], r["kernels"], together(r["cxxinductor"], ways), together(r[RECORDED], ways), together(r["replay alone"], ("unchanged", "in a row")),
+                           together(r["patched per call"], ways[:2])] for r in results["host"]))
     if "decode" in results:
         rates = results["decode"]["tokens_per_second"]
         yield f"\nDecoding with a {results['decode']['model']}, bf16, batch 1, a static cache, one token per call:\n"
