@@ -237,6 +237,7 @@ class TableBuilder {
     return static_cast<uint32_t>(tables_.launches.size() - 1);
   }
 
+  // The place of the device's stream, which the call finds when it begins; -1 where it has none.
   int stream_of(Device device) {
     if (!has_streams(device)) return -1;
     std::vector<Device>& known = tables_.stream_devices;
@@ -286,6 +287,10 @@ class TableBuilder {
     tables_.most_operands = std::max(tables_.most_operands, record.operands.size());
     tables_.most_results = std::max(tables_.most_results, record.results.size());
     tables_.most_dims = std::max(tables_.most_dims, dims);
+    for (const OperandRecord& operand : record.operands)
+      if (operand.is_tensor) stream_of(plan_.buffers[plan::BufferId(operand.buffer)].device);
+    for (const int64_t b : record.results)
+      if (b >= 0) stream_of(plan_.buffers[plan::BufferId(static_cast<size_t>(b))].device);
     tables_.steps.push_back({StepRecord::Kind::Extern, static_cast<uint32_t>(tables_.externs.size())});
     tables_.externs.push_back(std::move(record));
   }

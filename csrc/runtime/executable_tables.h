@@ -176,7 +176,7 @@ struct Tables {
   std::vector<AssertRecord> assertions;
   std::vector<OutputRecord> outputs;
   std::vector<ArenaRecord> arenas;      // in the order of their first uses
-  std::vector<Device> stream_devices;  // GPUs that kernels run on
+  std::vector<Device> stream_devices;  // GPUs that kernels and library calls run on
   // Largest needs of one step, for the call's scratch memory.
   size_t most_args = 0, most_symbols = 0, most_launches = 0, most_operands = 0, most_results = 0, most_dims = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -199,11 +200,11 @@ std::shared_ptr<runtime::KernelProvider> make_provider(const plan::Plan& plan, c
   Services& shared = services(options);
   const targets::CompileResources resources{shared.pool, shared.cache(options), options, host};
   std::map<Device, std::shared_ptr<runtime::KernelProvider>> providers;
-  for (const plan::Kernel& kernel : plan.kernels) {
-    auto& provider = providers[kernel.device];
-    if (!provider)
-      provider = registry().of(kernel.device.type).make_provider(kernel.device, targets.of(kernel.device), resources, source, packaged);
-  }
+  std::set<Device> devices;
+  for (const plan::Kernel& kernel : plan.kernels) devices.insert(kernel.device);
+  // Recordings of library calls alone need the device, too.
+  if (options.cuda_graphs != "off") std::ranges::copy_if(plan.devices, std::inserter(devices, devices.end()), has_streams);
+  for (const Device device : devices) providers[device] = registry().of(device.type).make_provider(device, targets.of(device), resources, source, packaged);
   return std::make_shared<runtime::DeviceKernels>(std::move(providers));
 }
 

@@ -56,6 +56,18 @@ def test_results_are_those_without_graphs_and_stay_what_they_were():
     assert replays() >= 9
 
 
+@torch.no_grad()
+def test_library_calls_without_any_kernel_are_recorded():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 64)).cuda().eval()
+    plain, graphs = both(model)
+    inputs = [torch.randn(8, 64, device="cuda") for _ in range(8)]
+    wanted = [plain(x) for x in inputs]
+    cxxinductor.reset_counters()
+    for w, f in zip(wanted, [graphs(x) for x in inputs]):
+        torch.testing.assert_close(f, w, rtol=0, atol=0)
+    assert cxxinductor.counters()["kernels"] == 0 and replays() >= 5
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.3])
 def test_training_steps_are_those_without_graphs(dropout):
     def losses(options):

@@ -77,11 +77,10 @@ class Finder {
         first = ++s;
       } else if (!queues_work(step)) {
         ++s;
-      } else if (const auto stream = std::ranges::find(tables_.stream_devices, device_of_step(tables_, step)); stream == tables_.stream_devices.end()) {
-        first = ++s;  // library calls alone
       } else {
-        const uint32_t last = reach(first, s, *stream);
-        Stretch stretch = make(first, last, *stream, static_cast<uint32_t>(stream - tables_.stream_devices.begin()));
+        const Device device = device_of_step(tables_, step);
+        const uint32_t last = reach(first, s, device);
+        Stretch stretch = make(first, last, device, static_cast<uint32_t>(std::ranges::find(tables_.stream_devices, device) - tables_.stream_devices.begin()));
         if (stretch.launches + launches_per_call * stretch.calls >= least_launches || is_whole(stretch)) found.push_back(std::move(stretch));
         first = s = last;
       }

@@ -32,6 +32,20 @@ TEST_CASE("what a recording alone uses shares one block, results of library call
   CHECK(graph_counters().replays == 2 * 7 - 2 * 2);
 }
 
+TEST_CASE("library calls without any kernel are recorded", "[graphs]") {
+  DeviceRun run;
+  run.device.library["test::add_ten"] = add_ten;
+  DevicePlanBuilder b;
+  const auto u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), v = b.on_gpu("v", plan::Buffer::Kind::ExternOwned);
+  b.call("test::add_ten", {b.whole(b.gpu_input("x"))}, {u}, false);
+  b.call("test::add_ten", {b.whole(u)}, {v}, false);
+  b.free(u);
+  b.output(v);
+  run.load(b);
+  for (int call = 0; call < 10; ++call) run.check(8, static_cast<float>(call), 20);
+  CHECK(graph_counters().replays == 8);
+}
+
 TEST_CASE("random plans of kernels and library calls have the results of calls without recordings", "[graphs]") {
   const uint32_t seed = GENERATE(range(0u, 40u));
   CAPTURE(seed);
