@@ -269,7 +269,6 @@ def training_row(name):
 
 
 def measured_rows(names, measure):
-    rows = []
     for name in names:
         try:
             row = measure(name)
@@ -281,10 +280,9 @@ def measured_rows(names, measure):
             print(f"{name:<20} " + "  ".join(f"{k} {v:.2f}" for k, v in t.items()) + f" ms; graphs vs reduce-overhead "
                   f"{ratio:.2f}x; {row.get('counters')}; {row.get('equal_without_graphs', '')} peak MB "
                   f"{ {k: v >> 20 for k, v in row['peak_bytes'].items()} }", flush=True)
-        rows.append(row)
         if "error_message" in row:
             print(f"{name}: FAILED {row['error_message'][:600]}", flush=True)
-    return rows
+        yield row
 
 
 def geomean(rows):
@@ -311,10 +309,14 @@ def main():
     if "decode" in parts:
         results["decode"] = decode_row()
     for part, models, measure in (("inference", INFERENCE, inference_row), ("training", TRAINING_MODELS, training_row)):
-        if part in parts:
-            rows = measured_rows([name for name in models if not only or name in only], measure)
+        if part not in parts:
+            continue
+        rows = []
+        for row in measured_rows([name for name in models if not only or name in only], measure):
+            rows.append(row)
             results[part] = {"rows": rows, "geomean_vs_reduce_overhead": geomean(rows)}
-            print(f"{part}: geomean against reduce-overhead {geomean(rows):.3f}x", flush=True)
+            save("graphs", results, args.out)  # this takes long, and may be cut short
+        print(f"{part}: geomean against reduce-overhead {geomean(rows):.3f}x", flush=True)
     save("graphs", results, args.out)
 
 
