@@ -379,7 +379,8 @@ def test_large_results_are_recorded():
     before = cxxinductor.counters()["graph_replays"]
     found = [run(x) for x in inputs]
     counters = cxxinductor.counters()
-    assert counters["graph_replays"] == before + len(inputs)  # one stretch holds all steps
+    # All steps are recorded, each convolution with what follows it: more at once would hold more memory than calls without recordings.
+    assert counters["graph_replays"] == before + 6 * len(inputs)
     assert counters["graph_refusals"] == 0 and counters["copied_results"] == 0
     for f, wanted_one in zip(found, wanted):
         torch.testing.assert_close(f, wanted_one, rtol=0, atol=0)
