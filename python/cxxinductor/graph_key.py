@@ -2,7 +2,7 @@
 
 That is Dynamo's graph with the lines of the model, the metadata of its inputs and how they share memory, settings of PyTorch, versions and
 options. A graph with what no text shows (symbolic sizes, tensors of its own, Python functions, custom operators whose code may change) has
-no key. Two compiles that may differ must have different keys; that equal compiles have different ones only costs time.
+no key, and neither has one whose operators run functions that a program put in the place of PyTorch's. Two compiles that may differ must have different keys; that equal compiles have different ones only costs time.
 """
 
 from __future__ import annotations
@@ -11,9 +11,12 @@ import functools
 import hashlib
 import os
 import sys
+import types
+import typing
 from typing import Any, Callable, Sequence
 
 import torch
+import typing_extensions
 from torch._functorch import config as functorch_config
 from torch._functorch._aot_autograd import autograd_cache
 from torch._inductor import config as inductor_config
@@ -78,6 +81,7 @@ _DEVICES = ("cpu", "cuda")  # of inputs; those of others have settings of their 
 def _settings() -> list[Any]:
     """PyTorch's settings that tracing, partitioning and the operators' composites read."""
     _require_no_modes()
+    _require_no_replaced_functions()
     backends = torch.backends
     cuda, cudnn, mkldnn = backends.cuda, backends.cudnn, backends.mkldnn
     return [
@@ -117,7 +121,10 @@ def _settings() -> list[Any]:
 def _values(config: Any) -> list[tuple[str, Any]]:
     """As save_config_portable has them, without its copies."""
     read = config.__getattr__  # getattr would first look where settings are not: there are hundreds
-    return [(name, read(name)) for name in _names(config, ("_", *getattr(config, "_cache_config_ignore_prefix", ())))]
+    values = [(name, read(name)) for name in _names(config, ("_", *getattr(config, "_cache_config_ignore_prefix", ())))]
+    if any(callable(value) for _, value in values):  # a pass of the user's
+        raise _NoKey
+    return values
 
 
 @functools.cache
@@ -132,6 +139,25 @@ def _require_no_modes() -> None:
     transforms = torch._C._functorch.peek_interpreter_stack() is not None
     if others or hooks or transforms or torch._C._len_torch_dispatch_stack() or torch._C._len_torch_function_stack():
         raise _NoKey
+
+
+_PATCHED = (torch, torch.Tensor, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch._C._nn)
+_IN_PYTHON = (types.FunctionType, types.MethodType, functools.partial)
+_FOLDER = os.path.dirname(torch.typename.__code__.co_filename) + os.sep  # of PyTorch, as its code names it
+_DECORATORS = tuple(module.__file__ for module in (typing, typing_extensions))  # whose functions stand around some of PyTorch's
+
+
+def _require_no_replaced_functions() -> None:
+    """That PyTorch's functions call each other: they do by names, which a program may give to functions of its own."""
+    functions = [value for names in _PATCHED for value in vars(names).values() if type(value) in _IN_PYTHON]
+    if not all(map(_is_pytorchs, functions)):
+        raise _NoKey
+
+
+def _is_pytorchs(function: Any) -> bool:
+    """Whether a function in Python is of PyTorch's files. Its name and module do not tell: functools.wraps copies them."""
+    code = getattr(function, "__code__", None)
+    return code is not None and (code.co_filename.startswith(_FOLDER) or code.co_filename in _DECORATORS)
 
 
 def _devices(inputs: Sequence[Any]) -> list[Any]:
@@ -209,6 +235,8 @@ def _is_fixed(target: Callable[..., Any]) -> bool:
     if isinstance(target, torch._ops.OpOverloadPacket):
         return target._qualified_op_name.split("::")[0] in _NAMESPACES
     if isinstance(target, torch._ops.HigherOrderOperator):
+        return False
+    if isinstance(target, types.FunctionType) and not _is_pytorchs(target):
         return False
     return (getattr(target, "__module__", None) or "").split(".")[0] in _MODULES
 

@@ -4,6 +4,7 @@ Most second processes are torch._dynamo.reset() here: it leaves nothing but the 
 """
 
 import contextlib
+import functools
 import json
 import os
 import subprocess
@@ -277,6 +278,56 @@ def test_graphs_without_a_key_are_traced(traced, name):
     assert runs[0][0] == runs[1][0] >= 1
     for _, y in runs:
         torch.testing.assert_close(y, fn(x))
+
+
+def tenfold(function):
+    return functools.wraps(function)(lambda *args, **settings: function(*args, **settings) * 10)
+
+
+REPLACED = {
+    "function": (torch, "layer_norm", lambda x: torch.nn.functional.layer_norm(x, (4,))),
+    "operator": (torch.Tensor, "__add__", lambda x: x + 3),
+    "function of a method": (torch, "norm", lambda x: x.norm(dim=1)),
+}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_what_runs_a_function_in_the_place_of_pytorchs_is_traced(traced, monkeypatch, name):
+    """Dynamo's graph names PyTorch's function, or another that calls it."""
+    where, attribute, fn = REPLACED[name]
+    x = torch.randn(4, 4)
+    run = lambda: traced.through_aten(fn)(x)  # noqa: E731
+    assert [traced.during(run)[0] for _ in range(2)] == [1, 0]
+    with monkeypatch.context() as patch:
+        patch.setattr(where, attribute, tenfold(getattr(where, attribute)))
+        count, y = traced.during(run)
+        assert count == 1
+        torch.testing.assert_close(y, fn(x))
+    assert traced.during(run)[0] == 0
+
+
+def test_functions_with_the_name_of_one_of_pytorchs_are_traced(traced):
+    x = torch.randn(4, 4)
+    for factor in (2, 3):
+        scaled_relu = torch.compiler.allow_in_graph(functools.wraps(torch.nn.functional.relu)(lambda x, factor=factor: x * factor))
+        count, y = traced.during(lambda: traced.through_aten(lambda x: scaled_relu(x) + 1)(x))
+        assert count == 1 and torch.equal(y, x * factor + 1)
+
+
+def test_settings_that_are_functions_leave_no_key(traced):
+    class Pass:
+        def __repr__(self):
+            return "Pass()"
+
+        def __call__(self, joint, inputs):
+            joint_graphs.append(joint)
+            return joint
+
+    joint_graphs = []
+    run = lambda: traced.through_aten(scaled)(torch.ones(4, 4, requires_grad=True))  # noqa: E731
+    with functorch_config.patch(joint_custom_pass=Pass()):
+        assert [traced.during(run)[0] for _ in range(2)] == [1, 1]
+    assert len(joint_graphs) == 2
 
 
 def test_subclasses_of_tensors_are_traced(traced):
