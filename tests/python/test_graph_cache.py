@@ -306,6 +306,15 @@ def test_what_runs_a_function_in_the_place_of_pytorchs_is_traced(traced, monkeyp
     assert traced.during(run)[0] == 0
 
 
+def test_kernels_in_the_place_of_atens_leave_no_key(traced):
+    run = lambda: traced.through_aten(lambda x: torch.nn.functional.silu(x) + 1)(torch.ones(4, 4))  # noqa: E731
+    assert [traced.during(run)[0] for _ in range(2)] == [1, 0]
+    with torch.library._scoped_library("aten", "IMPL") as library:
+        library.impl("silu", lambda x: x * 10, "AutogradCPU")
+        assert traced.during(run)[0] == 1
+    assert traced.during(run)[0] == 0
+
+
 def test_functions_with_the_name_of_one_of_pytorchs_are_traced(traced):
     x = torch.randn(4, 4)
     for factor in (2, 3):
