@@ -579,7 +579,8 @@ def model_line(node: Node) -> tuple[str, int, str]:
     file, number = frame.groups() if frame else ("", 0)
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()))[0] if stack else ""
-    return file.replace("\\", "/").rsplit("/", 1)[-1], int(number), _MODULE_ROOT.sub("", str(path))
+    name = file.replace("\\", "/").rsplit("/", 1)[-1].encode(errors="replace").decode()  # Python names files that are not UTF-8 with surrogates
+    return name, int(number), _MODULE_ROOT.sub("", str(path))
 
 
 def where(node: Node) -> str:
