@@ -329,14 +329,11 @@ def test_settings_that_are_functions_leave_no_key(traced):
             return "Pass()"
 
         def __call__(self, joint, inputs):
-            joint_graphs.append(joint)
             return joint
 
-    joint_graphs = []
     run = lambda: traced.through_aten(scaled)(torch.ones(4, 4, requires_grad=True))  # noqa: E731
     with functorch_config.patch(joint_custom_pass=Pass()):
         assert [traced.during(run)[0] for _ in range(2)] == [1, 1]
-    assert len(joint_graphs) == 2
 
 
 def test_subclasses_of_tensors_are_traced(traced):
