@@ -470,6 +470,10 @@ def test_a_store_that_raises_costs_a_warning():
         assert store.get("00") is None
     with pytest.raises(cxxinductor.UserError, match="expected a secret"):
         cxxinductor.set_remote_cache(Broken())
+    with pytest.raises(cxxinductor.UserError, match="expected bytes as secret, found str"):
+        cxxinductor.set_remote_cache(Broken(), secret="mine")
+    with pytest.raises(cxxinductor.UserError, match="expected a store with get and put, found object without get and put"):
+        cxxinductor.set_remote_cache(object(), secret=b"mine")
 
 
 # ---- processes -----------------------------------------------------------------------------------------------------
