@@ -65,6 +65,8 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
     """
     from .backend import cxxinductor
 
+    if isinstance(fn, torch.jit.ScriptModule):
+        raise UserError("explain: found a TorchScript module: cxxinductor.torchscript.describe(module) explains one that optimize returned")
     original, compiled_with, mode, dynamic = _compiled_with(fn)
     merged = {**compiled_with, **(options or {})}
 
