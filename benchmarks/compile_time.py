@@ -1,4 +1,4 @@
-"""Compile time of DistilGPT2, one fresh process a row: cold caches, then warm. Usage: compile_time.py [--out DIR]
+"""Compile time of DistilGPT2, one fresh process per row: cold caches, then warm. Usage: compile_time.py [--out DIR]
 
 first_call: seconds of the first call of the compiled model, everything included. own: our share, from the graph that
 AOTAutograd hands over to the loaded kernels.

@@ -207,7 +207,7 @@ def main():
     parser.add_argument("--only", default="", help="run cases whose name contains one of these, separated by |")
     parser.add_argument("--kind", choices=("kernel", "model"), help="kernels or models only")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads(), help="1: the thread's own time is measured, in which other processes have little part")
-    parser.add_argument("--no-inductor", action="store_true")
+    parser.add_argument("--no-inductor", action="store_true", help="eager and cxxinductor alone")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     clock = time.thread_time if args.threads == 1 else time.perf_counter

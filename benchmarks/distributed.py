@@ -277,7 +277,7 @@ def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--device", choices=tuple(SIZES), default="cuda")
     parser.add_argument("--ranks", type=int, help="processes of the larger group, one per GPU; default: the number of GPUs, on the CPU 2")
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated; default: all")
     parser.add_argument("--backends", help=f"comma-separated, of: {', '.join(BACKENDS)}; default: all, on the CPU without graphs")
     args = parse_for_cuda(parser)
     cuda = args.device == "cuda"

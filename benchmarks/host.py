@@ -1,6 +1,6 @@
 """Host cost of a call: CPU time until the compiled callable returns, queue empty, median of 1,000. Usage: host.py [--out DIR]
 
-The bound: 6 us + (cuLaunchKernel's own time in this run + 0.7 us) a kernel + 1.5 us an allocated tensor.
+The bound: 6 us + (cuLaunchKernel's own time in this run + 0.7 us) per kernel + 1.5 us per allocated tensor.
 """
 
 import ctypes

@@ -31,7 +31,7 @@ def cases():
 def main():
     parser = argument_parser(__doc__)
     parser.add_argument("--only", default="", help="run cases whose name contains this")
-    parser.add_argument("--no-inductor", action="store_true")
+    parser.add_argument("--no-inductor", action="store_true", help="eager and cxxinductor alone")
     args = parse_for_cuda(parser)
     ceiling = copy_bandwidth()
     print(f"copy {ceiling / 1e12:.2f} TB/s")

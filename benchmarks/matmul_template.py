@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--sizes", default=",".join("x".join(map(str, size)) for size in SIZES))
     args = parse_for_cuda(parser)
     rows = []
-    print(f"{'us a call':<14}{'m x n x k':>18}{'library':>10}{'+ kernel':>10}{'template':>10}{'chosen':>10}  {'choice':<10}{'behind the better':>18}")
+    print(f"{'us per call':<14}{'m x n x k':>18}{'library':>10}{'+ kernel':>10}{'template':>10}{'chosen':>10}  {'choice':<10}{'slowdown vs best':>18}")
     for size in args.sizes.split(","):
         m, n, k = map(int, size.split("x"))
         # Inputs rotate, so that they do not stay in the L2 cache where they would not in a model either.

@@ -1,7 +1,7 @@
 """Optimiser steps: ours and Inductor's under torch.compile, torch's fused and foreach ones. Usage: optimizers.py [--out DIR] [--quick]
 
 Milliseconds of a step, on an idle device and with the device kept busy while the step is queued; the bytes that a step
-must move (each of its tensors once) as a part of what a copy moves in that time; launches a step of ours.
+must move (each of its tensors once) as a part of what a copy moves in that time; launches per step of ours.
 """
 
 import time

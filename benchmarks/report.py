@@ -72,7 +72,7 @@ def kernels(results):
                 shares = [row[backend] for row in rows]
                 yield f"{min(shares):.0f}-{max(shares):.0f}" if len(rows) > 1 else f"{shares[0]:.0f}"
 
-    yield from table("kernel, 64M elements (pointwise: 256 MB a tensor) | cxxinductor, % of copy | Inductor | eager",
+    yield from table("kernel, 64M elements (pointwise: 256 MB per tensor) | cxxinductor, % of copy | Inductor | eager",
                      ([name + (", N = 512..16k" if len(rows) > 1 else ""), *cells(name, rows)] for name, rows in groups.items()))
 
 
@@ -98,7 +98,7 @@ def dynamic(results):
     def cells(a, b):
         return f"{a['size'][0]} x {a['size'][1]}", *(f"{row[kind][form]:.2f}" for row in (a, b) for kind in ("milliseconds", "device_milliseconds") for form in ("dynamic", "static"))
 
-    yield from table("batch x length | cxxinductor, dynamic=True (ms) | for the size alone | on the device | for the size alone | Inductor, dynamic=True | for the size alone | on the device | for the size alone",
+    yield from table("batch x length | cxxinductor: dynamic (ms) | static | dynamic, device | static, device | Inductor: dynamic | static | dynamic, device | static, device",
                      (cells(a, b) for a, b in zip(ours, theirs) if "static" in b["milliseconds"]))
     for kind, what in (("device_milliseconds", "On the device"), ("milliseconds", "Calls on an idle device")):
         more = sorted(row[kind]["dynamic"] / row[kind]["static"] - 1 for row in ours)
@@ -152,11 +152,11 @@ def libtorch(results):
                 f"{done['eager'] / done['cxxinductor']:.2f}x", f"{beside['torch.compile'] / beside['load']:.2f}x")
 
     models = [row for row in rows if "beside_compile_milliseconds" in row]
-    yield from table("a call (ms) | eager LibTorch | AOTInductor | cxxinductor | vs AOTInductor | vs eager | vs our torch.compile", map(calls, models))
+    yield from table("call (ms) | eager LibTorch | AOTInductor | cxxinductor | vs AOTInductor | vs eager | vs our torch.compile", map(calls, models))
     for row in models:
         strides = row["calls"].get("strides", {})
         if strides and strides["aoti"] != strides["eager"]:
-            yield f"\n{row['model']}: AOTInductor's result has strides {strides['aoti']}; eager's, and ours, are {strides['eager']}.\n"
+            yield f"\n{row['model']}: AOTInductor's result has strides {strides['aoti']}; eager's and cxxinductor's has {strides['eager']}.\n"
     yield f"\nGeometric mean vs AOTInductor: {geomean([row['calls']['done']['aoti'] / row['calls']['done']['cxxinductor'] for row in models]):.2f}x.\n"
 
     def host_time(row):
@@ -164,7 +164,7 @@ def libtorch(results):
         return row["model"], *(f"{1e6 * returned[way]:.1f}" for way in ("eager", "aoti", "cxxinductor")), f"{returned['cxxinductor'] / returned['aoti']:.2f}x"
 
     chains = [row for row in rows if row not in models]
-    yield from table("host time of a call (us) | eager LibTorch | AOTInductor | cxxinductor | of AOTInductor's", map(host_time, chains))
+    yield from table("host time per call (us) | eager LibTorch | AOTInductor | cxxinductor | of AOTInductor's", map(host_time, chains))
 
 
 def device_step(results):
@@ -297,7 +297,7 @@ SECTIONS = {
     "training_kernels": ("Training kernels", "As above (`benchmarks/training_kernels.py`).", training_kernels),
     "optimizers": ("Optimizers", "One step under torch.compile, device time (`benchmarks/optimizers.py`).", optimizers),
     "matmul_template": ("Matrix products", "bf16 with the option `epilogue_fusion` (`benchmarks/matmul_template.py`).", matmul_template),
-    "dynamic": ("Dynamic sizes", "One compile of DistilGPT2 for 40 sizes; every tenth size is shown (`benchmarks/dynamic.py`).", dynamic),
+    "dynamic": ("Dynamic sizes", "One compile of DistilGPT2 with `dynamic=True` for 40 sizes (dynamic) beside a compile for the size alone (static); every tenth size is shown (`benchmarks/dynamic.py`).", dynamic),
     "compile_time": ("Compile time", "The share after AOTAutograd covers its graph to loaded kernels (`benchmarks/compile_time.py`).", compile_time),
     "second_process": ("A second process", "The first call of a new process: cold, with empty caches on disk; warm, with those that a process before has filled; medians of the warm processes (`benchmarks/second_process.py`). Training is forward and backward. The first call is divided into the time of the backend and that of Dynamo and the run. The last four columns divide cxxinductor's time: AOTAutograd; preparation of Dynamo's graph before it; the look-up of AOTAutograd's saved result; and our own part, from AOTAutograd's graphs to loaded kernels.", second_process),
     "densenet": ("Kernels that differ in sizes alone", "DenseNet in training with a cold cache and two compile threads; batch norm and concatenations of many sizes (`benchmarks/densenet.py`).", densenet),

@@ -1,4 +1,5 @@
 #include <iostream>
+#include <string>
 
 #include "cli/model_file.h"
 #include "cli/quiet.h"
@@ -6,7 +7,8 @@
 namespace cxxinductor::cli {
 
 int explain(const Arguments& arguments) {
-  std::cout << load_quietly(arguments.file, library_options(arguments)).explain() << std::flush;
+  const std::string text = load_quietly(arguments.file, library_options(arguments)).explain();
+  std::cout << text << (text.ends_with('\n') ? "" : "\n") << std::flush;
   return success;
 }
 

@@ -153,7 +153,7 @@ std::string describe_times(const GraphSummary& graph, std::span<const StageTime>
 
 std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
                      std::span<const StageTime> before) {
-  Lines lines{fmt::format("{}: {} kernels, {} launches and {} extern calls a call; own kernels read {} and write {}", title,
+  Lines lines{fmt::format("{}: {} kernels, {} launches and {} extern calls per call; own kernels read {} and write {}", title,
                           graph.kernels.size(), launches(graph.kernels), graph.externs.size(),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_written)))};

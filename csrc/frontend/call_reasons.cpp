@@ -4,6 +4,7 @@
 #include <span>
 
 #include "frontend/aten_table.h"
+#include "ir/callees.h"
 
 namespace cxxinductor::frontend {
 namespace {
@@ -156,6 +157,7 @@ std::string_view name_in_aten(std::string_view callee) {
 std::string_view reason_of_call(std::string_view callee) {
   if (callee == "cxxinductor::philox_state") return "advances torch's generator, for kernels that draw";
   const std::string_view name = name_in_aten(callee);
+  if (starts_collective(callee) || waits_for_collective(callee)) return "a collective of torch.distributed's";
   if (name.empty()) return "a custom op";
   for (const Row& row : rows)
     if (holds(row.whole, name)) return row.reason;

@@ -79,18 +79,22 @@ def set_remote_cache(store: RemoteCache | None, *, secret: bytes | None = None, 
 
     Args:
         store: an object with ``get(name)`` and ``put(name, content)``; None: no store any more.
-        secret: entries are signed with it (HMAC-SHA256), and those that are not are ignored.
+        secret: bytes; entries are signed with it (HMAC-SHA256), and those that are not are ignored.
         trusted: without a secret: whoever can write to the store may execute code in this process. Entries then have a digest, which finds
             damage alone.
 
     Raises:
-        UserError: neither a secret nor trusted was given.
+        UserError: neither a secret nor trusted was given, the secret is not bytes, or the store lacks get or put.
     """
     if store is None:
         _C.set_remote_cache(None, None)
         return
     if not secret and not trusted:
         raise UserError("set_remote_cache: expected a secret that signs entries, or trusted=True: what the store gives is executed")
+    if secret is not None and not isinstance(secret, bytes):
+        raise UserError(f"set_remote_cache: expected bytes as secret, found {type(secret).__name__}")
+    if lacks := [name for name in ("get", "put") if not callable(getattr(store, name, None))]:
+        raise UserError(f"set_remote_cache: expected a store with get and put, found {type(store).__name__} without {' and '.join(lacks)}")
     checked = _CheckedStore(store, secret or b"")
     _C.set_remote_cache(checked.get, checked.put)
 

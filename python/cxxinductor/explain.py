@@ -9,7 +9,7 @@ import torch
 from torch._dynamo import eval_frame, output_graph
 from torch._functorch import config as functorch_config
 
-from . import _C, reports
+from . import _C, config, reports
 from .errors import UserError
 
 
@@ -31,7 +31,7 @@ class Explanation:
     """What explain() found; ``str()`` of it is for people.
 
     Attributes:
-        graphs: one report a graph (see reports.GraphReport).
+        graphs: one report per graph (see reports.GraphReport).
         counters: what cxxinductor.counters() counted during the call.
         breaks: of the function, in the order that Dynamo found them.
         notes: lines about what torch.compile was asked for and does not do.
@@ -65,6 +65,8 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
     """
     from .backend import cxxinductor
 
+    if isinstance(fn, torch.jit.ScriptModule):
+        raise UserError("explain: found a TorchScript module: cxxinductor.torchscript.describe(module) explains one that optimize returned")
     original, compiled_with, mode, dynamic = _compiled_with(fn)
     merged = {**compiled_with, **(options or {})}
 
@@ -79,13 +81,25 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
         torch.compile(original, backend=backend, dynamic=dynamic)(*inputs, **kwargs)
     after = _C.counters()
     breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]
-    notes = [_MAX_AUTOTUNE.format(mode=mode)] if mode is not None and mode.startswith("max-autotune") else []
+    notes = _notes(graphs, mode, merged)
     # What the cache on disk held says nothing about the function.
     counted = {name: after[name] - before[name] for name in after if not name.startswith("cache_")}
     return Explanation(graphs, counted, breaks, notes)
 
 
-_MAX_AUTOTUNE = "mode={mode}: kernels are chosen as in the default mode; none is chosen by measuring"
+def _notes(graphs: list[reports.GraphReport], mode: str | None, options: dict[str, Any]) -> list[str]:
+    """What was asked for and has no effect."""
+    if not graphs:
+        return ["nothing is compiled: Dynamo handed over no graph (TORCH_LOGS=graph_breaks,dynamo shows why)"]
+    asked, notes = config.resolve(options, mode), []
+    if mode is not None and mode.startswith("max-autotune"):
+        notes.append(f"mode={mode}: kernels are chosen as in the default mode; none is chosen by measuring")
+    memory = [graph.details.get("memory") for graph in graphs]
+    if asked.get("cuda_graphs") != "off" and not any(device.startswith("cuda") for m in memory if m for device in m["devices"]):
+        notes.append(f"cuda_graphs={asked.get('cuda_graphs')} has no effect: no compiled graph runs on a GPU")
+    if asked.get("freezing") == "true" and all(graph.kind != "inference" for graph in graphs):
+        notes.append("freezing=true has no effect: gradients are required, which torch.no_grad() or inference_mode() turns off")
+    return notes
 
 
 def _compiled_with(fn: Callable[..., Any]) -> tuple[Callable[..., Any], dict[str, Any], str | None, bool | None]:

@@ -41,6 +41,8 @@ def package(
             raise errors.UserError("package: expected neither weights_beside nor options beside a TorchScript module")
         _C.package_torchscript(model._c, os.fspath(path), list(archs), os.fspath(signing_key))
         return
+    if not isinstance(model, torch.export.ExportedProgram):
+        raise errors.UserError(f"package: expected what torch.export.export or optimize returned, found {type(model).__name__}")
     archive = io.BytesIO()
     torch.export.save(model, archive)
     _C.package(

@@ -18,7 +18,7 @@ class GraphReport:
         details: the C++ report:
             fallback_reason: why it runs op by op through ATen, or "".
             eager_reason: why it was given back to eager, or "".
-            kernels: of each, name, device, launches a call, bytes_read and bytes_written a launch, accuracy (exact, bit-equal,
+            kernels: of each, name, device, launches per call, bytes_read and bytes_written per launch, accuracy (exact, bit-equal,
             last bits, order changed, fast), accuracy_details (lines), sizes: how many sets of sizes its launches give it as arguments
             (option generalize_kernels; 1: none), specializations: (name, for which sizes), calls: (ATen call, file, line, module) of what was
             fused into it.

@@ -65,6 +65,24 @@ def test_explain_says_what_max_autotune_does_not_do(mode, device):
     assert "mode=" not in str(cxxinductor.explain(softmax_of, x))
 
 
+@pytest.mark.step_by_step
+def test_explain_says_what_has_no_effect(device):
+    x = torch.randn(5, 33, device=device)
+    on_cpu = ["cuda_graphs=on has no effect: no compiled graph runs on a GPU"]
+    compiled = torch.compile(softmax_of, backend="cxxinductor", mode="reduce-overhead")
+    assert cxxinductor.explain(compiled, x).notes == (on_cpu if device == "cpu" else [])
+
+    def notes(x):
+        return cxxinductor.explain(softmax_of, x, options={"freezing": True}).notes
+
+    assert notes(x) == []
+    assert notes(x.requires_grad_()) == [
+        "freezing=true has no effect: gradients are required, which torch.no_grad() or inference_mode() turns off"
+    ]
+    (said,) = cxxinductor.explain(lambda x: x, x).notes
+    assert said.startswith("nothing is compiled: Dynamo handed over no graph")
+
+
 # ---- torch.compile's arguments -------------------------------------------------------------------------------------------
 
 

@@ -172,6 +172,8 @@ def test_dynamic_of_a_compiled_function_holds(device):
 def test_other_backends_cannot_be_explained():
     with pytest.raises(cxxinductor.UserError, match="compiled with backend='cxxinductor'"):
         cxxinductor.explain(torch.compile(lambda x: x + 1, backend="eager"), torch.ones(3))
+    with pytest.raises(cxxinductor.UserError, match="explain: found a TorchScript module"):
+        cxxinductor.explain(torch.jit.script(torch.nn.Linear(3, 3)), torch.ones(3))
 
 
 @pytest.mark.step_by_step

@@ -499,6 +499,7 @@ def test_a_remote_store_fills_empty_folders(traced, tmp_path):
         cxxinductor._C.wait_for_compiles()
         return count
 
+    traced_in("first")  # a process reads and writes what its host compiler is once
     try:
         cxxinductor.set_remote_cache(store, secret=b"mine")
         assert traced_in("one") == 1 and sorted(store.content) == names(tmp_path / "one")
@@ -527,6 +528,10 @@ def test_a_store_that_raises_costs_a_warning():
         assert store.get("00") is None
     with pytest.raises(cxxinductor.UserError, match="expected a secret"):
         cxxinductor.set_remote_cache(Broken())
+    with pytest.raises(cxxinductor.UserError, match="expected bytes as secret, found str"):
+        cxxinductor.set_remote_cache(Broken(), secret="mine")
+    with pytest.raises(cxxinductor.UserError, match="expected a store with get and put, found object without get and put"):
+        cxxinductor.set_remote_cache(object(), secret=b"mine")
 
 
 # ---- processes -----------------------------------------------------------------------------------------------------

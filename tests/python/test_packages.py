@@ -328,6 +328,8 @@ def test_builds_that_cannot_be_are_refused(small, tmp_path):
     program, _ = small
     with pytest.raises(cxxinductor.UserError, match="expected an architecture of .*sm_80, sm_90.*, found 'sm_x'"):
         cxxinductor.package(program, tmp_path / "model.cxxi", archs=["sm_x"])
+    with pytest.raises(cxxinductor.UserError, match="package: expected what torch.export.export or optimize returned, found Linear"):
+        cxxinductor.package(torch.nn.Linear(3, 3), tmp_path / "model.cxxi")
     with pytest.raises(cxxinductor.UserError, match="option 'tier': expected kernels"):
         cxxinductor.package(program, tmp_path / "model.cxxi", options={"tier": "aten"})
     assert not (tmp_path / "model.cxxi").exists()

@@ -32,7 +32,7 @@ TEST_CASE("kernels, calls and times are named", "[driver]") {
   graph.pass_times = {{"a", 0.0001}, {"b", 0.0003}, {"c", 0.0002}, {"d", 0}};
   const driver::StageTime read{"read graph", 0.002};
   CHECK(driver::describe(graph, driver::ConstSummary{{}, {"aten::mm"}, 3, 40}, "graph", {&read, 1}) ==
-        "graph: 1 kernels, 2 launches and 3 extern calls a call; own kernels read 0.06 MB and write 16 bytes\n"
+        "graph: 1 kernels, 2 launches and 3 extern calls per call; own kernels read 0.06 MB and write 16 bytes\n"
         "  peak memory of what a call allocates: 0.02 MB (eager 0.03 MB), at least 8 bytes (values alive at once)\n"
         "  once, and after writes to parameters: 0 launches and 1 extern calls make 3 tensors, 40 bytes, which are kept\n"
         "  k0_add: 2 launches, each reads 0.03 MB, writes 8 bytes; exact\n"
