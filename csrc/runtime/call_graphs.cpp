@@ -19,6 +19,9 @@ constexpr int most_failures = 2;
 constexpr double step_latency = 3e-6;
 constexpr double least_saving = 0.95;  // branches are worth their forks and joins from here on
 
+// Kernels, ours and those of libraries, are chosen by it too: recordings hold for memory of one alignment.
+int64_t alignment_of(const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) & 63u); }
+
 bool overlap(std::span<const MemoryRange> ranges) {
   std::vector<MemoryRange> sorted;
   for (const MemoryRange& range : ranges)
@@ -37,12 +40,11 @@ std::vector<int64_t> Call::graph_key() const {
   key.push_back(static_cast<int64_t>(kernels_.provider().loads()));
   for (void* stream : streams_) key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(stream)));
   for (const SymbolBinding& binding : tables_.bindings) key.push_back(values_[binding.slot]);
-  // Alignments, by which libraries choose kernels too.
   int64_t alignments = 0;
   size_t count = 0;
   for (const int64_t buffer : tables_.input_buffers) {
     if (buffer < 0) continue;
-    alignments = alignments << 8 | static_cast<int64_t>(reinterpret_cast<uintptr_t>(addresses_[static_cast<size_t>(buffer)]) & 63u);
+    alignments = alignments << 8 | alignment_of(addresses_[static_cast<size_t>(buffer)]);
     if (++count % 8 == 0) key.push_back(std::exchange(alignments, 0));
   }
   key.push_back(alignments);
@@ -162,6 +164,11 @@ bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   for (const MemoryNumber memory : stretch.accessed) range_addresses_.push_back(address_of(memory));
   const std::lock_guard lock(set.mutex);
   if (recorded.is_refused) return false;
+  // Inputs are aligned as the key says, what the call allocates always alike; what other calls return may not be.
+  if (recorded.graph && !std::ranges::equal(range_addresses_, recorded.addresses, {}, alignment_of, alignment_of)) {
+    if (!std::exchange(recorded.had_other_alignment, true)) note(graphs, stretch, "results of calls ahead of it are not aligned alike");
+    return false;
+  }
   bool known = recorded.graph != nullptr;
   for (size_t r = 0; known && r < range_addresses_.size(); ++r) known = range_addresses_[r] == recorded.addresses[r] || recorded.may_move[r];
   if (!known && !record(graphs, recorded)) return false;

@@ -33,7 +33,8 @@ struct RecordedStretch {
   int unlike = 0;           // recordings that were not the same work as the one before
   int failures = 0;         // recordings that ended with an error
   bool is_refused = false;  // its steps run one by one
-  bool had_overlap = false; // of its inputs in a call that was to be recorded; for reports
+  // For reports: in some call its inputs shared memory when it was to be recorded, or its memory was aligned in another way.
+  bool had_overlap = false, had_other_alignment = false;
 };
 
 struct GraphSet {
