@@ -279,6 +279,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
   GraphDevice& device = *kernels_.provider().graphs(stretch.device);
   std::unique_ptr<GraphRecorder> recorder;
   std::vector<Allocation> allocations;  // of one call
+  std::vector<std::pair<const StepRecord*, const void*>> taken;  // of all, where each begins
   const auto record = [&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
     try {
@@ -292,10 +293,16 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
         if (call) record_call(tables_.externs[step->index], recorded, allocations, replaced);
         else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
         else continue;
+        for (const Allocation& allocation : allocations) taken.emplace_back(step, allocation.begin);
         recorded.steps.push_back(s);
         recorder->note(ranges_, replaced);
         replaced.clear();
         if (graphs.branches()) accesses.push_back(accesses_of(s));
+      }
+      // Replays would write to memory that somebody else has by then.
+      for (const auto& [taker, begin] : taken) {
+        step = taker;
+        if (!recorded.place->owns(begin)) throw_unsupported("it takes memory that the recording does not keep");
       }
       step = nullptr;
       Dependencies order;

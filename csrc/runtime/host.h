@@ -122,8 +122,8 @@ class ExternCallee {
 class RecordingPlace {
  public:
   virtual ~RecordingPlace() = default;
-  // Runs the body with the place's stream and memory. One thread at a time: others wait. allocated: called with all memory of the place that
-  // the body takes, when it does; may not throw.
+  // Runs the body with the place's stream and memory. One thread at a time: others wait. allocated: called with all memory of the device that
+  // the body takes, when it does; may not throw. It is the place's, unless the body or its caller has chosen other memory, or another stream.
   virtual void run(const std::function<void(void* stream)>& body, const std::function<void(const void* begin, int64_t bytes)>& allocated) = 0;
   // Whether run could tell now what the body takes.
   virtual bool sees_allocations() const = 0;

@@ -253,6 +253,28 @@ TEST_CASE("a library call that returns a part of its memory runs by itself", "[g
         std::vector<std::pair<std::string, int>>{{"test::part: could not be recorded: test::part returns a part of larger memory as result 0", 1}});
 }
 
+TEST_CASE("a library call that takes memory which is not the recording's runs by itself", "[graphs]") {
+  DeviceRun run;
+  // As on a stream of its own, or in a pool that the program has chosen: somebody else has it as soon as the call has returned.
+  std::vector<float> elsewhere(8);
+  run.device.library["test::elsewhere"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    TensorRef workspace;
+    workspace.data = elsewhere.data();
+    device.take_again(workspace, 32);
+    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+    device.queue({107, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[3]; ++i) floats(w[2])[i] = 10;
+                    for (uint64_t i = 0; i < w[3]; ++i) floats(w[1])[i] = floats(w[0])[i] + floats(w[2])[i];
+                  },
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), reinterpret_cast<uintptr_t>(elsewhere.data()), static_cast<uint64_t>(x.sizes[0])}});
+  };
+  run.load(with_call("test::elsewhere"));
+  for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded() ==
+        std::vector<std::pair<std::string, int>>{{"test::elsewhere: could not be recorded: it takes memory that the recording does not keep", 1}});
+}
+
 TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {
   DeviceRun run;
   uint64_t unset = 0;
