@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/live_ranges.h"
 #include "runtime/call.h"
 #include "support/error.h"
 
@@ -393,7 +394,9 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, co
     if (is_operand || is_shared) throw_unsupported("{} returns results that share memory", record.name);
     // Until then the memory may have been the call's for something else, and that may have been larger.
     const auto taken = std::ranges::find(allocations.rbegin(), allocations.rend(), memory.begin, &Allocation::begin);
-    if (memory.bytes > 0 && (taken == allocations.rend() || taken->bytes < memory.bytes))
+    // What the call writes behind the result would not lie in the memory that replays have for it.
+    const bool is_part = taken == allocations.rend() || taken->bytes < memory.bytes || host_.storage_bytes(result) > allocated(memory.bytes);
+    if (memory.bytes > 0 && is_part)
       throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
     const auto number = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;

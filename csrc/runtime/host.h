@@ -149,6 +149,8 @@ class Host {
   // than the geometry needs: it may be written.
   virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                          std::span<const int64_t> strides) = 0;
+  // Of the storage that the tensor lies in, which may be a part of it. For results of calls that are recorded.
+  virtual int64_t storage_bytes(const TensorRef& /*tensor*/) { return 0; }
   // Element by element, equal sizes and dtype; queued on the current stream.
   virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;
   // The first element of a view, an integer or a bool, once all work queued on it is done.
