@@ -220,6 +220,8 @@ TEST_CASE("a recording that CUDA ends is not supported, a replay that fails is a
   recording.fail("cuGraphLaunch", 0);
   CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), InternalError);
   CHECK_NOTHROW(graph->launch({&begin, 1}, nullptr));
+  recording.fail("cuGraphLaunch's memory", 0);
+  CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), Unsupported);
   void* other = recording.second.data();
   recording.fail("cuGraphExecKernelNodeSetParams", 0);
   CHECK_THROWS_AS(graph->launch({&other, 1}, nullptr), Unsupported);
