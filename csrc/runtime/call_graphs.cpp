@@ -38,7 +38,7 @@ bool overlap(std::span<const MemoryRange> ranges) {
 std::vector<int64_t> Call::graph_key() const {
   std::vector<int64_t> key;
   key.reserve(1 + streams_.size() + tables_.bindings.size() + tables_.input_buffers.size() / 8 + 1);
-  key.push_back(static_cast<int64_t>(kernels_.provider().loads()));
+  key.push_back(static_cast<int64_t>(kernels_.provider().loads()));  // first: see GraphCache::find
   for (void* stream : streams_) key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(stream)));
   for (const SymbolBinding& binding : tables_.bindings) key.push_back(values_[binding.slot]);
   int64_t alignments = 0;

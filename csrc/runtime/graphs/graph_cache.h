@@ -57,7 +57,8 @@ class GraphCache {
   bool branches() const { return branches_; }
 
   // The stretches of calls with this key, in order; null for the first ones, in which libraries choose their algorithms. The keys that were
-  // used last are kept. values: the workspace of the call.
+  // used last are kept; the first number of a key never falls from call to call, and keys with a smaller one are dropped. values: the
+  // workspace of the call.
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
   // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
   void refuse(const std::string& callee, const std::string& reason);

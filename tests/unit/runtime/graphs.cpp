@@ -114,6 +114,29 @@ TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
   CHECK(graph_counters().recordings - recordings <= recordings);
 }
 
+TEST_CASE("recordings of fewer kernels are dropped once one more is loaded", "[graphs]") {
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.allocate(y);
+  b.add(x, y);
+  b.output(y);
+  DeviceRun run;
+  const auto kernels = std::make_shared<SoftwareKernels>(run.device, std::vector<SoftwareKernels::Body>{add_one_to_all});
+  run.load(b, kernels);
+  const int before = SoftwareGraph::alive;
+  const auto call_all = [&] {
+    for (int64_t size = 4; size < 9; ++size)
+      for (int call = 0; call < 3; ++call) run.check(size, 0, 1);
+  };
+  call_all();
+  CHECK(SoftwareGraph::alive - before == 5);
+  ++kernels->late_kernels;
+  run.check(4, 0, 1);
+  CHECK(SoftwareGraph::alive == before);
+  call_all();
+  CHECK(SoftwareGraph::alive - before == 5);
+}
+
 TEST_CASE("independent steps run in any order, with the results of the plan's", "[graphs]") {
   // Four chains from x, whose ends meet in two results; arenas are used again where the first chains have ended.
   DevicePlanBuilder b;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,6 +57,10 @@ class SoftwareGraph final : public DeviceGraph {
   }
 
  public:
+  static inline std::atomic<int> alive = 0;
+  SoftwareGraph() { ++alive; }
+  ~SoftwareGraph() override { --alive; }
+
   struct Word {
     size_t task, at, range;
     int64_t offset;
@@ -291,7 +296,9 @@ class SoftwareKernels : public KernelProvider {
   }
   void prepare(const plan::Plan&, const InterruptCheck&) override {}
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
+  uint64_t loads() const override { return late_kernels; }
   GraphDevice* graphs(Device) override { return &device_; }
+  uint64_t late_kernels = 0;
 
  private:
   struct Kernel : LoadedKernel {
