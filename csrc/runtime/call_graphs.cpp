@@ -72,10 +72,17 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   if (!replay(graphs, set, recorded)) {
     // Kernels of another call may come between those of this one: what lies in the block needs memory of its own, as long as it is used.
     block.reset();
+    // Library calls return memory of their own here.
+    const auto is_result = [&](const Stretch::Preparation& each) {
+      return each.kind == Stretch::Preparation::Kind::Buffer && tables_.buffers[each.index].kind == plan::Buffer::Kind::ExternOwned;
+    };
+    for (const Stretch::Preparation& each : stretch.preparations)
+      if (is_result(each)) tensors_[each.index].owner.reset();
     auto preparation = stretch.block_preparations.begin();
     for (; step < stretch.last; ++step) {
       const StepRecord& each = tables_.steps[step];
-      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation) prepare(*preparation);
+      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation)
+        if (!is_result(*preparation)) prepare(*preparation);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();

@@ -357,6 +357,42 @@ TEST_CASE("a call whose inputs share memory is not recorded, but may replay", "[
   CHECK(graph_counters().replays == 4);
 }
 
+TEST_CASE("steps that are not recorded take no memory for results of library calls", "[graphs]") {
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), z = b.gpu_input("z");
+  std::vector<plan::BufferId> u;
+  for (int i = 0; i < 3; ++i) u.push_back(b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned));
+  b.call("test::add_ten", {b.whole(x)}, {u[0]}, false);
+  b.call("test::add_ten", {b.whole(u[0])}, {u[1]}, false);
+  b.free(u[0]);
+  b.call("test::add_ten", {b.whole(z)}, {u[2]}, false);
+  b.output(u[1]);
+  b.output(u[2]);
+  DeviceRun run;
+  // Pieces of memory that live at once.
+  int64_t most = 0;
+  run.device.library["test::add_ten"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+    add_ten(device, operands, none, results);
+    most = std::max<int64_t>(most, device.live_allocations);
+  };
+  run.load(b);
+  const TensorRef input = run.tensor(8, 1);
+  const auto check = [&] {
+    std::vector<Value> inputs = one_input(input);
+    inputs.push_back(one_input(input)[0]);
+    most = 0;
+    const std::vector<Value> results = run.executable->run(run.device, std::move(inputs));
+    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == 21);
+    CHECK(static_cast<const float*>(results[1].tensor.data)[0] == 11);
+    return most;
+  };
+  const int64_t by_steps = check();
+  check();
+  CHECK(check() - by_steps <= 1);  // scratch memory
+  CHECK(check() - by_steps <= 1);
+  CHECK(graph_counters().recordings == 0);
+}
+
 TEST_CASE("a call without operands runs ahead of the recording that it stands in", "[graphs]") {
   DeviceRun run;
   int drawn = 0;
