@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "ir/live_ranges.h"
 #include "runtime/call.h"
 #include "support/error.h"
 
@@ -18,6 +19,9 @@ constexpr int most_failures = 2;
 // Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two.
 constexpr double step_latency = 3e-6;
 constexpr double least_saving = 0.95;  // branches are worth their forks and joins from here on
+
+// Kernels, ours and those of libraries, are chosen by it too: recordings hold for memory of one alignment.
+int64_t alignment_of(const void* address) { return static_cast<int64_t>(reinterpret_cast<uintptr_t>(address) & 63u); }
 
 bool overlap(std::span<const MemoryRange> ranges) {
   std::vector<MemoryRange> sorted;
@@ -34,15 +38,14 @@ bool overlap(std::span<const MemoryRange> ranges) {
 std::vector<int64_t> Call::graph_key() const {
   std::vector<int64_t> key;
   key.reserve(1 + streams_.size() + tables_.bindings.size() + tables_.input_buffers.size() / 8 + 1);
-  key.push_back(static_cast<int64_t>(kernels_.provider().loads()));
+  key.push_back(static_cast<int64_t>(kernels_.provider().loads()));  // first: see GraphCache::find
   for (void* stream : streams_) key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(stream)));
   for (const SymbolBinding& binding : tables_.bindings) key.push_back(values_[binding.slot]);
-  // Alignments, by which libraries choose kernels too.
   int64_t alignments = 0;
   size_t count = 0;
   for (const int64_t buffer : tables_.input_buffers) {
     if (buffer < 0) continue;
-    alignments = alignments << 8 | static_cast<int64_t>(reinterpret_cast<uintptr_t>(addresses_[static_cast<size_t>(buffer)]) & 63u);
+    alignments = alignments << 8 | alignment_of(addresses_[static_cast<size_t>(buffer)]);
     if (++count % 8 == 0) key.push_back(std::exchange(alignments, 0));
   }
   key.push_back(alignments);
@@ -69,10 +72,17 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   if (!replay(graphs, set, recorded)) {
     // Kernels of another call may come between those of this one: what lies in the block needs memory of its own, as long as it is used.
     block.reset();
+    // Library calls return memory of their own here.
+    const auto is_result = [&](const Stretch::Preparation& each) {
+      return each.kind == Stretch::Preparation::Kind::Buffer && tables_.buffers[each.index].kind == plan::Buffer::Kind::ExternOwned;
+    };
+    for (const Stretch::Preparation& each : stretch.preparations)
+      if (is_result(each)) tensors_[each.index].owner.reset();
     auto preparation = stretch.block_preparations.begin();
     for (; step < stretch.last; ++step) {
       const StepRecord& each = tables_.steps[step];
-      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation) prepare(*preparation);
+      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation)
+        if (!is_result(*preparation)) prepare(*preparation);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
@@ -162,6 +172,11 @@ bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   for (const MemoryNumber memory : stretch.accessed) range_addresses_.push_back(address_of(memory));
   const std::lock_guard lock(set.mutex);
   if (recorded.is_refused) return false;
+  // Inputs are aligned as the key says, what the call allocates always alike; what other calls return may not be.
+  if (recorded.graph && !std::ranges::equal(range_addresses_, recorded.addresses, {}, alignment_of, alignment_of)) {
+    if (!std::exchange(recorded.had_other_alignment, true)) note(graphs, stretch, "results of calls ahead of it are not aligned alike");
+    return false;
+  }
   bool known = recorded.graph != nullptr;
   for (size_t r = 0; known && r < range_addresses_.size(); ++r) known = range_addresses_[r] == recorded.addresses[r] || recorded.may_move[r];
   if (!known && !record(graphs, recorded)) return false;
@@ -272,6 +287,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
   GraphDevice& device = *kernels_.provider().graphs(stretch.device);
   std::unique_ptr<GraphRecorder> recorder;
   std::vector<Allocation> allocations;  // of one call
+  std::vector<std::pair<const StepRecord*, const void*>> taken;  // of all, where each begins
   const auto record = [&](void* stream) {
     void* const own_stream = std::exchange(streams_[stretch.stream], stream);
     try {
@@ -285,10 +301,16 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
         if (call) record_call(tables_.externs[step->index], recorded, allocations, replaced);
         else if (step->kind == StepRecord::Kind::Launch || step->kind == StepRecord::Kind::GroupedLaunch) execute(*step);
         else continue;
+        for (const Allocation& allocation : allocations) taken.emplace_back(step, allocation.begin);
         recorded.steps.push_back(s);
         recorder->note(ranges_, replaced);
         replaced.clear();
         if (graphs.branches()) accesses.push_back(accesses_of(s));
+      }
+      // Replays would write to memory that somebody else has by then.
+      for (const auto& [taker, begin] : taken) {
+        step = taker;
+        if (!recorded.place->owns(begin)) throw_unsupported("it takes memory that the recording does not keep");
       }
       step = nullptr;
       Dependencies order;
@@ -379,7 +401,9 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, co
     if (is_operand || is_shared) throw_unsupported("{} returns results that share memory", record.name);
     // Until then the memory may have been the call's for something else, and that may have been larger.
     const auto taken = std::ranges::find(allocations.rbegin(), allocations.rend(), memory.begin, &Allocation::begin);
-    if (memory.bytes > 0 && (taken == allocations.rend() || taken->bytes < memory.bytes))
+    // What the call writes behind the result would not lie in the memory that replays have for it.
+    const bool is_part = taken == allocations.rend() || taken->bytes < memory.bytes || host_.storage_bytes(result) > allocated(memory.bytes);
+    if (memory.bytes > 0 && is_part)
       throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
     const auto number = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;

@@ -122,8 +122,8 @@ class ExternCallee {
 class RecordingPlace {
  public:
   virtual ~RecordingPlace() = default;
-  // Runs the body with the place's stream and memory. One thread at a time: others wait. allocated: called with all memory of the place that
-  // the body takes, when it does; may not throw.
+  // Runs the body with the place's stream and memory. One thread at a time: others wait. allocated: called with all memory of the device that
+  // the body takes, when it does; may not throw. It is the place's, unless the body or its caller has chosen other memory, or another stream.
   virtual void run(const std::function<void(void* stream)>& body, const std::function<void(const void* begin, int64_t bytes)>& allocated) = 0;
   // Whether run could tell now what the body takes.
   virtual bool sees_allocations() const = 0;
@@ -149,6 +149,8 @@ class Host {
   // than the geometry needs: it may be written.
   virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                          std::span<const int64_t> strides) = 0;
+  // Of the storage that the tensor lies in, which may be a part of it. For results of calls that are recorded.
+  virtual int64_t storage_bytes(const TensorRef& /*tensor*/) { return 0; }
   // Element by element, equal sizes and dtype; queued on the current stream.
   virtual void copy_strided(const TensorView& to, const TensorView& from) = 0;
   // The first element of a view, an integer or a bool, once all work queued on it is done.

@@ -6,6 +6,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -26,6 +27,11 @@ using c10::cuda::CUDACachingAllocator::CUDAAllocator;
 constexpr c10::CaptureId_t first_pool = c10::CaptureId_t{1} << 60;
 
 using Allocated = std::function<void(const void* begin, int64_t bytes)>;
+
+// Torch's own allocator alone has pools and tells what it gives, and does neither where it is told to keep no memory.
+bool has_pools(CUDAAllocator& allocator) {
+  return allocator.name() == "native" && allocator.isEnabled() && std::getenv("PYTORCH_NO_CUDA_MEMORY_CACHING") == nullptr;
+}
 
 // The allocator tells a profiler of the thread what it gives: here us.
 class AllocationReports final : public c10::MemoryReportingInfoBase {
@@ -50,7 +56,9 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   }
 
   // A profiler is what its own callbacks take the reports' receiver for.
-  bool sees_allocations() const override { return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == nullptr; }
+  bool sees_allocations() const override {
+    return c10::ThreadLocalDebugInfo::get(c10::DebugInfoKind::PROFILER_STATE) == nullptr && has_pools(*cuda_allocator());
+  }
 
   void run(const std::function<void(void* stream)>& body, const Allocated& allocated) override {
     const std::lock_guard lock(mutex_);

@@ -147,6 +147,10 @@ bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const in
   return storage.use_count() == 2 && storage.nbytes() == reach({nullptr, dtype, {}, sizes, strides});
 }
 
+int64_t TorchHost::storage_bytes(const TensorRef& tensor) {
+  return static_cast<int64_t>(static_cast<c10::TensorImpl*>(tensor.owner.get())->storage().nbytes());
+}
+
 void TorchHost::copy_strided(const TensorView& to, const TensorView& from) {
   at::AutoDispatchBelowADInplaceOrView guard;
   at::Tensor destination = view_tensor(to);

@@ -48,7 +48,8 @@ class DeviceGraph {
   // bytes of its arguments unset, for example.
   virtual void ignore(const DeviceGraph& again) = 0;
   // Queues the work with the ranges at these addresses, one for each range; returns how many nodes had to be changed for it. Unsupported
-  // where the driver refuses to change them: nothing is queued then. InternalError where it refuses the work. Not thread-safe.
+  // where the driver refuses to change them, or has no memory for the graph: nothing is queued then. InternalError where it refuses the
+  // work. Not thread-safe.
   virtual size_t launch(std::span<void* const> addresses, void* stream) = 0;
 };
 

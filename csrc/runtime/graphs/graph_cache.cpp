@@ -1,6 +1,7 @@
 #include "runtime/graphs/graph_cache.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 namespace cxxinductor::runtime {
@@ -14,13 +15,21 @@ GraphCounters& graph_counters() {
 }
 
 std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::span<const int64_t> values) {
+  std::vector<std::shared_ptr<GraphSet>> dropped;  // without the lock: the driver may take its time
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(sets_, [&](const auto& set) { return std::ranges::equal(set->key, key); });
   if (found != sets_.end()) {
     std::rotate(sets_.begin(), found, found + 1);
   } else {
     // A set that is dropped here lives on in calls that use it.
-    if (sets_.size() == most_sets) sets_.pop_back();
+    const auto is_current = [&](const auto& set) { return set->key.front() >= key.front(); };
+    const auto outdated = std::ranges::stable_partition(sets_, is_current);
+    dropped.assign(std::make_move_iterator(outdated.begin()), std::make_move_iterator(outdated.end()));
+    sets_.erase(outdated.begin(), outdated.end());
+    if (sets_.size() == most_sets) {
+      dropped.push_back(std::move(sets_.back()));
+      sets_.pop_back();
+    }
     sets_.insert(sets_.begin(), std::make_shared<GraphSet>());
     sets_.front()->key.assign(key.begin(), key.end());
   }

@@ -33,7 +33,8 @@ struct RecordedStretch {
   int unlike = 0;           // recordings that were not the same work as the one before
   int failures = 0;         // recordings that ended with an error
   bool is_refused = false;  // its steps run one by one
-  bool had_overlap = false; // of its inputs in a call that was to be recorded; for reports
+  // For reports: in some call its inputs shared memory when it was to be recorded, or its memory was aligned in another way.
+  bool had_overlap = false, had_other_alignment = false;
 };
 
 struct GraphSet {
@@ -56,7 +57,8 @@ class GraphCache {
   bool branches() const { return branches_; }
 
   // The stretches of calls with this key, in order; null for the first ones, in which libraries choose their algorithms. The keys that were
-  // used last are kept. values: the workspace of the call.
+  // used last are kept; the first number of a key never falls from call to call, and keys with a smaller one are dropped. values: the
+  // workspace of the call.
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values);
   // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
   void refuse(const std::string& callee, const std::string& reason);

@@ -121,7 +121,10 @@ size_t CudaGraph::launch(std::span<void* const> begins, void* stream) {
   const CurrentContext current(cuda_, context_);
   const size_t patched = any_changed_ ? patch_changed() : 0;
   if (updates_) updates_->write(cuda_, begins, static_cast<CUstream>(stream));
-  cuda_.check_kernel(cuda_.launch_graph(executable_, static_cast<CUstream>(stream)), "cuGraphLaunch", "of a CUDA graph");
+  const CUresult queued = cuda_.launch_graph(executable_, static_cast<CUstream>(stream));
+  // The first launch of a graph takes memory of the device, which torch's allocator may have all of.
+  if (queued == CUDA_ERROR_OUT_OF_MEMORY) throw_unsupported("cuGraphLaunch failed: {}", cuda_.describe(queued));
+  cuda_.check_kernel(queued, "cuGraphLaunch", "of a CUDA graph");
   if (updates_) updates_->launched();
   if (patched >= many_nodes && busy_replays_ >= 0) {
     if (busy_replays_ < busy_replays_at_most) ++busy_replays_;

@@ -61,10 +61,10 @@ class CudaRecorder final : public runtime::GraphRecorder {
   }
 
   std::unique_ptr<runtime::DeviceGraph> finish(const runtime::Dependencies* order) override {
+    find_own_words();
     recording_ = false;
     const CUgraph graph = end();
     if (graph == nullptr) throw_unsupported("it does what CUDA does not record");
-    find_own_words();
     if (order) {
       try {
         replace_order(graph, *order);

@@ -114,6 +114,29 @@ TEST_CASE("calls of other sizes have recordings of their own", "[graphs]") {
   CHECK(graph_counters().recordings - recordings <= recordings);
 }
 
+TEST_CASE("recordings of fewer kernels are dropped once one more is loaded", "[graphs]") {
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.allocate(y);
+  b.add(x, y);
+  b.output(y);
+  DeviceRun run;
+  const auto kernels = std::make_shared<SoftwareKernels>(run.device, std::vector<SoftwareKernels::Body>{add_one_to_all});
+  run.load(b, kernels);
+  const int before = SoftwareGraph::alive;
+  const auto call_all = [&] {
+    for (int64_t size = 4; size < 9; ++size)
+      for (int call = 0; call < 3; ++call) run.check(size, 0, 1);
+  };
+  call_all();
+  CHECK(SoftwareGraph::alive - before == 5);
+  ++kernels->late_kernels;
+  run.check(4, 0, 1);
+  CHECK(SoftwareGraph::alive == before);
+  call_all();
+  CHECK(SoftwareGraph::alive - before == 5);
+}
+
 TEST_CASE("independent steps run in any order, with the results of the plan's", "[graphs]") {
   // Four chains from x, whose ends meet in two results; arenas are used again where the first chains have ended.
   DevicePlanBuilder b;
@@ -166,4 +189,48 @@ TEST_CASE("threads share recordings", "[graphs]") {
     });
   for (std::thread& thread : threads) thread.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("a recording is replayed where memory that it did not take is aligned as it was", "[graphs]") {
+  // A kernel that reads whole vectors and, where addresses are not aligned, another one.
+  struct Kernels final : SoftwareKernels {
+    explicit Kernels(SoftwareDevice& device)
+        : SoftwareKernels(device, {[](const Words& b, const Words& s) {
+                                     REQUIRE(b[0] % 16 == 0);
+                                     add_one_to_all(b, s);
+                                   },
+                                   add_one_to_all}) {}
+    const LoadedKernel& get(plan::KernelId, plan::Variant variant) override { return SoftwareKernels::get(plan::KernelId(variant.vectorized ? 0 : 1), variant); }
+  };
+  DeviceRun run;
+  // Returns memory that it keeps, another part of it each time.
+  int64_t offset = 0;
+  TensorRef kept = run.tensor(64, 0);
+  run.device.not_recordable = {"test::part_of_cache"};
+  run.device.library["test::part_of_cache"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    results[0] = device.alias(kept, static_cast<float*>(kept.data) + offset, x.dtype, x.sizes, x.strides);
+    results[0].device = software_gpu;
+  };
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), u = b.on_gpu("u", plan::Buffer::Kind::ExternOwned), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.call("test::part_of_cache", {b.whole(x)}, {u}, false);
+  auto last = u;
+  for (int i = 0; i < 3; ++i) {
+    const auto next = b.arena(fmt::format("t{}", i).c_str());
+    b.add(last, next);
+    last = next;
+  }
+  b.allocate(y);
+  b.add(last, y);
+  b.output(y);
+  for (plan::Kernel& kernel : b.plan.kernels) kernel.params[0].aligned = true;
+  run.load(b, std::make_shared<Kernels>(run.device));
+  for (int call = 0; call < 12; ++call) {
+    offset = call % 3 == 1 ? 16 * (call / 4) + 3 : 16 * (call % 3);
+    const std::vector<Value> results = run.executable->run(run.device, one_input(run.tensor(8, 0)));
+    for (int64_t i = 0; i < 8; ++i) REQUIRE(static_cast<const float*>(results[0].tensor.data)[i] == static_cast<float>(offset + i) + 4);
+  }
+  CHECK(graph_counters().recordings == 1);
+  CHECK(graph_counters().replays == 7);
 }

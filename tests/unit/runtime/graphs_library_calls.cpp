@@ -235,15 +235,17 @@ TEST_CASE("a library call may take memory again that it has given back", "[graph
 }
 
 TEST_CASE("a library call that returns a part of its memory runs by itself", "[graphs]") {
+  const int64_t begin = GENERATE(0, 16);
   DeviceRun run;
-  run.device.library["test::part"] = [](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+  run.device.library["test::part"] = [begin](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
     const TensorView& x = operands[0].tensor;
     const int64_t larger = 1024, one = 1;
     const TensorRef all = device.empty_strided(x.dtype, software_gpu, {&larger, 1}, {&one, 1});
-    results[0] = device.alias(all, static_cast<float*>(all.data) + 16, x.dtype, x.sizes, x.strides);
+    results[0] = device.alias(all, static_cast<float*>(all.data) + begin, x.dtype, x.sizes, x.strides);
     results[0].device = software_gpu;
-    device.queue({105, [](const Words& w) {
-                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[16 + i] = floats(w[0])[i] + 10;
+    device.queue({105, [begin](const Words& w) {
+                    for (int64_t i = 0; i < 1024; ++i) floats(w[1])[i] = 0;
+                    for (uint64_t i = 0; i < w[2]; ++i) floats(w[1])[begin + static_cast<int64_t>(i)] = floats(w[0])[i] + 10;
                   },
                   {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(all.data), static_cast<uint64_t>(x.sizes[0])}});
   };
@@ -251,6 +253,28 @@ TEST_CASE("a library call that returns a part of its memory runs by itself", "[g
   for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
   CHECK(run.executable->not_recorded() ==
         std::vector<std::pair<std::string, int>>{{"test::part: could not be recorded: test::part returns a part of larger memory as result 0", 1}});
+}
+
+TEST_CASE("a library call that takes memory which is not the recording's runs by itself", "[graphs]") {
+  DeviceRun run;
+  // As on a stream of its own, or in a pool that the program has chosen: somebody else has it as soon as the call has returned.
+  std::vector<float> elsewhere(8);
+  run.device.library["test::elsewhere"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView>, std::span<TensorRef> results) {
+    const TensorView& x = operands[0].tensor;
+    TensorRef workspace;
+    workspace.data = elsewhere.data();
+    device.take_again(workspace, 32);
+    results[0] = device.empty_strided(x.dtype, software_gpu, x.sizes, x.strides);
+    device.queue({107, [](const Words& w) {
+                    for (uint64_t i = 0; i < w[3]; ++i) floats(w[2])[i] = 10;
+                    for (uint64_t i = 0; i < w[3]; ++i) floats(w[1])[i] = floats(w[0])[i] + floats(w[2])[i];
+                  },
+                  {reinterpret_cast<uintptr_t>(x.data), reinterpret_cast<uintptr_t>(results[0].data), reinterpret_cast<uintptr_t>(elsewhere.data()), static_cast<uint64_t>(x.sizes[0])}});
+  };
+  run.load(with_call("test::elsewhere"));
+  for (int call = 0; call < 8; ++call) run.check(8, static_cast<float>(call), 12);
+  CHECK(run.executable->not_recorded() ==
+        std::vector<std::pair<std::string, int>>{{"test::elsewhere: could not be recorded: it takes memory that the recording does not keep", 1}});
 }
 
 TEST_CASE("words that a library leaves unset are no reason not to replay", "[graphs]") {
@@ -331,6 +355,42 @@ TEST_CASE("a call whose inputs share memory is not recorded, but may replay", "[
   check(two, two, 3);
   CHECK(graph_counters().recordings == 1);
   CHECK(graph_counters().replays == 4);
+}
+
+TEST_CASE("steps that are not recorded take no memory for results of library calls", "[graphs]") {
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), z = b.gpu_input("z");
+  std::vector<plan::BufferId> u;
+  for (int i = 0; i < 3; ++i) u.push_back(b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned));
+  b.call("test::add_ten", {b.whole(x)}, {u[0]}, false);
+  b.call("test::add_ten", {b.whole(u[0])}, {u[1]}, false);
+  b.free(u[0]);
+  b.call("test::add_ten", {b.whole(z)}, {u[2]}, false);
+  b.output(u[1]);
+  b.output(u[2]);
+  DeviceRun run;
+  // Pieces of memory that live at once.
+  int64_t most = 0;
+  run.device.library["test::add_ten"] = [&](SoftwareDevice& device, std::span<const Operand> operands, std::span<const TensorView> none, std::span<TensorRef> results) {
+    add_ten(device, operands, none, results);
+    most = std::max<int64_t>(most, device.live_allocations);
+  };
+  run.load(b);
+  const TensorRef input = run.tensor(8, 1);
+  const auto check = [&] {
+    std::vector<Value> inputs = one_input(input);
+    inputs.push_back(one_input(input)[0]);
+    most = 0;
+    const std::vector<Value> results = run.executable->run(run.device, std::move(inputs));
+    CHECK(static_cast<const float*>(results[0].tensor.data)[0] == 21);
+    CHECK(static_cast<const float*>(results[1].tensor.data)[0] == 11);
+    return most;
+  };
+  const int64_t by_steps = check();
+  check();
+  CHECK(check() - by_steps <= 1);  // scratch memory
+  CHECK(check() - by_steps <= 1);
+  CHECK(graph_counters().recordings == 0);
 }
 
 TEST_CASE("a call without operands runs ahead of the recording that it stands in", "[graphs]") {

@@ -58,8 +58,9 @@ struct DeviceRun {
   std::vector<TensorRef> held;  // so that later tensors have other addresses
 
   explicit DeviceRun(UseGraphs use = UseGraphs::On) : use_(use) {}
-  void load(const DevicePlanBuilder& builder) {
-    executable = std::make_unique<Executable>(builder.plan, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one_to_all}), device, GraphSettings{use_, true});
+  void load(const DevicePlanBuilder& builder) { load(builder, std::make_shared<SoftwareKernels>(device, std::vector<SoftwareKernels::Body>{add_one_to_all})); }
+  void load(const DevicePlanBuilder& builder, std::shared_ptr<KernelProvider> kernels) {
+    executable = std::make_unique<Executable>(builder.plan, std::move(kernels), device, GraphSettings{use_, true});
     graph_counters().recordings = graph_counters().replays = graph_counters().refused_stretches = 0;
   }
   TensorRef tensor(int64_t size, float first) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -56,6 +57,10 @@ class SoftwareGraph final : public DeviceGraph {
   }
 
  public:
+  static inline std::atomic<int> alive = 0;
+  SoftwareGraph() { ++alive; }
+  ~SoftwareGraph() override { --alive; }
+
   struct Word {
     size_t task, at, range;
     int64_t offset;
@@ -140,14 +145,18 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
       place_memory_.push_back(tensor);  // the place keeps it
       int64_t count = 1;
       for (const int64_t size : sizes) count *= size;
+      storage_bytes_[tensor.data] = count * byte_size(dtype);
       (*allocated_)(tensor.data, count * byte_size(dtype));
     }
     return tensor;
   }
   // A library call took the tensor's memory as this one's, behind the work queued so far.
   void take_again(const TensorRef& tensor, int64_t bytes) {
-    if (current_ == &recording_) (*allocated_)(tensor.data, bytes);
+    if (current_ != &recording_) return;
+    storage_bytes_[tensor.data] = bytes;
+    (*allocated_)(tensor.data, bytes);
   }
+  int64_t storage_bytes(const TensorRef& tensor) override { return storage_bytes_.at(tensor.data); }
   void* current_stream(Device) override { return &user_; }
   std::shared_ptr<RecordingPlace> recording_place(Device, void*) override { return std::make_shared<Place>(*this); }
   std::unique_ptr<ExternCallee> resolve_extern(const plan::CallExtern& call) override { return std::make_unique<Callee>(*this, call.callee); }
@@ -270,7 +279,8 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   std::mutex mutex_;
   std::vector<Task> recorded_;
   std::vector<TensorRef> place_memory_;
-  const Allocated* allocated_ = nullptr;  // while a call is recorded
+  std::map<const void*, int64_t> storage_bytes_;  // of what calls take while they are recorded
+  const Allocated* allocated_ = nullptr;          // while a call is recorded
   std::mutex scratch_mutex_;
   Owner scratch_;
   void* scratch_data_ = nullptr;
@@ -286,7 +296,9 @@ class SoftwareKernels : public KernelProvider {
   }
   void prepare(const plan::Plan&, const InterruptCheck&) override {}
   const LoadedKernel& get(plan::KernelId kernel, plan::Variant) override { return *kernels_.at(kernel.index()); }
+  uint64_t loads() const override { return late_kernels; }
   GraphDevice* graphs(Device) override { return &device_; }
+  uint64_t late_kernels = 0;
 
  private:
   struct Kernel : LoadedKernel {

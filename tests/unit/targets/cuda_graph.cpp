@@ -127,6 +127,22 @@ TEST_CASE("an order that CUDA refuses ends the recording", "[cuda]") {
   CHECK(recording.calls("cuGraphDestroy") == destroyed + 1);
 }
 
+TEST_CASE("a recording that ends with an error leaves no graph", "[cuda]") {
+  Recording recording;
+  const auto record = [&] {
+    // As an allocator that cannot tell its memory.
+    const auto recorder = recording.device.record(recording.context.create_stream(), [](const void*) -> bool { throw UserError("unknown"); });
+    uint64_t number = 7;
+    std::array<void*, 2> arguments{&number, &number};
+    recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
+    recorder->note({}, {});
+    return recorder->finish(nullptr);
+  };
+  const int destroyed = recording.calls("cuGraphDestroy");
+  CHECK_THROWS_AS(record(), UserError);
+  CHECK(recording.calls("cuGraphDestroy") == destroyed + 1);
+}
+
 TEST_CASE("a replay at another address patches the words that lie in the range", "[cuda]") {
   Recording recording;
   const auto graph = recording.record(recording.first, 7);
@@ -204,6 +220,8 @@ TEST_CASE("a recording that CUDA ends is not supported, a replay that fails is a
   recording.fail("cuGraphLaunch", 0);
   CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), InternalError);
   CHECK_NOTHROW(graph->launch({&begin, 1}, nullptr));
+  recording.fail("cuGraphLaunch's memory", 0);
+  CHECK_THROWS_AS(graph->launch({&begin, 1}, nullptr), Unsupported);
   void* other = recording.second.data();
   recording.fail("cuGraphExecKernelNodeSetParams", 0);
   CHECK_THROWS_AS(graph->launch({&other, 1}, nullptr), Unsupported);

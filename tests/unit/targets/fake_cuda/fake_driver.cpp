@@ -386,6 +386,7 @@ CUresult cuGraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode node, const CUD
 CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMSET_NODE_PARAMS*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_MEMCPY3D*, CUcontext) { return CUDA_ERROR_INVALID_VALUE; }
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream) {
+  if (count("cuGraphLaunch's memory", CUDA_ERROR_OUT_OF_MEMORY) != CUDA_SUCCESS) return CUDA_ERROR_OUT_OF_MEMORY;
   const CUresult result = count("cuGraphLaunch", CUDA_ERROR_LAUNCH_FAILED);
   if (result != CUDA_SUCCESS) return result;
   const std::lock_guard lock(gpu);
