@@ -10,12 +10,12 @@ namespace {
 
 Operand integer_of(DType dtype, int64_t value) { return Scalar::from_integer(dtype, value); }
 
-// i64[3] on the result's device: seed, number of the next Philox call, threads that share the elements.
+// i64[3] on the result's device: seed, number of the next Philox call, threads that share the elements. A pass joins such calls.
 ValueId generator_state(CallContext& context, sym::Expr count, int numbers) {
   const Device device = context.result().device;
   graph::Extern callee;
   callee.callee = "cxxinductor::philox_state";
-  callee.args = {Arg(count), Arg(int64_t{numbers}), Arg(device)};
+  callee.args = {ArgList{Arg(count)}, ArgList{Arg(int64_t{numbers})}, Arg(device)};
   callee.ordered = true;
   callee.alias_of = {-1};
   graph::Value state;

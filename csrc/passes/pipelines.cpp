@@ -35,6 +35,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       // After graph-cse: products of one value share its padded copy.
       {"graph-pad-matmul", "give matrix products of unaligned sizes aligned operands where that pays", pad_matmuls,
        /*spends_memory=*/true},
+      {"graph-random-states", "take the states of torch's generator for several draws in one call", join_random_states},
       // After constants and no-ops: what is copied may have become an input.
       {"graph-async-uploads", "copy what is made on the CPU to a GPU without waiting for its stream", unblock_uploads},
       {"graph-dead-code-last", "remove what the passes before left over", remove_dead_code},

@@ -20,6 +20,7 @@ bool compose_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_calls(graph::Graph& graph, const Options& options);
 bool pad_matmuls(graph::Graph& graph, const Options& options);
+bool join_random_states(graph::Graph& graph, const Options& options);
 bool unblock_uploads(graph::Graph& graph, const Options& options);
 
 }  // namespace cxxinductor::passes

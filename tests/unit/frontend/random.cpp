@@ -71,8 +71,8 @@ Drawn draw(const std::string& name, std::vector<Arg> args, TensorType result,
                          const std::vector<interp::Tensor>&) {
     REQUIRE(callee == "cxxinductor::philox_state");
     ++drawn.externs;
-    drawn.count = *given.at(0).as<int64_t>();
-    drawn.numbers = *given.at(1).as<int64_t>();
+    drawn.count = *given.at(0).as<ArgList>()->at(0).as<int64_t>();
+    drawn.numbers = *given.at(1).as<ArgList>()->at(0).as<int64_t>();
     interp::Tensor tensor{D::I64, {3}, {}};
     for (int64_t value : {seed, offset / 4, random_threads(drawn.count, small_target())})
       tensor.elements.push_back(Scalar::from_integer(D::I64, value));
@@ -257,7 +257,7 @@ TEST_CASE("a symbolic count takes its threads from the state") {
   calls.input("sized", {D::F32, {n}});
   calls.output(calls.call("aten::rand", {ArgList{Arg(n)}}, {D::F32, {n}}));
   const std::string text = graph::print(calls.import());
-  CHECK(text.find("philox_state\"(expr(s0), 4, device(cuda:0))") != std::string::npos);
+  CHECK(text.find("philox_state\"([expr(s0)], [4], device(cuda:0))") != std::string::npos);
   CHECK(text.find("philox_pair") != std::string::npos);
 }
 
