@@ -12,7 +12,7 @@ from timing import argument_parser
 
 CPU = ("cpu",)
 CUDA = ("kernels", "models", "training", "training_kernels", "dynamic", "optimizers", "host", "compile_time", "matmul_template",
-        "matmul_padding", "densenet", "libtorch", "device_step", "graphs", "second_process", "distributed")  # fmt: skip
+        "matmul_padding", "row_sums", "densenet", "libtorch", "device_step", "graphs", "second_process", "distributed")  # fmt: skip
 
 
 def main():

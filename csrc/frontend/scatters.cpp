@@ -3,13 +3,14 @@
 //
 // On CUDA, elements with equal indices are summed by atomics, in an order that changes from run to run, as in eager's
 // scatter_add, scatter_reduce and index_add. Eager's index_put(accumulate=True) and embedding_dense_backward sort their indices
-// and give the same bits each time, on which training relies. They stay calls unless numerics=fast, where sums may be taken in
-// any order. Under torch.use_deterministic_algorithms all scatters that race stay calls.
+// and give the same bits each time, on which training relies. They become sums over all rows (row_sums.h) where those are small, and stay
+// calls otherwise unless numerics=fast, where sums may be taken in any order. Under torch.use_deterministic_algorithms all scatters that race stay calls.
 #include <algorithm>
 #include <cmath>
 
 #include "frontend/aten_table.h"
 #include "frontend/indices.h"
+#include "frontend/row_sums.h"
 #include "frontend/slices.h"
 #include "ir/graph/infer.h"
 #include "ir/strides.h"
@@ -229,6 +230,30 @@ Results import_mask_put(CallContext& context, ValueId x, ValueId values) {
       {build.reshape(*mask, sizes), build.expand(build.reshape(values, {}), context.result().sizes), x})};
 }
 
+// Values that are added to zeros by one index, the gradient of x[:, index]: rows of values, their number first, then the sizes of one.
+std::optional<Sizes> rows_into_zeros(const CallContext& context, ValueId x, const IndexedDims& dims) {
+  const DType dtype = context.dtype(x);
+  const bool is_sorted = context.on_cuda() && is_float(dtype) && compute_type(dtype) == dtype;
+  if (!is_sorted || dims.indices.size() != 1 || !is_zeros(context.build.graph(), x)) return std::nullopt;
+  const Sizes& base = context.value(x).sizes;
+  Sizes rows{graph::element_count(context.value(dims.indices[0]).sizes)};
+  for (size_t d = 0; d < base.size(); ++d)
+    if (dims.source[d] >= 0) rows.push_back(base[d]);
+  return rows;
+}
+
+ValueId put_into_zeros(CallContext& context, ValueId values, const IndexedDims& dims, const Sizes& rows, sym::Expr places) {
+  graph::Builder& build = context.build;
+  std::vector<int> order = dims.index_dims, back;
+  for (const int dim : dims.source) {
+    // The sum has the indexed dimension first.
+    back.push_back(dim < 0 ? 0 : static_cast<int>(order.size() - dims.index_dims.size()) + 1);
+    if (dim >= 0) order.push_back(dim);
+  }
+  const ValueId index = build.reshape(dims.indices[0], {rows[0]});
+  return build.permute(sum_all_rows(context, build.reshape(build.permute(values, order), rows), index, places, true), back);
+}
+
 // index_put(self, indices, values, accumulate=False)
 Results import_index_put(CallContext& context) {
   const ValueId x = context.tensor(0, "self");
@@ -236,15 +261,9 @@ Results import_index_put(CallContext& context) {
   if (!given || context.dtype(*given) != context.dtype(x)) return std::nullopt;
   if (Results chosen = import_mask_put(context, x, *given)) return chosen;
   const Combine combine = context.boolean(3, "accumulate", false) ? Combine::Add : Combine::Overwrite;
-  if (must_be_a_call(context, combine, context.dtype(x), combine == Combine::Add)) return std::nullopt;
   if (!accepts(combine, context.dtype(x))) return std::nullopt;
   auto dims = indexed_dims(context, x);
   if (!dims) return std::nullopt;
-  Scatter scatter;
-  scatter.target = std::move(dims->source);
-  scatter.index_dims = std::move(dims->index_dims);
-  scatter.combine = combine;
-  scatter.unique_indices = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
   ValueId values = *given;
   const Sizes& sizes = context.value(values).sizes;
   // More dimensions than the indexed positions: leading ones of size 1.
@@ -256,6 +275,15 @@ Results import_index_put(CallContext& context) {
   }
   if (!graph::same_sizes(context.assumptions(), context.value(values).sizes, dims->sizes))
     values = context.build.expand(values, dims->sizes);
+  const sym::Expr places = context.value(x).sizes[static_cast<size_t>(std::ranges::find(dims->source, -1) - dims->source.begin())];
+  if (const auto rows = rows_into_zeros(context, x, *dims); combine == Combine::Add && rows && may_sum_all_rows(*rows, places))
+    return std::vector{put_into_zeros(context, values, *dims, *rows, places)};
+  if (must_be_a_call(context, combine, context.dtype(x), combine == Combine::Add)) return std::nullopt;
+  Scatter scatter;
+  scatter.target = std::move(dims->source);
+  scatter.index_dims = std::move(dims->index_dims);
+  scatter.combine = combine;
+  scatter.unique_indices = combine == Combine::Overwrite && context.rank(*given) == 0;  // what meets is equal
   return std::vector{context.build.scatter(x, values, std::move(dims->indices), std::move(scatter))};
 }
 
@@ -456,10 +484,12 @@ Results import_embedding_backward(CallContext& context) {
   if (!is_index(context, indices) || context.rank(gradient) != rank + 1 ||
       context.boolean(4, "scale_grad_by_freq", false))
     return std::nullopt;
-  if (must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
   const Sizes& rows = context.value(gradient).sizes;
   if (!graph::same_sizes(context.assumptions(), context.value(indices).sizes, {rows.begin(), rows.end() - 1}))
     return std::nullopt;
+  const sym::Expr places = context.result().sizes[0], count = graph::element_count(context.value(indices).sizes);
+  const bool sums_all = context.on_cuda() && is_float(dtype) && may_sum_all_rows({count, rows.back()}, places);
+  if (!sums_all && must_be_a_call(context, Combine::Add, dtype, true)) return std::nullopt;
   graph::Builder& build = context.build;
   const sym::Expr padding = context.expr(3, "padding_idx", -1);
   if (!padding.is_constant()) return std::nullopt;
@@ -473,6 +503,10 @@ Results import_embedding_backward(CallContext& context) {
   }
   // Eager's CUDA kernel adds up in the compute type and rounds once; its CPU loop rounds at each step.
   const DType sum = context.on_cuda() ? compute_type(dtype) : dtype;
+  if (sums_all) {
+    const ValueId all = build.reshape(build.cast(gradient, sum), {count, rows.back()});
+    return std::vector{build.cast(sum_all_rows(context, all, build.reshape(indices, {count}), places, false), dtype)};
+  }
   const ValueId zeros =
       build.full(Scalar::from_integer(compute_type(dtype), 0), sum, context.result().device, context.result().sizes);
   Scatter scatter;

@@ -1,3 +1,6 @@
+#include <algorithm>
+
+#include "interp/interp.h"
 #include "unit/catch.h"
 #include "unit/frontend/calls.h"
 
@@ -75,12 +78,70 @@ TEST_CASE("gradients of an embedding skip the padding") {
     const Arg g = calls.input("g", {D::F32, {2, 3, 4}}), i = calls.input("i", {D::I64, {2, 3}});
     const Arg grad = calls.call("aten::embedding_dense_backward", {g, i, int64_t{10}, int64_t{2}, false}, {D::F32, {10, 4}});
     const Lines lines = body_of(calls.text(grad));
-    CHECK(is_call(lines) == on_cuda);
     if (!on_cuda)
       CHECK(lines == Lines{"%0 = eq(%i, 2)", "%1: bool[2, 3, 1] = reshape(%0)", "%2: bool[2, 3, 4] = expand(%1)",
                            "%3 = where(%2, 0.0, %g)", "%4: f32[10, 4] = full(0.0)",
                            "%5 = scatter<target=[-1, 2], index_dims=[0, 1], add, no_wrap>(%4, %3, %i)"});
   }
+}
+
+// What the interpreter gives for `values`, whose numbers are small integers, added to zeros of those sizes where i: i64[5] says.
+std::vector<double> added(const Device& device, const std::vector<sym::Expr>& sizes, const ArgList& before, const std::vector<sym::Expr>& values,
+                          bool is_summed, DType dtype = D::F32) {
+  Calls calls(device);
+  const Arg s = calls.input("s", {dtype, values}), i = calls.input("i", {D::I64, {5}});
+  const Arg zeros = calls.call("aten::zeros", {ArgList(sizes.begin(), sizes.end())}, {dtype, sizes}, {{"device", device}, {"dtype", dtype}});
+  ArgList indices = before;
+  indices.push_back(i);
+  calls.output(calls.call("aten::index_put", {zeros, indices, s, true}, {dtype, sizes}));
+  const graph::Graph graph = calls.import();
+  const std::string text = graph::print(graph);
+  CHECK((text.find("reduce<sum") != std::string::npos) == is_summed);
+  CHECK(text.find("extern") == std::string::npos);
+  interp::Arguments arguments;
+  arguments.tensors = {{dtype, {}, {}}, {D::I64, {5}, {}}};
+  int64_t count = 1;
+  for (const sym::Expr size : values) {
+    arguments.tensors[0].sizes.push_back(size.constant());
+    count *= size.constant();
+  }
+  for (int64_t n = 0; n < count; ++n) arguments.tensors[0].elements.push_back(Scalar::from_integer(dtype, n % 13));
+  for (const int64_t index : {3, -1, 0, 3, -4}) arguments.tensors[1].elements.push_back(Scalar::from_integer(D::I64, index));
+  const std::vector<interp::Tensor> results = interp::run(graph, arguments);
+  std::vector<double> found;
+  for (const Scalar& each : results.at(0).elements) found.push_back(each.as_real());
+  return found;
+}
+
+TEST_CASE("few places are sums over all rows on CUDA") {
+  const Arg all = None{};
+  struct {
+    std::vector<sym::Expr> sizes;
+    ArgList before;
+    std::vector<sym::Expr> values;
+  } cases[] = {{{4}, {}, {5}}, {{4, 3}, {}, {5, 3}}, {{3, 4}, {all}, {3, 5}}, {{2, 4, 3}, {all}, {2, 5, 3}}, {{4, 3, 2}, {}, {1, 5, 3, 2}}};
+  for (const auto& each : cases) {
+    const std::vector<double> wanted = added(kCpu, each.sizes, each.before, each.values, false);
+    CHECK(added(kCuda, each.sizes, each.before, each.values, true) == wanted);
+    CHECK(added(kCuda, each.sizes, each.before, each.values, true, D::F64) == wanted);
+  }
+}
+
+TEST_CASE("gradients of small embeddings are sums over all rows on CUDA") {
+  const auto gradient = [](const Device& device, std::vector<sym::Expr> indices, sym::Expr places, sym::Expr width) {
+    Calls calls(device);
+    std::vector<sym::Expr> sizes = indices;
+    sizes.push_back(width);
+    const Arg g = calls.input("g", {D::BF16, sizes}), i = calls.input("i", {D::I64, indices});
+    return body_of(calls.text(calls.call("aten::embedding_dense_backward", {g, i, Arg(places), int64_t{1}, false}, {D::BF16, {places, width}})));
+  };
+  const auto contains = [](const Lines& lines, std::string_view what) {
+    return std::ranges::any_of(lines, [&](const std::string& line) { return line.find(what) != std::string::npos; });
+  };
+  CHECK(contains(gradient(kCuda, {2, 3}, 10, 4), "reduce<sum"));
+  CHECK_FALSE(contains(gradient(kCpu, {2, 3}, 10, 4), "reduce<sum"));
+  CHECK(is_call(gradient(kCuda, {64, 128}, 30522, 768)));
+  CHECK(is_call(gradient(kCuda, {64, sym::Expr::symbol("s0")}, 10, 4)));
 }
 
 TEST_CASE("slices and ranges of memory need no indices") {
