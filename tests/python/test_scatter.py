@@ -1,7 +1,5 @@
 """Scatters and writes through views: eager's values, in place, moving no more than what they write."""
 
-import contextlib
-
 import pytest
 import torch
 import torch.nn.functional as F
@@ -533,69 +531,6 @@ def test_a_result_is_written_where_it_is_copied_to(device):
     size = 256 * 64 * 4
     assert bytes_moved(fn, x, y) == 4 * size
     check(fn, x, y, device=device)
-
-
-# ---- Reproducible sums -----------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def deterministic():
-    torch.use_deterministic_algorithms(True)
-    try:
-        yield
-    finally:
-        torch.use_deterministic_algorithms(False)
-
-
-def test_what_eager_makes_reproducible_stays_a_call_on_cuda(device):
-    x, s, i = torch.randn(8, 4, device=device), torch.randn(3, 4, device=device), torch.tensor([1, 1, 2], device=device)
-    put = lambda x, i, s: x.index_put((i,), s, accumulate=True)  # noqa: E731
-    assert externs(put, x, i, s) == (["aten::index_put"] if device == "cuda" else [])
-    assert externs(lambda x, i, s: x.index_add(0, i, s), x, i, s) == []
-    integers = (x.long(), i, s.long())
-    assert externs(put, *integers) == []  # sums of integers do not depend on the order
-    check(put, *integers, device="cpu")
-
-
-SMALL_TABLES = {
-    "rows": lambda w, i: w[i],
-    "columns": lambda w, i: w[:, i % 4],
-    "negative": lambda w, i: w[i - 9],
-    "embedding": lambda w, i: torch.nn.functional.embedding(i, w, padding_idx=2),
-    "16 bits": lambda w, i: torch.nn.functional.embedding(i, w.bfloat16()).float(),
-}
-
-
-@pytest.mark.parametrize("name", SMALL_TABLES)
-def test_gradients_of_small_tables_are_the_same_in_every_run(name, device):
-    """Eager sorts the indices; so many terms are summed over all rows."""
-    fn, i = SMALL_TABLES[name], torch.randint(0, 9, (40, 7), device=device)
-    table = torch.randn(9, 4, device=device)
-
-    def gradient(run):
-        w = table.clone().requires_grad_()
-        y = run(w, i)
-        return torch.autograd.grad(y, w, torch.sin(torch.arange(y.numel(), device=device)).view_as(y))[0]
-
-    compiled = torch.compile(lambda w, i: fn(w, i), backend="cxxinductor")
-    found = gradient(compiled)
-    torch.testing.assert_close(found, gradient(fn), rtol=1e-5, atol=1e-5)
-    assert torch.equal(found, gradient(compiled))
-    put = lambda s, i: torch.zeros(9, 4, device=device).index_put((i,), s, accumulate=True)  # noqa: E731
-    assert externs(put, torch.randn(40, 7, 4, device=device), i) == []
-
-
-def test_deterministic_algorithms_are_respected(device):
-    x, s, i = torch.randn(8, 4, device=device), torch.randn(3, 4, device=device), torch.tensor([1, 1, 2], device=device)
-    functions = {
-        "aten::index_add": lambda x, i, s: x.index_add(0, i, s),
-        "aten::index_put": lambda x, i, s: x.index_put((i,), s),
-        "aten::scatter_add": lambda x, i, s: x.scatter_add(0, i[:, None].expand(3, 4).contiguous(), s),
-    }
-    for name, fn in functions.items():
-        with deterministic():
-            assert externs(fn, x, i, s) == ([name] if device == "cuda" else [])
-        assert externs(fn, x, i, s) == []
 
 
 def test_calls_read_windows_of_what_strides_cannot_express(device):
