@@ -143,6 +143,8 @@ constexpr std::string_view checked_names[] = {
     "unbind_copy",    "unsqueeze_copy", "zero",
 };
 
+constexpr std::string_view names_with_library_memory[] = {"_fft_*", "fft_*", "stft", "istft"};
+
 }  // namespace
 
 bool is_opaque_callee(std::string_view callee) {
@@ -157,6 +159,8 @@ bool starts_collective(std::string_view callee) {
 bool waits_for_collective(std::string_view callee) { return callee == "_c10d_functional::wait_tensor"; }
 
 bool may_raise(std::string_view callee) { return !holds(total_names, functional_name(callee)); }
+
+bool uses_library_memory(std::string_view callee) { return holds(names_with_library_memory, functional_name(callee)); }
 
 bool is_reachable_from_text(std::string_view callee) {
   const std::string_view name = functional_name(callee);

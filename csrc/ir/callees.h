@@ -22,6 +22,10 @@ bool waits_for_collective(std::string_view callee);
 // or of what the op does besides. Running out of memory does not count.
 bool may_raise(std::string_view callee);
 
+// The op's kernels may read memory of a library that is not torch's allocator's and that the library frees when it likes: tables of plans
+// for Fourier transforms, of which a cache keeps the last ones.
+bool uses_library_memory(std::string_view callee);
+
 // Graph and plan text, which is untrusted, may call the op without being allowed to by name: it is on a list of those that
 // read their arguments and nothing else. The schema must state no mutation, too.
 bool is_reachable_from_text(std::string_view callee);

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/ops/conj_physical.h>
+#include <c10/core/impl/TorchDispatchModeTLS.h>
 #include <c10/util/Exception.h>
 
 #include <algorithm>
@@ -483,8 +484,9 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs);
-  // Replays run no single steps; profilers show their kernels by name.
-  const bool uses_graphs = !captured && !impl_->gpus.empty() && impl_->options.cuda_graphs != "off";
+  // Replays run no single steps; profilers show their kernels by name. A mode of Python's sees all calls, and may make some of its own.
+  const bool has_modes = c10::impl::TorchDispatchModeTLS::any_modes_set();
+  const bool uses_graphs = !captured && !impl_->gpus.empty() && impl_->options.cuda_graphs != "off" && !has_modes;
   const bool by_steps = !check && !uses_graphs;
   const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps(impl_->options.nvtx) : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();

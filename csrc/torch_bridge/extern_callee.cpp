@@ -76,7 +76,7 @@ class DispatcherCallee final : public runtime::ExternCallee {
         patches_.push_back({i, *actual, formal.real_type(), is_tensor(*formal.real_type())});
       }
     }
-    recordable_ = !is_opaque_callee(call.callee) && !draws_numbers() && !handle_.hasTag(at::Tag::dynamic_output_shape) &&
+    recordable_ = !is_opaque_callee(call.callee) && !uses_library_memory(call.callee) && !draws_numbers() && !handle_.hasTag(at::Tag::dynamic_output_shape) &&
                   !handle_.hasTag(at::Tag::data_dependent_output);
   }
 

@@ -293,3 +293,16 @@ def test_gradients_of_conjugate_views(fn, device):
         return leaf.grad
 
     torch.testing.assert_close(gradient(torch.compile(fn, backend="cxxinductor")), gradient(fn))
+
+
+@pytest.mark.parametrize("name", ["index_put", "index_add", "scatter"])
+def test_scatters_of_real_values_raise(name, device):
+    x, i, s = torch.zeros(4, 3, dtype=torch.complex64, device=device), torch.tensor([1, 2], device=device), torch.ones(2, 3, device=device)
+    fn = {
+        "index_put": lambda x, i, s: x.index_put((i,), s),
+        "index_add": lambda x, i, s: x.index_add(0, i, s),
+        "scatter": lambda x, i, s: x.scatter(0, i[:, None].expand(2, 3), s),
+    }[name]
+    for run in (fn, torch.compile(fn, backend="cxxinductor")):
+        with pytest.raises(RuntimeError):
+            run(x, i, s)

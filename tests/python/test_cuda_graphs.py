@@ -5,6 +5,7 @@ import threading
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils._python_dispatch import TorchDispatchMode
 
 import cxxinductor
 
@@ -274,3 +275,37 @@ def test_settings_that_change_are_those_of_each_call():
                 found = graphs(x)
         errors[allowed] = (found.double() - truth).abs().max().item()
     assert errors[False] < errors[True] / 10
+
+
+@torch.no_grad()
+def test_fourier_transforms_run_by_themselves():
+    """Their plans have tables that PyTorch's cache of plans frees."""
+    fn = lambda x: torch.fft.rfft(x * 2 + 1).real * 3  # noqa: E731
+    plain, graphs = both(fn)
+    for size in (64, 100, 64, 64, 64, 64):
+        x = torch.randn(8, size, device="cuda")
+        torch.testing.assert_close(graphs(x), plain(x))
+        torch.backends.cuda.cufft_plan_cache.clear()
+
+
+@torch.no_grad()
+def test_a_dispatch_mode_sees_all_calls():
+    class Counting(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.calls = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.calls += 1
+            return func(*args, **(kwargs or {}))
+
+    x, w = torch.randn(64, 64, device="cuda"), torch.randn(64, 64, device="cuda")
+    plain, graphs = both(lambda x: (x @ w).relu() @ w)
+    for _ in range(4):
+        graphs(x)
+    before = replays()
+    assert before > 0
+    with Counting() as mode:
+        found = graphs(x)
+    torch.testing.assert_close(found, plain(x), rtol=0, atol=0)
+    assert mode.calls >= 2 and replays() == before

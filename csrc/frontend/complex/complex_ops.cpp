@@ -281,6 +281,14 @@ bool part_by_part(PairLowering& p, const Call& call) {
   return true;
 }
 
+// Of scatters whose source must have the target's dtype: ATen raises where it has not.
+template <size_t Target, size_t Source>
+bool scatter_part_by_part(PairLowering& p, const Call& call) {
+  const OperandRef *target = call.args.at(Target).as<OperandRef>(), *source = call.args.at(Source).as<OperandRef>();
+  if (target && source && p.info(target->operand).dtype != p.info(source->operand).dtype) return false;
+  return part_by_part<Target, Source>(p, call);
+}
+
 using PairRules = std::map<std::string, PairRule, std::less<>>;
 
 PairRules make_rules() {
@@ -320,11 +328,11 @@ PairRules make_rules() {
       {"aten::where.self", part_by_part<1, 2>},
       {"aten::masked_fill.Scalar", part_by_part<0, 2>},
       {"aten::masked_fill.Tensor", part_by_part<0, 2>},
-      {"aten::index_put", part_by_part<0, 2>},
-      {"aten::_unsafe_index_put", part_by_part<0, 2>},
-      {"aten::index_add", part_by_part<0, 3>},
-      {"aten::scatter_add", part_by_part<0, 3>},
-      {"aten::scatter.src", part_by_part<0, 3>},
+      {"aten::index_put", scatter_part_by_part<0, 2>},
+      {"aten::_unsafe_index_put", scatter_part_by_part<0, 2>},
+      {"aten::index_add", scatter_part_by_part<0, 3>},
+      {"aten::scatter_add", scatter_part_by_part<0, 3>},
+      {"aten::scatter.src", scatter_part_by_part<0, 3>},
       {"aten::scatter.value", part_by_part<0, 3>},
       {"aten::slice_scatter", part_by_part<0, 1>},
       {"aten::select_scatter", part_by_part<0, 1>},

@@ -25,6 +25,11 @@ TEST_CASE("ops of ATen that raise for their elements, and those that do not") {
     CHECK(may_raise(name));
 }
 
+TEST_CASE("Fourier transforms read tables of plans") {
+  for (const char* name : {"aten::_fft_r2c", "aten::fft_rfft", "aten::stft"}) CHECK(uses_library_memory(name));
+  for (const char* name : {"aten::mm", "aten::convolution", "custom::fft_rfft"}) CHECK_FALSE(uses_library_memory(name));
+}
+
 TEST_CASE("text reaches what reads its arguments alone") {
   for (const char* name : {"aten::mm", "aten::cumsum", "aten::linalg_qr", "aten::index"})
     CHECK(is_reachable_from_text(name));
