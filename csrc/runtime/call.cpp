@@ -286,6 +286,8 @@ void Call::reuse(const ReuseRecord& record) {
     target.data = tensor.data;
     target.base = &tensor;
     host_.copy_strided(target, source);
+    // Recordings know both by the number of the first (CallMemoryUse).
+    if (tables_.buffers[record.from].kind == plan::Buffer::Kind::ExternOwned) addresses_[record.from] = tensor.data;
   }
   addresses_[record.to] = tensor.data;
   tensors_[record.to] = std::move(tensor);

@@ -96,6 +96,7 @@ class Call {
   bool can_record(const Stretch& stretch);
   void refuse(GraphCache& graphs, RecordedStretch& recorded, const std::string& reason);
   static void note(GraphCache& graphs, const Stretch& stretch, const std::string& reason);
+  std::vector<Stretch::Preparation> undo_results(const Stretch& stretch);
   bool take_block(GraphSet& set, RecordedStretch& recorded, Owner& owner);
   void place_block(const Stretch& stretch);
   void* address_of(MemoryNumber memory) const;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "ir/live_ranges.h"
@@ -72,17 +73,11 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   if (!replay(graphs, set, recorded)) {
     // Kernels of another call may come between those of this one: what lies in the block needs memory of its own, as long as it is used.
     block.reset();
-    // Library calls return memory of their own here.
-    const auto is_result = [&](const Stretch::Preparation& each) {
-      return each.kind == Stretch::Preparation::Kind::Buffer && tables_.buffers[each.index].kind == plan::Buffer::Kind::ExternOwned;
-    };
-    for (const Stretch::Preparation& each : stretch.preparations)
-      if (is_result(each)) tensors_[each.index].owner.reset();
-    auto preparation = stretch.block_preparations.begin();
+    const std::vector<Stretch::Preparation> late = undo_results(stretch);
+    auto preparation = late.begin();
     for (; step < stretch.last; ++step) {
       const StepRecord& each = tables_.steps[step];
-      for (; preparation != stretch.block_preparations.end() && preparation->step == step; ++preparation)
-        if (!is_result(*preparation)) prepare(*preparation);
+      for (; preparation != late.end() && preparation->step == step; ++preparation) prepare(*preparation);
       const bool ahead = each.kind == StepRecord::Kind::Extern && runs_ahead(tables_, tables_.externs[each.index]);
       if (each.kind == StepRecord::Kind::Launch || each.kind == StepRecord::Kind::GroupedLaunch || (each.kind == StepRecord::Kind::Extern && !ahead)) execute(each);
       if (each.kind == StepRecord::Kind::Free) tensors_[each.index].owner.reset();
@@ -90,6 +85,34 @@ void Call::run_stretch(size_t& step, GraphCache& graphs, GraphSet& set, Recorded
   }
   step = stretch.last;
   for (const uint32_t buffer : stretch.given_back) tensors_[buffer].owner.reset();
+}
+
+// Gives back the memory that a replay would have for results of library calls, which return memory of their own step by step. Returns what is
+// to be prepared as the steps reach it: what lies in the block, and what takes over such results.
+std::vector<Stretch::Preparation> Call::undo_results(const Stretch& stretch) {
+  using Kind = Stretch::Preparation::Kind;
+  struct Placed {
+    Stretch::Preparation preparation;
+    bool in_block;
+  };
+  std::vector<Placed> all;
+  for (const Stretch::Preparation& each : stretch.preparations) all.push_back({each, false});
+  for (const Stretch::Preparation& each : stretch.block_preparations) all.push_back({each, true});
+  std::ranges::stable_sort(all, {}, [](const Placed& each) { return each.preparation.step; });
+  std::set<uint32_t> results;
+  std::vector<Stretch::Preparation> late;
+  for (const auto& [preparation, in_block] : all) {
+    const ReuseRecord* const reuse = preparation.kind == Kind::Reuse ? &tables_.reuses[preparation.index] : nullptr;
+    const uint32_t buffer = reuse ? reuse->to : preparation.index;
+    const bool is_result = preparation.kind == Kind::Buffer && tables_.buffers[buffer].kind == plan::Buffer::Kind::ExternOwned;
+    const bool takes_over_result = reuse && results.contains(reuse->from);
+    if (is_result || takes_over_result) {
+      results.insert(buffer);
+      tensors_[buffer].owner.reset();
+    }
+    if (takes_over_result || (in_block && !is_result)) late.push_back(preparation);
+  }
+  return late;
 }
 
 // False where the stretch is not recorded. Replays are queued as a whole, so nothing comes between the kernels that use the block.

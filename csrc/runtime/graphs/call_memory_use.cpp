@@ -10,6 +10,14 @@ namespace cxxinductor::runtime {
 namespace {
 constexpr int64_t alignment = 512;  // as torch's allocator aligns
 
+// Whether a call returned it as one of its operands.
+bool is_alias(const Tables& tables, uint32_t result) {
+  for (const ExternRecord& call : tables.externs)
+    for (size_t i = 0; i < call.results.size(); ++i)
+      if (call.results[i] == static_cast<int64_t>(result)) return call.result_aliases[i];
+  return true;
+}
+
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 }  // namespace
 
@@ -24,7 +32,9 @@ bool runs_ahead(const Tables& tables, const ExternRecord& record) {
 
 bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {
   using Kind = plan::Buffer::Kind;
-  return tables.buffers[reuse.to].kind != Kind::Arena && tables.buffers[reuse.from].kind == Kind::Standalone;
+  const Kind from = tables.buffers[reuse.from].kind;
+  if (tables.buffers[reuse.to].kind == Kind::Arena) return false;
+  return from == Kind::Standalone || (from == Kind::ExternOwned && !is_alias(tables, reuse.from));
 }
 
 CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values, Device device)

@@ -26,7 +26,8 @@ struct MemoryUse {
 // stands in.
 bool runs_ahead(const Tables& tables, const ExternRecord& record);
 
-// Whether the buffer takes over memory that the call itself has allocated: nobody else can hold it, so it is never copied.
+// Whether the buffer takes over memory that the call itself has allocated, so that nobody else can hold it, or that a library call has
+// returned as new. A replay has memory of the call for that too; step by step it is copied if somebody holds it.
 bool stays_in_place(const Tables& tables, const ReuseRecord& reuse);
 
 class CallMemoryUse {

@@ -32,6 +32,30 @@ TEST_CASE("what a recording alone uses shares one block, results of library call
   CHECK(graph_counters().replays == 2 * 7 - 2 * 2);
 }
 
+TEST_CASE("kernels take over results of library calls within a recording", "[graphs]") {
+  DeviceRun run;
+  run.device.library["test::add_ten"] = add_ten;
+  DevicePlanBuilder b;
+  plan::BufferId last = b.gpu_input("x");
+  for (int i = 0; i < 10; ++i) {
+    const auto result = b.on_gpu(fmt::format("u{}", i).c_str(), plan::Buffer::Kind::ExternOwned);
+    const auto taken_over = b.on_gpu(fmt::format("v{}", i).c_str(), plan::Buffer::Kind::Standalone);
+    b.call("test::add_ten", {b.whole(last)}, {result}, false);
+    if (i > 0) b.free(last);
+    b.plan.steps.emplace_back(plan::Reuse{result, taken_over});
+    b.add(last = taken_over, taken_over);
+  }
+  b.output(last);
+  run.load(b);
+  for (const int64_t size : {int64_t{8}, int64_t{1} << 20}) {
+    for (int call = 0; call < 6; ++call) run.check(size, static_cast<float>(call), 110);
+    const int64_t before = run.device.allocations;
+    run.check(size, 0, 110);
+    CHECK(run.device.allocations - before == 2);  // the input, and the result
+  }
+  CHECK(graph_counters().replays == 2 * 7 - 2 * 2);  // one for all steps
+}
+
 TEST_CASE("library calls without any kernel are recorded", "[graphs]") {
   DeviceRun run;
   run.device.library["test::add_ten"] = add_ten;
