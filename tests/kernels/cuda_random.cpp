@@ -62,7 +62,14 @@ graph::Graph imported(const std::vector<Case>& ops) {
   return calls.import();
 }
 
-std::vector<int64_t> state_for(int64_t count) { return {seed, call_number, random_threads(count, small_target())}; }
+// What cxxinductor::philox_state returns for these arguments. drawn: how many draws were before, which each has a call number of its own.
+std::vector<Scalar> states_for(const std::vector<Arg>& args, int64_t& drawn) {
+  std::vector<Scalar> states;
+  for (size_t i = 0; i < args.at(0).as<ArgList>()->size(); ++i)
+    for (const int64_t value : {seed, call_number + drawn++, random_threads(elements, small_target())})
+      states.push_back(Scalar::from_integer(DType::I64, value));
+  return states;
+}
 
 plan::Plan planned(graph::Graph graph) {
   const Options options;
@@ -73,24 +80,24 @@ plan::Plan planned(graph::Graph graph) {
 }
 
 std::vector<interp::Tensor> interpreted(const graph::Graph& graph) {
-  const auto state = [](const std::string&, const std::string&, const std::vector<Arg>& args,
-                        const std::vector<interp::Tensor>&) {
-    interp::Tensor tensor{DType::I64, {3}, {}};
-    for (int64_t value : state_for(*args.at(0).as<int64_t>()))
-      tensor.elements.push_back(Scalar::from_integer(DType::I64, value));
-    return std::vector{tensor};
+  int64_t drawn = 0;
+  const auto state = [&drawn](const std::string&, const std::string&, const std::vector<Arg>& args,
+                              const std::vector<interp::Tensor>&) {
+    std::vector<Scalar> states = states_for(args, drawn);
+    const auto size = static_cast<int64_t>(states.size());
+    return std::vector{interp::Tensor{DType::I64, {size}, std::move(states)}};
   };
   return interp::run(graph, {}, state);
 }
 
 std::vector<std::vector<double>> emulated(plan::Plan plan) {
-  const auto state = [](runtime::PlainHost& host, const plan::CallExtern&, std::span<const runtime::Operand>,
-                        std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
-    const std::vector<int64_t> sizes{3}, strides{1};
+  int64_t drawn = 0;
+  const auto state = [&drawn](runtime::PlainHost& host, const plan::CallExtern& call, std::span<const runtime::Operand>,
+                              std::span<const runtime::TensorView>, std::span<runtime::TensorRef> results) {
+    const std::vector<Scalar> states = states_for(call.args, drawn);
+    const std::vector<int64_t> sizes{static_cast<int64_t>(states.size())}, strides{1};
     results[0] = host.empty_strided(DType::I64, {}, sizes, strides);
-    std::vector<Scalar> values;
-    for (int64_t value : state_for(elements)) values.push_back(Scalar::from_integer(DType::I64, value));
-    runtime::write_elements(runtime::view_of(results[0]), values);
+    runtime::write_elements(runtime::view_of(results[0]), states);
   };
   return CudaProgram(std::move(plan), {}, state).run({});
 }
