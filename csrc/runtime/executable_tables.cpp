@@ -114,6 +114,7 @@ class TableBuilder {
     for (const plan::Input& input : plan_.inputs) {
       const bool tensor = input.kind == plan::Input::Kind::Tensor;
       tables_.input_buffers.push_back(tensor ? static_cast<int64_t>(input.buffer.index()) : -1);
+      tables_.donated_inputs.push_back(input.donated);
     }
     for (const plan::SymbolSource& source : plan_.symbols) {
       CXXI_CHECK(source.input < plan_.inputs.size(), "symbol {} comes from input {}", source.symbol, source.input);

@@ -163,6 +163,7 @@ struct Tables {
   std::vector<BufferRecord> buffers;
   std::vector<SliceRecord> slices;
   std::vector<int64_t> input_buffers;   // for each plan input: buffer, or -1
+  std::vector<bool> donated_inputs;     // for each plan input
   std::vector<uint32_t> unused_inputs;  // buffers released before the first step
   std::vector<uint32_t> releases;
   std::vector<StepRecord> steps;

@@ -43,7 +43,8 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
       device_(device),
       memory_of_(tables.buffers.size()),
       bytes_now_(tables.buffers.size() + tables.arenas.size()),
-      use_of_(tables.buffers.size() + tables.arenas.size(), -1) {
+      use_of_(tables.buffers.size() + tables.arenas.size(), -1),
+      is_donated_(tables.buffers.size() + tables.arenas.size()) {
   const auto buffers = static_cast<uint32_t>(tables.buffers.size()), steps = static_cast<uint32_t>(tables.steps.size());
   for (uint32_t b = 0; b < buffers; ++b) memory_of_[b] = b;
   for (uint32_t a = 0; a < tables.arenas.size(); ++a)
@@ -57,8 +58,12 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
     const ReuseRecord& reuse = tables.reuses[step.index];
     if (stays_in_place(tables, reuse)) memory_of_[reuse.to] = memory_of_[reuse.from];
   }
-  for (const int64_t b : tables.input_buffers)
-    if (b >= 0 && device_of(static_cast<MemoryNumber>(b)) == device_) add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
+  for (size_t i = 0; i < tables.input_buffers.size(); ++i) {
+    const int64_t b = tables.input_buffers[i];
+    if (b < 0 || device_of(static_cast<MemoryNumber>(b)) != device_) continue;
+    is_donated_[static_cast<size_t>(b)] = tables.donated_inputs[i];
+    add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
+  }
   for (const uint32_t b : tables.unused_inputs) give_back(b, 0);
   for (uint32_t s = 0; s < steps; ++s) add_step(s);
   // Calls keep arenas to their end; the last use is what counts here.
@@ -72,7 +77,7 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
 
 void CallMemoryUse::add_step(uint32_t number) {
   const StepRecord& step = tables_.steps[number];
-  for (Live* live : {&own_inputs_, &held_inputs_}) live->before.push_back(live->now);
+  for (Live& live : live_) live.before.push_back(live.now);
   for (uint32_t i = step.arenas_first; i < step.arenas_first + step.arenas_count; ++i)
     take(static_cast<MemoryNumber>(tables_.buffers.size()) + i, values_[tables_.arenas[i].bytes], number);
   if (step.kind == StepRecord::Kind::Allocate) take(step.index, bytes(step.index), number);
@@ -82,6 +87,7 @@ void CallMemoryUse::add_step(uint32_t number) {
     if (from != to) {
       use_of_[to] = use_of_[from];
       bytes_now_[to] = std::exchange(bytes_now_[from], 0);
+      is_donated_[to] = is_donated_[from];
       if (use_of_[to] >= 0) uses_[static_cast<size_t>(use_of_[to])].may_move = false;
     }
   }
@@ -114,14 +120,15 @@ void CallMemoryUse::give_back(MemoryNumber memory, uint32_t step) {
   const bool is_input = use_of_[memory] < 0;
   if (!is_input) uses_[static_cast<size_t>(use_of_[memory])].last = step + 1;
   const int64_t bytes = std::exchange(bytes_now_[memory], 0);
-  own_inputs_.now -= bytes;
-  if (!is_input) held_inputs_.now -= bytes;
+  live_[nobody_holds].now -= bytes;
+  if (!is_input || is_donated_[memory]) live_[all_but_donated_are_held].now -= bytes;
+  if (!is_input) live_[all_are_held].now -= bytes;
 }
 
 void CallMemoryUse::add(int64_t bytes) {
-  for (Live* live : {&own_inputs_, &held_inputs_}) {
-    live->now += bytes;
-    live->peak = std::max(live->peak, live->now);
+  for (Live& live : live_) {
+    live.now += bytes;
+    live.peak = std::max(live.peak, live.now);
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -48,10 +49,10 @@ class CallMemoryUse {
     std::vector<int64_t> before;
     int64_t now = 0, peak = 0;
   };
-  // Where nobody but the call holds its inputs, as the tensors that a backward pass takes: they are free after their last use.
-  const Live& with_own_inputs() const { return own_inputs_; }
-  // Where somebody does, as with parameters.
-  const Live& with_held_inputs() const { return held_inputs_; }
+  // Who holds inputs is not known: nobody but the call (they are free after their last use), somebody all but those that the plan says are
+  // donated (parameters, in a backward pass), or somebody all of them. One each.
+  std::span<const Live> live() const { return live_; }
+  int64_t peak() const { return live_[nobody_holds].peak; }
 
  private:
   void add_step(uint32_t number);
@@ -64,10 +65,12 @@ class CallMemoryUse {
   const Device device_;
   std::vector<MemoryNumber> memory_of_;
   std::vector<MemoryUse> uses_;
-  Live own_inputs_, held_inputs_;
+  enum Holding { nobody_holds, all_but_donated_are_held, all_are_held };
+  std::array<Live, 3> live_;
   // By number, while steps are added: bytes now, and place in uses_ (-1: an input's).
   std::vector<int64_t> bytes_now_;
   std::vector<int64_t> use_of_;
+  std::vector<bool> is_donated_;
 };
 
 // The most bytes that are in use at once. All uses lie in [first, last).

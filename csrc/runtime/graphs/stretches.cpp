@@ -108,7 +108,7 @@ class Finder {
   }
 
   // Bytes above the peak.
-  static int64_t allowed(const CallMemoryUse& memory) { return std::max(always_allowed, memory.with_own_inputs().peak / share_of_peak); }
+  static int64_t allowed(const CallMemoryUse& memory) { return std::max(always_allowed, memory.peak() / share_of_peak); }
 
   // Small graphs of one stretch: nothing but the replay is left of the call.
   bool is_whole(const Stretch& stretch) const { return stretch.first == 0 && stretch.last == tables_.steps.size(); }
@@ -133,7 +133,7 @@ class Finder {
     for (const MemoryUse& use : uses) taken += use.bytes;
     const auto above = [&](int64_t bytes) {
       int64_t most = std::numeric_limits<int64_t>::min();
-      for (const CallMemoryUse::Live* live : {&memory.with_own_inputs(), &memory.with_held_inputs()}) most = std::max(most, live->before[first] + bytes - live->peak);
+      for (const CallMemoryUse::Live& live : memory.live()) most = std::max(most, live.before[first] + bytes - live.peak);
       return most;
     };
     if (above(taken) <= 0) return 0;

@@ -66,6 +66,41 @@ TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
   CHECK(share_block(uses, 2560).find(3) == nullptr);
 }
 
+TEST_CASE("a stretch ends where it would hold what a backward pass frees step by step", "[graphs]") {
+  // Parameters are read first and held; each of the ten steps behind them makes an output and frees a donated input.
+  const auto stretches = [](bool donated) {
+    DevicePlanBuilder b;
+    std::vector<plan::BufferId> parameters, inputs;
+    for (int i = 0; i < 10; ++i) parameters.push_back(b.gpu_input(fmt::format("p{}", i).c_str()));
+    for (int i = 0; i < 10; ++i) {
+      inputs.push_back(b.gpu_input(fmt::format("x{}", i).c_str()));
+      b.plan.inputs.back().donated = donated;
+    }
+    const auto first = b.on_gpu("first", plan::Buffer::Kind::Standalone);
+    b.allocate(first);
+    for (const plan::BufferId id : parameters) b.add(id, first);
+    b.call("test::alone", {b.whole(first)}, {b.on_gpu("between", plan::Buffer::Kind::ExternOwned)}, false);
+    b.output(first);
+    for (const plan::BufferId id : inputs) {
+      const auto out = b.on_gpu(fmt::format("y{}", id.index()).c_str(), plan::Buffer::Kind::Standalone);
+      b.allocate(out);
+      b.add(id, out);
+      b.output(out);
+    }
+    SoftwareDevice device;
+    device.not_recordable = {"test::alone"};
+    const Tables tables = build_tables(b.plan, device);
+    std::vector<int64_t> values(tables.program.workspace_size());
+    values[tables.bindings.at(0).slot] = int64_t{1} << 23;  // 32 MiB each
+    tables.program.run(values, 0);
+    std::vector<uint32_t> launches;
+    for (const Stretch& each : find_stretches(b.plan, tables, values, {})) launches.push_back(each.launches);
+    return launches;
+  };
+  CHECK(stretches(false) == std::vector<uint32_t>{10, 10});
+  CHECK(stretches(true) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
+}
+
 TEST_CASE("option off records nothing, auto after eight calls, at_once the first one too", "[graphs]") {
   const auto replays_of_ten = [](UseGraphs use) {
     DeviceRun run(use);
