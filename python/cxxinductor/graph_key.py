@@ -150,15 +150,13 @@ _DECORATORS = tuple(module.__file__ for module in (typing, typing_extensions))  
 def _require_no_replaced_functions() -> None:
     """That PyTorch's functions call each other: they do by names, which a program may give to functions of its own."""
     functions = [value for names in _PATCHED for value in vars(names).values() if type(value) in _IN_PYTHON]
-    if not all(map(_is_pytorchs, functions)) or _has_replaced_kernels(len(torch.library._impls)):
+    if not all(map(_is_pytorchs, functions)) or _has_replaced_kernels():
         raise _NoKey
 
 
-@functools.lru_cache(maxsize=1)
-def _has_replaced_kernels(count: int) -> bool:
-    """Whether torch.library has kernels of ATen's operators besides PyTorch's own. count: of all, by which the answer is remembered."""
-    kernels = (key.split("/") for key in torch.library._impls)
-    return any(key[0] == "aten" and key[-1] not in ("Meta", "MPS") for key in kernels)
+def _has_replaced_kernels() -> bool:
+    """Whether torch.library has kernels of ATen's operators besides PyTorch's own."""
+    return any(key.startswith("aten/") and not key.endswith(("/Meta", "/MPS")) for key in torch.library._impls)
 
 
 def _is_pytorchs(function: Any) -> bool:
