@@ -429,7 +429,7 @@ void Call::record_call(const ExternRecord& record, RecordedStretch& recorded, co
     if (memory.bytes > 0 && is_part)
       throw_unsupported("{} returns a part of larger memory as result {}", record.name, i);
     const SharedBlock::Place* const place = recorded.stretch.block.find(buffer);
-    const auto number = place ? static_cast<MemoryNumber>(tables_.buffers.size() + tables_.arenas.size()) : buffer;
+    const auto number = place ? block_number(tables_) : buffer;
     const auto range = std::ranges::find(recorded.stretch.accessed, number);
     CXXI_CHECK(range != recorded.stretch.accessed.end(), "{}: result {} has no memory of its own", record.name, i);
     const size_t position = memory.bytes > 0 ? taken->position : 0;

@@ -42,9 +42,9 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
       values_(values),
       device_(device),
       memory_of_(tables.buffers.size()),
-      bytes_now_(tables.buffers.size() + tables.arenas.size()),
-      use_of_(tables.buffers.size() + tables.arenas.size(), -1),
-      is_donated_(tables.buffers.size() + tables.arenas.size()) {
+      bytes_now_(block_number(tables)),
+      use_of_(block_number(tables), -1),
+      is_donated_(block_number(tables)) {
   const auto buffers = static_cast<uint32_t>(tables.buffers.size()), steps = static_cast<uint32_t>(tables.steps.size());
   for (uint32_t b = 0; b < buffers; ++b) memory_of_[b] = b;
   for (uint32_t a = 0; a < tables.arenas.size(); ++a)
@@ -88,7 +88,7 @@ void CallMemoryUse::add_step(uint32_t number) {
       use_of_[to] = use_of_[from];
       bytes_now_[to] = std::exchange(bytes_now_[from], 0);
       is_donated_[to] = is_donated_[from];
-      if (use_of_[to] >= 0) uses_[static_cast<size_t>(use_of_[to])].may_move = false;
+      if (use_of_[to] >= 0) uses_[static_cast<size_t>(use_of_[to])].is_placeable = false;
     }
   }
   if (step.kind == StepRecord::Kind::Extern && !tables_.externs[step.index].planned_out) {
@@ -98,7 +98,7 @@ void CallMemoryUse::add_step(uint32_t number) {
       const auto buffer = static_cast<uint32_t>(call.results[i]);
       if (tables_.buffers[buffer].kind != plan::Buffer::Kind::ExternOwned) continue;
       take(buffer, bytes(buffer), number);
-      if (use_of_[buffer] >= 0) uses_[static_cast<size_t>(use_of_[buffer])].may_move = !runs_ahead(tables_, call) && !call.result_aliases[i];
+      if (use_of_[buffer] >= 0) uses_[static_cast<size_t>(use_of_[buffer])].is_placeable = !runs_ahead(tables_, call) && !call.result_aliases[i];
     }
   }
   if (step.kind == StepRecord::Kind::Free) give_back(memory_of_[step.index], number);

@@ -12,15 +12,18 @@
 
 namespace cxxinductor::runtime {
 
-// Numbers of memory: those of the buffers that have some of their own, and behind them those of arenas. Buffers that take over the memory of an
-// Allocate step one after the other have the number of the first.
+// Numbers of memory: those of the buffers that have some of their own, and behind them those of arenas. Buffers that take over memory in place
+// (stays_in_place), one after the other, have the number of the first.
 using MemoryNumber = uint32_t;
+
+// The number behind those: a stretch's block, with all memory that lies in it.
+inline MemoryNumber block_number(const Tables& tables) { return static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size()); }
 
 struct MemoryUse {
   MemoryNumber memory = 0;
   int64_t bytes = 0;
   uint32_t first = 0, last = 0;  // steps [first, last) take it, use it and give it back; behind all steps: it leaves the call
-  bool may_move = true;          // nothing but the addresses of kernels and library calls says where it lies
+  bool is_placeable = true;      // in a block: nothing but the addresses of kernels and library calls says where it lies
 };
 
 // A call of PyTorch's or ours without operands, whose results are memory of their own: it may run before the work of the stretch that it

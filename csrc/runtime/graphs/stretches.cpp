@@ -63,7 +63,7 @@ class Finder {
       : plan_(plan),
         tables_(tables),
         refused_(refused),
-        block_(static_cast<MemoryNumber>(tables.buffers.size() + tables.arenas.size())) {
+        block_(block_number(tables)) {
     for (const Device device : tables.stream_devices) memory_.emplace(device, CallMemoryUse(tables, values, device));
   }
 
@@ -124,7 +124,7 @@ class Finder {
     return last;
   }
 
-  static bool fits_block(const MemoryUse& use, uint32_t last) { return use.may_move && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block; }
+  static bool fits_block(const MemoryUse& use, uint32_t last) { return use.is_placeable && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block; }
 
   // Bytes above the peak of a call that runs step by step, while the steps [first, last) are queued as one.
   static int64_t above_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {

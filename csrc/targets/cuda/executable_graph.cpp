@@ -232,6 +232,7 @@ void CudaGraph::let_device_update(void* stream) {
   cuda_.destroy_executable_graph(std::exchange(executable_, executable));
   cuda_.destroy_graph(std::exchange(graph_, graph));
   for (size_t n = 0; n < nodes_.size(); ++n) nodes_[n].handle = handles[n];
+  // The arguments of those nodes in nodes_ stay what they are from here on: the kernel in front alone knows where their memory lies.
   std::erase_if(host_words_, [&](const Word& word) { return on_device[word.node]; });
   updates_ = std::move(updates);
 }
