@@ -52,7 +52,7 @@ def find(
 
     Args:
         value_of: of each argument, its fake tensor, or itself where it is none.
-        result: a fake tensor with the metadata of the call's only result; None: eager's, by the rules of csrc/model/infer.
+        result: a fake tensor, or a tuple of them, with the metadata of the call's results; None: eager's, by the rules of csrc/model/infer.
     """
     return _Finder(value_of).find(table, op, args, kwargs, result)
 
@@ -68,7 +68,8 @@ class _Finder:
         try:
             arguments = [self._argument(item) for item in args]
             keywords = {key: self._argument(item) for key, item in kwargs.items()}
-            results = [] if result is None else [("", *self._fields(result), False, False)]
+            made = result if isinstance(result, (tuple, list)) else [] if result is None else [result]
+            results = [("", *self._fields(value), False, False) for value in made]
         except TypeError:
             return None
         schema = op._schema

@@ -7,6 +7,8 @@ Min-cut recomputes nodes that it knows to be cheap and fusible. Some nodes hide 
   logarithm of a softmax over a vocabulary costs gigabytes; its row maxima and sums cost nothing.
 * An attention mask that follows from positions costs less to recompute than to save, and is recognised where it is computed: the
   backward of causal attention reads none then (csrc/passes/graph/causal_attention.cpp).
+* A dropout is one node, and its result nothing that could be made again; of the chain, the operand and the mask will do.
+* Copies in a wider type are made again from what they copy: kernels that read them widen it themselves.
 * Pools save eight bytes per element for a position in a small window: one byte is enough.
 
 The chains and the small positions are C++ (csrc/model/decompose/recompute_forms.cpp), as for functions that are recorded, whose cut is
@@ -20,7 +22,7 @@ from typing import Any, Sequence
 
 import torch
 from torch._functorch import config as functorch_config
-from torch._functorch.partitioners import min_cut_rematerialization_partition
+from torch._functorch.partitioners import get_default_op_list, min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
@@ -37,6 +39,7 @@ _MASKED_ATTENTIONS = {
     aten._scaled_dot_product_cudnn_attention.default: 3,
     aten._scaled_dot_product_flash_attention_for_cpu.default: None,
 }
+_COPIES = {aten._to_copy.default, prims.convert_element_type.default}
 _SAME_VALUE = {aten.detach.default, aten.alias.default, aten.lift_fresh_copy.default}
 _LEAST_BUDGET = 1e-6
 HELD = "cxxinductor_held"  # in the meta of a backward graph's placeholders: see _mark_held
@@ -52,6 +55,7 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
     """
     budget = min(memory_budget, functorch_config.activation_memory_budget)
     eager_strides.correct(joint.graph)
+    dropped: list[tuple[Node, Node]] = []  # operand and result of dropouts
     for node in list(joint.graph.nodes):
         if node.op != "call_function":
             continue
@@ -59,10 +63,17 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
             node.replace_all_uses_with(node.args[0])
             joint.graph.erase_node(node)
         elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in _RECOMPUTE_FORMS:
-            _take_recompute_form(node)
+            operand, is_dropout = node.args[0], node.target is aten.native_dropout.default
+            results = _take_recompute_form(node)
+            if is_dropout and results:
+                dropped.append((operand, results[0]))
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
+    of_backward = _nodes_of_backward(joint)
+    _recompute_wide_copies(joint, of_backward)
+    for operand, result in dropped:
+        _recompute_dropout(operand, result, of_backward)
     _save_random_values(joint, limited=budget < 1)
     joint.graph.lint()
     joint.recompile()
@@ -121,6 +132,61 @@ def _mark_must_recompute(mask: Any) -> None:
         node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
 
 
+def _nodes_of_backward(joint: GraphModule) -> set[Node]:
+    found = {node for node in joint.graph.find_nodes(op="placeholder") if str(node.target).startswith("tangents")}
+    for node in joint.graph.nodes:  # in an order in which they can run
+        if not found.isdisjoint(node.all_input_nodes):
+            found.add(node)
+    return found
+
+
+def _recompute_wide_copies(joint: GraphModule, of_backward: set[Node]) -> None:
+    """Tells min-cut not to save floats in a wider type than that of what they copy. It would where the node that reads them in the backward
+    pass is one that it does not know to be fused, as a norm's is."""
+    for node in joint.graph.nodes:
+        if node not in of_backward and not of_backward.isdisjoint(node.users) and _is_wide_copy(node):
+            node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
+
+
+def _recompute_dropout(operand: Node, result: Node, of_backward: set[Node]) -> None:
+    """Tells min-cut not to save what a product of the backward pass reads of a dropout. It would, as it makes nothing again for library calls;
+    but the mask is saved in any case, and so is what the operand is made from, where that can be made again."""
+    base = operand
+    while base.target in _COPIES or _is_view(base):
+        base = base.args[0]
+    if not isinstance(base.target, torch._ops.OpOverload) or not get_default_op_list().is_recomputable(base):
+        return
+    shown = [result]  # and its copies and views
+    for node in shown:
+        shown += (user for user in node.users if user not in shown and user not in of_backward and (user.target in _COPIES or _is_view(user)))
+    if all(of_backward.isdisjoint(node.users) for node in shown):
+        return
+    for node in (*_nodes_between(operand, result), *shown):
+        node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
+
+
+def _nodes_between(operand: Node, result: Node) -> list[Node]:
+    """Those that make the result of a dropout's form, less the call that draws the mask."""
+    found, waiting = [], [result]
+    while waiting:
+        node = waiting.pop()
+        if node is not operand and node.target is not operator.getitem:
+            found.append(node)
+            waiting += node.all_input_nodes
+    return found
+
+
+def _is_view(node: Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and node.target.is_view
+
+
+def _is_wide_copy(node: Node) -> bool:
+    if node.target not in _COPIES:
+        return False
+    to, source = node.meta["val"], node.args[0].meta["val"]
+    return to.is_floating_point() and source.is_floating_point() and to.element_size() > source.element_size() and to.device == source.device
+
+
 def _storage(node: Any) -> StorageWeakRef | None:
     value = node.meta.get("val") if isinstance(node, Node) else None
     return StorageWeakRef(value.untyped_storage()) if isinstance(value, torch.Tensor) else None
@@ -146,36 +212,50 @@ class _Inserter:
         value = of.meta["val"]
         self._mode = (value[0] if isinstance(value, (list, tuple)) else value).fake_mode
 
-    def __call__(self, target: Any, *args: Any, **kwargs: Any) -> Node:
+    def __call__(self, target: Any, *args: Any, **kwargs: Any) -> Node | list[Node]:
+        """The result of the call, a node, or a node for each of several results."""
         if target is aten._to_copy.default:
             target, args, kwargs = prims.convert_element_type.default, (*args, kwargs["dtype"]), {}
         elif target is aten.arange.start_step:
             first, last, step = args
             kwargs = {"start": first, "step": step, **kwargs, "requires_grad": False}
             target, args = prims.iota.default, (last - first,)
+        with self._mode:
+            value = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args), **kwargs)
+        made = self._insert(target, args, kwargs, value)
+        if not isinstance(value, tuple):
+            return made
+        return [self._insert(operator.getitem, (made, i), {}, each) for i, each in enumerate(value)]
+
+    def _insert(self, target: Any, args: tuple, kwargs: dict[str, Any], value: Any) -> Node:
         with self._before.graph.inserting_before(self._before):
             made = self._before.graph.call_function(target, args, kwargs)
-        made.meta = dict(self._meta)
-        with self._mode:
-            made.meta["val"] = target(*(a.meta["val"] if isinstance(a, Node) else a for a in args), **kwargs)
+        made.meta = {**self._meta, "val": value}
         return made
 
 
-def _take_recompute_form(node: Node) -> None:
-    """The form of a call that leaves min-cut less to save, in its place: csrc/model/decompose/recompute_forms.cpp."""
+def _take_recompute_form(node: Node) -> list[Any]:
+    """The form of a call that leaves min-cut less to save, in its place: csrc/model/decompose/recompute_forms.cpp. Returns its results, none where
+    the call stays."""
     value = node.meta["val"]
     value_of = lambda item: item.meta["val"] if isinstance(item, Node) else item  # noqa: E731
     form = fragments.find(_C.Fragments.RecomputeForms, node.target, node.args, node.kwargs, value_of, value)
     if form is None:
-        return
+        return []
     *calls, (callee, overload, args, _) = form.calls
     if f"{callee}.{overload or 'default'}" != f"{node.target._schema.name}.{node.target._overloadname}":
-        (result,) = form.run(_Inserter(node, node))
-        node.replace_all_uses_with(result)
+        results = form.run(_Inserter(node, node))
+        if isinstance(value, tuple):
+            for user in list(node.users):
+                user.replace_all_uses_with(results[user.args[1]])
+                node.graph.erase_node(user)
+        else:
+            node.replace_all_uses_with(results[0])
         node.graph.erase_node(node)
-        return
+        return results
     # The same call of another operand, which is made where the first one is: beside the forward pass.
     position = next(i for i, arg in enumerate(args) if isinstance(arg, _C.ValueRef) and arg.number >= len(form.operands))
     first = node.args[position]
     (operand,) = form._replace(calls=calls, results=[args[position]]).run(_Inserter(first.next, first))
     node.update_arg(position, operand)
+    return []

@@ -90,6 +90,8 @@ FORMS: dict[str, Callable[[torch.dtype], Any]] = {
     "_log_softmax": lambda dtype: ((torch.randn(3, 5, 7).to(dtype), dim, False) for dim in (-1, 0)),
     "_softmax_backward_data": lambda dtype: [(torch.randn(3, 5).to(dtype), torch.randn(3, 5).softmax(1).to(dtype), 1, dtype)],
     "_log_softmax_backward_data": lambda dtype: [(torch.randn(3, 5).to(dtype), torch.randn(3, 5).log_softmax(1).to(dtype), 1, dtype)],
+    "native_dropout": lambda dtype: ((torch.randn(4, 6).to(dtype), p, train) for p, train in ((0.1, True), (0.5, None))),
+    "threshold_backward": lambda dtype: ((torch.randn(4, 6).to(dtype), torch.randn(4, 6).to(dtype), threshold) for threshold in (0, 0.25)),
     "max_pool2d_with_indices_backward": lambda dtype: (
         pooled(torch.randn(2, 3, 9, 8).to(dtype), *window) for window in ((3, 2, 1, 1), ((2, 3), (1, 2), 0, 1), (2, (), 0, 2))
     ),
@@ -125,11 +127,54 @@ def test_forms_have_eagers_values(name, dtype):
         graph = make_fx(call, tracing_mode="fake")(*tensors)
         before = len(graph.graph.nodes)
         for node in list(graph.graph.nodes):
-            if node.op == "call_function" and node.target._schema.name in partition._RECOMPUTE_FORMS:
+            if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in partition._RECOMPUTE_FORMS:
                 partition._take_recompute_form(node)
         graph.recompile()
         assert len(graph.graph.nodes) > before
-        expected, found = op(*arguments), graph(*tensors)
-        assert (found.dtype, found.stride()) == (expected.dtype, expected.stride())
+        with torch.random.fork_rng():
+            expected = op(*arguments)
+        found = graph(*tensors)
         tolerance = {"rtol": 1e-2, "atol": 1e-2} if dtype is torch.bfloat16 else {}
-        torch.testing.assert_close(found, expected, **tolerance)
+        for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, expected)), strict=True):
+            assert (one.dtype, one.stride()) == (other.dtype, other.stride())
+            torch.testing.assert_close(one, other, **tolerance)
+
+
+def attention(x, w):
+    """Its dropout is read by a product, whose gradient reads it too."""
+    q, k, v = (x @ w).chunk(3, -1)
+    return F.dropout(torch.softmax(q @ k.transpose(-1, -2), -1), 0.1, True) @ v
+
+
+def saved_by_partition(function: Callable[..., torch.Tensor], *arguments: torch.Tensor) -> list[tuple[str, tuple[int, ...], torch.dtype]]:
+    """Of each tensor that is saved and no input: the op that makes it, sizes, type."""
+    found = []
+
+    def divide(joint, inputs, *, num_fwd_outputs, **kwargs):
+        halves = partition.partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **kwargs)
+        for node in halves[0].graph.output_node().args[0][num_fwd_outputs:]:
+            value = node.meta["val"]
+            if node.op != "placeholder" and isinstance(value, torch.Tensor):
+                found.append((str(node.target), tuple(value.shape), value.dtype))
+        return halves
+
+    torch._dynamo.reset()
+    backend = aot_autograd(fw_compiler=lambda gm, _: make_boxed_func(gm), partition_fn=divide, decompositions=decompositions.table())
+    torch.compile(function, backend=backend, fullgraph=True)(*arguments).sum().backward()
+    return found
+
+
+def test_of_a_dropout_in_attention_the_mask_is_kept(monkeypatch):
+    monkeypatch.setattr(F, "dropout", lambda x, p, training: torch.native_dropout(x, p, training)[0])  # as on CUDA
+    x, w = leaf(4, 64, 16), leaf(16, 48)
+    squares = [(op, dtype) for op, sizes, dtype in saved_by_partition(attention, x, w) if sizes[-2:] == (64, 64)]
+    assert ("aten.bmm.default", torch.float32) in squares and len(squares) == 2, squares
+    assert {dtype for _, dtype in squares} == {torch.float32, torch.bool}
+
+
+def test_wide_copies_are_made_again():
+    def function(x, w):
+        return F.layer_norm((x + x.sin()).float(), (32,), w)
+
+    saved = saved_by_partition(function, leaf(8, 32, dtype=torch.bfloat16), leaf(32))
+    assert all(dtype is torch.bfloat16 or sizes == (8, 1) for _, sizes, dtype in saved), saved

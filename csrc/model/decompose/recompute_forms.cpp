@@ -140,6 +140,30 @@ Replacement pool_backward(Fragment& f) {
                                                                   f["padding"], f["dilation"], f["ceil_mode"], again})};
 }
 
+// The mask is drawn once. The product with it, in the compute type, is cheaper to make again than to keep.
+Replacement dropout(Fragment& f) {
+  const CallValueInfo input = f.operand("input");
+  const double p = f.arguments().real(f["p"]);
+  const bool is_training = f["train"].is_none() || f.arguments().boolean("train");
+  if (!is_floating(input.dtype) || p <= 0 || p >= 1 || !is_training) return std::nullopt;
+  const DType type = accumulate_type(input.dtype);
+  const std::vector<Arg> drawn = f.all("aten::native_dropout", {f["input"], f["p"], f["train"]});
+  // The CUDA kernel divides in floats (aten/src/ATen/native/cuda/Dropout.cu), that of the CPU in doubles.
+  const bool in_floats = input.device.type == DeviceType::Cuda && type == DType::F32;
+  const double scale = in_floats ? static_cast<double>(1.0f / static_cast<float>(1 - p)) : 1 / (1 - p);
+  const Arg kept = f("aten::mul.Tensor", {f.cast(f["input"], type), f.cast(drawn[1], type)});
+  return std::vector{f.cast(f("aten::mul.Tensor", {kept, scale}), input.dtype), drawn[1]};
+}
+
+// Where the operand was above the threshold: a byte in place of the operand.
+Replacement threshold_backward(Fragment& f) {
+  const CallValueInfo self = f.operand("self"), result = f.result(0);
+  if (!is_floating(self.dtype) || f.dtype(f["grad_output"]) != self.dtype || result.strides != self.strides) return std::nullopt;
+  const Arg is_below = f("aten::le.Scalar", {f["self"], f["threshold"]});
+  const Arg zero = f.number(int64_t{0}, self.dtype, f["self"]);
+  return std::vector{f("aten::where.self", {is_below, zero, f["grad_output"]})};
+}
+
 }  // namespace
 
 void add_recompute_forms(DecomposeTable& table) {
@@ -148,6 +172,8 @@ void add_recompute_forms(DecomposeTable& table) {
   add_decompositions(table, {"aten::_softmax_backward_data"}, plain_softmax_backward);
   add_decompositions(table, {"aten::_log_softmax_backward_data"}, logarithm_of_softmax_backward);
   add_decompositions(table, {"aten::max_pool2d_with_indices_backward"}, pool_backward);
+  add_decompositions(table, {"aten::native_dropout"}, dropout);
+  add_decompositions(table, {"aten::threshold_backward"}, threshold_backward);
 }
 
 }  // namespace cxxinductor::model
