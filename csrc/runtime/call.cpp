@@ -276,9 +276,14 @@ void Call::reuse(const ReuseRecord& record) {
   if (to.kind == plan::Buffer::Kind::Arena) return;  // the same place
   const TensorView view = window(to.geometry, dims_);
   TensorRef tensor = std::move(tensors_[record.from]);
-  const bool alone = host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
   // Temporaries have no other owner; inputs and results of externs may have one.
-  if (!alone && tables_.buffers[record.from].kind != plan::Buffer::Kind::Standalone) {
+  const bool is_temporary = tables_.buffers[record.from].kind == plan::Buffer::Kind::Standalone;
+  const auto is_laid_out_alike = [&] {
+    return tensor.dtype == to.dtype && std::ranges::equal(view.sizes, tensor.sizes()) && std::ranges::equal(view.strides, tensor.strides());
+  };
+  const bool stays = is_temporary && is_laid_out_alike();
+  const bool alone = stays || host_.reuse_storage(tensor, to.dtype, view.sizes, view.strides);
+  if (!alone && !is_temporary) {
     const TensorRef held = std::move(tensor);
     tensor = host_.empty_strided(to.dtype, to.device, view.sizes, view.strides);
     const int64_t count = values_[record.bytes] / byte_size(to.dtype), stride = 1;
