@@ -37,8 +37,9 @@ NAMES = [program.__name__ for program in COLLECTIVES + TRAINING]
 GRAPHS = {"ddp_in_buckets": 8, "ddp_whole": 2, "tensor_parallel": 2}
 
 
-@pytest.fixture(autouse=True)
-def two_ranks(device):
+@pytest.fixture(autouse=True, scope="module")
+def two_ranks(request):
+    device = request.config.getoption("--device")
     if device == "cpu" and not torch.distributed.is_gloo_available():
         pytest.skip("needs gloo")
     if device == "cuda" and (torch.cuda.device_count() < 2 or not torch.distributed.is_nccl_available()):

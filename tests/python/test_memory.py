@@ -209,9 +209,15 @@ def test_reports_say_what_a_call_holds(device):
     assert any("peak memory" in line and "(eager " in line for line in str(graph).splitlines())
 
 
+@pytest.fixture
+def most_with_graphs(request):
+    """Of the peak without them."""
+    return 1.05 if request.config.getoption("--graphs") else 1
+
+
 @pytest.mark.gpu
 @pytest.mark.parametrize("make", test_models.MODELS, ids=lambda make: make.__name__)
-def test_measured_peaks_are_no_higher_than_eagers(make):
+def test_measured_peaks_are_no_higher_than_eagers(make, most_with_graphs):
     model, inputs = make("cuda")
     model = model.to("cuda").train()
     compiled = torch.compile(model, backend="cxxinductor")
@@ -225,7 +231,7 @@ def test_measured_peaks_are_no_higher_than_eagers(make):
             loss_of(run, inputs).backward()
         return torch.cuda.max_memory_allocated()
 
-    assert peak(compiled) <= 1.01 * peak(model) + (1 << 20)
+    assert peak(compiled) <= most_with_graphs * 1.01 * peak(model) + (1 << 20)
 
 
 def benchmark_models():
@@ -239,7 +245,7 @@ def benchmark_models():
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", ["distilgpt2", "bert_base", "bart_causal", "blenderbot_small", "t5_small", "resnet50", "vit_base", "convnext_base"])
-def test_benchmarked_models_hold_no_more_than_eager(name, device):
+def test_benchmarked_models_hold_no_more_than_eager(name, device, most_with_graphs):
     models = benchmark_models()
     assert name in models.MODELS
     model, inputs = models.MODELS[name]()
@@ -248,7 +254,7 @@ def test_benchmarked_models_hold_no_more_than_eager(name, device):
     with torch.no_grad():
         eager = models.peak_memory(lambda: model(**inputs))
         ours = models.peak_memory(lambda: compiled(**inputs))
-    assert ours <= eager + 2**21, f"{ours / 2**20:.0f} MB, eager {eager / 2**20:.0f} MB"  # blocks of the allocator
+    assert ours <= most_with_graphs * eager + 2**21, f"{ours / 2**20:.0f} MB, eager {eager / 2**20:.0f} MB"  # blocks of the allocator
 
 
 @pytest.mark.gpu

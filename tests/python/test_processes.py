@@ -130,7 +130,8 @@ class Rows(torch.utils.data.Dataset):
 
 
 def run_data_loader(environment):
-    os.environ.update(environment)
+    # Where there is a GPU, Dynamo asks for the state of its generator in each compile: torch refuses that in a forked process.
+    os.environ.update(environment, CUDA_VISIBLE_DEVICES="")
     compiled = torch.compile(model, backend="cxxinductor", dynamic=False)
     compiled(torch.randn(3, 65))
     loader = torch.utils.data.DataLoader(Rows(compiled), num_workers=2, multiprocessing_context="fork", timeout=100)

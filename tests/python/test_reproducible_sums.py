@@ -53,7 +53,8 @@ def test_gradients_of_small_tables_are_the_same_in_every_run(name, device):
 
     compiled = torch.compile(lambda w, i: fn(w, i), backend="cxxinductor")
     found = gradient(compiled)
-    torch.testing.assert_close(found, gradient(fn), rtol=1e-5, atol=1e-5)
+    tolerance = 2**-6 if name == "16 bits" else 1e-5  # eager rounds sums of 32 terms each to 16 bits
+    torch.testing.assert_close(found, gradient(fn), rtol=tolerance, atol=2 * tolerance)
     assert torch.equal(found, gradient(compiled))
     put = lambda s, i: torch.zeros(9, 4, device=device).index_put((i,), s, accumulate=True)  # noqa: E731
     assert externs(put, torch.randn(40, 7, 4, device=device), i) == []

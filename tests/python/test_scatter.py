@@ -440,7 +440,7 @@ def test_embedding_backward(padding, dtype, device):
     if device == "cpu":
         assert torch.equal(ours, eager)
     assert_as_good_as_eager([ours], [eager], [gradient(step, torch.float64)])
-    assert cxxinductor.counters()["extern"] == (1 if device == "cuda" else 0)
+    assert cxxinductor.counters()["extern"] == 0
 
 
 def test_embedding_backward_in_any_order(device):
