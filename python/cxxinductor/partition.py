@@ -70,7 +70,7 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
-    of_backward = _nodes_of_backward(joint)
+    of_backward = _nodes_of_backward(joint, kwargs["num_fwd_outputs"])
     _recompute_wide_copies(joint, of_backward)
     for operand, result in dropped:
         _recompute_dropout(operand, result, of_backward)
@@ -132,11 +132,15 @@ def _mark_must_recompute(mask: Any) -> None:
         node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
 
 
-def _nodes_of_backward(joint: GraphModule) -> set[Node]:
-    found = {node for node in joint.graph.find_nodes(op="placeholder") if str(node.target).startswith("tangents")}
-    for node in joint.graph.nodes:  # in an order in which they can run
-        if not found.isdisjoint(node.all_input_nodes):
-            found.add(node)
+def _nodes_of_backward(joint: GraphModule, num_fwd_outputs: int) -> set[Node]:
+    """Those that no result of the forward pass depends on: they can run in the backward pass alone."""
+    found = set(joint.graph.nodes)
+    waiting = [result for result in joint.graph.output_node().args[0][:num_fwd_outputs] if isinstance(result, Node)]
+    while waiting:
+        node = waiting.pop()
+        if node in found:
+            found.remove(node)
+            waiting += node.all_input_nodes
     return found
 
 
