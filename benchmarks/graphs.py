@@ -1,12 +1,13 @@
 """CUDA graphs: this backend with option cuda_graphs beside Inductor's reduce-overhead, in one process, interleaved.
 
-Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...]
+Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...] [--keep]
 
 host: time of the host per call of the compiled callable alone. "unchanged" and "moving": one call on an idle GPU, when the host's caches are
 cold from waiting; in "moving" the two inputs and the result have other addresses in each call. "in a row": one of 16 such calls without a wait
 between them. "patched per call": nodes that the host gave other addresses (counter graph_patched_nodes; those that a recording updates itself
 are not counted). "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
 shape, one token at a time, with a static cache. peak: of torch's allocator. --backends: of decode, inference and training.
+--keep: models and parts that are not measured stay as an earlier run on such a GPU has written them, so that a run can be made in pieces.
 """
 
 import itertools
@@ -19,7 +20,7 @@ import torch
 import transformers as tf
 from host import call_microseconds, per_call
 from models import MODELS, language, peak_memory
-from timing import argument_parser, interleaved, parse_for_cuda, save
+from timing import argument_parser, interleaved, load, parse_for_cuda, save
 from training import MODELS as TRAINING
 from training import language as training_language
 from training import vision as training_vision
@@ -296,6 +297,7 @@ def main():
     parser.add_argument("--parts", default="host,decode,inference,training")
     parser.add_argument("--only", default="", help="comma-separated names of models")
     parser.add_argument("--backends", default=",".join(BACKENDS), help="comma-separated; the geometric means need reduce-overhead")
+    parser.add_argument("--keep", action="store_true", help="beside what is measured, keep what the JSON has")
     args = parse_for_cuda(parser)
     backends = args.backends.split(",")
     if unknown := set(backends) - set(BACKENDS):
@@ -303,7 +305,7 @@ def main():
     for name in set(BACKENDS) - set(backends):
         del BACKENDS[name]
     parts, only = args.parts.split(","), [name for name in args.only.split(",") if name]
-    results = {}
+    results = load("graphs", args.out) if args.keep else {}
     if "host" in parts:
         results["host"] = host_rows()
     if "decode" in parts:
@@ -311,9 +313,10 @@ def main():
     for part, models, measure in (("inference", INFERENCE, inference_row), ("training", TRAINING_MODELS, training_row)):
         if part not in parts:
             continue
-        rows = []
+        found = {row["model"]: row for row in results.get(part, {}).get("rows", ())}
         for row in measured_rows([name for name in models if not only or name in only], measure):
-            rows.append(row)
+            found[row["model"]] = row
+            rows = [found[name] for name in models if name in found]
             results[part] = {"rows": rows, "geomean_vs_reduce_overhead": geomean(rows)}
             save("graphs", results, args.out)  # this takes long, and may be cut short
         print(f"{part}: geomean against reduce-overhead {geomean(rows):.3f}x", flush=True)

@@ -70,6 +70,13 @@ def save(name, results, folder, machine=None):
     write_json(name, {"environment": machine or environment(), **results}, folder)
 
 
+def load(name, folder):
+    """The results that `save` wrote, where they are of this environment; else none."""
+    path = Path(folder) / f"{name}.json"
+    found = json.loads(path.read_text()) if path.exists() else {}
+    return {key: value for key, value in found.items() if key != "environment"} if found.get("environment") == environment() else {}
+
+
 def write_json(name, value, folder):
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """Benchmarks without a CUDA device say so in a line; none of them writes into the committed results unless told to."""
 
 import ast
+import importlib.util
 import json
 import os
 import subprocess
@@ -35,14 +36,26 @@ def test_distributed_steps_on_the_cpu(tmp_path):
     assert found["relative_to_one_rank"]["ddp"]["cxxinductor"] > 0
 
 
-def test_results_are_not_written_over():
-    import importlib.util
-
+def timing_module():
     spec = importlib.util.spec_from_file_location("timing", FOLDER / "timing.py")
     timing = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(timing)
-    folder = timing.argument_parser("").parse_args([]).out
+    return timing
+
+
+def test_results_are_not_written_over():
+    folder = timing_module().argument_parser("").parse_args([]).out
     assert subprocess.run(["git", "check-ignore", "-q", folder + "/x.json"], cwd=FOLDER).returncode == 0
+
+
+def test_results_of_another_gpu_are_not_kept(tmp_path, monkeypatch):
+    timing = timing_module()
+    monkeypatch.setattr(timing, "environment", lambda: {"gpu": "one"})
+    assert timing.load("figures", tmp_path) == {}
+    timing.save("figures", {"host": [1]}, tmp_path)
+    assert timing.load("figures", tmp_path) == {"host": [1]}
+    monkeypatch.setattr(timing, "environment", lambda: {"gpu": "another"})
+    assert timing.load("figures", tmp_path) == {}
 
 
 def test_run_names_every_benchmark():
