@@ -178,3 +178,22 @@ def test_wide_copies_are_made_again():
 
     saved = saved_by_partition(function, leaf(8, 32, dtype=torch.bfloat16), leaf(32))
     assert all(dtype is torch.bfloat16 or sizes == (8, 1) for _, sizes, dtype in saved), saved
+
+
+@pytest.mark.parametrize("norm", [False, True], ids=["product", "norm"])
+def test_copies_of_inputs_that_are_written_later(norm):
+    """The backward pass makes them from what the input held before."""
+
+    def function(w, state):
+        y = F.layer_norm(state.float(), (8,), w) if norm else w * state.float()
+        state.add_(1)
+        return y.sin().sum()
+
+    def gradient(run):
+        torch.manual_seed(0)
+        w, state = leaf(8), torch.randn(4, 8).bfloat16()
+        run(w, state).backward()
+        return w.grad, state
+
+    for found, expected in zip(gradient(torch.compile(function, backend="cxxinductor")), gradient(function)):
+        torch.testing.assert_close(found, expected)
