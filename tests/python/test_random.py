@@ -43,6 +43,23 @@ def test_dropout_of_odd_layouts(device):
     check(lambda x: F.dropout(x[:1].expand(64, 128), 0.3), x, device=device)
 
 
+@pytest.mark.parametrize("channels_last", [False, True])
+def test_dropout_between_convolutions(channels_last, device):
+    """The kernels around it choose the layout of images, the order in which the numbers are drawn stays."""
+    dtype = torch.bfloat16 if device == "cuda" else torch.float32
+    x, w, v = (torch.randn(shape).to(device, dtype).requires_grad_() for shape in ((2, 4, 9, 9), (6, 4, 3, 3), (5, 6, 3, 3)))
+    if channels_last:
+        x = x.detach().to(memory_format=torch.channels_last).requires_grad_()
+
+    def function(x, w, v):
+        return F.conv2d(torch.native_dropout(F.conv2d(x, w).relu(), 0.5, True)[0], v)
+
+    compiled = torch.compile(function, backend="cxxinductor")
+    (ours, our_state), (eager, state) = (drawn(f, x, w, v, device=device) for f in (compiled, function))
+    torch.testing.assert_close(ours, eager)
+    assert torch.equal(our_state, state)
+
+
 def test_infinities_that_are_dropped_become_nan_as_in_eager(device):
     x = torch.full((64, 64), float("inf"), device=device)
     torch.manual_seed(0)

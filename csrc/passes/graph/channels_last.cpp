@@ -7,6 +7,7 @@
 // sees never change. What a forward graph saves for its backward does, and the backward graph is compiled for it.
 #include <algorithm>
 #include <array>
+#include <map>
 #include <vector>
 
 #include "passes/graph/edit.h"
@@ -202,14 +203,31 @@ class ChannelsLast {
     graph_.nodes[id].operands[number] = turned;
   }
 
+  // A library call that gets eager's strides goes on getting them: random numbers are drawn in the order of memory, and results are laid out as
+  // operands are.
+  void turn_back_operands(NodeId id) {
+    const auto* callee = graph_.nodes[id].as<graph::Extern>();
+    if (!callee || !callee->exact_strides) return;
+    const std::vector<uint32_t> mutated = callee->mutated_operands;
+    for (uint32_t i = 0; i < graph_.nodes[id].operands.size(); ++i) {
+      const auto* x = std::get_if<ValueId>(&graph_.nodes[id].operands[i]);
+      const auto eager = x ? eager_strides_.find(*x) : eager_strides_.end();
+      if (eager == eager_strides_.end() || std::ranges::find(mutated, i) != mutated.end()) continue;
+      const ValueId copied = copy(*x, eager->second);
+      graph_.nodes[id].operands[i] = copied;
+    }
+  }
+
   void turn(NodeId id, IdVector<ValueId, ValueId>& replacements) {
     const Convolution* known = convolution(graph_.nodes[id]);
     const bool makes = known || is_follower(graph_.nodes[id]);
     for (size_t i = 0; known && i < known->tensors; ++i) turn_operand(id, i);
+    if (!makes) turn_back_operands(id);
     const std::vector<ValueId> results = graph_.nodes[id].results;
     for (ValueId result : results) {
       if (!turned_[result]) continue;
       const std::vector<Expr> eager = value(result).layout.strides;
+      eager_strides_.emplace(result, eager);
       graph_.values[result].layout.strides = channels_last_strides(value(result).sizes);
       if (makes && is_escaping(result)) replacements[result] = copy(result, eager);
     }
@@ -217,6 +235,7 @@ class ChannelsLast {
 
   graph::Graph& graph_;
   IdVector<ValueId, char> turned_;  // by value: will be in channels-last strides
+  std::map<ValueId, std::vector<Expr>> eager_strides_;  // of values that were turned
   IdVector<ValueId, char> escapes_;  // by value: somebody outside sees its strides
 };
 
