@@ -54,7 +54,7 @@ struct ParameterRow {
   int tensors;
   std::array<std::string_view, 3> names;
   std::array<double, 3> defaults;
-  bool rounds_parameters = false;  // eager's kernel holds them in the tensor's dtype
+  bool rounds_parameters = false;  // eager's kernel on a GPU holds them in the tensor's dtype
 };
 
 const ParameterRow kParameterRows[] = {
@@ -79,7 +79,7 @@ Results import_with_parameters(CallContext& context, const ParameterRow& row) {
     const auto given = context.scalar_arg(static_cast<size_t>(i), row.names[p]);
     const auto value = number_operand(context, given.value_or(ScalarArg(row.defaults[p])), *dtype);
     if (!value || (!given && context.has(static_cast<size_t>(i), row.names[p]))) return std::nullopt;
-    parameters.push_back(row.rounds_parameters && is_float(*dtype) ? rounded_number(context, *value, *dtype) : *value);
+    parameters.push_back(row.rounds_parameters && is_float(*dtype) && context.on_cuda() ? rounded_number(context, *value, *dtype) : *value);
   }
   auto operands = operands_in(context, tensors, *dtype);
   operands->insert(operands->end(), parameters.begin(), parameters.end());

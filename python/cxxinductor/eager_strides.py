@@ -35,6 +35,7 @@ WHEN_EMPTY = "cxxinductor_strides_when_empty"
 
 # Whose strides TensorIterator chooses, though they are not tagged pointwise, and the reverse.
 _POINTWISE = {aten.floor_divide.default, aten.leaky_relu.default}
+_SELF_FIRST = {aten.threshold_backward.default}  # though its gradient is the first argument (aten/src/ATen/native/Activation.cpp)
 _NOT_POINTWISE = {
     aten.angle.default,
     aten.clone.default,
@@ -170,9 +171,10 @@ def is_pointwise(target: Any) -> bool:
 
 
 def _arguments(node: Node, values: Callable[[Any], Any]) -> dict[str, Any]:
-    """The arguments by name, as values."""
+    """The arguments by name, as values, in the order in which ATen hands the operands to TensorIterator."""
     args, kwargs = values((node.args, node.kwargs))
-    return dict(zip((argument.name for argument in node.target._schema.arguments), args)) | kwargs
+    found = dict(zip((argument.name for argument in node.target._schema.arguments), args)) | kwargs
+    return {"self": found.pop("self"), **found} if node.target in _SELF_FIRST else found
 
 
 def _values(tree: Any) -> Any:
@@ -183,7 +185,7 @@ def pointwise_strides(arguments: dict[str, Any], shape: Sequence[Any]) -> tuple[
     """What ATen's TensorIterator chooses for a result of that shape; None where it is not known.
 
     Args:
-        arguments: of the call, by their names in its schema.
+        arguments: of the call, by their names in its schema, operands in the order of TensorIterator.
     """
     operands = [value for value in arguments.values() if isinstance(value, Tensor)]
     # ATen makes a tensor of an operand that is a number, of another shape than the result's.

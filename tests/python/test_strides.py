@@ -159,3 +159,32 @@ def test_strides_of_mixed_layouts(device):
         }
 
     check_strides(fn, x, y, empty, z)
+
+
+def test_gradients_of_activations_of_views(device):
+    """TensorIterator gets the operand of a threshold before its gradient."""
+    x = torch.randn(4, 16, device=device)
+
+    def fn(x):
+        turned = x.view(16, 4).t()
+        return turned.relu() * 2, F.threshold(turned, 0.25, 1), x.view(4, 2, 4, 2).transpose(1, 2).relu()
+
+    def gradient(run):
+        leaf = x.clone().requires_grad_()
+        sum((y * y).sum() for y in run(leaf)).backward()
+        return leaf.grad
+
+    torch.testing.assert_close(gradient(torch.compile(fn, backend="cxxinductor")), gradient(fn))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16], ids=str)
+def test_thresholds_of_narrow_types(dtype, device):
+    """The CPU compares in floats, a GPU in the tensor's type."""
+    x = torch.tensor([0.001, 0.1, 0.2, 0.3, 1 / 3, 0.7], device=device).to(dtype)
+
+    def fn(x):
+        thresholds = (0.001, 0.1, 0.3, 1 / 3, 0.7)
+        return [F.threshold(x, t, 20.0) for t in thresholds] + [torch.ops.aten.threshold_backward(x, x, t) for t in thresholds]
+
+    for found, expected in zip(torch.compile(fn, backend="cxxinductor")(x), fn(x)):
+        torch.testing.assert_close(found, expected, rtol=0, atol=0)

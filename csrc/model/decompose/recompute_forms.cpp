@@ -155,11 +155,13 @@ Replacement dropout(Fragment& f) {
   return std::vector{f.cast(f("aten::mul.Tensor", {kept, scale}), input.dtype), drawn[1]};
 }
 
-// Where the operand was above the threshold: a byte in place of the operand.
+// Of a ReLU, where the operand was above 0: a byte in place of the operand. Other thresholds are compared in another type than `le` does.
 Replacement threshold_backward(Fragment& f) {
   const CallValueInfo self = f.operand("self"), result = f.result(0);
-  if (!is_floating(self.dtype) || f.dtype(f["grad_output"]) != self.dtype || result.strides != self.strides) return std::nullopt;
-  const Arg is_below = f("aten::le.Scalar", {f["self"], f["threshold"]});
+  if (!is_floating(self.dtype) || f.dtype(f["grad_output"]) != self.dtype || result.strides != self.strides ||
+      f.arguments().real(f["threshold"]) != 0)
+    return std::nullopt;
+  const Arg is_below = f("aten::le.Scalar", {f["self"], int64_t{0}});
   const Arg zero = f.number(int64_t{0}, self.dtype, f["self"]);
   return std::vector{f("aten::where.self", {is_below, zero, f["grad_output"]})};
 }
