@@ -9,12 +9,13 @@
 namespace cxxinductor::runtime {
 namespace {
 
-constexpr int64_t share_of_peak = 40;                // one part in so many is what calls may need above their peak
+constexpr int64_t share_of_peak = 100;               // one part in so many is what calls may need above their peak
 constexpr int64_t always_allowed = int64_t{16} << 20;
 constexpr int64_t most_scratch = int64_t{16} << 20;  // it stays taken between calls
 // One piece of memory that large is hard to find for the allocator.
 constexpr int64_t most_block = int64_t{256} << 20, most_in_block = int64_t{64} << 20;
-constexpr int64_t recorded_results_allowed = int64_t{32} << 20;  // recordings take memory for a result once more, one after the other
+// Recordings take memory for a library call's result once more, one after the other: so much, or one part in so many of the peak.
+constexpr int64_t recorded_results_allowed = int64_t{32} << 20, share_of_results = 40;
 // A replay takes the host about as long as three launches, or one library call, do step by step.
 constexpr uint32_t launches_per_call = 3, least_launches = 4;
 constexpr uint32_t look_ahead = 64;  // steps: memory that is given back may bring a stretch below the limit again
@@ -101,7 +102,7 @@ class Finder {
       for (const int64_t b : record.results) {
         if (b < 0 || record.planned_out) continue;
         const auto memory = memory_.find(tables_.buffers[static_cast<uint32_t>(b)].device);
-        if (memory == memory_.end() || memory->second.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, allowed(memory->second))) return false;
+        if (memory == memory_.end() || memory->second.bytes(static_cast<uint32_t>(b)) > std::max(recorded_results_allowed, memory->second.peak() / share_of_results)) return false;
       }
     }
     return why_not_recorded(plan_, tables_, step, refused_).empty();
