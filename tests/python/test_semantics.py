@@ -369,5 +369,7 @@ def test_signs_of_zeros_and_nans_are_those_of_eager(function, dtype, device):
     x, y = (grid.reshape(-1).contiguous() for grid in torch.meshgrid(special, special, indexing="ij"))
     for size in (64, 63):  # vectors, and what is left of them
         for actual, expected in zip(torch.compile(function, backend="cxxinductor")(x[:size], y[:size]), function(x[:size], y[:size])):
-            torch.testing.assert_close(actual, expected, rtol=0, atol=0, equal_nan=True)
+            # MKL's square root of doubles is a unit of the last place off on some CPUs: of 0.5, for one.
+            tolerance = 2**-52 if dtype == torch.float64 and device == "cpu" else 0
+            torch.testing.assert_close(actual, expected, rtol=tolerance, atol=0, equal_nan=True)
             assert torch.equal(actual.signbit() & ~actual.isnan(), expected.signbit() & ~expected.isnan())
