@@ -92,6 +92,13 @@ class ChannelsLast {
     return callee && std::find(follows_operand.begin(), follows_operand.end(), callee->callee) != follows_operand.end();
   }
 
+  // A library call other than a convolution, which is asked about first. Random numbers are drawn in the order of memory, and results are laid
+  // out as operands are.
+  bool wants_eager_strides(const graph::Node& node) const {
+    const auto* callee = node.as<graph::Extern>();
+    return callee && callee->exact_strides && !is_follower(node);
+  }
+
   // In channels-last strides, as they will be.
   bool is_turned(const graph::Operand& operand) const {
     const auto* id = std::get_if<ValueId>(&operand);
@@ -159,7 +166,7 @@ class ChannelsLast {
     for (const graph::Node& node : graph_.nodes) {
       if (const Convolution* known = convolution(node)) {
         saved += convolution_saves(node, *known);
-      } else if (const auto* callee = node.as<graph::Extern>(); callee && callee->exact_strides && !is_follower(node)) {
+      } else if (wants_eager_strides(node)) {
         for (const graph::Operand& operand : node.operands)
           if (const auto* id = std::get_if<ValueId>(&operand); id && turned_[*id]) saved -= bytes(*id);
       }
@@ -203,12 +210,8 @@ class ChannelsLast {
     graph_.nodes[id].operands[number] = turned;
   }
 
-  // A library call that gets eager's strides goes on getting them: random numbers are drawn in the order of memory, and results are laid out as
-  // operands are.
   void turn_back_operands(NodeId id) {
-    const auto* callee = graph_.nodes[id].as<graph::Extern>();
-    if (!callee || !callee->exact_strides) return;
-    const std::vector<uint32_t> mutated = callee->mutated_operands;
+    const std::vector<uint32_t> mutated = graph_.nodes[id].as<graph::Extern>()->mutated_operands;
     for (uint32_t i = 0; i < graph_.nodes[id].operands.size(); ++i) {
       const auto* x = std::get_if<ValueId>(&graph_.nodes[id].operands[i]);
       const auto eager = x ? eager_strides_.find(*x) : eager_strides_.end();
@@ -221,8 +224,9 @@ class ChannelsLast {
   void turn(NodeId id, IdVector<ValueId, ValueId>& replacements) {
     const Convolution* known = convolution(graph_.nodes[id]);
     const bool makes = known || is_follower(graph_.nodes[id]);
+    const bool turns_back = !known && wants_eager_strides(graph_.nodes[id]);
     for (size_t i = 0; known && i < known->tensors; ++i) turn_operand(id, i);
-    if (!makes) turn_back_operands(id);
+    if (turns_back) turn_back_operands(id);
     const std::vector<ValueId> results = graph_.nodes[id].results;
     for (ValueId result : results) {
       if (!turned_[result]) continue;
