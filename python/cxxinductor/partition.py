@@ -22,7 +22,7 @@ from typing import Any, Sequence
 
 import torch
 from torch._functorch import config as functorch_config
-from torch._functorch.partitioners import get_default_op_list, min_cut_rematerialization_partition
+from torch._functorch.partitioners import OpTypes, get_default_op_list, min_cut_rematerialization_partition
 from torch.fx import GraphModule, Node
 from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
@@ -72,8 +72,10 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
             _mark_must_recompute(_mask_of(node))
     of_backward = _nodes_of_backward(joint, kwargs["num_fwd_outputs"])
     _recompute_wide_copies(joint, of_backward)
-    for operand, result in dropped:
-        _recompute_dropout(operand, result, of_backward)
+    if dropped:
+        ops = get_default_op_list()  # made anew by each call
+        for operand, result in dropped:
+            _recompute_dropout(operand, result, of_backward, ops)
     _save_random_values(joint, limited=budget < 1)
     joint.graph.lint()
     joint.recompile()
@@ -152,13 +154,13 @@ def _recompute_wide_copies(joint: GraphModule, of_backward: set[Node]) -> None:
             node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
 
 
-def _recompute_dropout(operand: Node, result: Node, of_backward: set[Node]) -> None:
+def _recompute_dropout(operand: Node, result: Node, of_backward: set[Node], ops: OpTypes) -> None:
     """Tells min-cut not to save what a product of the backward pass reads of a dropout. It would, as it makes nothing again for library calls;
     but the mask is saved in any case, and so is what the operand is made from, where that can be made again."""
     base = operand
     while base.target in _COPIES or _is_view(base):
         base = base.args[0]
-    if not isinstance(base.target, torch._ops.OpOverload) or not get_default_op_list().is_recomputable(base):
+    if not isinstance(base.target, torch._ops.OpOverload) or not ops.is_recomputable(base):
         return
     shown = [result]  # and its copies and views
     for node in shown:
