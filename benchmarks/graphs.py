@@ -313,7 +313,8 @@ def main():
     for part, models, measure in (("inference", INFERENCE, inference_row), ("training", TRAINING_MODELS, training_row)):
         if part not in parts:
             continue
-        found = {row["model"]: row for row in results.get(part, {}).get("rows", ())}
+        rows = results.get(part, {}).get("rows", [])
+        found = {row["model"]: row for row in rows}
         for row in measured_rows([name for name in models if not only or name in only], measure):
             found[row["model"]] = row
             rows = [found[name] for name in models if name in found]
