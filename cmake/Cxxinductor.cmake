@@ -6,6 +6,9 @@ endif()
 
 # Units compile an eighth faster with -O2; kernels have their own flags.
 string(REPLACE "-O3" "-O2" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+# Smaller libraries: the linker drops functions that nothing calls (--gc-sections), and those of headers are not exported.
+string(APPEND CMAKE_CXX_FLAGS_RELEASE " -ffunction-sections -fdata-sections")
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 
 find_package(fmt REQUIRED)
 find_path(GINAC_INCLUDE_DIR ginac/ginac.h REQUIRED)
