@@ -29,6 +29,7 @@ from . import (
     fx_reader,
     graph_cache,
     input_versions,
+    origins,
     partition,
     progress,
     reports,
@@ -311,7 +312,7 @@ def _report_output_strides(strides: list[Any], free: set[int]) -> None:
 def _describe(gm: torch.fx.GraphModule, kind: str) -> str:
     """'inference graph [0/1] (3 calls, the first is aten.add.Tensor (model.py:12))'; [0/1] is what torch's logs call it."""
     calls = [node for node in gm.graph.nodes if node.op == "call_function"]
-    first = f", the first is {fx_reader.where(calls[0])}" if calls else ""
+    first = f", the first is {origins.where(calls[0])}" if calls else ""
     number = CompileContext.current_compile_id()
     return f"{kind} graph{f' [{number}]' if number else ''} ({len(calls)} calls{first})"
 

@@ -37,7 +37,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import re
 from typing import Any, Callable, NamedTuple, Sequence
 
 import sympy
@@ -50,13 +49,10 @@ from torch.utils._sympy.functions import FloorDiv, Mod
 
 from . import _C, eager_strides, higher_order, unbacked
 from .errors import Unsupported, UserError
+from .origins import origin, where
 from .scalar_types import SCALAR_TYPES
 
 _INT64 = (-(2**63), 2**63 - 1)
-
-_FRAME = re.compile(r'File "([^"]*)", line (\d+)')
-_MODULE_ROOT = re.compile(r"^[LG]\['[^']*'\]\.?")
-
 
 # How symbolic floats are computed: as tensors of one f64.
 _REAL_CALLS = {
@@ -566,25 +562,3 @@ def _srepr(value: int | torch.SymInt) -> str:
 
 def _is_written(node: Node) -> bool:
     return any(user.target is torch.ops.aten.copy_.default and user.args[0] is node for user in node.users)
-
-
-def origin(node: Node) -> tuple[str, int, str, str]:
-    """The file and line in the model, the path of the module, the operator."""
-    return *model_line(node), str(node.target)
-
-
-def model_line(node: Node) -> tuple[str, int, str]:
-    stack_trace = node.meta.get("stack_trace") or ""
-    frame = _FRAME.search(stack_trace, max(0, stack_trace.rfind("File ")))
-    file, number = frame.groups() if frame else ("", 0)
-    stack = node.meta.get("nn_module_stack") or {}
-    path = next(reversed(stack.values()))[0] if stack else ""
-    name = file.replace("\\", "/").rsplit("/", 1)[-1].encode(errors="replace").decode()  # Python names files that are not UTF-8 with surrogates
-    return name, int(number), _MODULE_ROOT.sub("", str(path))
-
-
-def where(node: Node) -> str:
-    """An op with its line in the model: 'aten.add.Tensor (model.py:12)'."""
-    file, line, _, call = origin(node)
-    place = f" ({file}:{line})" if file else ""
-    return f"{call}{place}"

@@ -23,7 +23,7 @@ from torch._inductor import config as inductor_config
 from torch._subclasses import FakeTensor
 from torch.fx.experimental import _config as symbolic_shapes_config
 
-from . import _C, fx_reader
+from . import _C, origins
 
 
 class _NoKey(Exception):
@@ -202,7 +202,7 @@ def _node_text(node: torch.fx.Node, gm: torch.fx.GraphModule, known: set[Any]) -
         target = f"{target.__module__}.{target.__qualname__}"
     arguments = [_value_text(value) for value in node.args]
     arguments += [f"{name}={_value_text(value)}" for name, value in node.kwargs.items()]
-    where = fx_reader.model_line(node) if node.op.startswith("call") else ""
+    where = origins.model_line(node) if node.op.startswith("call") else ""
     return f"{node.name} = {node.op} {target}({', '.join(arguments)}) {where}"
 
 

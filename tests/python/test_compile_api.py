@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import cxxinductor
-from cxxinductor import config, fx_reader
+from cxxinductor import config, origins
 
 
 def softmax_of(x):
@@ -118,7 +118,7 @@ def test_files_whose_names_are_not_utf8():
     """Python gives each byte that it cannot decode a surrogate, which no UTF-8 text holds."""
     node = torch.fx.Graph().placeholder("x")
     node.meta["stack_trace"] = '  File "/models/mod\udce9.py", line 3, in fn\n'
-    assert fx_reader.model_line(node) == ("mod?.py", 3, "")
+    assert origins.model_line(node) == ("mod?.py", 3, "")
 
 
 def test_reset(device):
