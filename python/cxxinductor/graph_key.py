@@ -2,11 +2,13 @@
 
 That is Dynamo's graph with the lines of the model, the metadata of its inputs and how they share memory, settings of PyTorch, versions and
 options. A graph with what no text shows (symbolic sizes, tensors of its own, Python functions, custom operators whose code may change) has
-no key, and neither has one whose operators run functions that a program put in the place of PyTorch's. Two compiles that may differ must have different keys; that equal compiles have different ones only costs time.
+no key, and neither has one while a program has functions of its own in the place of PyTorch's. Two compiles that may differ must have
+different keys; that equal compiles have different ones only costs time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
@@ -81,10 +83,12 @@ _DEVICES = ("cpu", "cuda")  # of inputs; those of others have settings of their 
 def _settings() -> list[Any]:
     """PyTorch's settings that tracing, partitioning and the operators' composites read."""
     _require_no_modes()
-    _require_no_replaced_functions()
+    if _has_replaced_kernels():
+        raise _NoKey
     backends = torch.backends
     cuda, cudnn, mkldnn = backends.cuda, backends.cudnn, backends.mkldnn
     return [
+        _functions_of_other_names(),
         torch.is_grad_enabled(),
         torch.is_inference_mode_enabled(),
         torch.is_anomaly_enabled(),
@@ -142,16 +146,38 @@ def _require_no_modes() -> None:
 
 
 _PATCHED = (torch, torch.Tensor, torch.functional, torch.nn.functional, torch.linalg, torch.fft, torch.special, torch._C._nn)
+_IN_C = (types.BuiltinFunctionType, types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)
 _IN_PYTHON = (types.FunctionType, types.MethodType, functools.partial)
+_CACHED = type(functools.lru_cache(len))
+_OF_TYPES = ("typing", "typing_extensions", "types")  # modules of callable objects that are no functions
 _FOLDER = os.path.dirname(torch.typename.__code__.co_filename) + os.sep  # of PyTorch, as its code names it
 _DECORATORS = tuple(module.__file__ for module in (typing, typing_extensions))  # whose functions stand around some of PyTorch's
 
 
-def _require_no_replaced_functions() -> None:
-    """That PyTorch's functions call each other: they do by names, which a program may give to functions of its own."""
-    functions = [value for names in _PATCHED for value in vars(names).values() if type(value) in _IN_PYTHON]
-    if not all(map(_is_pytorchs, functions)) or _has_replaced_kernels():
-        raise _NoKey
+def _functions_of_other_names() -> list[str]:
+    """PyTorch's functions call each other by names, which a program may give to other functions: to some of PyTorch's, which this tells, or to its
+    own, with which nothing has a key."""
+    texts = []
+    for owner in _PATCHED:
+        for name, value in vars(owner).items():
+            kind = type(value)
+            if kind in _IN_C:
+                is_known = _is_of(value.__module__ if kind is types.BuiltinFunctionType else None, "torch", "builtins")
+            elif kind in _IN_PYTHON:
+                is_known = _is_pytorchs(value)
+            elif not callable(value) or isinstance(value, type):
+                continue
+            else:
+                is_known = _is_pytorchs(value.__wrapped__) if kind is _CACHED else _is_of(kind.__module__, "torch", *_OF_TYPES)
+            if not is_known:
+                raise _NoKey
+            if (own_name := getattr(value, "__name__", name)) != name:
+                texts.append(f"{name} is {own_name}")
+    return texts
+
+
+def _is_of(module: str | None, *packages: str) -> bool:
+    return module is None or module.split(".")[0] in packages
 
 
 def _has_replaced_kernels() -> bool:
@@ -160,9 +186,27 @@ def _has_replaced_kernels() -> bool:
 
 
 def _is_pytorchs(function: Any) -> bool:
-    """Whether a function in Python is of PyTorch's files. Its name and module do not tell: functools.wraps copies them."""
-    code = getattr(function, "__code__", None)
-    return code is not None and (code.co_filename.startswith(_FOLDER) or code.co_filename in _DECORATORS)
+    """Whether a function in Python is of PyTorch's files, and what it wraps, too. Its name and module do not tell: functools.wraps copies them."""
+    seen, waiting = set(), [function]
+    while waiting:
+        function = waiting.pop()
+        if id(function) in seen:
+            continue
+        seen.add(id(function))
+        code = getattr(function, "__code__", None)
+        if code is None or not (code.co_filename.startswith(_FOLDER) or code.co_filename in _DECORATORS):
+            return False
+        waiting += [value for value in _closure(function) if type(value) in _IN_PYTHON]
+    return True
+
+
+def _closure(function: Any) -> list[Any]:
+    """What a function holds of the scopes around it: a decorator's, what it wraps."""
+    values = []
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # it is empty
+            values.append(cell.cell_contents)
+    return values
 
 
 def _devices(inputs: Sequence[Any]) -> list[Any]:

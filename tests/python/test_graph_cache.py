@@ -284,22 +284,33 @@ def tenfold(function):
     return functools.wraps(function)(lambda *args, **settings: function(*args, **settings) * 10)
 
 
+class Tenfold:
+    def __init__(self, function):
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args, **settings):
+        return self.__wrapped__(*args, **settings) * 10
+
+
 REPLACED = {
-    "function": (torch, "layer_norm", lambda x: torch.nn.functional.layer_norm(x, (4,))),
-    "operator": (torch.Tensor, "__add__", lambda x: x + 3),
-    "function of a method": (torch, "norm", lambda x: x.norm(dim=1)),
+    "function": (torch, "layer_norm", tenfold, lambda x: torch.nn.functional.layer_norm(x, (4,))),
+    "operator": (torch.Tensor, "__add__", tenfold, lambda x: x + 3),
+    "function of a method": (torch, "norm", tenfold, lambda x: x.norm(dim=1)),
+    "function in a decorator of PyTorch's": (torch, "layer_norm", lambda f: torch.no_grad()(tenfold(f)), lambda x: torch.nn.functional.layer_norm(x, (4,))),
+    "object": (torch, "layer_norm", Tenfold, lambda x: torch.nn.functional.layer_norm(x, (4,))),
+    "another function of PyTorch's": (torch, "relu", lambda _: torch.sigmoid, lambda x: torch.nn.functional.relu(x)),
 }
 
 
 @pytest.mark.parametrize("name", REPLACED)
 def test_what_runs_a_function_in_the_place_of_pytorchs_is_traced(traced, monkeypatch, name):
     """Dynamo's graph names PyTorch's function, or another that calls it."""
-    where, attribute, fn = REPLACED[name]
+    where, attribute, replace, fn = REPLACED[name]
     x = torch.randn(4, 4)
     run = lambda: traced.through_aten(fn)(x)  # noqa: E731
     assert [traced.during(run)[0] for _ in range(2)] == [1, 0]
     with monkeypatch.context() as patch:
-        patch.setattr(where, attribute, tenfold(getattr(where, attribute)))
+        patch.setattr(where, attribute, replace(getattr(where, attribute)))
         count, y = traced.during(run)
         assert count == 1
         torch.testing.assert_close(y, fn(x))
