@@ -26,7 +26,11 @@ void run_task(CompileTask& task, const InterruptCheck& interrupted, std::excepti
   task.work = nullptr;  // what the task holds is released before its caller goes on
 }
 
+std::atomic<AroundWait> around_wait{[](const std::function<void()>& wait) { wait(); }};
+
 }  // namespace
+
+void set_around_wait(AroundWait around) { around_wait = around; }
 
 // The tasks of one run_all.
 struct CompilePool::Batch {
@@ -88,6 +92,9 @@ struct CompilePool::State {
   void run_entry(std::unique_lock<std::mutex>& lock);
   void run_next_later(std::unique_lock<std::mutex>& lock);
   size_t drop_entries(const std::shared_ptr<Batch>& batch);
+  // Without it.
+  void cancel(const void* owner);
+  void finish();
 
   const size_t concurrent;
   std::mutex mutex;
@@ -195,22 +202,28 @@ void CompilePool::run_in_background(const void* owner, CompileTask task) {
 }
 
 void CompilePool::cancel(const void* owner) {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  state.done += std::erase_if(state.later, [owner](const State::Later& later) { return later.owner == owner; });
-  state.changed.notify_all();
-  const auto is_owners = [owner](const std::shared_ptr<State::Running>& entry) { return entry->owner == owner; };
-  for (const auto& entry : state.running)
+  around_wait.load()([this, owner] { state_->cancel(owner); });
+}
+
+void CompilePool::State::cancel(const void* owner) {
+  std::unique_lock lock(mutex);
+  done += std::erase_if(later, [owner](const Later& task) { return task.owner == owner; });
+  changed.notify_all();
+  const auto is_owners = [owner](const std::shared_ptr<Running>& entry) { return entry->owner == owner; };
+  for (const auto& entry : running)
     if (is_owners(entry)) entry->stopped = true;
-  state.changed.wait(lock, [&] { return std::none_of(state.running.begin(), state.running.end(), is_owners); });
+  changed.wait(lock, [&] { return std::none_of(running.begin(), running.end(), is_owners); });
 }
 
 void CompilePool::finish() {
-  State& state = *state_;
-  std::unique_lock lock(state.mutex);
-  state.start_threads();
-  while (state.threads.empty() && !state.later.empty()) state.run_next_later(lock);
-  state.changed.wait(lock, [&] { return state.later.empty() && state.running.empty(); });
+  around_wait.load()([this] { state_->finish(); });
+}
+
+void CompilePool::State::finish() {
+  std::unique_lock lock(mutex);
+  start_threads();
+  while (threads.empty() && !later.empty()) run_next_later(lock);
+  changed.wait(lock, [this] { return later.empty() && running.empty(); });
 }
 
 void CompilePool::stop() {

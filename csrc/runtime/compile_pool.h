@@ -31,6 +31,11 @@ struct CompileFailure {
   std::exception_ptr error;
 };
 
+// What a thread that waits for background tasks does around the wait. The Python module's gives up the GIL: tasks may wait for threads of Python,
+// and objects that cancel their tasks are destroyed by threads that hold it. It is not for run_all, whose callers may hold locks.
+using AroundWait = void (*)(const std::function<void()>& wait);
+void set_around_wait(AroundWait around);
+
 class CompilePool {
  public:
   explicit CompilePool(int threads);  // that work for run_all at the same time; 0: one per core

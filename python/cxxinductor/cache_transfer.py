@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
+import threading
 import warnings
 from typing import Any, Protocol
 
@@ -18,6 +20,8 @@ from . import _C, config
 from .errors import UserError
 
 _DIGEST_SIZE = hashlib.sha256().digest_size
+_SERVING_THREADS = 4
+_PATIENCE = 10_000  # milliseconds that an answer of a store may take
 
 
 @CacheArtifactFactory.register
@@ -62,7 +66,7 @@ def record_used(options: "_C.Options") -> None:
 
 
 class RemoteCache(Protocol):
-    """What set_remote_cache takes. Both functions may be called by any thread, several at a time."""
+    """What set_remote_cache takes. Both functions are called by threads of their own, several at a time."""
 
     def get(self, name: str) -> bytes | None:
         """What was put under this name, or None."""
@@ -75,7 +79,7 @@ def set_remote_cache(store: RemoteCache | None, *, secret: bytes | None = None, 
     """Sets a store that compiles ask for entries that the cache on disk lacks, and that gets those they write. One per process.
 
     Names contain hashes of what an entry follows from and of the library's build, so that hosts with other builds may share a store.
-    Whatever the store raises becomes a warning, and the compile goes on without it.
+    Whatever the store raises becomes a warning, and the compile goes on without it; so it does, for a minute, when an answer takes 10 seconds.
 
     Args:
         store: an object with ``get(name)`` and ``put(name, content)``; None: no store any more.
@@ -87,7 +91,7 @@ def set_remote_cache(store: RemoteCache | None, *, secret: bytes | None = None, 
         UserError: neither a secret nor trusted was given, the secret is not bytes, or the store lacks get or put.
     """
     if store is None:
-        _C.set_remote_cache(None, None)
+        _serve(None)
         return
     if not secret and not trusted:
         raise UserError("set_remote_cache: expected a secret that signs entries, or trusted=True: what the store gives is executed")
@@ -95,8 +99,44 @@ def set_remote_cache(store: RemoteCache | None, *, secret: bytes | None = None, 
         raise UserError(f"set_remote_cache: expected bytes as secret, found {type(secret).__name__}")
     if lacks := [name for name in ("get", "put") if not callable(getattr(store, name, None))]:
         raise UserError(f"set_remote_cache: expected a store with get and put, found {type(store).__name__} without {' and '.join(lacks)}")
-    checked = _CheckedStore(store, secret or b"")
-    _C.set_remote_cache(checked.get, checked.put)
+    _serve(_CheckedStore(store, secret or b""))
+
+
+class _Server:
+    """Threads that answer what compiles ask of a store: those that compile run nothing of Python's."""
+
+    current: _Server | None = None
+
+    def __init__(self, store: _CheckedStore):
+        self._store = store
+        self._requests = _C.open_remote_cache(_PATIENCE)
+        self.start()
+
+    def start(self) -> None:
+        for number in range(_SERVING_THREADS):
+            threading.Thread(target=self._serve, daemon=True, name=f"cxxinductor remote cache {number}").start()
+
+    def close(self) -> None:
+        self._requests.close()
+
+    def _serve(self) -> None:
+        while request := self._requests.next():
+            number, name, file = request
+            self._requests.answer(number, self._store.get(name) if file is None else self._store.put(name, file))
+
+
+def _serve(store: _CheckedStore | None) -> None:
+    if _Server.current is not None:
+        _Server.current.close()
+    _Server.current = None if store is None else _Server(store)
+
+
+def _serve_in_child() -> None:
+    if _Server.current is not None:
+        _Server.current.start()
+
+
+os.register_at_fork(after_in_child=_serve_in_child)
 
 
 class _CheckedStore:

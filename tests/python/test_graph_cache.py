@@ -20,7 +20,7 @@ from torch.compiler._cache import CacheArtifactManager
 from torch.testing._internal.two_tensor import TwoTensor
 
 import cxxinductor
-from cxxinductor import cache_transfer, graph_cache
+from cxxinductor import graph_cache
 
 pytestmark = pytest.mark.usefixtures("autograd_cache")
 
@@ -522,24 +522,6 @@ def test_a_remote_store_fills_empty_folders(traced, tmp_path):
         assert traced_in("four") == 1
     finally:
         cxxinductor.set_remote_cache(None)
-
-
-def test_a_store_that_raises_costs_a_warning():
-    class Broken:
-        def get(self, name):
-            raise OSError("no route to host")
-
-        put = get
-
-    store = cache_transfer._CheckedStore(Broken(), b"mine")
-    with pytest.warns(UserWarning, match="get failed: OSError: no route to host"):
-        assert store.get("00") is None
-    with pytest.raises(cxxinductor.UserError, match="expected a secret"):
-        cxxinductor.set_remote_cache(Broken())
-    with pytest.raises(cxxinductor.UserError, match="expected bytes as secret, found str"):
-        cxxinductor.set_remote_cache(Broken(), secret="mine")
-    with pytest.raises(cxxinductor.UserError, match="expected a store with get and put, found object without get and put"):
-        cxxinductor.set_remote_cache(object(), secret=b"mine")
 
 
 # ---- processes -----------------------------------------------------------------------------------------------------

@@ -2,12 +2,14 @@
 
 #include <torch/csrc/utils/pybind.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "driver/plan_cache.h"
+#include "torch_bridge/bindings/remote_requests.h"
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/providers.h"
 
@@ -48,24 +50,35 @@ bool write_file(const std::string& name, const std::string& file, const Options&
   return with_cache(options, [&](runtime::DiskCache& cache) { return cache.write_file(name, file); });
 }
 
-// The functions do not raise. They are never released: threads of the pool may be about to call them.
-void set_remote_cache(const py::object& get, const py::object& put) {
-  if (get.is_none()) return torch_bridge::set_remote_cache(nullptr);
-  const auto* functions = new std::pair<py::object, py::object>(get, put);
+std::shared_ptr<RemoteRequests> open_remote_cache(int64_t patience) {
+  auto requests = std::make_shared<RemoteRequests>(std::chrono::milliseconds(patience));
   auto store = std::make_shared<runtime::RemoteStore>();
-  store->get = [functions](const std::string& name) -> std::optional<std::string> {
-    if (interpreter_ends()) return std::nullopt;
-    const py::gil_scoped_acquire acquire;
-    const py::object found = functions->first(name);
-    return found.is_none() ? std::nullopt : std::optional(found.cast<std::string>());
-  };
-  store->put = [functions](const std::string& name, std::string_view file) {
-    if (interpreter_ends()) return;
-    const py::gil_scoped_acquire acquire;
-    functions->second(name, py::bytes(file.data(), file.size()));
-  };
+  store->get = [requests](const std::string& name) { return requests->ask(name, std::nullopt); };
+  store->put = [requests](const std::string& name, std::string_view file) { requests->ask(name, std::string(file)); };
   const WithoutGil scope;
   torch_bridge::set_remote_cache(std::move(store));
+  return requests;
+}
+
+void close_remote_cache(RemoteRequests& requests) {
+  const WithoutGil scope;
+  torch_bridge::set_remote_cache(nullptr);
+  requests.close();
+}
+
+// (number, name, None or the file to keep), or None at the end.
+py::object next_request(RemoteRequests& requests) {
+  std::optional<RemoteRequests::Request> request;
+  {
+    const WithoutGil scope;
+    request = requests.next();
+  }
+  if (!request) return py::none();
+  return py::make_tuple(request->number, request->name, request->file ? py::object(py::bytes(*request->file)) : py::none());
+}
+
+void answer(RemoteRequests& requests, uint64_t number, const py::object& file) {
+  requests.answer(number, file.is_none() ? std::nullopt : std::optional(file.cast<std::string>()));
 }
 
 }  // namespace
@@ -79,8 +92,12 @@ void bind_cache(py::module_& module) {
   module.def("cache_read_file", read_file, py::arg("name"), py::arg("options"), "The file of an entry, or None.");
   module.def("cache_write_file", write_file, py::arg("name"), py::arg("file"), py::arg("options"),
              "Stores such a file. False where it is damaged, of another build or not of this name.");
-  module.def("set_remote_cache", set_remote_cache, py::arg("get"), py::arg("put"),
-             "get(name) -> bytes or None and put(name, bytes), of any thread, which do not raise; None, None for no store.");
+  py::class_<RemoteRequests, std::shared_ptr<RemoteRequests>>(module, "RemoteRequests", "What compiles ask of a remote store.")
+      .def("next", next_request, "Waits for a request: (number, name, None or the file to keep); None at the end.")
+      .def("answer", answer, py::arg("number"), py::arg("file"), "Ends the request of this number; file: bytes or None.")
+      .def("close", close_remote_cache, "Ends the requests, and those who wait for one.");
+  module.def("open_remote_cache", open_remote_cache, py::arg("patience"),
+             "Sends compiles' requests to the object returned, which threads have to serve. patience: milliseconds that an answer may take.");
 }
 
 }  // namespace cxxinductor::bindings

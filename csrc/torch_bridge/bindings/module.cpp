@@ -15,6 +15,7 @@
 #include "model/text.h"
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
+#include "runtime/compile_pool.h"
 #include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
@@ -234,6 +235,14 @@ void bind_call_forms(py::module_& module) {
       py::arg("callee"), py::arg("overload"));
 }
 
+void wait_without_gil() {
+  runtime::set_around_wait([](const std::function<void()>& wait) {
+    std::optional<WithoutGil> scope;
+    if (Py_IsInitialized() && !interpreter_ends() && PyGILState_Check()) scope.emplace();
+    wait();
+  });
+}
+
 void bind_device(py::module_& module) {
   module.def(
       "register_device",
@@ -253,9 +262,14 @@ void bind_device(py::module_& module) {
         return py::tuple(generators);
       },
       "The default generators of the recorded device, by index.");
-  module.def("explain_device", &cxxinductor::explain_device);
+  // Without the GIL: another thread may compile for the device, and wait for threads of Python.
+  module.def("explain_device", &cxxinductor::explain_device, py::call_guard<py::gil_scoped_release>());
   module.def("device_counters", [] {
-    const DeviceCounters c = cxxinductor::device_counters();
+    DeviceCounters c;
+    {
+      const WithoutGil scope;
+      c = cxxinductor::device_counters();
+    }
     return py::dict(py::arg("calls") = c.calls, py::arg("runs") = c.runs, py::arg("uncompiled_runs") = c.uncompiled_runs,
                     py::arg("compiled") = c.compiled, py::arg("through_aten") = c.through_aten,
                     py::arg("early_starts") = c.early_starts, py::arg("early_drops") = c.early_drops);
@@ -268,6 +282,7 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
   torch_bridge::check_process();
   translate_errors();
+  wait_without_gil();
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);

@@ -1,0 +1,100 @@
+"""A remote store in Python beside threads that compile: who waits for them may hold the GIL, the process may end or fork.
+
+Each program runs in a process of its own, with an empty cache; its store takes a moment for each answer.
+"""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import cxxinductor
+from cxxinductor import cache_transfer
+
+SETUP = """
+import os, sys, threading, time, torch, cxxinductor
+from torch import nn
+
+class Store:
+    asked = 0
+    def get(self, name):
+        Store.asked += 1
+        begun.set()
+        time.sleep(0.3)
+    def put(self, name, content):
+        pass
+
+begun = threading.Event()
+cxxinductor.cache_transfer._PATIENCE = 2000
+x = torch.ones(3)
+cxxinductor.set_remote_cache(Store(), trusted=True)
+"""
+
+PROGRAMS = {
+    "a model that is dropped while it compiles": """
+model = cxxinductor.load(sys.argv[1], options={"wait": False})
+assert begun.wait(20)
+del model
+""",
+    "a TorchScript module that is dropped while it compiles": """
+module = cxxinductor.optimize(torch.jit.script(nn.Sequential(nn.Tanh(), nn.Sigmoid()).eval()), options={"wait": False})
+module(x)
+assert begun.wait(20)
+del module
+""",
+    "a device that draws random numbers": """
+cxxinductor.register_device("cxxi", "cpu", options={"wait": True})
+y = nn.functional.dropout(x.to("cxxi") * 2, 0.5) + 1
+torch.cxxi.manual_seed(0)
+cxxinductor.explain_device()
+assert y.cpu().shape == x.shape
+""",
+    "an end while a thread asks": """
+run = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor", options={"background": "all"})
+run(x)
+assert begun.wait(20)
+""",
+    "a child that asks": """
+child = os.fork()
+asked = Store.asked
+run = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor")
+assert torch.allclose(run(x), x.sin() + 1) and Store.asked > asked
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory):
+    path = tmp_path_factory.mktemp("models") / "model.pt2"
+    torch.export.save(torch.export.export(torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Sigmoid()), (torch.ones(3),)), path)
+    return path
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_store_beside(name, archive, tmp_path):
+    environment = {**os.environ, "CXXINDUCTOR_CACHE_DIR": str(tmp_path / "cache")}
+    program = SETUP + PROGRAMS[name] + 'print("END", flush=True)\n'
+    done = subprocess.run([sys.executable, "-c", program, str(archive)], env=environment, capture_output=True, text=True, timeout=90)
+    assert done.returncode == 0 and done.stdout.rstrip().endswith("END"), done.stdout + done.stderr
+
+
+def test_a_store_that_raises_costs_a_warning():
+    class Broken:
+        def get(self, name):
+            raise OSError("no route to host")
+
+        put = get
+
+    store = cache_transfer._CheckedStore(Broken(), b"mine")
+    with pytest.warns(UserWarning, match="get failed: OSError: no route to host"):
+        assert store.get("00") is None
+    with pytest.raises(cxxinductor.UserError, match="expected a secret"):
+        cxxinductor.set_remote_cache(Broken())
+    with pytest.raises(cxxinductor.UserError, match="expected bytes as secret, found str"):
+        cxxinductor.set_remote_cache(Broken(), secret="mine")
+    with pytest.raises(cxxinductor.UserError, match="expected a store with get and put, found object without get and put"):
+        cxxinductor.set_remote_cache(object(), secret=b"mine")
