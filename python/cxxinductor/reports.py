@@ -110,7 +110,12 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
 
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
-    _notify_listeners(GraphReport(kind, {"eager_reason": reason, "fallback_reason": "", "kernels": [], "externs": [], "extern_reasons": {}, "collectives": [], "missed_fusions": [], "times": [], "pass_times": {}}, None))
+    details = {"eager_reason": reason, "fallback_reason": "", "memory": None, "const_graph": None, "allocations": 0}
+    for key in ("kernels", "externs", "collectives", "missed_fusions", "times", "sources"):
+        details[key] = []
+    for key in ("extern_reasons", "pass_times", "texts"):
+        details[key] = {}
+    _notify_listeners(GraphReport(kind, details, None))
 
 
 def _notify_listeners(report: GraphReport) -> None:
