@@ -1,15 +1,17 @@
 """CUDA graphs: this backend with option cuda_graphs beside Inductor's reduce-overhead, in one process, interleaved.
 
-Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...] [--keep]
+Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NAME,...] [--backends NAME,...] [--keep] [--kernels N]
 
 host: time of the host per call of the compiled callable alone. "unchanged" and "moving": one call on an idle GPU, when the host's caches are
 cold from waiting; in "moving" the two inputs and the result have other addresses in each call. "in a row": one of 16 such calls without a wait
 between them. "patched per call": nodes that the host gave other addresses (counter graph_patched_nodes; those that a recording updates itself
 are not counted). "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
 shape, one token at a time, with a static cache. peak: of torch's allocator. --backends: of decode, inference and training.
+--kernels: print where each model's GPU time goes, by kernel and backend.
 --keep: models and parts that are not measured stay as an earlier run on such a GPU has written them, so that a run can be made in pieces.
 """
 
+import collections
 import itertools
 import math
 import statistics
@@ -202,7 +204,25 @@ def decode_row(length=1024, steps=64):
     return row
 
 
-def inference_row(name):
+def print_kernels(candidates, count, calls=3):
+    """The kernels with the most GPU time, of a call of each: microseconds, launches, name; and what is left."""
+    for backend, fn in candidates.items():
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profiler:
+            for _ in range(calls):
+                fn()
+            torch.cuda.synchronize()
+        microseconds, launches = collections.Counter(), collections.Counter()
+        for event in profiler.events():
+            if event.device_type == torch.autograd.DeviceType.CUDA:
+                microseconds[event.name] += event.device_time / calls
+                launches[event.name] += 1 / calls
+        top = microseconds.most_common(count)
+        print(f"  {backend}: {microseconds.total():.0f} us in {launches.total():.0f} kernels, {microseconds.total() - sum(time for _, time in top):.0f} us beside these")
+        for kernel, time_of_it in top:
+            print(f"    {time_of_it:9.1f} {launches[kernel]:6.1f} {kernel[:150]}", flush=True)
+
+
+def inference_row(name, kernels):
     torch.manual_seed(0)
     model, inputs = INFERENCE[name]()
     model = model.to("cuda", torch.bfloat16).eval().requires_grad_(False)
@@ -233,10 +253,12 @@ def inference_row(name):
             tell_ready(name, backend, start)
         row["milliseconds"] = interleaved(candidates, repeats=20)
         row["peak_bytes"] = {k: peak_memory(fn) for k, fn in candidates.items()}
+        if kernels:
+            print_kernels(candidates, kernels)
     return row
 
 
-def training_row(name):
+def training_row(name, kernels):
     torch.manual_seed(0)
     model, loss_of = TRAINING_MODELS[name]()
     model = model.cuda().train()
@@ -266,13 +288,15 @@ def training_row(name):
         tell_ready(name, backend, start)
     row["milliseconds"] = interleaved(steps, repeats=10, warmup=3)
     row["peak_bytes"] = {k: peak_memory(step) for k, step in steps.items()}
+    if kernels:
+        print_kernels(steps, kernels)
     return row
 
 
-def measured_rows(names, measure):
+def measured_rows(names, measure, kernels):
     for name in names:
         try:
-            row = measure(name)
+            row = measure(name, kernels)
         except Exception as error:  # one broken model must not hide the others' figures
             row = {"model": name, "error_message": str(error)[:2000]}
         else:
@@ -297,6 +321,7 @@ def main():
     parser.add_argument("--parts", default="host,decode,inference,training")
     parser.add_argument("--only", default="", help="comma-separated names of models")
     parser.add_argument("--backends", default=",".join(BACKENDS), help="comma-separated; the geometric means need reduce-overhead")
+    parser.add_argument("--kernels", type=int, default=0, help="kernels to print of each model and backend")
     parser.add_argument("--keep", action="store_true", help="beside what is measured, keep what the JSON has")
     args = parse_for_cuda(parser)
     backends = args.backends.split(",")
@@ -315,7 +340,7 @@ def main():
             continue
         rows = results.get(part, {}).get("rows", [])
         found = {row["model"]: row for row in rows}
-        for row in measured_rows([name for name in models if not only or name in only], measure):
+        for row in measured_rows([name for name in models if not only or name in only], measure, args.kernels):
             found[row["model"]] = row
             rows = [found[name] for name in models if name in found]
             results[part] = {"rows": rows, "geomean_vs_reduce_overhead": geomean(rows)}
