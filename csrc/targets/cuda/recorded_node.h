@@ -15,7 +15,6 @@ struct Word {
   uint32_t node = 0, at = 0;  // bytes from the beginning of the node's arguments
   uint32_t range = 0;
   int64_t offset = 0;
-  bool operator==(const Word&) const = default;
 };
 
 // One kernel, memset or copy. What `arguments` holds depends on the kind: the parameters of a kernel one after the other, each at a

@@ -79,15 +79,16 @@ struct ManyKernels {
   }
 };
 
-// Steps of these numbers of kernels; those of `own` use the recording's own memory, which the recorder has to tell.
+// Steps of these numbers of kernels. Those of `own` use the recording's own memory, which the recorder has to tell; the others a range.
 std::unique_ptr<DeviceGraph> record_steps(Recording& recording, const std::vector<int>& kernels, const std::set<size_t>& own, const Dependencies& order) {
+  const MemoryRange range{recording.first.data(), 256};
   const auto recorder = recording.device.record(recording.context.create_stream(), [&](const void* address) { return address == recording.own.data(); });
   for (size_t step = 0; step < kernels.size(); ++step) {
-    void* address = own.contains(step) ? recording.own.data() : nullptr;
+    void* address = own.contains(step) ? recording.own.data() : recording.first.data() + step;
     uint64_t number = step;
     std::array<void*, 2> arguments{&address, &number};
     for (int k = 0; k < kernels[step]; ++k) recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
-    recorder->note({}, {});
+    recorder->note({&range, 1}, {});
   }
   const std::vector<bool> uses_own = recorder->uses_of_own_memory();
   for (size_t step = 0; step < kernels.size(); ++step) CHECK(uses_own.at(step) == own.contains(step));
