@@ -203,7 +203,7 @@ void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptC
   unit.from_package = false;
 }
 
-std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit) {
+std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit& unit, const InterruptCheck& interrupted) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   const std::string& name = kernel.name;
   CudaFunction function = nullptr;
@@ -212,7 +212,7 @@ std::unique_ptr<CudaKernelProvider::Kernel> CudaKernelProvider::make_kernel(Unit
   } catch (const InternalError&) {
     if (!unit.from_cache && !unit.from_package) throw;
     // The driver refuses what the cache or the package held.
-    compile_unit(unit, unit.from_cache);
+    compile_unit(unit, unit.from_cache, interrupted);
     function = context_.load(unit.cubin, name, unit.source.shape);
   }
   ++(unit.from_package ? from_package_ : unit.from_cache ? from_cache_ : compiled_);
@@ -254,7 +254,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
   }
   if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
   for (Unit& unit : units) {
-    kernels_.push_back(make_kernel(unit));
+    kernels_.push_back(make_kernel(unit, interrupted));
     loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),
                                                                               std::memory_order_release);
   }
@@ -271,9 +271,11 @@ const CudaKernelProvider::Kernel& CudaKernelProvider::load_late(plan::KernelId k
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
   Unit unit{kernel, variant, {}, {}};
   if (!find_packaged(unit)) compile_unit(unit, false, interrupted);
+  // Ahead of the lock, since it compiles where the driver refuses what was found. If another thread is quicker, its kernel is taken.
+  std::unique_ptr<Kernel> made = make_kernel(unit, interrupted);
   const ForkGuard guard(ForkLock::Kernels);
   if (const Kernel* found = entry.load(std::memory_order_acquire)) return *found;
-  kernels_.push_back(make_kernel(unit));
+  kernels_.push_back(std::move(made));
   entry.store(kernels_.back().get(), std::memory_order_release);
   return *kernels_.back();
 }

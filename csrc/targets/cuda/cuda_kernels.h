@@ -78,7 +78,8 @@ class CudaKernelProvider : public runtime::KernelProvider {
                     std::chrono::milliseconds patience = runtime::DiskCache::kPatience);
   bool find_packaged(Unit& unit);
   const Kernel& load_late(plan::KernelId kernel, plan::Variant variant, const InterruptCheck& interrupted);
-  std::unique_ptr<Kernel> make_kernel(Unit& unit);
+  // Loads it; compiles it anew where the driver refuses what the cache or the package holds. Takes locks of compiles.
+  std::unique_ptr<Kernel> make_kernel(Unit& unit, const InterruptCheck& interrupted);
 
   Target target_;
   Device device_;

@@ -1,7 +1,9 @@
 // The CUDA provider with NVRTC and a driver that fails on demand: no GPU, no code generator.
 #include "targets/cuda/cuda_kernels.h"
 
+#include <barrier>
 #include <chrono>
+#include <thread>
 
 #include "targets/cuda/dynamic_library.h"
 #include "support/error.h"
@@ -64,9 +66,9 @@ struct Machine {
   CompilePool pool{2};
   PlainHost host;
 
-  std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit) {
+  std::unique_ptr<CudaKernelProvider> provider(DiskCache* cache = nullptr, CudaEmitter emitter = add_one_unit, PackagedCode packaged = {}) {
     return std::make_unique<CudaKernelProvider>(cuda_target("sm_80", 100), 0, std::move(emitter), nvrtc_source, driver, pool,
-                                                cache);
+                                                cache, std::move(packaged));
   }
   void launch(CudaKernelProvider& provider, plan::Variant variant = {.vectorized = true}) {
     std::array<void*, 1> buffers{};
@@ -151,6 +153,47 @@ TEST_CASE("a module of the cache that the driver refuses is compiled again", "[c
   const auto fourth = machine.provider(&cache);
   fourth->prepare(plan_of({"k_a"}));
   CHECK(fourth->counters().compiled == 1);
+}
+
+TEST_CASE("a variant that is first needed by a call is compiled where the driver refuses what the cache or the package holds", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  TemporaryFolder folder;
+  DiskCache cache(folder.path(), "test");
+  machine.provider(&cache)->prepare(plan_of({"k_a"}));
+  const bool packaged = GENERATE(false, true);
+  const auto provider = packaged ? machine.provider(nullptr, add_one_unit, [](const std::string&) { return std::optional<std::string>("\x7f" "ELF"); })
+                                 : machine.provider(&cache);
+  provider->prepare(plan_of({"k_a"}));
+  const auto held = [&] { return packaged ? provider->counters().from_package : provider->counters().from_cache; };
+  CHECK(held() == 1);
+  machine.controls.fail("cuModuleLoadData", 0);
+  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+  CHECK(provider->counters().compiled == 1);
+  // In the background too.
+  machine.controls.fail("cuModuleLoadData", 0);
+  CHECK(provider->find(plan::KernelId(0), {.vectorized = true, .index64 = true}) == nullptr);
+  machine.pool.finish();
+  CHECK(provider->counters().late == 1);
+  CHECK(provider->counters().compiled == 2);
+  CHECK(held() == 1);
+}
+
+TEST_CASE("threads that compile the same variant at a time use one kernel of it", "[cuda]") {
+  Machine machine;
+  if (!machine.nvrtc) return;
+  std::barrier both_compile(2);
+  const auto provider = machine.provider(nullptr, [&](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+    if (!variant.vectorized) both_compile.arrive_and_wait();
+    return add_one_unit(kernel, variant, origins);
+  });
+  provider->prepare(plan_of({"k_a"}));
+  const LoadedKernel* other = nullptr;
+  std::thread thread([&] { other = &provider->get(plan::KernelId(0), {.vectorized = false}); });
+  const LoadedKernel* const kernel = &provider->get(plan::KernelId(0), {.vectorized = false});
+  thread.join();
+  CHECK(kernel == other);
+  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
 }
 
 TEST_CASE("a launch that fails is an internal error, and the next launch works", "[cuda]") {
