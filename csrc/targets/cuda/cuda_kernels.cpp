@@ -252,7 +252,7 @@ void CudaKernelProvider::prepare(const plan::Plan& plan, const InterruptCheck& i
     if (!failures.empty()) std::rethrow_exception(failures.front().error);
     std::erase_if(missing, [](const Unit* unit) { return !unit->cubin.empty(); });
   }
-  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts);
+  if (!checking_.empty()) records_ = context_.allocate_mapped(plan.kernels.size() * kRecordInts, "records of failed checks");
   for (Unit& unit : units) {
     kernels_.push_back(make_kernel(unit, interrupted));
     loaded_[unit.id.index() * kVariants + variant_number(unit.variant)].store(kernels_.back().get(),

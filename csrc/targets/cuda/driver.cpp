@@ -18,7 +18,6 @@ CudaDriver::Functions::Functions(const std::vector<std::string>& names)
               "there is no CUDA driver, so graphs on a GPU cannot be compiled or run; graphs on the CPU are all the "
               "same") {
   CXXI_LOAD(init, cuInit);
-  CXXI_LOAD(driver_version, cuDriverGetVersion);
   CXXI_LOAD(device_count, cuDeviceGetCount);
   CXXI_LOAD(device_get, cuDeviceGet);
   CXXI_LOAD(device_name, cuDeviceGetName);
@@ -93,12 +92,6 @@ int CudaDriver::device_count() const {
   int count = 0;
   functions_->check(functions_->device_count(&count), "cuDeviceGetCount", "this machine");
   return count;
-}
-
-int CudaDriver::version() const {
-  int version = 0;
-  functions_->check(functions_->driver_version(&version), "cuDriverGetVersion", "this machine");
-  return version;
 }
 
 bool CudaDriver::is_capturing(void* stream) const {
@@ -225,21 +218,20 @@ void* CudaContext::create_stream() const {
   return stream;
 }
 
-CudaContext::Mapped CudaContext::allocate_mapped(size_t ints) {
+CudaContext::Mapped CudaContext::allocate_mapped(size_t ints, const std::string& what) {
   const CudaDriver::Functions& cuda = driver_.functions();
   const CurrentContext current(cuda, state_->context);
   const BesideCapture scope(cuda);
   void* host = nullptr;
   const size_t bytes = ints * sizeof(int);
-  cuda.check(cuda.allocate_host(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc",
-             "records of failed checks");
+  cuda.check(cuda.allocate_host(&host, bytes, CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE), "cuMemHostAlloc", what);
   {
     const ForkGuard guard(ForkLock::Leaf);
     state_->mapped.push_back(host);
   }
   std::memset(host, 0, bytes);
   CUdeviceptr device = 0;
-  cuda.check(cuda.device_pointer(&device, host, 0), "cuMemHostGetDevicePointer", "records of failed checks");
+  cuda.check(cuda.device_pointer(&device, host, 0), "cuMemHostGetDevicePointer", what);
   return {static_cast<int*>(host), reinterpret_cast<void*>(device)};
 }
 

@@ -32,8 +32,6 @@ class CudaDriver {
 
   int device_count() const;
   CudaDeviceProperties properties(int device) const;
-  // The driver's version, e.g. 13000.
-  int version() const;
   // Whether what is queued on the stream becomes part of a CUDA graph.
   bool is_capturing(void* stream) const;
 
@@ -60,12 +58,12 @@ class CudaContext {
   void launch(CudaFunction function, runtime::Grid grid, const plan::LaunchShape& shape, void* stream, void** arguments,
               const std::string& what) const;
 
-  // Host memory that kernels write to; zeroed, never moved, freed with the context object.
+  // Host memory that kernels read or write; zeroed, never moved, freed with the context object. what: its purpose, for errors.
   struct Mapped {
     int* host = nullptr;
     void* device = nullptr;
   };
-  Mapped allocate_mapped(size_t ints);
+  Mapped allocate_mapped(size_t ints, const std::string& what);
   // A stream that does not wait for the default stream; it lives as long as the process.
   void* create_stream() const;
 

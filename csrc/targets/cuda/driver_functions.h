@@ -25,7 +25,6 @@ struct CudaDriver::Functions {
 
   DynamicLibrary library;
   decltype(&::cuInit) init;
-  decltype(&::cuDriverGetVersion) driver_version;
   decltype(&::cuDeviceGetCount) device_count;
   decltype(&::cuDeviceGet) device_get;
   decltype(&::cuDeviceGetName) device_name;

@@ -35,7 +35,7 @@ std::unique_ptr<AddressRing> NodeUpdateKernels::take_ring(size_t ranges) {
   }
   ring->ranges = static_cast<uint32_t>(std::max(least_ranges, ranges));
   constexpr size_t head = 16;  // ints, of which `done` is the first
-  const CudaContext::Mapped memory = context_.allocate_mapped(head + 2 * slots * ring->ranges);
+  const CudaContext::Mapped memory = context_.allocate_mapped(head + 2 * slots * ring->ranges, "addresses of a CUDA graph");
   ring->done = reinterpret_cast<uint32_t*>(memory.host);
   ring->done_on_device = memory.device;
   ring->begins = reinterpret_cast<uint64_t*>(memory.host + head);

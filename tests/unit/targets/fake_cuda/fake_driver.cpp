@@ -124,10 +124,6 @@ CUresult cuStreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
   return CUDA_SUCCESS;
 }
 CUresult cuInit(unsigned) { return count("cuInit", CUDA_ERROR_NO_DEVICE); }
-CUresult cuDriverGetVersion(int* version) {
-  *version = 13000;
-  return CUDA_SUCCESS;
-}
 CUresult cuDeviceGetCount(int* devices) {
   *devices = 1;
   return CUDA_SUCCESS;
