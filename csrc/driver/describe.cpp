@@ -129,6 +129,13 @@ void describe_missed_fusions(const std::vector<plan::MissedFusion>& missed, Line
   if (pairs.size() > most_pairs) lines.push_back(fmt::format("    and {} more, {}", pairs.size() - most_pairs, megabytes(rest)));
 }
 
+std::string describe_constants(const ConstSummary& once) {
+  const std::string made = fmt::format("{} launches and {} extern calls make {} tensors", launches(once.kernels), once.externs.size(), once.tensors);
+  if (once.by_each_call)
+    return fmt::format("  in each call, since PyTorch counts no writes to parameters made in inference mode: {}, which freezing would keep", made);
+  return fmt::format("  once, and after writes to parameters: {}, {}, which are kept", made, megabytes(once.bytes));
+}
+
 std::string milliseconds(const std::vector<std::pair<std::string, double>>& times) {
   Lines parts;
   for (const auto& [name, seconds] : times) parts.push_back(fmt::format("{} {:.1f}", name, seconds * 1e3));
@@ -158,9 +165,7 @@ std::string describe(const GraphSummary& graph, const std::optional<ConstSummary
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_written)))};
   describe_memory(graph.memory, lines);
-  if (once)
-    lines.push_back(fmt::format("  once, and after writes to parameters: {} launches and {} extern calls make {} tensors, {}, which are kept",
-                                launches(once->kernels), once->externs.size(), once->tensors, megabytes(once->bytes)));
+  if (once) lines.push_back(describe_constants(*once));
   const bool mixed = std::ranges::any_of(graph.kernels, [&](const KernelSummary& kernel) { return kernel.device != graph.kernels[0].device; });
   for (const KernelSummary& kernel : graph.kernels) describe_kernel(kernel, mixed, lines);
   describe_externs(graph, lines);

@@ -47,12 +47,13 @@ struct GraphSummary {
   std::map<std::string, double> pass_times;
 };
 
-// What is computed once (option freezing).
+// What is computed once (option freezing), or by each call where PyTorch counts no writes to what it follows from.
 struct ConstSummary {
   std::vector<KernelSummary> kernels;
   std::vector<std::string> externs;
-  size_t tensors = 0;  // that are kept
-  int64_t bytes = 0;   // of them
+  size_t tensors = 0;  // that are kept, or made by each call
+  int64_t bytes = 0;   // of those that are kept
+  bool by_each_call = false;
 };
 
 GraphSummary summarize(const plan::Plan& plan, const Report& report);

@@ -562,7 +562,9 @@ driver::GraphSummary CompiledGraph::summary() const {
 std::optional<driver::ConstSummary> CompiledGraph::const_summary() const {
   const FoldedConstants* once = constants();
   if (!once) return std::nullopt;
-  return driver::summarize_once(once->plan(), once->report(), once->kept_bytes());
+  driver::ConstSummary summary = driver::summarize_once(once->plan(), once->report(), once->kept_bytes());
+  summary.by_each_call = once->is_folded_by_each_call();
+  return summary;
 }
 
 std::string CompiledGraph::describe(std::string_view title, std::span<const driver::StageTime> before) const {

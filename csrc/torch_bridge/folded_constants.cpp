@@ -3,6 +3,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "support/fork_locks.h"
@@ -10,17 +11,17 @@
 #include "torch_bridge/types.h"
 
 namespace cxxinductor::torch_bridge {
-namespace {
-
-uint32_t version_of(const at::Tensor& tensor) {
-  return tensor.is_inference() ? 0 : static_cast<uint32_t>(tensor._version());
-}
-
-}  // namespace
 
 void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
   std::shared_ptr<const Prepared> current = load();
   if (!current || !is_current(*current, inputs)) {
+    const bool counted = std::ranges::none_of(const_graph_.inputs, [&](uint32_t input) { return inputs[input].toTensor().is_inference(); });
+    by_each_call_.store(!counted, std::memory_order_relaxed);
+    if (!counted) {
+      std::vector<at::Tensor> tensors = compute(inputs);
+      inputs.insert(inputs.end(), std::move_iterator(tensors.begin()), std::move_iterator(tensors.end()));
+      return;
+    }
     current.reset();
     store(nullptr);  // first, so that the old and the new need no memory at once
     current = fold(inputs);
@@ -31,6 +32,7 @@ void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
 }
 
 int64_t FoldedConstants::kept_bytes() const {
+  if (is_folded_by_each_call()) return 0;
   int64_t bytes = 0;
   for (const plan::Output& output : plan().outputs) {
     const plan::Buffer& buffer = plan().buffers[output.buffer];
@@ -45,8 +47,8 @@ std::vector<at::Tensor> FoldedConstants::tensors() const {
 }
 
 bool FoldedConstants::is_from(const Source& source, const at::Tensor& tensor) {
-  return source.storage._unsafe_get_target() == tensor.storage().unsafeGetStorageImpl() &&
-         source.data == tensor.const_data_ptr() && source.version == version_of(tensor);
+  return !tensor.is_inference() && source.storage._unsafe_get_target() == tensor.storage().unsafeGetStorageImpl() &&
+         source.data == tensor.const_data_ptr() && source.version == static_cast<uint32_t>(tensor._version());
 }
 
 bool FoldedConstants::is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const {
@@ -84,16 +86,22 @@ void FoldedConstants::store(std::shared_ptr<const Prepared> prepared) {
   current_.swap(prepared);  // what it was goes after the lock is free: `prepared` outlives the guard
 }
 
+std::vector<at::Tensor> FoldedConstants::compute(const std::vector<c10::IValue>& inputs) const {
+  std::vector<runtime::Value> values;
+  for (const uint32_t input : const_graph_.inputs) values.emplace_back(to_ref(inputs[input].toTensor()));
+  std::vector<at::Tensor> tensors;
+  for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
+    tensors.push_back(to_tensor(std::move(value.tensor)));
+  return tensors;
+}
+
 std::shared_ptr<const FoldedConstants::Prepared> FoldedConstants::fold(const std::vector<c10::IValue>& inputs) const {
   const auto made = std::make_shared<Prepared>();
-  std::vector<runtime::Value> values;
-  for (uint32_t position : const_graph_.inputs) {
-    const at::Tensor& tensor = inputs[position].toTensor();
-    made->sources.push_back({tensor.storage().getWeakStorageImpl(), tensor.const_data_ptr(), version_of(tensor)});
-    values.emplace_back(to_ref(tensor));
+  for (const uint32_t input : const_graph_.inputs) {
+    const at::Tensor& tensor = inputs[input].toTensor();
+    made->sources.push_back({tensor.storage().getWeakStorageImpl(), tensor.const_data_ptr(), static_cast<uint32_t>(tensor._version())});
   }
-  for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
-    made->tensors.push_back(to_tensor(std::move(value.tensor)));
+  made->tensors = compute(inputs);
   // Later calls may run on other streams.
   std::set<Device> devices;
   for (const at::Tensor& tensor : made->tensors)

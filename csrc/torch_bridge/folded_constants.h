@@ -4,6 +4,7 @@
 #include <ATen/core/ivalue.h>
 #include <c10/core/Stream.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -18,16 +19,19 @@ class FoldedConstants {
   explicit FoldedConstants(driver::Compilation::ConstGraph const_graph) : const_graph_(std::move(const_graph)) {}
 
   // Appends them to the caller's inputs, computed anew if a frozen one is another tensor than last time, or PyTorch
-  // counted a write to it (tensors made in inference mode have no such count). Thread-safe.
+  // counted a write to it. Of tensors made in inference mode it counts none: what follows from them is computed by each call.
+  // Thread-safe.
   void append(std::vector<c10::IValue>& inputs);
 
   const driver::Report& report() const { return const_graph_.report; }
   const plan::Plan& plan() const { return const_graph_.executable->plan(); }
+  // Whether the last call that found nothing current had a frozen input that was made in inference mode.
+  bool is_folded_by_each_call() const { return by_each_call_.load(std::memory_order_relaxed); }
   int64_t kept_bytes() const;  // of all of them
   std::vector<at::Tensor> tensors() const;  // those of now, as plan() returns them; none before the first call. Thread-safe.
 
  private:
-  // What was prepared of one input. The weak reference keeps the storage's address from being given to another.
+  // What was prepared of one input, which has a count of writes. The weak reference keeps the storage's address from being given to another.
   struct Source {
     c10::weak_intrusive_ptr<c10::StorageImpl> storage;
     const void* data;
@@ -40,6 +44,7 @@ class FoldedConstants {
   };
   static bool is_from(const Source& source, const at::Tensor& tensor);
   bool is_current(const Prepared& prepared, const std::vector<c10::IValue>& inputs) const;
+  std::vector<at::Tensor> compute(const std::vector<c10::IValue>& inputs) const;
   // Runs without a lock (it may call Python): two threads that find nothing current both prepare, and either result is right.
   std::shared_ptr<const Prepared> fold(const std::vector<c10::IValue>& inputs) const;
   std::shared_ptr<const Prepared> load() const;
@@ -48,6 +53,7 @@ class FoldedConstants {
 
   const driver::Compilation::ConstGraph const_graph_;
   std::shared_ptr<const Prepared> current_;  // guarded by ForkLock::Leaf; null before the first call
+  std::atomic<bool> by_each_call_ = false;
 };
 
 }  // namespace cxxinductor::torch_bridge

@@ -91,6 +91,30 @@ def test_other_parameters_at_the_same_address(block, device):
         assert_equal(compiled, block, x)
 
 
+def test_tensors_made_in_inference_mode_are_not_kept(device):
+    """PyTorch counts no writes to them."""
+
+    class Cast(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(64, 64, device=device, dtype=torch.bfloat16))
+
+        def forward(self, x):
+            return x @ self.weight.float().t()
+
+    with torch.inference_mode():
+        model, x = Cast(), torch.randn(4, 64, device=device)
+        assert model.weight.is_inference()
+        compiled = frozen(model)
+        with reports.collect() as found:
+            assert_equal(compiled, model, x)
+        assert "in each call" in str(found[0]) and "are kept" not in str(found[0])
+        model.weight.mul_(3)
+        assert_equal(compiled, model, x)
+        model.load_state_dict({"weight": torch.randn_like(model.weight)})
+        assert_equal(compiled, model, x)
+
+
 def test_training_is_left_alone(block, device):
     compiled = frozen(block)
     with reports.collect() as found:

@@ -43,6 +43,13 @@ TEST_CASE("kernels, calls and times are named", "[driver]") {
         "  time: 3.0 ms: read graph 2.0, lower 1.0; slowest passes b 0.3, c 0.2, a 0.1");
 }
 
+TEST_CASE("constants that each call computes are not said to be kept", "[driver]") {
+  const driver::ConstSummary constants{{}, {"aten::mm"}, 3, 0, true};
+  CHECK_THAT(driver::describe({}, constants, "graph"),
+             mentions("  in each call, since PyTorch counts no writes to parameters made in inference mode: 0 launches and 1 extern calls make "
+                      "3 tensors, which freezing would keep\n"));
+}
+
 TEST_CASE("pairs that share most bytes come first", "[driver]") {
   const std::string few = described(
       with_missed_fusions({{"k0", "k1", "a rule", 40'000}, {"k2", "k3", "another rule", 50'000}, {"k0", "k1", "a rule", 40'000}}));
