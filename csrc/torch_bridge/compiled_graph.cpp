@@ -483,7 +483,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const bool captured = stay_if_captured();
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
-  if (impl_->folded) impl_->folded->append(inputs);
+  if (impl_->folded) impl_->folded->append(inputs, captured);
   // Replays run no single steps; profilers show their kernels by name. A mode of Python's sees all calls, and may make some of its own.
   const bool has_modes = c10::impl::TorchDispatchModeTLS::any_modes_set();
   const bool uses_graphs = !captured && !impl_->gpus.empty() && impl_->options.cuda_graphs != "off" && !has_modes;

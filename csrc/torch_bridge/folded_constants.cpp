@@ -12,12 +12,12 @@
 
 namespace cxxinductor::torch_bridge {
 
-void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
+void FoldedConstants::append(std::vector<c10::IValue>& inputs, bool captured) {
   std::shared_ptr<const Prepared> current = load();
   if (!current || !is_current(*current, inputs)) {
     const bool counted = std::ranges::none_of(const_graph_.inputs, [&](uint32_t input) { return inputs[input].toTensor().is_inference(); });
     by_each_call_.store(!counted, std::memory_order_relaxed);
-    if (!counted) {
+    if (captured || !counted) {
       std::vector<at::Tensor> tensors = compute(inputs);
       inputs.insert(inputs.end(), std::move_iterator(tensors.begin()), std::move_iterator(tensors.end()));
       return;
@@ -27,7 +27,7 @@ void FoldedConstants::append(std::vector<c10::IValue>& inputs) {
     current = fold(inputs);
     store(current);
   }
-  note_streams(*current);
+  captured ? keep_for_captured(current) : note_streams(*current);
   inputs.insert(inputs.end(), current->tensors.begin(), current->tensors.end());
 }
 
@@ -42,8 +42,15 @@ int64_t FoldedConstants::kept_bytes() const {
 }
 
 std::vector<at::Tensor> FoldedConstants::tensors() const {
-  const std::shared_ptr<const Prepared> current = load();
-  return current ? current->tensors : std::vector<at::Tensor>();
+  std::vector<std::shared_ptr<const Prepared>> sets;
+  {
+    const ForkGuard guard(ForkLock::Leaf);
+    sets = captured_;
+    if (current_ && std::ranges::find(sets, current_) == sets.end()) sets.insert(sets.begin(), current_);
+  }
+  std::vector<at::Tensor> all;
+  for (const auto& set : sets) all.insert(all.end(), set->tensors.begin(), set->tensors.end());
+  return all;
 }
 
 bool FoldedConstants::is_from(const Source& source, const at::Tensor& tensor) {
@@ -86,11 +93,18 @@ void FoldedConstants::store(std::shared_ptr<const Prepared> prepared) {
   current_.swap(prepared);  // what it was goes after the lock is free: `prepared` outlives the guard
 }
 
+// A CUDA graph of the program gets its tensors' addresses, and tells us neither when it runs nor when it goes.
+void FoldedConstants::keep_for_captured(const std::shared_ptr<const Prepared>& prepared) {
+  const ForkGuard guard(ForkLock::Leaf);
+  if (std::ranges::find(captured_, prepared) == captured_.end()) captured_.push_back(prepared);
+}
+
+// Nothing of it is recorded: it runs seldom, or inside of a recording.
 std::vector<at::Tensor> FoldedConstants::compute(const std::vector<c10::IValue>& inputs) const {
   std::vector<runtime::Value> values;
   for (const uint32_t input : const_graph_.inputs) values.emplace_back(to_ref(inputs[input].toTensor()));
   std::vector<at::Tensor> tensors;
-  for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false}))
+  for (runtime::Value& value : const_graph_.executable->run(torch_host(), std::move(values), {.check_inputs = false, .graphs = false}))
     tensors.push_back(to_tensor(std::move(value.tensor)));
   return tensors;
 }

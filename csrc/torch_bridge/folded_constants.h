@@ -20,15 +20,17 @@ class FoldedConstants {
 
   // Appends them to the caller's inputs, computed anew if a frozen one is another tensor than last time, or PyTorch
   // counted a write to it. Of tensors made in inference mode it counts none: what follows from them is computed by each call.
-  // Thread-safe.
-  void append(std::vector<c10::IValue>& inputs);
+  // captured: the program captures the call as a CUDA graph. What is current then stays as long as this object, whatever is
+  // written later. If nothing is, the captured graph computes it, since folding waits for a stream. Thread-safe.
+  void append(std::vector<c10::IValue>& inputs, bool captured);
 
   const driver::Report& report() const { return const_graph_.report; }
   const plan::Plan& plan() const { return const_graph_.executable->plan(); }
   // Whether the last call that found nothing current had a frozen input that was made in inference mode.
   bool is_folded_by_each_call() const { return by_each_call_.load(std::memory_order_relaxed); }
-  int64_t kept_bytes() const;  // of all of them
-  std::vector<at::Tensor> tensors() const;  // those of now, as plan() returns them; none before the first call. Thread-safe.
+  int64_t kept_bytes() const;  // of those of now
+  // Those of now and those that captured graphs may read, each set as plan() returns it; none before the first call. Thread-safe.
+  std::vector<at::Tensor> tensors() const;
 
  private:
   // What was prepared of one input, which has a count of writes. The weak reference keeps the storage's address from being given to another.
@@ -49,10 +51,12 @@ class FoldedConstants {
   std::shared_ptr<const Prepared> fold(const std::vector<c10::IValue>& inputs) const;
   std::shared_ptr<const Prepared> load() const;
   void store(std::shared_ptr<const Prepared> prepared);
+  void keep_for_captured(const std::shared_ptr<const Prepared>& prepared);
   static void note_streams(const Prepared& prepared);
 
   const driver::Compilation::ConstGraph const_graph_;
-  std::shared_ptr<const Prepared> current_;  // guarded by ForkLock::Leaf; null before the first call
+  std::shared_ptr<const Prepared> current_;                // guarded by ForkLock::Leaf; null before the first call
+  std::vector<std::shared_ptr<const Prepared>> captured_;  // guarded by ForkLock::Leaf; that captured graphs may read
   std::atomic<bool> by_each_call_ = false;
 };
 

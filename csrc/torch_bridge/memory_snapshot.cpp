@@ -74,7 +74,7 @@ class Snapshot {
     if (!folded) return;
     const std::vector<at::Tensor> tensors = folded->tensors();
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const plan::BufferId buffer = folded->plan().outputs[i].buffer;
+      const plan::BufferId buffer = folded->plan().outputs[i % prepared].buffer;
       add(graph, HeldMemory::Kind::Prepared, folded->plan().buffers[buffer].name, origin_of(folded->plan(), buffer), tensors[i]);
     }
   }

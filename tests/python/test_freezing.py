@@ -219,3 +219,31 @@ def test_convolution_weights_are_turned_once(device):
     torch.testing.assert_close(result, run(model, x)[0], rtol=2e-2, atol=2e-2)
     assert report.details["const_graph"]["tensors"] == 3
     assert all(stride == p.stride() for p, stride in zip(model.parameters(), [(288, 9, 3, 1), (1,)] * 3))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("warm", [True, False])
+def test_a_captured_call_reads_weights_that_stay(block, device, warm):
+    """warm: the constants are folded before the capture; otherwise the captured graph computes them."""
+    x = torch.randn(16, 64, device=device)
+    compiled = frozen(block)
+    with torch.no_grad():
+        compiled(x)
+        cxxinductor.wait_for_compiles()
+        before = block(x).clone()
+        if not warm:
+            block.first.weight.add_(0)  # counted, without another value
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            y = compiled(x)
+        for _ in range(2):
+            block.first.weight.mul_(3)
+            assert_equal(compiled, block, x)  # drops what was folded
+        after = block(x)
+        filler = [torch.full_like(p, float("nan"), dtype=torch.bfloat16) for _ in range(64) for p in block.parameters()]  # takes what was freed
+        graph.replay()
+        torch.cuda.synchronize()
+        torch.testing.assert_close(y, before if warm else after, rtol=2e-2, atol=2e-2)
+        assert_equal(compiled, block, x)
+        del filler
