@@ -51,12 +51,16 @@ class Snapshot {
  public:
   std::vector<HeldMemory> run() {
     for (const auto& graph : graphs_of_now()) add(*graph);
-    for (const RecordingSegment& segment : recording_segments())
-      rows_.push_back({HeldMemory::Kind::Recording, "", "", "", segment.device, segment.address, segment.bytes});
+    for (const RecordingSegment& segment : recording_segments()) add(HeldMemory::Kind::Recording, segment);
+    for (const RecordingSegment& scratch : recording_scratch()) add(HeldMemory::Kind::Scratch, scratch);
     return std::move(rows_);
   }
 
  private:
+  void add(HeldMemory::Kind kind, const RecordingSegment& memory) {
+    rows_.push_back({kind, "", "", "", memory.device, memory.address, memory.bytes});
+  }
+
   void add(const CompiledGraph& graph) {
     seen_.clear();
     const std::vector<at::Tensor> constants = graph.held_tensors();
@@ -101,6 +105,8 @@ std::string_view to_string(HeldMemory::Kind kind) {
       return "prepared";
     case HeldMemory::Kind::Recording:
       return "recording";
+    case HeldMemory::Kind::Scratch:
+      return "scratch";
   }
   return "";
 }

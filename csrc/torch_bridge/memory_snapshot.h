@@ -13,11 +13,12 @@ class CompiledGraph;
 
 struct HeldMemory {
   // constant: a tensor of the model that the graph holds. prepared: computed once from such and parameters (option freezing).
-  // recording: a segment that library calls use in replays of CUDA graphs, of all graphs together.
-  enum class Kind : uint8_t { Constant, Prepared, Recording };
+  // recording: a segment that library calls use in replays of CUDA graphs. scratch: memory that replays on a stream use one after the
+  // other, for the life of the process. Both are of all graphs together.
+  enum class Kind : uint8_t { Constant, Prepared, Recording, Scratch };
   Kind kind = Kind::Constant;
-  std::string name;    // of the buffer in the plan; "" for recordings
-  std::string graph;   // "" for recordings
+  std::string name;    // of the buffer in the plan; "" for recordings and scratch memory
+  std::string graph;   // likewise
   std::string origin;  // of what is prepared: the kernel, or the call and the model's module, that makes it
   Device device;
   uint64_t address = 0;  // of the allocation

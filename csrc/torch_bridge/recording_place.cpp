@@ -96,6 +96,12 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
     return scratch_;
   }
 
+  std::vector<RecordingSegment> scratch_memory() {
+    const std::lock_guard lock(scratch_mutex_);
+    if (scratch_bytes_ == 0) return {};
+    return {{from_torch(device_), reinterpret_cast<uint64_t>(scratch_data_), scratch_bytes_}};
+  }
+
   bool owns(const void* address) const override {
     if (!segments_) {
       segments_.emplace();
@@ -132,6 +138,19 @@ struct Places {
 };
 constinit MadeOnce<Places, ForkLock::Targets> made_places;
 
+template <class MemoryOf>  // (TorchRecordingPlace&) -> std::vector<RecordingSegment>
+std::vector<RecordingSegment> of_all_places(MemoryOf memory_of) {
+  std::vector<std::shared_ptr<TorchRecordingPlace>> places;
+  if (Places* made = made_places.find()) {
+    const ForkGuard guard(ForkLock::Targets);
+    for (const auto& [key, place] : made->all) places.push_back(place);
+  }
+  std::vector<RecordingSegment> found;
+  for (const auto& place : places)
+    for (const RecordingSegment& memory : memory_of(*place)) found.push_back(memory);
+  return found;
+}
+
 }  // namespace
 
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* stream) {
@@ -145,15 +164,10 @@ std::shared_ptr<runtime::RecordingPlace> recording_place(Device device, void* st
 }
 
 std::vector<RecordingSegment> recording_segments() {
-  std::vector<std::shared_ptr<TorchRecordingPlace>> places;
-  if (Places* made = made_places.find()) {
-    const ForkGuard guard(ForkLock::Targets);
-    for (const auto& [key, place] : made->all) places.push_back(place);
-  }
-  std::vector<RecordingSegment> found;
-  for (const auto& place : places)
-    for (const RecordingSegment& segment : place->segments()) found.push_back(segment);
-  return found;
+  return of_all_places([](TorchRecordingPlace& place) { return place.segments(); });
+}
+std::vector<RecordingSegment> recording_scratch() {
+  return of_all_places([](TorchRecordingPlace& place) { return place.scratch_memory(); });
 }
 
 }  // namespace cxxinductor::torch_bridge
@@ -162,5 +176,6 @@ std::vector<RecordingSegment> recording_segments() {
 namespace cxxinductor::torch_bridge {
 std::shared_ptr<runtime::RecordingPlace> recording_place(Device, void*) { return nullptr; }
 std::vector<RecordingSegment> recording_segments() { return {}; }
+std::vector<RecordingSegment> recording_scratch() { return {}; }
 }  // namespace cxxinductor::torch_bridge
 #endif

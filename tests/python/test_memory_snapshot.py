@@ -27,7 +27,7 @@ class Casts(nn.Module):
 
 def rows_of_graphs():
     """Without the memory of recordings, which all graphs share and the process keeps."""
-    return [row for row in rows() if row["kind"] != "recording"]
+    return [row for row in rows() if row["kind"] not in ("recording", "scratch")]
 
 
 @pytest.fixture
@@ -100,3 +100,16 @@ def test_segments_of_recordings(nothing_held, device):
     segments = {segment["address"]: segment["total_size"] for segment in torch.cuda.memory_snapshot()}
     for row in rows(kind="recording"):
         assert segments[row["address"]] == row["bytes"]
+
+
+@pytest.mark.gpu
+def test_scratch_memory_of_replays(nothing_held, device):
+    model, x = nn.Sequential(*(nn.Linear(256, 256) for _ in range(4))).to(device), torch.randn(64, 256, device=device)
+    compiled = torch.compile(model, backend="cxxinductor", options={"cuda_graphs": "on"})
+    with torch.no_grad():
+        for _ in range(5):
+            compiled(x)
+    found = rows(kind="scratch")
+    assert found and all(row["graph"] == row["name"] == "" and 0 < row["bytes"] <= 16 << 20 for row in found)
+    blocks = {block["address"]: block for segment in torch.cuda.memory_snapshot() for block in segment["blocks"]}
+    assert all(blocks[row["address"]]["requested_size"] == row["bytes"] for row in found)
