@@ -34,6 +34,14 @@ bool overlap(std::span<const MemoryRange> ranges) {
   return false;
 }
 
+std::span<const LaunchRecord> launches_of(const Tables& tables, const StepRecord& step) {
+  const std::span<const LaunchRecord> all = tables.launches;
+  if (step.kind == StepRecord::Kind::Launch) return all.subspan(step.index, 1);
+  if (step.kind != StepRecord::Kind::GroupedLaunch) return {};
+  const GroupedLaunchRecord& group = tables.grouped_launches[step.index];
+  return all.subspan(group.first, group.count);
+}
+
 }  // namespace
 
 std::vector<int64_t> Call::graph_key() const {
@@ -220,16 +228,14 @@ bool Call::replay(GraphCache& graphs, GraphSet& set, RecordedStretch& recorded) 
   return true;
 }
 
-// Whether all kernels are there, so that recording neither compiles nor takes a makeshift.
+// Whether all kernels are there, so that recording neither compiles nor takes a makeshift. Another thread compiles what is not.
 bool Call::can_record(const Stretch& stretch) {
   const auto is_ready = [&](const LaunchRecord& launch) {
-    const plan::Variant variant = gather(launch, args_, symbols_);
-    return variant.vectorized || variant.index64 || kernels_.find(launch.kernel, variant) != nullptr;
+    if (values_[launch.grid_x] <= 0 || values_[launch.grid_y] <= 0) return true;  // it is not queued
+    return kernels_.find(launch.kernel, gather(launch, args_, symbols_)) != nullptr;
   };
-  for (uint32_t s = stretch.first; s < stretch.last; ++s) {
-    const StepRecord& step = tables_.steps[s];
-    if (step.kind == StepRecord::Kind::Launch && !is_ready(tables_.launches[step.index])) return false;
-  }
+  for (uint32_t s = stretch.first; s < stretch.last; ++s)
+    if (!std::ranges::all_of(launches_of(tables_, tables_.steps[s]), is_ready)) return false;
   return true;
 }
 
@@ -372,16 +378,10 @@ Accesses Call::accesses_of(uint32_t step) {
     for (const int64_t input : tables_.input_buffers)
       if (input >= 0 && tensors_[static_cast<size_t>(input)].owner) accesses.written.push_back(range(static_cast<uint32_t>(input)));
   };
-  const auto add_launch = [&](const LaunchRecord& launch) {
+  const StepRecord& record = tables_.steps[step];
+  for (const LaunchRecord& launch : launches_of(tables_, record))
     for (size_t i = 0; i < launch.args.size(); ++i)
       launch.written[i] ? write(launch.args[i]) : accesses.read.push_back(range(launch.args[i]));
-  };
-  const StepRecord& record = tables_.steps[step];
-  if (record.kind == StepRecord::Kind::Launch) add_launch(tables_.launches[record.index]);
-  if (record.kind == StepRecord::Kind::GroupedLaunch) {
-    const GroupedLaunchRecord& group = tables_.grouped_launches[record.index];
-    for (uint32_t i = group.first; i < group.first + group.count; ++i) add_launch(tables_.launches[i]);
-  }
   if (record.kind == StepRecord::Kind::Extern) {
     const ExternRecord& call = tables_.externs[record.index];
     const std::vector<uint32_t>& mutated = std::get<plan::CallExtern>(plan_.steps[step]).mutated_operands;

@@ -172,6 +172,28 @@ TEST_CASE("recordings of fewer kernels are dropped once one more is loaded", "[g
   CHECK(SoftwareGraph::alive - before == 5);
 }
 
+TEST_CASE("nothing is recorded until all of its kernels are there", "[graphs]") {
+  struct LateKernels final : SoftwareKernels {
+    using SoftwareKernels::SoftwareKernels;
+    const LoadedKernel* find(plan::KernelId kernel, plan::Variant variant) override { return late ? nullptr : &get(kernel, variant); }
+    bool late = true;
+  };
+  DevicePlanBuilder b;
+  const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+  b.allocate(y);
+  b.add(x, y);
+  b.output(y);
+  if (GENERATE(false, true)) b.plan.steps.back() = plan::GroupedLaunch{{std::get<plan::Launch>(b.plan.steps.back())}};
+  DeviceRun run(UseGraphs::AtOnce);
+  const auto kernels = std::make_shared<LateKernels>(run.device, std::vector<SoftwareKernels::Body>{add_one_to_all});
+  run.load(b, kernels);
+  run.check(8, 0, 1);
+  CHECK(graph_counters().recordings == 0);
+  kernels->late = false;
+  run.check(8, 1, 1);
+  CHECK(graph_counters().recordings == 1);
+}
+
 TEST_CASE("independent steps run in any order, with the results of the plan's", "[graphs]") {
   // Four chains from x, whose ends meet in two results; arenas are used again where the first chains have ended.
   DevicePlanBuilder b;
