@@ -5,6 +5,7 @@
 #include <array>
 
 #include "support/error.h"
+#include "support/fork_mutex.h"
 
 namespace cxxinductor {
 namespace {
@@ -44,6 +45,8 @@ ForkGuard::~ForkGuard() {
   locks[lock_].unlock();
   held = held_before_;
 }
+
+void require_no_fork_lock() { CXXI_CHECK(held == 0, "a lock of an object is taken while fork lock {} is held", held - 1); }
 
 ForkChildHook::ForkChildHook(std::function<void()> run) : run_(std::move(run)) {
   const ForkGuard guard(ForkLock::Leaf);
