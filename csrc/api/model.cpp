@@ -21,6 +21,7 @@
 #include "ir/strides.h"
 #include "readers/pt2/read_pt2.h"
 #include "support/error.h"
+#include "support/fork_locks.h"
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/file_model.h"
@@ -76,8 +77,7 @@ class Model::Impl {
     for (Leaf& leaf : leaves_)
       if (leaf.input && first_->writes_input(*leaf.input)) leaf.keep_strides();
     if (compiles_in_background_)
-      torch_bridge::graph_compiles(options_).run_in_background(
-          this, {program_.name, 1, [this](const InterruptCheck& interrupted) { compile_in_background(interrupted); }});
+      begin_compile();
     else
       warn_of_fallback(*first_);
   }
@@ -106,6 +106,7 @@ class Model::Impl {
                          given[i].tagKind());
       inputs[*leaf.input] = std::move(given[i]);
     }
+    begin_compile();
     std::vector<c10::IValue> found = graph_.load(std::memory_order_acquire)->run(std::move(inputs)), results;
     results.reserve(outputs_.size());
     for (const Result& result : outputs_) {
@@ -134,7 +135,8 @@ class Model::Impl {
   std::string explain() const {
     const torch_bridge::FileModel* graph = graph_.load(std::memory_order_acquire);
     if (compiles_in_background_ && graph == first_.get())
-      return fmt::format("model '{}': is being compiled; calls run op by op through ATen", program_.name);
+      return fmt::format("model '{}': {}; calls run op by op through ATen", program_.name,
+                         has_begun_ ? "is being compiled" : "the next call begins to compile it");
     const std::string text = graph->describe(fmt::format("model '{}'", program_.name));
     return note_.empty() ? text : fmt::format("{}\nthe package's machine code is not used: {}\n", text, note_);
   }
@@ -242,13 +244,25 @@ class Model::Impl {
                          : torch_bridge::FileModel::uncompiled(program_.calls, options_);
   }
 
-  void compile_in_background(const InterruptCheck& interrupted) {
+  // In the background, where calls do not wait for it.
+  void begin_compile() const {
+    if (!compiles_in_background_ || has_begun_.load(std::memory_order_relaxed) || has_begun_.exchange(true)) return;
+    torch_bridge::graph_compiles(options_).run_in_background(
+        this, {program_.name, 1, [this](const InterruptCheck& interrupted) { compile_in_background(interrupted); }});
+  }
+
+  void compile_in_background(const InterruptCheck& interrupted) const {
+    std::shared_ptr<const torch_bridge::FileModel> compiled;
     try {
-      compiled_ = torch_bridge::FileModel::compile(program_.calls, options_, interrupted);
+      compiled = torch_bridge::FileModel::compile(program_.calls, options_, interrupted);
     } catch (const Interrupted&) {  // the model is gone
       return;
     }
-    graph_.store(compiled_.get(), std::memory_order_release);
+    {
+      const ForkGuard guard(ForkLock::Leaf);  // a child finds all of this or nothing
+      compiled_ = std::move(compiled);
+      graph_.store(compiled_.get(), std::memory_order_release);
+    }
     warn_of_fallback(*compiled_);
   }
 
@@ -266,8 +280,13 @@ class Model::Impl {
   std::vector<Leaf> leaves_;
   std::vector<Result> outputs_;
   bool compiles_in_background_ = false;
-  std::shared_ptr<const torch_bridge::FileModel> first_, compiled_;  // compiled_: by the background's thread
-  std::atomic<const torch_bridge::FileModel*> graph_ = nullptr;  // the one that calls run
+  std::shared_ptr<const torch_bridge::FileModel> first_;
+  mutable std::shared_ptr<const torch_bridge::FileModel> compiled_;  // by the background's thread
+  mutable std::atomic<const torch_bridge::FileModel*> graph_ = nullptr;  // the one that calls run
+  mutable std::atomic<bool> has_begun_ = false;  // the background's thread, or it is to
+  const ForkChildHook in_child_{[this] {
+    if (!compiled_) has_begun_ = false;  // that thread is not there
+  }};
 };
 
 Model::Model(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -10,6 +10,7 @@
 
 #include "model/size_guards.h"
 #include "support/error.h"
+#include "support/fork_mutex.h"
 #include "torch_bridge/control_flow.h"
 #include "torch_bridge/input_symbols.h"
 #include "torch_bridge/package_builds.h"
@@ -117,6 +118,7 @@ class FileModel::Forms {
   Graph add(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
     Graph made = CompiledGraph::from_file(calls_, settings, options_, interrupted, symbols);
     const std::unique_lock lock(mutex_);
+    const ForkGuard guard(ForkLock::Leaf);
     forms_.push_back({made, settings});
     return made;
   }
@@ -133,7 +135,11 @@ class FileModel::Forms {
   }
 
   Graph uncompiled() {
-    if (!uncompiled_) uncompiled_ = CompiledGraph::uncompiled(calls_, options_);
+    if (!uncompiled_) {
+      Graph made = CompiledGraph::uncompiled(calls_, options_);
+      const ForkGuard guard(ForkLock::Leaf);
+      uncompiled_ = std::move(made);
+    }
     return uncompiled_;
   }
 
@@ -141,11 +147,12 @@ class FileModel::Forms {
   const InputSymbols symbols_;
   const Options options_;
   const Form first_;
-  mutable std::shared_mutex mutex_;  // guards forms_
+  mutable ForkSharedMutex mutex_;  // guards forms_
   std::vector<Form> forms_;
-  std::mutex making_;  // guards what follows
+  ForkMutex making_;  // guards what follows
   bool is_compiling_ = false;
   Graph uncompiled_;
+  const ForkChildHook in_child_{[this] { is_compiling_ = false; }};  // the thread that did is not there
 };
 
 FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options)

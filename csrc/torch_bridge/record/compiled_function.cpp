@@ -4,6 +4,7 @@
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <mutex>
 #include <utility>
 
 #include "model/text.h"
@@ -30,13 +31,12 @@ CompiledFunction::NeedGradients CompiledFunction::need_gradients(const std::vect
 
 CompiledFunction::Traced& CompiledFunction::traced(const NeedGradients& arguments) {
   const std::lock_guard lock(mutex_);
-  std::unique_ptr<Traced>& found = traced_[arguments];
-  if (!found) {
-    Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_)
-                                                    : gradient_tracer(name_, function_, arguments, options_);
-    found.reset(new Traced{std::move(tracer), {name_, options_}});
-  }
-  return *found;
+  if (const auto found = traced_.find(arguments); found != traced_.end()) return *found->second;
+  Tracer tracer = arguments.empty() ? inference_tracer(name_, function_, options_)
+                                    : gradient_tracer(name_, function_, arguments, options_);
+  std::unique_ptr<Traced> made(new Traced{std::move(tracer), {name_, options_}});
+  const ForkGuard guard(ForkLock::Leaf);
+  return *traced_.emplace(arguments, std::move(made)).first->second;
 }
 
 std::vector<c10::IValue> CompiledFunction::run(const std::vector<c10::IValue>& arguments) {

@@ -6,10 +6,10 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "support/fork_mutex.h"
 #include "support/options.h"
 #include "torch_bridge/record/specializations.h"
 
@@ -35,7 +35,7 @@ class CompiledFunction {
   const std::string name_;
   const TracedFunction function_;
   const Options options_;
-  mutable std::mutex mutex_;  // guards the map
+  mutable ForkMutex mutex_;  // guards the map
   std::map<NeedGradients, std::unique_ptr<Traced>> traced_;
   std::atomic<int64_t> calls_ = 0, uncompiled_calls_ = 0;
 };

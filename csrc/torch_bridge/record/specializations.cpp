@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <numeric>
 #include <set>
+#include <shared_mutex>
 #include <tuple>
 #include <utility>
 
@@ -185,13 +187,16 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
     take([&] { return std::pair(form->pattern, tracer(form->pattern)); });
   }
   const auto finish = [form, compile = std::move(compile)](const InterruptCheck& interrupted) {
+    CompiledForm compiled = form->compiled;
     try {
-      if (compile) form->compiled = compile(form->settings, interrupted);
+      if (compile) compiled = compile(form->settings, interrupted);
     } catch (const Interrupted&) {  // by who needs it no more
       return;
     } catch (const std::exception& error) {
-      form->compiled.reason = error.what();
+      compiled.reason = error.what();
     }
+    const ForkGuard guard(ForkLock::Leaf);  // a child finds all of this or nothing
+    std::swap(form->compiled, compiled);
     form->is_ready = true;
   };
   if (options_.wait || is_packaged) {
@@ -199,9 +204,14 @@ std::shared_ptr<const Specializations::Form> Specializations::make(const std::ve
   } else {
     graph_compiles(options_).run_in_background(this, {name_, 1, finish});
   }
-  const std::unique_lock writing(mutex_);
-  forms_.push_back(form);
+  add(form);
   return form;
+}
+
+void Specializations::add(const std::shared_ptr<const Form>& form) {
+  const std::unique_lock writing(mutex_);
+  const ForkGuard guard(ForkLock::Leaf);
+  forms_.push_back(form);
 }
 
 std::shared_ptr<const Specializations::Form> Specializations::form_for(const std::vector<c10::IValue>& arguments,
@@ -211,8 +221,10 @@ std::shared_ptr<const Specializations::Form> Specializations::form_for(const std
     try {
       form = make(arguments, tracer);
     } catch (const Unsupported& error) {  // of arguments that no pattern states
+      std::string reason = error.what();
       const std::unique_lock writing(mutex_);
-      refused_.insert(error.what());
+      const ForkGuard guard(ForkLock::Leaf);
+      refused_.insert(std::move(reason));
     }
   }
   if (!form || !form->is_ready || !form->compiled.run || writes_shared_memory(*form, arguments)) return nullptr;

@@ -6,10 +6,8 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "model/size_guards.h"
+#include "support/fork_mutex.h"
 #include "support/interrupt.h"
 #include "support/options.h"
 #include "torch_bridge/compiled_graph.h"
@@ -93,6 +92,7 @@ class Specializations {
  private:
   std::shared_ptr<const Form> find(const std::vector<c10::IValue>& arguments) const;
   std::shared_ptr<const Form> make(const std::vector<c10::IValue>& arguments, const Tracer& tracer);
+  void add(const std::shared_ptr<const Form>& form);
   CallPattern pattern_for(const std::vector<c10::IValue>& arguments) const;
   std::pair<CallPattern, TracedForm> trace(const std::vector<c10::IValue>& arguments, const Tracer& tracer) const;
   static bool holds(const Form& form, const std::vector<c10::IValue>& arguments);
@@ -101,10 +101,12 @@ class Specializations {
   const PatternFinder find_packaged_;
   const Options options_;
   const SpecializationPolicy policy_;
-  mutable std::shared_mutex mutex_;  // guards what follows
+  ForkMutex tracing_;
+  mutable ForkSharedMutex mutex_;  // guards what follows
   std::vector<std::shared_ptr<const Form>> forms_;
   std::set<std::string> refused_;  // why arguments were
-  std::mutex tracing_;
+  // Nobody compiles the others any more: calls trace the function again.
+  const ForkChildHook in_child_{[this] { std::erase_if(forms_, [](const auto& form) { return !form->is_ready; }); }};
 };
 
 }  // namespace cxxinductor::torch_bridge
