@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <utility>
@@ -76,7 +77,7 @@ size_t number_of(const Graph& graph, const Node* node) {
 // one more argument; of the results, named by a number that is one more result: made of its content, so that the results of a plan that
 // was made in another process have it, too.
 struct Region::Shapes {
-  std::mutex mutex;
+  ForkMutex mutex;
   std::map<std::string, std::vector<ValueTree>> arguments;
   std::map<int64_t, std::shared_ptr<const ValueTree>> results;
   std::set<size_t> failed;  // nodes of the code that could not be traced, by number
@@ -94,7 +95,10 @@ struct Region::Shapes {
       text += trees.back().text();
     }
     const std::lock_guard lock(mutex);
-    arguments.try_emplace(text, std::move(trees));
+    if (!arguments.contains(text)) {
+      const ForkGuard guard(ForkLock::Leaf);
+      arguments.emplace(text, std::move(trees));
+    }
     leaves.emplace_back(std::move(text));
     return leaves;
   }
@@ -135,8 +139,15 @@ struct Region::Shapes {
     constexpr size_t digits = 15;  // of 4 bits each
     const std::string text = tree->full_text();
     const std::lock_guard lock(mutex);
-    for (int64_t number = std::stoll(package_file::text_digest(text).substr(0, digits), nullptr, 16);; ++number)
-      if (const ValueTree& found = *results.try_emplace(number, tree).first->second; found.full_text() == text && found.has_types_of(*tree)) return number;
+    for (int64_t number = std::stoll(package_file::text_digest(text).substr(0, digits), nullptr, 16);; ++number) {
+      const auto found = results.find(number);
+      if (found == results.end()) {
+        const ForkGuard guard(ForkLock::Leaf);
+        results.emplace(number, tree);
+        return number;
+      }
+      if (found->second->full_text() == text && found->second->has_types_of(*tree)) return number;
+    }
   }
 
   std::vector<c10::IValue> build_results(std::vector<c10::IValue> leaves, std::span<const c10::IValue> arguments_in) {
@@ -166,8 +177,10 @@ TracedFunction Region::traced_code(const std::shared_ptr<Graph>& code, const std
     std::vector<c10::IValue> results;
     const auto fail = [&] {
       if (at == nullptr) return;
+      const size_t number = number_of(*code, at);
       const std::lock_guard lock(shapes->mutex);
-      shapes->failed.insert(number_of(*code, at));
+      const ForkGuard guard(ForkLock::Leaf);
+      shapes->failed.insert(number);
     };
     try {
       results = interpret(*code, arguments, at);
@@ -258,7 +271,9 @@ void Region::split_where_it_failed() {
   made->failed = std::move(failed);
   made->parts = group_regions(graph, name_, options_, excluded, saved_);
   made->code = Code(graph, name_);
-  split_ = std::move(made);
+  std::shared_ptr<const Split> split = std::move(made);
+  const ForkGuard guard(ForkLock::Leaf);
+  split_.swap(split);
 }
 
 // What was traced gives the same calls again, in the form that a file has them.

@@ -9,11 +9,10 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <string>
 #include <vector>
 
+#include "support/fork_mutex.h"
 #include "support/options.h"
 #include "torch_bridge/jit/saved_forms.h"
 #include "torch_bridge/jit/traceable.h"
@@ -60,7 +59,7 @@ class Region final : public torch::CustomClassHolder {
   const Tracer tracer_;
   Specializations forms_;
   std::array<std::atomic<int64_t>, causes> calls_as_written_{};
-  mutable std::mutex mutex_;  // guards split_
+  mutable ForkMutex mutex_;  // guards split_
   std::shared_ptr<const Split> split_;
 };
 

@@ -7,12 +7,14 @@
 #include <torch/csrc/jit/runtime/custom_operator.h>
 #include <torch/custom_class.h>
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <utility>
 
 #include "readers/pt2/printable.h"
 #include "support/error.h"
+#include "support/fork_mutex.h"
 #include "torch_bridge/jit/code_module.h"
 #include "torch_bridge/jit/region.h"
 #include "torch_bridge/process_check.h"
@@ -67,11 +69,14 @@ class RegionForms final : public torch::CustomClassHolder {
   }
 
   Region& get(const Module& module) {
-    std::call_once(made_, [&] {
-      const auto region = c10::make_intrusive<Region>(name_, read_code(module), options_, saved_);
-      const std::lock_guard lock(mutex_);
-      region_ = region;
-    });
+    if (Region* made = made_.load(std::memory_order_acquire)) return *made;
+    const std::lock_guard making(making_);
+    if (Region* made = made_.load(std::memory_order_relaxed)) return *made;
+    auto region = c10::make_intrusive<Region>(name_, read_code(module), options_, saved_);
+    const std::lock_guard lock(mutex_);
+    const ForkGuard guard(ForkLock::Leaf);
+    region_ = std::move(region);
+    made_.store(region_.get(), std::memory_order_release);
     return *region_;
   }
 
@@ -87,9 +92,10 @@ class RegionForms final : public torch::CustomClassHolder {
   size_t pack(const std::vector<std::string>& archs, const package_file::SigningKey* key) {
     PackedForms packed(archs, key);
     if (const auto region = made_region()) region->pack(packed);
-    const at::Tensor bytes = packed.bytes();
+    at::Tensor bytes = packed.bytes();
     const std::lock_guard lock(mutex_);
-    packed_ = bytes;
+    const ForkGuard guard(ForkLock::Leaf);
+    std::swap(packed_, bytes);
     return packed.size();
   }
 
@@ -133,8 +139,9 @@ class RegionForms final : public torch::CustomClassHolder {
   const std::string name_;
   const Options options_;
   std::shared_ptr<const SavedForms> saved_;
-  std::once_flag made_;
-  mutable std::mutex mutex_;  // guards what follows
+  ForkMutex making_;
+  std::atomic<Region*> made_ = nullptr;  // region_, once that is there
+  mutable ForkMutex mutex_;              // guards what follows
   at::Tensor packed_;
   c10::intrusive_ptr<Region> region_;
 };
