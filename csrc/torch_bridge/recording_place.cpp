@@ -12,7 +12,7 @@
 #include <optional>
 #include <utility>
 
-#include "support/fork_locks.h"
+#include "support/fork_mutex.h"
 #include "torch_bridge/cuda_allocator.h"
 #include "torch_bridge/providers.h"
 #include "torch_bridge/torch_host.h"
@@ -124,10 +124,10 @@ class TorchRecordingPlace final : public runtime::RecordingPlace {
   void* const queue_;
   const c10::Stream stream_;
   const c10::MempoolId_t pool_;
-  std::mutex mutex_;
+  ForkMutex mutex_;  // what it guards is of no use in a child, where CUDA refuses all calls
   bool has_pool_ = false;
   mutable std::optional<std::map<size_t, size_t>> segments_;  // begin and end, once asked for in a run
-  std::mutex scratch_mutex_;
+  ForkMutex scratch_mutex_;
   runtime::Owner scratch_;
   void* scratch_data_ = nullptr;
   int64_t scratch_bytes_ = 0;

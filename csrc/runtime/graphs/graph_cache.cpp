@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
+#include <mutex>
 
 namespace cxxinductor::runtime {
 namespace {
@@ -65,6 +67,13 @@ void GraphCache::divide_anew() {
     fresh->calls = std::min(set->calls, calls_before_);
     set = std::move(fresh);
   }
+}
+
+// Another thread of the parent was changing all of it, so nothing is destroyed.
+void GraphCache::forget_in_child() {
+  std::construct_at(&sets_);
+  std::construct_at(&refused_);
+  std::construct_at(&noted_);
 }
 
 std::vector<std::pair<std::string, int>> GraphCache::reasons() const {

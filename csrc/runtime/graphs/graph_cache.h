@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "runtime/graphs/device_graph.h"
 #include "runtime/graphs/stretches.h"
 #include "runtime/host.h"
+#include "support/fork_mutex.h"
 
 namespace cxxinductor::runtime {
 
@@ -40,7 +40,9 @@ struct RecordedStretch {
 struct GraphSet {
   std::vector<int64_t> key;
   int calls = 0;  // before it was recorded; guarded by the cache's mutex
-  std::mutex mutex;
+  ForkMutex mutex{[this] {
+    for (RecordedStretch& recorded : stretches) recorded.is_refused = true;
+  }};
   std::vector<RecordedStretch> stretches;
 };
 
@@ -72,12 +74,13 @@ class GraphCache {
 
  private:
   void divide_anew();
+  void forget_in_child();
 
   const plan::Plan& plan_;
   const Tables& tables_;
   const int calls_before_;
   const bool branches_;
-  mutable std::mutex mutex_;
+  mutable ForkMutex mutex_{[this] { forget_in_child(); }};
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
   Refusals refused_;
   std::map<std::string, int> noted_;
