@@ -64,9 +64,23 @@ c10::DeviceIndex& current_index() {
 
 LazyDevice::LazyDevice(c10::DeviceType backing, c10::DeviceIndex count, Options options)
     : backing_(backing), options_(std::move(options)) {
-  for (c10::DeviceIndex index = 0; index < count; ++index) {
-    const c10::Device device(c10::DeviceType::PrivateUse1, index);
-    lanes_.push_back(std::make_unique<Lane>(Lane{Recording(device, this->backing(index), ops_), {}, EarlyStart(this->backing(index)), {}, nullptr}));
+  for (c10::DeviceIndex index = 0; index < count; ++index) lanes_.push_back(make_lane(index, {}));
+}
+
+std::unique_ptr<LazyDevice::Lane> LazyDevice::make_lane(c10::DeviceIndex index, LostRecordings lost) {
+  const c10::Device device(c10::DeviceType::PrivateUse1, index);
+  return std::make_unique<Lane>(Lane{Recording(device, backing(index), *ops_, lost), {}, EarlyStart(backing(index)), {}, nullptr});
+}
+
+// Another thread of the parent was changing all of it, so nothing is destroyed.
+void LazyDevice::record_anew_in_child() {
+  static_cast<void>(ops_.release());
+  ops_ = std::make_unique<OpTable>();
+  std::construct_at(&through_aten_);
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    const Lane& old = *lanes_[i].release();
+    lanes_[i] = make_lane(static_cast<c10::DeviceIndex>(i), old.recording.lost_from(old.first_unfinished));
+    if (EarlyStart& early = lanes_[i]->early; early.is_on() != old.early.is_on()) early.turn(old.early.is_on());
   }
 }
 
@@ -92,7 +106,7 @@ c10::DeviceIndex LazyDevice::index_of(const OpInfo& info, const torch::jit::Stac
 
 void LazyDevice::call(const c10::OperatorHandle& op, torch::jit::Stack& stack) {
   Lock lock(mutex_);
-  const OpInfo& info = ops_.of(op);
+  const OpInfo& info = ops_->of(op);
   if (info.composite != nullptr || info.is_composite || info.functional) {
     lock.unlock();
     if (info.composite != nullptr && info.composite(stack)) return;
@@ -170,8 +184,18 @@ std::shared_ptr<KnownCalls> LazyDevice::find_or_add(Lane& lane, Recording::Finis
   return lane.known.back();
 }
 
-// Calls are compiled here alone, or from here in the background.
 void LazyDevice::flush(Lane& lane) {
+  try {
+    run_recorded(lane);
+  } catch (...) {
+    lane.first_unfinished = lane.recording.number();
+    throw;
+  }
+  lane.first_unfinished = lane.recording.number();
+}
+
+// Calls are compiled here alone, or from here in the background.
+void LazyDevice::run_recorded(Lane& lane) {
   if (lane.recording.size() == 0) return lane.recording.forget_inputs();
   const BackingGuard guard;
   const ContextSettingsScope settings(lane.settings);

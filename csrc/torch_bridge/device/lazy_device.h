@@ -1,7 +1,8 @@
 // The recorded device: calls on its tensors are recorded, and run compiled at sync points.
 //
 // One lock guards recordings and buffers: autograd records the backward on a thread of its own. It is not held while an
-// op runs through ATen, which may call back into Python.
+// op runs through ATen, which may call back into Python. A child forked while another thread held it records anew: tensors that
+// the lost recordings knew have no elements there.
 #pragma once
 
 #include <cxxinductor/device.h>
@@ -13,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "support/fork_mutex.h"
 #include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/device/recording.h"
 
@@ -49,9 +51,12 @@ class LazyDevice {
     EarlyStart early;
     std::vector<std::shared_ptr<KnownCalls>> known;  // what was used longest ago first
     std::shared_ptr<KnownCalls> last;
+    uint64_t first_unfinished = recording.number();  // of the recordings that have not run
   };
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = std::unique_lock<ForkMutex>;
 
+  std::unique_ptr<Lane> make_lane(c10::DeviceIndex index, LostRecordings lost);
+  void record_anew_in_child();
   bool run_memory_op(const OpInfo& info, torch::jit::Stack& stack);
   void make_empty(torch::jit::Stack& stack, const OpInfo& info);
   bool copy(torch::jit::Stack& stack);
@@ -62,6 +67,7 @@ class LazyDevice {
   c10::IValue from_backing(const c10::IValue& value, const std::vector<at::Tensor>& arguments, c10::DeviceIndex index);
   void follow_settings(Lane& lane, const OpInfo& next);
   void flush(Lane& lane);
+  void run_recorded(Lane& lane);
   void draw_recorded(c10::DeviceIndex index);
   std::shared_ptr<KnownCalls> find_or_add(Lane& lane, Recording::Finished& finished) const;
   c10::DeviceIndex index_of(const OpInfo& info, const torch::jit::Stack& stack) const;
@@ -69,8 +75,8 @@ class LazyDevice {
 
   const c10::DeviceType backing_;
   const Options options_;
-  mutable std::mutex mutex_;  // guards all that follows, and Buffers
-  OpTable ops_;
+  mutable ForkMutex mutex_{[this] { record_anew_in_child(); }};  // guards all that follows, and Buffers
+  std::unique_ptr<OpTable> ops_ = std::make_unique<OpTable>();
   std::vector<std::unique_ptr<Lane>> lanes_;
   DeviceCounters counters_;
   const std::shared_ptr<std::atomic<int64_t>> compiled_ = std::make_shared<std::atomic<int64_t>>(0);

@@ -91,9 +91,18 @@ void append(std::vector<T>& to, const std::vector<T>& from) {
 
 }  // namespace
 
-Recording::Recording(c10::Device device, c10::Device backing, OpTable& ops)
-    : device_(device), backing_(backing), ops_(ops) {
+Recording::Recording(c10::Device device, c10::Device backing, OpTable& ops, LostRecordings lost)
+    : device_(device), backing_(backing), lost_(lost), ops_(ops) {
   start();
+}
+
+LostRecordings Recording::lost_from(uint64_t first) const {
+  return {lost_.first < lost_.end ? lost_.first : first, recordings.load(std::memory_order_relaxed) + 1};
+}
+
+std::string Recording::failure_of(const Buffer& buffer) const {
+  if (buffer.recording < lost_.first || buffer.recording >= lost_.end) return buffer.failure;
+  return "a tensor of the recorded device has no elements in this process: when it was forked, another thread recorded or ran calls on the tensor";
 }
 
 void Recording::start() {
@@ -155,7 +164,7 @@ void Recording::add_input(Input input) {
 
 // The buffer gets a value for its base: as an input, or as memory that nobody has written to.
 void Recording::enter(Buffer& buffer, const at::Tensor& tensor) {
-  if (!buffer.failure.empty()) throw std::runtime_error(buffer.failure);
+  if (const std::string failure = failure_of(buffer); !failure.empty()) throw std::runtime_error(failure);
   if (buffer.base.dtype != tensor.scalar_type()) rebase(buffer, tensor.scalar_type());
   from_torch(buffer.base.dtype);
   if (buffer.backing.defined()) {

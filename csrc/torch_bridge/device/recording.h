@@ -8,6 +8,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "torch_bridge/device/known_calls.h"
@@ -15,16 +16,26 @@
 
 namespace cxxinductor::torch_bridge {
 
+// By number: recordings of a parent process which never run, since the thread that was about to is not in this one.
+struct LostRecordings {
+  uint64_t first = 0, end = 0;
+};
+
 class Recording {
  public:
   // backing: of the tensors of this device.
-  Recording(c10::Device device, c10::Device backing, OpTable& ops);
+  Recording(c10::Device device, c10::Device backing, OpTable& ops, LostRecordings lost = {});
 
   // Records the call: its results replace its arguments on the stack. False: it cannot be recorded; nothing has
   // happened then.
   bool record(const OpInfo& info, torch::jit::Stack& stack);
   static bool goes_elsewhere(const OpInfo& info, const torch::jit::Stack& stack);
   size_t size() const { return count_; }
+  uint64_t number() const { return number_; }
+  // What a child loses that cannot use this recording: from this number on.
+  LostRecordings lost_from(uint64_t first) const;
+  // Why the buffer's elements never will be computed; "" where they may be.
+  std::string failure_of(const Buffer& buffer) const;
   // What the calls so far are the first of; null: of nothing known.
   const KnownCalls* expected() const { return expected_.get(); }
   // Of those so far: inputs on the backing device, in their order, and, where the calls are expected ones, floats.
@@ -95,6 +106,7 @@ class Recording {
   void drop_call();
 
   const c10::Device device_, backing_;
+  const LostRecordings lost_;
   OpTable& ops_;
   uint64_t number_ = 0;  // of this recording, in the process
   std::shared_ptr<KnownCalls> expected_;

@@ -58,7 +58,8 @@ c10::IValue LazyDevice::to_backing(const c10::IValue& value) {
   if (value.isTensor()) {
     Buffer* buffer = buffer_of(value.toTensor());
     if (buffer == nullptr) return value;
-    TORCH_CHECK(buffer->failure.empty(), buffer->failure);
+    const std::string failure = lanes_[static_cast<size_t>(buffer->index)]->recording.failure_of(*buffer);
+    TORCH_CHECK(failure.empty(), failure);
     if (!buffer->backing.defined())
       buffer->backing = at::empty_strided(buffer->base.sizes, buffer->base.strides,
                                           at::TensorOptions(buffer->base.dtype).device(backing(buffer->index)));
