@@ -80,9 +80,10 @@ def memory_snapshot() -> list[dict[str, Any]]:
     """The allocations that compiled graphs of this process hold between calls, on all devices, one dict each:
 
     kind: "constant", a tensor of the model that a graph holds; "prepared", what option freezing computed once; "recording", a segment
-    of torch's allocator for what libraries allocate in CUDA graphs (option cuda_graphs), of all graphs together.
+    of torch's allocator for what libraries allocate in CUDA graphs (option cuda_graphs), of all graphs together; "scratch", memory that
+    their replays on a stream use one after the other.
     name: of the buffer in the plan. graph: the graph's name. origin: of "prepared", the kernel or call that made it, with the path of
-    the module. Recordings have none of these: "".
+    the module. Recordings and scratch memory have none of these: "".
     device: "cpu", "cuda:0". address: of the allocation, as in the blocks of torch.cuda.memory_snapshot() (for recordings, in its
     segments). bytes: of the allocation.
 
