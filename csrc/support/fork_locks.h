@@ -6,8 +6,8 @@
 // waits until no thread is inside a guarded section, and the guarded data is consistent in the child.
 //
 // Sections must be short, must not call back into Python or torch (the forking thread may hold their locks), and must not
-// fork. Data that only threads of the parent could finish (a pool's queue) is replaced by a ForkChildHook. Function-local
-// statics with constructors are locks too: use MadeOnce.
+// fork. Sections that cannot keep to this have locks of fork_mutex.h. Data that only threads of the parent could finish (a
+// pool's queue) is replaced by a ForkChildHook. Function-local statics with constructors are locks too: use MadeOnce.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,8 @@ class ForkGuard {
   uint8_t lock_, held_before_;
 };
 
-// Calls `run` in a forked child, on its only thread and with all locks free, as long as the hook lives.
+// Calls `run` in a forked child, on its only thread and with all locks free, as long as the hook lives. It lives on the heap or in static
+// memory: new threads of the child get the stacks of the parent's threads.
 class ForkChildHook {
  public:
   explicit ForkChildHook(std::function<void()> run);
