@@ -112,7 +112,7 @@ class _Finder:
     def _add_symbol(self, symbol: sympy.Symbol, shape_env: Any) -> None:
         if str(symbol) in self._symbols:
             return
-        hint = shape_env.var_to_val.get(symbol)
+        hint = shape_env.backed_var_to_val.get(symbol)
         self._symbols[str(symbol)] = shape_env.create_symintnode(symbol, hint=None if hint is None else int(hint))
         known = shape_env.var_to_range.get(symbol)
         low, high = (known.lower, known.upper) if known is not None else (-math.inf, math.inf)

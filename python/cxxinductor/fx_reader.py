@@ -495,6 +495,8 @@ class _Reader:
     def _new_size(self, value: torch.SymInt, expression: sympy.Expr) -> Any:
         if expression.is_Integer:
             return int(expression)
+        if value.node.is_nested_int():
+            raise Unsupported("a size that differs from row to row, of a nested tensor")
         # Guards may say what a size is, or that two are equal, which their expressions alone do not show.
         backed = not free_unbacked_symbols(expression)
         if backed and statically_known_true(value == value.node.hint):

@@ -259,7 +259,7 @@ def _require_known(node: torch.fx.Node, gm: torch.fx.GraphModule, known: set[Any
         return
     try:
         autograd_cache.check_node_safe(node)
-    except autograd_cache.BypassAOTAutogradCache:
+    except (autograd_cache.BypassAOTAutogradCache, AttributeError):  # it asks descriptors for their module, which they do not have
         raise _NoKey from None
     if is_function:
         if not _is_fixed(node.target):

@@ -280,6 +280,11 @@ def test_graphs_without_a_key_are_traced(traced, name):
         torch.testing.assert_close(y, fn(x))
 
 
+def test_assignments_to_data_leave_no_key(traced):
+    fn = lambda x, y: (setattr(x, "data", y * 2), x + 1)[1]  # noqa: E731
+    assert torch.equal(traced.compile(fn)(torch.ones(3), torch.ones(3)), torch.full((3,), 3.0))
+
+
 def tenfold(function):
     return functools.wraps(function)(lambda *args, **settings: function(*args, **settings) * 10)
 

@@ -436,3 +436,10 @@ def test_without_capture_a_model_is_several_graphs(device):
     for (x,) in data(3, 0, 12, device=device):
         assert_equal(compiled(x), (x + 1)[x > 0] * 2)
     assert cxxinductor.counters()["aten_fallback"] == cxxinductor.counters()["eager_fallback"] == 0
+
+
+def test_sizes_of_nested_tensors_fall_back(device):
+    x = torch.nested.nested_tensor([torch.randn(2, 3), torch.randn(4, 3)], layout=torch.jagged, device=device)
+    with pytest.warns(UserWarning, match="a size that differs from row to row, of a nested tensor"):
+        found = torch.compile(lambda x: x * 2, backend="cxxinductor")(x)
+    assert_equal(found.values(), x.values() * 2)
