@@ -9,6 +9,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "support/fork_locks.h"
+
 namespace cxxinductor::runtime {
 namespace {
 
@@ -57,6 +59,7 @@ int visit(dl_phdr_info* object, size_t, void* data) {
 
 std::string build_id(const void* address) {
   Search search{reinterpret_cast<uintptr_t>(address), {}};
+  const ForkGuard guard(ForkLock::Loader);  // it holds a lock of the loader's, which a child forked meanwhile would find held for ever
   dl_iterate_phdr(visit, &search);
   return search.found;
 }
