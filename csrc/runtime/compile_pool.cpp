@@ -92,7 +92,7 @@ struct CompilePool::State {
   void run_entry(std::unique_lock<std::mutex>& lock);
   void run_next_later(std::unique_lock<std::mutex>& lock);
   size_t drop_entries(const std::shared_ptr<Batch>& batch);
-  // Without it.
+  // Both take it.
   void cancel(const void* owner);
   void finish();
 

@@ -235,7 +235,7 @@ void bind_call_forms(py::module_& module) {
       py::arg("callee"), py::arg("overload"));
 }
 
-void wait_without_gil() {
+void give_up_gil_in_waits() {
   runtime::set_around_wait([](const std::function<void()>& wait) {
     std::optional<WithoutGil> scope;
     if (Py_IsInitialized() && !interpreter_ends() && PyGILState_Check()) scope.emplace();
@@ -282,7 +282,7 @@ PYBIND11_MODULE(_C, module) {
   module.doc() = "cxxinductor's compiler; use the cxxinductor package.";
   torch_bridge::check_process();
   translate_errors();
-  wait_without_gil();
+  give_up_gil_in_waits();
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);
