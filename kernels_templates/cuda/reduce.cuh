@@ -310,6 +310,35 @@ struct cxxi_softmax_sum {
   }
 };
 
+// ---- Accumulators ----------------------------------------------------------------------------------------------------
+// What a thread adds elements to one by one, where a state would need a division for each.
+template <class State>
+struct cxxi_accumulator {
+  State held = State::start();
+  template <class T>
+  CXXI_FN void update(T v, long long position) { held.update(v, position); }
+  CXXI_FN State state() const { return held; }
+};
+// Deviations from the first element. That is one of the elements: however far it lies from the mean, its own deviation is part of m2,
+// and what a few dozen additions lose is small beside it.
+template <class T>
+struct cxxi_accumulator<cxxi_welford<T>> {
+  T first = T(0), sum = T(0), squares = T(0);
+  unsigned int count = 0u;
+  CXXI_FN void update(T v, long long) {
+    if (count == 0u) first = v;
+    ++count;
+    const T delta = v - first;
+    sum = sum + delta;
+    squares = squares + delta * delta;
+  }
+  CXXI_FN cxxi_welford<T> state() const {
+    if (count == 0u) return cxxi_welford<T>::start();
+    const T shift = sum / T(count), m2 = squares - sum * shift;
+    return {first + shift, m2 < T(0) ? T(0) : m2, count};
+  }
+};
+
 // ---- Blocks ----------------------------------------------------------------------------------------------------------
 // A thread that takes many elements puts its state aside every few dozen updates, and begins anew: of a long chain of
 // additions, each one would lose more than the whole sum may. What was put aside is joined with nothing lost.
@@ -369,6 +398,14 @@ CXXI_FN void cxxi_put_aside(State (&states)[N], cxxi_blocks<State> (&blocks)[N])
 #pragma unroll
   for (int e = 0; e < N; ++e) cxxi_put_aside(states[e], blocks[e]);
 }
+template <class State, int N>
+CXXI_FN void cxxi_put_aside(cxxi_accumulator<State> (&accumulators)[N], cxxi_blocks<State> (&blocks)[N]) {
+#pragma unroll
+  for (int e = 0; e < N; ++e) {
+    blocks[e].add(accumulators[e].state());
+    accumulators[e] = {};
+  }
+}
 // The state of all elements, when the last ones have been taken.
 template <class State>
 CXXI_FN void cxxi_take_all(State& state, cxxi_blocks<State>& blocks) {
@@ -379,6 +416,17 @@ template <class State, int N>
 CXXI_FN void cxxi_take_all(State (&states)[N], cxxi_blocks<State> (&blocks)[N]) {
 #pragma unroll
   for (int e = 0; e < N; ++e) cxxi_take_all(states[e], blocks[e]);
+}
+
+template <class State, int N>
+CXXI_FN void cxxi_take_all(State (&states)[N], const cxxi_accumulator<State> (&accumulators)[N]) {
+#pragma unroll
+  for (int e = 0; e < N; ++e) states[e] = accumulators[e].state();
+}
+template <class State, int N>
+CXXI_FN void cxxi_take_all(State (&states)[N], const cxxi_accumulator<State> (&accumulators)[N], cxxi_blocks<State> (&blocks)[N]) {
+  cxxi_take_all(states, accumulators);
+  cxxi_take_all(states, blocks);
 }
 
 // ---- Joining ---------------------------------------------------------------------------------------------------------

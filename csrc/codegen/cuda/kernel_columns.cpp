@@ -106,6 +106,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int unroll = mapping.unroll, threads = mapping.threads_per_row;
   std::vector<StmtId> reduces;
+  std::vector<std::string> accumulators;
   for (StmtId id : segment.stmts) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
     if (!reduce) continue;
@@ -113,8 +114,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
     const int lanes = has_lanes(stmt(reduce->operand)) ? width_ : 1;
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{} r{}[{}];", state, id.index(), lanes);
-    out_.line("#pragma unroll");
-    out_.line("for (int e = 0; e < {}; ++e) r{}[e] = {}::start();", lanes, id.index(), state);
+    accumulators.push_back(fmt::format("cxxi_accumulator<{}> a{}[{}];", state, id.index(), lanes));
   }
   Body body;
   body.lanes = width_ > 1;
@@ -125,6 +125,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   body.slot = "[u]";
   const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, group_count(mapping.row, 1));
   open("{");
+  for (const std::string& accumulator : accumulators) out_.line("{}", accumulator);
   declare_blocks(in_blocks, true);
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
   open(fmt::format("for (cxxi_uint cxxi_first = cxxi_lane; {}cxxi_first < cxxi_points; cxxi_first += {}) {{",
@@ -148,9 +149,12 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
       close();
     }
   }
-  put_blocks_aside(in_blocks);
+  put_blocks_aside(in_blocks, "a");
   close();
-  for (StmtId id : in_blocks) out_.line("cxxi_take_all(r{0}, b{0});", id.index());
+  for (StmtId id : reduces) {
+    const bool blocks = std::find(in_blocks.begin(), in_blocks.end(), id) != in_blocks.end();
+    out_.line("cxxi_take_all(r{0}, a{0}{1});", id.index(), blocks ? fmt::format(", b{}", id.index()) : "");
+  }
   close();
   early_.clear();
   const int groups = mapping.columns_per_block / width_;

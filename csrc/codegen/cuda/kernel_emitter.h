@@ -99,7 +99,8 @@ class CudaKernelEmitter {
   void block_reduce(const std::vector<StmtId>& reduces);
   std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const;
   void declare_blocks(const std::vector<StmtId>& reduces, bool columns);
-  void put_blocks_aside(const std::vector<StmtId>& reduces);
+  // states: "r", or "a" for accumulators.
+  void put_blocks_aside(const std::vector<StmtId>& reduces, std::string_view states);
   void emit_columns();
   void emit_column_segment(const plan::Segment& segment);
   void emit_points(const plan::Segment& segment);

@@ -255,10 +255,10 @@ void CudaKernelEmitter::declare_blocks(const std::vector<StmtId>& reduces, bool 
 }
 
 // At the end of a turn of the loop.
-void CudaKernelEmitter::put_blocks_aside(const std::vector<StmtId>& reduces) {
+void CudaKernelEmitter::put_blocks_aside(const std::vector<StmtId>& reduces, std::string_view states) {
   if (reduces.empty()) return;
   open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(kUpdatesOfBlock / kernel_.mapping.unroll, 1)));
-  for (StmtId id : reduces) out_.line("cxxi_put_aside(r{0}, b{0});", id.index());
+  for (StmtId id : reduces) out_.line("cxxi_put_aside({1}{0}, b{0});", id.index(), states);
   close();
 }
 
@@ -301,7 +301,7 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const st
       close();
     }
   }
-  put_blocks_aside(in_blocks);
+  put_blocks_aside(in_blocks, "r");
   close();
   for (StmtId id : in_blocks) out_.line("cxxi_take_all(r{0}, b{0});", id.index());
   close();

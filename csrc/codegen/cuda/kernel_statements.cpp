@@ -542,7 +542,7 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
     return;
   }
   if (columns_) {
-    call = fmt::format("r{}[{}].update({}, {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
+    call = fmt::format("a{}[{}].update({}, {});", id.index(), has_lanes(stmt(reduce.operand)) ? "e" : "0", value,
                        position);
   } else if (body.lanes && (reduce.over.contains(vector_var_) || has_lanes(stmt(reduce.operand)))) {
     call = fmt::format("r{}.update(q{}, {}, {});", id.index(), id.index(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "ir/loops/region_rewrite.h"
 #include "schedule/is_gpu.h"
@@ -56,19 +57,41 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
   return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
 }
 
-int64_t divisor_near(int64_t n, int64_t wanted) {
-  int64_t best = 1;
-  for (int64_t d = 1; d <= std::min(n, 2 * wanted); ++d)
-    if (n % d == 0) best = d;
-  return best;
+int64_t largest_divisor(int64_t n, int64_t most) {
+  for (int64_t d = std::min(n, most); d > 1; --d)
+    if (n % d == 0) return d;
+  return 1;
 }
 
-// One variable of the reduction runs as outer * inner + position within the piece.
+// One variable of the reduction runs as outer * inner + position within the piece; those in `whole` lie outside of the pieces: each of
+// their points has pieces of its own.
 struct Pieces {
   VarId var;
   sym::Expr outer, inner;
   bool exact = true;  // outer * inner is the extent; else the last piece is cut by a mask
+  VarSet whole;
 };
+
+// Outer variables that are too short for so many pieces, and pieces of the next one: of a batch of few images, rows of each image.
+std::optional<Pieces> pieces_of_several(const loops::Region& region, VarSet reduced, double wanted) {
+  VarSet whole;
+  for (size_t v = 0; v < region.vars.size(); ++v) {
+    const VarId var(v);
+    const sym::Expr extent = region.vars[var].extent;
+    if (!reduced.contains(var)) continue;
+    if (!extent.is_constant()) return std::nullopt;
+    const int64_t length = extent.constant();
+    if (static_cast<double>(2 * length) <= wanted) {
+      whole |= VarSet::of(var);
+      wanted /= static_cast<double>(length);
+      continue;
+    }
+    const int64_t count = largest_divisor(length, static_cast<int64_t>(wanted * 4 / 3));
+    if (whole.empty() || count < 2) return std::nullopt;
+    return Pieces{.var = var, .outer = count, .inner = length / count, .whole = whole};
+  }
+  return std::nullopt;
+}
 
 Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted, const sym::Assumptions& assumptions) {
   // The outermost variable that is long enough, else the longest.
@@ -83,10 +106,10 @@ Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted,
   const auto count = static_cast<int64_t>(std::min(wanted, length));
   const sym::Expr extent = region.vars[var].extent;
   if (extent.is_constant()) {
-    int64_t divisor = divisor_near(extent.constant(), count);
-    if (divisor * 2 >= count) return {var, divisor, extent.constant() / divisor, true};
+    const int64_t divisor = largest_divisor(extent.constant(), 2 * count);
+    if (divisor * 2 >= count) return {var, divisor, extent.constant() / divisor, true, {}};
   }
-  return {var, count, sym::ceil_div(extent, count), false};
+  return {var, count, sym::ceil_div(extent, count), false, {}};
 }
 
 class ReductionSplitter {
@@ -124,7 +147,7 @@ class ReductionSplitter {
     return reduce && reduce->over == over_;
   }
   // Variables of the reductions that the pieces' results still have.
-  bool is_kept(VarId v) const { return !over_.contains(v) || (serial_ && v != pieces_.var); }
+  bool is_kept(VarId v) const { return !over_.contains(v) || pieces_.whole.contains(v) || (serial_ && v != pieces_.var); }
 
   // Statements of the first region: the reductions, what they need, effects at every element, and every check that can
   // be made there, since what it guards may be read there.
@@ -156,7 +179,7 @@ class ReductionSplitter {
     Renaming renaming{std::vector<StmtId>(region_.body.size()), values, {}};
     for (size_t v = 0; v < region_.vars.size(); ++v) {
       sym::Expr symbol = VarId(v) == pieces_.var ? sym::Expr::symbol(inner_name) : region_.symbol(VarId(v));
-      renaming.vars.push_back(builder.vars_of_expr(symbol));
+      renaming.vars.push_back(pieces_.whole.contains(VarId(v)) ? VarSet{} : builder.vars_of_expr(symbol));
     }
     if (!pieces_.exact) mask_ = emit_mask(builder);
     for (size_t s = 0; s < region_.body.size(); ++s) {
@@ -275,7 +298,7 @@ class ReductionSplitter {
     const DType dtype = result_dtype(reduction, builder.region().body[operand].dtype);
     VarSet over;
     for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (over_.contains(VarId(v)) && (serial_ || VarId(v) == pieces_.var))
+      if (over_.contains(VarId(v)) && (VarId(v) == pieces_.var || is_kept(VarId(v))))
         over |= builder.vars_of_expr(region_.symbol(VarId(v)));
     return builder.emit({loops::Reduce{reduction, operand, over}, dtype, {}, {}});
   }
@@ -292,13 +315,15 @@ class ReductionSplitter {
       StmtId index = builder.emit({loops::Index{count}, DType::I64, {}, {}});
       return apply(builder, ScalarOp::Cast, {index}, dtype);
     };
-    sym::Expr piece_length = pieces_.inner;
-    for (size_t v = 0; v < region_.vars.size(); ++v)
-      if (over_.contains(VarId(v)) && VarId(v) != pieces_.var)
-        piece_length = piece_length * region_.vars[VarId(v)].extent;
+    sym::Expr piece_length = pieces_.inner, pieces = pieces_.outer;
+    for (size_t v = 0; v < region_.vars.size(); ++v) {
+      if (!over_.contains(VarId(v)) || VarId(v) == pieces_.var) continue;
+      sym::Expr& factor = pieces_.whole.contains(VarId(v)) ? pieces : piece_length;
+      factor = factor * region_.vars[VarId(v)].extent;
+    }
     StmtId piece_mean = load_partial(builder, p), piece_deviation = load_partial(builder, p + 1);
     StmtId sum = reduce_pieces(builder, Reduction::Sum, piece_mean);
-    StmtId mean = apply(builder, ScalarOp::Div, {sum, as_scalar(pieces_.outer)}, dtype);
+    StmtId mean = apply(builder, ScalarOp::Div, {sum, as_scalar(pieces)}, dtype);
     StmtId off = apply(builder, ScalarOp::Sub, {piece_mean, mean}, dtype);
     StmtId between = reduce_pieces(builder, Reduction::Sum, apply(builder, ScalarOp::Mul, {off, off}, dtype));
     StmtId within = reduce_pieces(builder, Reduction::Sum, piece_deviation);
@@ -341,7 +366,7 @@ class ReductionSplitter {
 void split_serial_reduction(Dependencies& dependencies, StepId step, VarSet over, VarId var, int64_t pieces) {
   const sym::Expr extent = dependencies.region(step)->vars[var].extent;
   CXXI_CHECK(extent.is_constant() && extent.constant() % pieces == 0, "{} rows in {} pieces", sym::to_string(extent), pieces);
-  const Pieces parts{var, pieces, extent.constant() / pieces, true};
+  const Pieces parts{var, pieces, extent.constant() / pieces, true, {}};
   ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*serial=*/true).run();
 }
 
@@ -356,8 +381,9 @@ void split_reductions(Dependencies& dependencies, const FusionCosts& costs, cons
     for (const Stmt& stmt : region->body)
       if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
     if (!uniform) continue;
-    const Pieces pieces = choose_pieces(*region, reduced, wanted, dependencies.program().assumptions);
     const bool columns = reduces_across_columns(dependencies.program(), *region);
+    const std::optional<Pieces> several = columns ? pieces_of_several(*region, reduced, wanted) : std::nullopt;
+    const Pieces pieces = several ? *several : choose_pieces(*region, reduced, wanted, dependencies.program().assumptions);
     ReductionSplitter(dependencies, step, reduced, pieces, columns, /*serial=*/false).run();
   }
 }

@@ -151,21 +151,27 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
   set_row_threads(mapping, threads);
 }
 
+constexpr int least_strip = 8;  // columns
+
 void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping) {
   Expr columns = flat.extent(flat.space.back());
   std::vector<VarId> outer(flat.space.begin(), flat.space.end() - 1);
   auto strip_width = [](int width) { return std::max(8, 32 / width) * width; };
   Expr strips = points(flat, flat.space);
-  if (strips.is_constant())
-    while (mapping.vector_width > 2 &&
-           points(flat, outer).constant() * sym::ceil_quotient(columns.constant(), strip_width(mapping.vector_width)) <
-               target.multiprocessors)
-      mapping.vector_width /= 2;
+  auto few = [&](int width) {
+    return strips.is_constant() && points(flat, outer).constant() * sym::ceil_quotient(columns.constant(), width) < target.multiprocessors;
+  };
+  while (mapping.vector_width > 2 && few(strip_width(mapping.vector_width))) mapping.vector_width /= 2;
   mapping.columns_per_block = strip_width(mapping.vector_width);
-  auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
   // A thread adds up a few rows before threads join; short rows leave threads for wider strips.
   int64_t length = estimate(points(flat, flat.row), flat.assumptions);
   int64_t threads = length >= 4096 ? 512 : 256;
+  // Strips on a few multiprocessors alone: narrow ones, down to a sector of memory, with all threads that a block may have.
+  if (few(mapping.columns_per_block)) {
+    while (mapping.columns_per_block > least_strip && few(mapping.columns_per_block)) mapping.columns_per_block /= 2;
+    threads = std::min<int64_t>(1024, target.max_threads_per_block);
+  }
+  auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
   mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
   int64_t width = estimate(columns, flat.assumptions);
   while (groups() * mapping.threads_per_row < 128 && mapping.columns_per_block < width) mapping.columns_per_block *= 2;
