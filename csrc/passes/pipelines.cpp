@@ -25,7 +25,7 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
        share_concat_prefixes},
       // After graph-cse: slices of one tensor are one value.
       {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
-      {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows",
+      {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows, sum its gradient in the one before",
        split_convolution_bias},
       // After the bias: its sum is one of the values between convolutions.
       {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,

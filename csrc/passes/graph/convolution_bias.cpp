@@ -1,9 +1,10 @@
-// Splits convolution(x, w, bias) into convolution(x, w, none) + bias, on CUDA.
+// Splits convolution(x, w, bias) into convolution(x, w, none) + bias, and the gradient of the bias off convolution_backward, on CUDA.
 //
 // ATen calls cuDNN without the bias and adds it in place by a kernel of its own (ATen/native/Convolution.cpp and
 // cudnn/ConvShared.cpp: `output.add_(reshape_bias(...))`), so the sum rounds twice in eager as it does here; apart, the
 // addition is fused into what reads the result. On the CPU oneDNN adds the bias inside, in f32: left alone. So are depthwise
-// convolutions that ATen computes itself.
+// convolutions that ATen computes itself. The gradient of the bias is a sum of the result's gradient, which ATen takes by a kernel of its own
+// too; apart, it is fused into what makes that gradient.
 #include <utility>
 
 #include "passes/graph/edit.h"
@@ -15,6 +16,8 @@ namespace {
 using graph::ValueId;
 
 constexpr size_t bias_argument = 2, groups_argument = 8;
+// Of convolution_backward(grad_output, ..): which of the three gradients are wanted.
+constexpr size_t mask_argument = 10, bias_gradient = 2;
 
 // ATen's own kernels start each sum from the bias. cuDNN takes what is channels-last (ATen/native/Convolution.cpp:
 // use_cudnn_depthwise, cudnn_conv_suggest_memory_format), and some others, which is not known before the call.
@@ -44,6 +47,36 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   return static_cast<int>(ref->operand);
 }
 
+bool makes_bias_gradient(const graph::Graph& graph, const graph::Node& node) {
+  const auto* callee = node.as<graph::Extern>();
+  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= mask_argument) return false;
+  const auto* gradient = std::get_if<ValueId>(&node.operands.at(0));
+  if (!gradient || graph.values[*gradient].device.type != DeviceType::Cuda || !is_float(graph.values[*gradient].dtype)) return false;
+  const auto* mask = callee->args[mask_argument].as<ArgList>();
+  const bool* wanted = mask && mask->size() > bias_gradient ? (*mask)[bias_gradient].as<bool>() : nullptr;
+  return wanted && *wanted;
+}
+
+void leave_out_bias_gradient(graph::Graph& graph, graph::Node& node) {
+  // As the front-end makes results that are None.
+  graph::Value& result = graph.values[node.results.at(bias_gradient)];
+  result.dtype = DType::U8;
+  result.sizes = {sym::Expr(0)};
+  result.layout.strides = {sym::Expr(1)};
+  Arg& argument = node.as<graph::Extern>()->args[mask_argument];
+  ArgList mask = *argument.as<ArgList>();
+  mask[bias_gradient] = Arg(false);
+  argument = Arg(std::move(mask));
+}
+
+ValueId sum_for_bias(graph::Builder& build, ValueId gradient) {
+  const graph::Value& value = build.graph().value(gradient);
+  const DType dtype = value.dtype;
+  std::vector<int> dims{0};
+  for (size_t d = 2; d < value.sizes.size(); ++d) dims.push_back(static_cast<int>(d));
+  return build.cast(build.reduce(Reduction::Sum, build.cast(gradient, compute_type(dtype)), dims, false).front(), dtype);
+}
+
 }  // namespace
 
 bool split_convolution_bias(graph::Graph& graph, const Options&) {
@@ -52,6 +85,15 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
   graph::Builder build(graph);
   for (size_t n = 0; n < end.index(); ++n) {
     const graph::NodeId id(n);
+    if (makes_bias_gradient(graph, graph.nodes[id])) {
+      build.set_origin(graph.nodes[id].origin);
+      const ValueId old = graph.nodes[id].results.at(bias_gradient);
+      leave_out_bias_gradient(graph, graph.nodes[id]);
+      const ValueId sum = sum_for_bias(build, replacements[std::get<ValueId>(graph.nodes[id].operands[0])]);
+      std::swap(graph.values[sum].name, graph.values[old].name);
+      replacements[old] = sum;
+      continue;
+    }
     const int operand = bias_operand(graph, graph.nodes[id]);
     if (operand < 0) continue;
     const ValueId raw = graph.nodes[id].results[0];
