@@ -18,6 +18,10 @@ constexpr int64_t most_block = int64_t{256} << 20, most_in_block = int64_t{64} <
 constexpr int64_t recorded_results_allowed = int64_t{32} << 20, share_of_results = 40;
 // A replay takes the host about as long as three launches, or one library call, do step by step.
 constexpr uint32_t launches_per_call = 3, least_launches = 4;
+// All memory that a stretch needs is taken before it is queued, and a GPU without work waits for that. Where there is much to take, the first
+// stretches of a call are short ones, each twice as long as the one before: the GPU works on one while the host prepares the next.
+constexpr size_t much_to_take = 64;   // preparations
+constexpr uint32_t first_work = 16;  // launches and calls
 constexpr uint32_t look_ahead = 64;  // steps: memory that is given back may bring a stretch below the limit again
 
 std::string why_no_launch(const plan::Plan& plan, const LaunchRecord& launch) {
@@ -72,6 +76,7 @@ class Finder {
     std::vector<Stretch> found;
     const auto count = static_cast<uint32_t>(tables_.steps.size());
     uint32_t first = 0;  // steps from here on only change memory
+    uint32_t work = first_work;
     for (uint32_t s = 0; s < count;) {
       const StepRecord& step = tables_.steps[s];
       if (!can_join(step)) {
@@ -80,8 +85,11 @@ class Finder {
         ++s;
       } else {
         const Device device = device_of_step(tables_, step);
-        const uint32_t last = reach(first, s, device);
-        Stretch stretch = make(first, last, device, static_cast<uint32_t>(std::ranges::find(tables_.stream_devices, device) - tables_.stream_devices.begin()));
+        uint32_t last = reach(first, s, device);
+        const auto stream = static_cast<uint32_t>(std::ranges::find(tables_.stream_devices, device) - tables_.stream_devices.begin());
+        Stretch stretch = make(first, last, device, stream);
+        if (const uint32_t end = end_after(work, stretch, s); end < last) stretch = make(first, last = end, device, stream);
+        work *= 2;
         if (stretch.launches + launches_per_call * stretch.calls >= least_launches || is_whole(stretch)) found.push_back(std::move(stretch));
         first = s = last;
       }
@@ -123,6 +131,16 @@ class Finder {
       if (above_peak(first, s + 1, memory_.at(device)) <= allowed(memory_.at(device))) last = s + 1;
     }
     return last;
+  }
+
+  // Where a stretch that has `working` as its first step with work ends after so much work, if it has much more and much memory to take.
+  uint32_t end_after(uint32_t work, const Stretch& stretch, uint32_t working) const {
+    if (stretch.preparations.size() < much_to_take || stretch.launches + stretch.calls < 2 * work) return stretch.last;
+    uint32_t last = working;
+    for (uint32_t done = 0; done < work; ++last)
+      if (queues_work(tables_.steps[last])) ++done;
+    const CallMemoryUse& memory = memory_.at(stretch.device);
+    return above_peak(stretch.first, last, memory) <= allowed(memory) ? last : stretch.last;
   }
 
   static bool fits_block(const MemoryUse& use, uint32_t last) { return use.is_placeable && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block; }

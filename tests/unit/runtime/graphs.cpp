@@ -101,6 +101,29 @@ TEST_CASE("a stretch ends where it would hold what a backward pass frees step by
   CHECK(stretches(true) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
 }
 
+TEST_CASE("the first stretches of a call are short where there is much memory to take", "[graphs]") {
+  const auto stretches = [](int outputs) {
+    DevicePlanBuilder b;
+    const auto x = b.gpu_input("x");
+    for (int i = 0; i < outputs; ++i) {
+      const auto out = b.on_gpu(fmt::format("y{}", i).c_str(), plan::Buffer::Kind::Standalone);
+      b.allocate(out);
+      b.add(x, out);
+      b.output(out);
+    }
+    SoftwareDevice device;
+    const Tables tables = build_tables(b.plan, device);
+    std::vector<int64_t> values(tables.program.workspace_size());
+    values[tables.bindings.at(0).slot] = 64;
+    tables.program.run(values, 0);
+    std::vector<uint32_t> launches;
+    for (const Stretch& each : find_stretches(b.plan, tables, values, {})) launches.push_back(each.launches);
+    return launches;
+  };
+  CHECK(stretches(63) == std::vector<uint32_t>{63});
+  CHECK(stretches(100) == std::vector<uint32_t>{16, 32, 52});
+}
+
 TEST_CASE("option off records nothing, auto after eight calls, at_once the first one too", "[graphs]") {
   const auto replays_of_ten = [](UseGraphs use) {
     DeviceRun run(use);
