@@ -53,6 +53,8 @@ std::span<const Pass<loops::Program>> loops_pipeline() {
       {"loops-indices", "fold arithmetic and checks on positions into coordinates", fold_indices},
       // After indices: positions are index expressions then.
       {"loops-one-hot", "replace sums over positions of which one counts by a choice", one_hot_to_select},
+      // After indices and one-hot, which know the i64 ops.
+      {"loops-narrow-integers", "compute integers of 64 bits in 32 where that is the same, on GPUs", narrow_integers},
       {"loops-elide-rounding-casts", "remove roundings that change nothing, or all between ops where numerics=fast",
        elide_rounding_casts},
       // Last: the others leave statements behind.
