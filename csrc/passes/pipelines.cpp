@@ -27,6 +27,8 @@ std::span<const Pass<graph::Graph>> graph_pipeline() {
       {"graph-compose-scatters", "write through a slice of a tensor into the tensor itself", compose_scatters},
       {"graph-convolution-bias", "add the bias of a CUDA convolution in the kernel that follows, sum its gradient in the one before",
        split_convolution_bias},
+      // Before channels-last: it makes convolutions.
+      {"graph-depthwise-gradient", "take the input's gradient of a depthwise convolution by a convolution, on CUDA in 16 bits", turn_depthwise_gradients},
       // After the bias: its sum is one of the values between convolutions.
       {"graph-channels-last", "keep convolution networks in channels-last strides, on CUDA those of 16-bit types", use_channels_last,
        /*spends_memory=*/true},

@@ -25,40 +25,36 @@ class Casts(nn.Module):
             return self.head(x)
 
 
-def rows_of_graphs():
-    """Without the memory of recordings, which all graphs share and the process keeps."""
-    return [row for row in rows() if row["kind"] not in ("recording", "scratch")]
-
-
 @pytest.fixture
-def nothing_held():
-    """Graphs of other tests are gone."""
+def new_rows():
+    """Of graphs that are made in the test: others may still be there."""
     cxxinductor.wait_for_compiles()  # of kernels for sizes at hand, which hold their graph
     torch._dynamo.reset()
     gc.collect()
-    assert rows_of_graphs() == []
+    before = rows()
+    return lambda **wanted: [row for row in rows(**wanted) if row not in before]
 
 
-def test_what_is_prepared(nothing_held, device):
+def test_what_is_prepared(new_rows, device):
     model, x = Casts().to(device), torch.randn(4, 64, device=device)
     compiled = torch.compile(model, backend="cxxinductor", fullgraph=True, options={"freezing": True})
     with torch.no_grad():
         compiled(x)
-        (row,) = rows(kind="prepared")
+        (row,) = new_rows(kind="prepared")
         assert row["bytes"] == 64 * 96 * 2 and row["device"].startswith(device) and row["graph"] and row["name"]
         assert row["origin"].startswith("k") and row["origin"].endswith("__head")
         compiled(x)
-        assert rows(kind="prepared") == [row]
+        assert new_rows(kind="prepared") == [row]
         model.head.weight.mul_(2)
         compiled(x)
-    assert len(rows(kind="prepared")) == 1
+    assert len(new_rows(kind="prepared")) == 1
     del compiled
     torch._dynamo.reset()
     gc.collect()
-    assert rows_of_graphs() == []
+    assert new_rows() == []
 
 
-def test_tensors_of_the_graph(nothing_held, device):
+def test_tensors_of_the_graph(new_rows, device):
     table = torch.randn(32, device=device)
 
     def fn(x):
@@ -66,12 +62,12 @@ def test_tensors_of_the_graph(nothing_held, device):
 
     compiled = torch.compile(fn, backend="cxxinductor")
     torch.testing.assert_close(compiled(torch.ones(32, device=device)), fn(torch.ones(32, device=device)))
-    held = rows(kind="constant")
+    held = new_rows(kind="constant")
     assert len(held) == 1 and held[0]["bytes"] == 12 and held[0]["origin"] == ""
 
 
 @pytest.mark.gpu
-def test_addresses_are_those_of_torchs_snapshot(nothing_held, device):
+def test_addresses_are_those_of_torchs_snapshot(new_rows, device):
     model, x = Casts().to(device), torch.randn(4, 64, device=device)
     compiled = torch.compile(model, backend="cxxinductor", fullgraph=True, options={"freezing": True})
     torch.cuda.memory._record_memory_history()
@@ -81,7 +77,7 @@ def test_addresses_are_those_of_torchs_snapshot(nothing_held, device):
         snapshot = torch.cuda.memory._snapshot()
     finally:
         torch.cuda.memory._record_memory_history(enabled=None)
-    (row,) = rows(kind="prepared")
+    (row,) = new_rows(kind="prepared")
     blocks = {block["address"]: block for segment in snapshot["segments"] for block in segment["blocks"]}
     assert blocks[row["address"]]["state"] == "active_allocated" and blocks[row["address"]]["requested_size"] == row["bytes"]
     label = "cxxinductor: graph " + row["graph"]
@@ -91,7 +87,7 @@ def test_addresses_are_those_of_torchs_snapshot(nothing_held, device):
 
 
 @pytest.mark.gpu
-def test_segments_of_recordings(nothing_held, device):
+def test_segments_of_recordings(device):
     model, x = nn.Linear(64, 64).to(device), torch.randn(4, 64, device=device)
     compiled = torch.compile(lambda x: torch.linalg.inv(model(x)[:, :4]).relu(), backend="cxxinductor", options={"cuda_graphs": "on"})
     with torch.no_grad():
@@ -103,7 +99,7 @@ def test_segments_of_recordings(nothing_held, device):
 
 
 @pytest.mark.gpu
-def test_scratch_memory_of_replays(nothing_held, device):
+def test_scratch_memory_of_replays(device):
     model, x = nn.Sequential(*(nn.Linear(256, 256) for _ in range(4))).to(device), torch.randn(64, 256, device=device)
     compiled = torch.compile(model, backend="cxxinductor", options={"cuda_graphs": "on"})
     with torch.no_grad():

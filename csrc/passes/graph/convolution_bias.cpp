@@ -16,8 +16,7 @@ namespace {
 using graph::ValueId;
 
 constexpr size_t bias_argument = 2, groups_argument = 8;
-// Of convolution_backward(grad_output, ..): which of the three gradients are wanted.
-constexpr size_t mask_argument = 10, bias_gradient = 2;
+constexpr size_t bias_gradient = 2;  // of the three that convolution_backward makes
 
 // ATen's own kernels start each sum from the bias. cuDNN takes what is channels-last (ATen/native/Convolution.cpp:
 // use_cudnn_depthwise, cudnn_conv_suggest_memory_format), and some others, which is not known before the call.
@@ -49,24 +48,12 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
 
 bool makes_bias_gradient(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= mask_argument) return false;
+  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return false;
   const auto* gradient = std::get_if<ValueId>(&node.operands.at(0));
   if (!gradient || graph.values[*gradient].device.type != DeviceType::Cuda || !is_float(graph.values[*gradient].dtype)) return false;
-  const auto* mask = callee->args[mask_argument].as<ArgList>();
+  const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
   const bool* wanted = mask && mask->size() > bias_gradient ? (*mask)[bias_gradient].as<bool>() : nullptr;
   return wanted && *wanted;
-}
-
-void leave_out_bias_gradient(graph::Graph& graph, graph::Node& node) {
-  // As the front-end makes results that are None.
-  graph::Value& result = graph.values[node.results.at(bias_gradient)];
-  result.dtype = DType::U8;
-  result.sizes = {sym::Expr(0)};
-  result.layout.strides = {sym::Expr(1)};
-  Arg& argument = node.as<graph::Extern>()->args[mask_argument];
-  ArgList mask = *argument.as<ArgList>();
-  mask[bias_gradient] = Arg(false);
-  argument = Arg(std::move(mask));
 }
 
 ValueId sum_for_bias(graph::Builder& build, ValueId gradient) {
@@ -88,7 +75,7 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
     if (makes_bias_gradient(graph, graph.nodes[id])) {
       build.set_origin(graph.nodes[id].origin);
       const ValueId old = graph.nodes[id].results.at(bias_gradient);
-      leave_out_bias_gradient(graph, graph.nodes[id]);
+      leave_out_gradient(graph, graph.nodes[id], bias_gradient);
       const ValueId sum = sum_for_bias(build, replacements[std::get<ValueId>(graph.nodes[id].operands[0])]);
       std::swap(graph.values[sum].name, graph.values[old].name);
       replacements[old] = sum;

@@ -113,4 +113,16 @@ bool is_signature_value(const graph::Graph& graph, ValueId id) {
                      [&](const graph::Mutation& m) { return m.value == id; });
 }
 
+void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which) {
+  // As the front-end makes results that are None.
+  graph::Value& result = graph.values[call.results.at(which)];
+  result.dtype = DType::U8;
+  result.sizes = {sym::Expr(0)};
+  result.layout.strides = {sym::Expr(1)};
+  Arg& argument = call.as<graph::Extern>()->args.at(gradient_mask_argument);
+  ArgList mask = *argument.as<ArgList>();
+  mask[which] = Arg(false);
+  argument = Arg(std::move(mask));
+}
+
 }  // namespace cxxinductor::passes

@@ -16,6 +16,7 @@ bool eliminate_common_subexpressions(graph::Graph& graph, const Options& options
 bool share_concat_prefixes(graph::Graph& graph, const Options& options);
 bool use_channels_last(graph::Graph& graph, const Options& options);
 bool split_convolution_bias(graph::Graph& graph, const Options& options);
+bool turn_depthwise_gradients(graph::Graph& graph, const Options& options);
 bool compose_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_scatters(graph::Graph& graph, const Options& options);
 bool reinplace_calls(graph::Graph& graph, const Options& options);

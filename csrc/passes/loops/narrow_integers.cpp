@@ -146,6 +146,9 @@ class Narrower {
   bool gains(const Apply& apply, DType dtype, const std::optional<Interval>& range) const {
     const bool is_arithmetic = dtype == DType::I64 && apply.op != ScalarOp::Cast && is_narrow(range);
     if (!is_arithmetic && !(is_comparison(apply.op) && region_.body[apply.operands[0]].dtype == DType::I64)) return false;
+    // Comparisons of positions alone say which part of a concatenation or a pad is meant: plans look for them.
+    const auto is_position = [&](StmtId operand) { return region_.body[operand].as<loops::Index>() || region_.body[operand].as<loops::Constant>(); };
+    if (std::all_of(apply.operands.begin(), apply.operands.end(), is_position)) return false;
     return std::all_of(apply.operands.begin(), apply.operands.end(), [&](StmtId operand) {
       return region_.body[operand].dtype == DType::Bool || (region_.body[operand].dtype == DType::I64 && is_narrow(ranges_[operand.index()]));
     });
