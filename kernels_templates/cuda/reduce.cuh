@@ -334,7 +334,9 @@ struct cxxi_accumulator<cxxi_welford<T>> {
   }
   CXXI_FN cxxi_welford<T> state() const {
     if (count == 0u) return cxxi_welford<T>::start();
-    const T shift = sum / T(count), m2 = squares - sum * shift;
+    const T shift = sum / T(count);
+    if (squares == cxxi_infinity(squares)) return {first + shift, squares, count};  // inf - inf would be no number
+    const T m2 = squares - sum * shift;
     return {first + shift, m2 < T(0) ? T(0) : m2, count};
   }
 };

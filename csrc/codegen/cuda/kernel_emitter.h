@@ -3,9 +3,9 @@
 //
 // Names in the text: x_<variable>, a_<symbol> (the argument) and s_<symbol> (in the variant's index width),
 // p<parameter>, v<statement>; g<statement> is a group in memory's form (a wide load or store), w<statement> a value
-// kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state, s<statement> its
-// states in shared memory, b<statement> its blocks' total, d<statement> a
-// row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
+// kept across row loops, q<statement> the operands of a reduction in one group, r<statement> its state,
+// a<statement> its accumulator (columns), s<statement> its states in shared memory, b<statement> its blocks' total,
+// d<statement> a row's value as a divisor, l<statement> a value in all lanes of a group, n<statement> a load of the next row,
 // t<statement> a tile in shared memory, m<statement> a thread's squares of it, z<statement> random words of four lanes. What a
 // template declares itself starts with cxxi_.
 //

@@ -49,11 +49,16 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
 bool makes_bias_gradient(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
   if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return false;
-  const auto* gradient = std::get_if<ValueId>(&node.operands.at(0));
+  const auto* ref = callee->args[0].as<OperandRef>();
+  const auto* gradient = ref ? std::get_if<ValueId>(&node.operands[ref->operand]) : nullptr;
   if (!gradient || graph.values[*gradient].device.type != DeviceType::Cuda || !is_float(graph.values[*gradient].dtype)) return false;
   const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
   const bool* wanted = mask && mask->size() > bias_gradient ? (*mask)[bias_gradient].as<bool>() : nullptr;
   return wanted && *wanted;
+}
+
+ValueId gradient_operand(const graph::Node& node) {
+  return std::get<ValueId>(node.operands[node.as<graph::Extern>()->args[0].as<OperandRef>()->operand]);
 }
 
 ValueId sum_for_bias(graph::Builder& build, ValueId gradient) {
@@ -76,7 +81,7 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
       build.set_origin(graph.nodes[id].origin);
       const ValueId old = graph.nodes[id].results.at(bias_gradient);
       leave_out_gradient(graph, graph.nodes[id], bias_gradient);
-      const ValueId sum = sum_for_bias(build, replacements[std::get<ValueId>(graph.nodes[id].operands[0])]);
+      const ValueId sum = sum_for_bias(build, replacements[gradient_operand(graph.nodes[id])]);
       std::swap(graph.values[sum].name, graph.values[old].name);
       replacements[old] = sum;
       continue;

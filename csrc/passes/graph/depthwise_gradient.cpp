@@ -33,8 +33,12 @@ struct Gradient {
 
 std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument || node.operands.size() != 3) return std::nullopt;
-  const auto *of_output = std::get_if<ValueId>(&node.operands[0]), *weight = std::get_if<ValueId>(&node.operands[2]);
+  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return std::nullopt;
+  const auto value_of = [&](size_t argument) {
+    const auto* ref = callee->args[argument].as<OperandRef>();
+    return ref ? std::get_if<ValueId>(&node.operands[ref->operand]) : nullptr;
+  };
+  const ValueId *of_output = value_of(0), *weight = value_of(2);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];
   if (value.device.type != DeviceType::Cuda || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;

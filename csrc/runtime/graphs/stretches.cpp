@@ -88,8 +88,10 @@ class Finder {
         uint32_t last = reach(first, s, device);
         const auto stream = static_cast<uint32_t>(std::ranges::find(tables_.stream_devices, device) - tables_.stream_devices.begin());
         Stretch stretch = make(first, last, device, stream);
-        if (const uint32_t end = end_after(work, stretch, s); end < last) stretch = make(first, last = end, device, stream);
-        work *= 2;
+        if (const uint32_t end = end_after(work, stretch, s); end < last) {
+          stretch = make(first, last = end, device, stream);
+          work *= 2;  // at most the steps of a plan
+        }
         if (stretch.launches + launches_per_call * stretch.calls >= least_launches || is_whole(stretch)) found.push_back(std::move(stretch));
         first = s = last;
       }

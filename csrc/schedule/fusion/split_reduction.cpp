@@ -86,8 +86,8 @@ std::optional<Pieces> pieces_of_several(const loops::Region& region, VarSet redu
       wanted /= static_cast<double>(length);
       continue;
     }
-    const int64_t count = largest_divisor(length, static_cast<int64_t>(wanted * 4 / 3));
-    if (whole.empty() || count < 2) return std::nullopt;
+    const int64_t count = largest_divisor(length, static_cast<int64_t>(wanted * 4 / 3));  // a length of few divisors has none that is near
+    if (whole.empty() || static_cast<double>(2 * count) < wanted) return std::nullopt;
     return Pieces{.var = var, .outer = count, .inner = length / count, .whole = whole};
   }
   return std::nullopt;

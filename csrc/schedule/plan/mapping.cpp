@@ -181,10 +181,10 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
   if (columns.is_constant()) {
     const int64_t count = columns.constant();
     const auto covered = [&](int64_t strip) { return sym::ceil_quotient(count, strip) * strip; };
-    for (int strip = mapping.columns_per_block / 2; strip >= 2 * mapping.vector_width && covered(mapping.columns_per_block) * 8 > count * 9; strip /= 2)
+    for (int strip = mapping.columns_per_block / 2; strip >= std::max(least_strip, 2 * mapping.vector_width) && covered(mapping.columns_per_block) * 8 > count * 9; strip /= 2)
       if (covered(strip) < covered(mapping.columns_per_block)) mapping.columns_per_block = strip;
   }
-  // A thread adds up a few rows before threads join; short rows leave threads for wider strips.
+  // A thread adds up a few rows before threads join; short rows leave threads for wider strips, whatever they were narrowed for.
   int64_t length = estimate(points(flat, flat.row), flat.assumptions);
   int64_t threads = length >= 4096 ? 512 : 256;
   // Strips on a few multiprocessors alone: narrow ones, down to a sector of memory, with all threads that a block may have.

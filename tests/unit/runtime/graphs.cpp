@@ -102,16 +102,19 @@ TEST_CASE("a stretch ends where it would hold what a backward pass frees step by
 }
 
 TEST_CASE("the first stretches of a call are short where there is much memory to take", "[graphs]") {
-  const auto stretches = [](int outputs) {
+  // layers: so often, with a call between them that is not recorded.
+  const auto stretches = [](int outputs, int layers = 1) {
     DevicePlanBuilder b;
     const auto x = b.gpu_input("x");
-    for (int i = 0; i < outputs; ++i) {
+    for (int i = 0; i < outputs * layers; ++i) {
       const auto out = b.on_gpu(fmt::format("y{}", i).c_str(), plan::Buffer::Kind::Standalone);
+      if (i > 0 && i % outputs == 0) b.call("test::alone", {b.whole(x)}, {b.on_gpu(fmt::format("between{}", i).c_str(), plan::Buffer::Kind::ExternOwned)}, false);
       b.allocate(out);
       b.add(x, out);
       b.output(out);
     }
     SoftwareDevice device;
+    device.not_recordable = {"test::alone"};
     const Tables tables = build_tables(b.plan, device);
     std::vector<int64_t> values(tables.program.workspace_size());
     values[tables.bindings.at(0).slot] = 64;
@@ -122,6 +125,8 @@ TEST_CASE("the first stretches of a call are short where there is much memory to
   };
   CHECK(stretches(63) == std::vector<uint32_t>{63});
   CHECK(stretches(100) == std::vector<uint32_t>{16, 32, 52});
+  CHECK(stretches(63, 40).size() == 40);  // none of them is cut
+  CHECK(stretches(100, 40).back() == 100);
 }
 
 TEST_CASE("option off records nothing, auto after eight calls, at_once the first one too", "[graphs]") {
