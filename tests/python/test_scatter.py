@@ -154,6 +154,20 @@ def test_empty_and_scalar_indices(device):
     check(fn, x, torch.zeros(0, dtype=torch.int64, device=device), torch.tensor(2).to(device), s, device=device)
 
 
+def test_scatters_of_nothing(device):
+    def fn(x, none, narrow, pair):
+        return x.scatter(1, none, 3.0), x.scatter_add(1, none, x[:, :0]), x.scatter_reduce(1, none, x[:, :0], "prod", include_self=False), narrow.index_add(0, pair, narrow[:2])
+
+    x, narrow = numbers((4, 3), FLOAT, device), numbers((4, 0), FLOAT, device)
+    check(fn, x, torch.zeros(4, 0, dtype=torch.int64, device=device), narrow, torch.tensor([0, 1], device=device), device=device)
+
+
+def test_the_gradient_of_sorting_nothing(device):
+    x = torch.randn(4, 0, device=device, requires_grad=True)
+    torch.compile(lambda x: x.sort(-1)[0], backend="cxxinductor")(x).sum().backward()
+    assert x.grad.shape == (4, 0) and cxxinductor.counters()["aten_fallback"] == 0
+
+
 def test_indices_of_32_bits(device):
     x, s = numbers((4, 4), FLOAT, device), numbers((3, 4), FLOAT, device)
     check(lambda x, i, s: x.index_add(0, i, s), x, torch.tensor([3, 1, 3], dtype=torch.int32).to(device), s, device=device)

@@ -175,6 +175,8 @@ ValueId Builder::gather(ValueId x, std::vector<ValueId> indices, Gather gather, 
 }
 
 ValueId Builder::scatter(ValueId base, ValueId source, std::vector<ValueId> indices, Scatter scatter) {
+  const auto is_empty = [&](ValueId x) { return std::ranges::any_of(graph_.values[x].sizes, [](sym::Expr size) { return size.is_constant(0); }); };
+  if (is_empty(base) || is_empty(source) || std::ranges::any_of(indices, is_empty)) return elementwise(ScalarOp::Identity, {base});  // nothing is written
   const size_t rank = graph_.values[base].sizes.size();
   if (scatter.start.empty()) scatter.start.assign(rank, 0);
   if (scatter.step.empty()) scatter.step.assign(rank, 1);
