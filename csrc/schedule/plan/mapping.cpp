@@ -153,7 +153,7 @@ void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapp
 
 constexpr int least_strip = 8;  // columns
 // Threads that hold more words of a column from row to row take fewer columns: registers would leave room for few threads. EfficientNet's
-// gradients of batch norms and SiLU (7 words) are read a quarter to two thirds faster by fours of bf16 than by eights on an H100.
+// gradients of batch norms and SiLU (7 or 8 words) take 0.6 to 0.85 of the time by fours of bf16 on an H100 (benchmarks/graphs.py --kernels 45).
 constexpr int most_words = 4, columns_of_many_words = 4;
 
 int words_of_column(const FlatRegion& flat) {
