@@ -106,7 +106,6 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const int unroll = mapping.unroll, threads = mapping.threads_per_row;
   std::vector<StmtId> reduces;
-  std::vector<std::string> accumulators;
   for (StmtId id : segment.stmts) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
     if (!reduce) continue;
@@ -114,7 +113,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
     const int lanes = has_lanes(stmt(reduce->operand)) ? width_ : 1;
     const std::string state = cuda_state(reduce->reduction, stmt(reduce->operand).dtype);
     out_.line("{} r{}[{}];", state, id.index(), lanes);
-    accumulators.push_back(fmt::format("cxxi_accumulator<{}> a{}[{}];", state, id.index(), lanes));
+    out_.line("cxxi_accumulator<{}> a{}[{}];", state, id.index(), lanes);
   }
   Body body;
   body.lanes = width_ > 1;
@@ -125,7 +124,6 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   body.slot = "[u]";
   const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, group_count(mapping.row, 1));
   open("{");
-  for (const std::string& accumulator : accumulators) out_.line("{}", accumulator);
   declare_blocks(in_blocks, true);
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
   open(fmt::format("for (cxxi_uint cxxi_first = cxxi_lane; {}cxxi_first < cxxi_points; cxxi_first += {}) {{",

@@ -46,19 +46,12 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   return static_cast<int>(ref->operand);
 }
 
-bool makes_bias_gradient(const graph::Graph& graph, const graph::Node& node) {
-  const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return false;
-  const auto* ref = callee->args[0].as<OperandRef>();
-  const auto* gradient = ref ? std::get_if<ValueId>(&node.operands[ref->operand]) : nullptr;
-  if (!gradient || graph.values[*gradient].device.type != DeviceType::Cuda || !is_float(graph.values[*gradient].dtype)) return false;
-  const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
-  const bool* wanted = mask && mask->size() > bias_gradient ? (*mask)[bias_gradient].as<bool>() : nullptr;
-  return wanted && *wanted;
-}
-
-ValueId gradient_operand(const graph::Node& node) {
-  return std::get<ValueId>(node.operands[node.as<graph::Extern>()->args[0].as<OperandRef>()->operand]);
+// The result's gradient, of which that of the bias is the sum; null where the node makes none.
+const ValueId* summed_for_bias(const graph::Graph& graph, const graph::Node& node) {
+  if (!makes_gradient(node, bias_gradient)) return nullptr;
+  const ValueId* gradient = value_argument(node, 0);
+  const bool sums = gradient && graph.values[*gradient].device.type == DeviceType::Cuda && is_float(graph.values[*gradient].dtype);
+  return sums ? gradient : nullptr;
 }
 
 ValueId sum_for_bias(graph::Builder& build, ValueId gradient) {
@@ -77,11 +70,11 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
   graph::Builder build(graph);
   for (size_t n = 0; n < end.index(); ++n) {
     const graph::NodeId id(n);
-    if (makes_bias_gradient(graph, graph.nodes[id])) {
+    if (const ValueId* gradient = summed_for_bias(graph, graph.nodes[id])) {
       build.set_origin(graph.nodes[id].origin);
       const ValueId old = graph.nodes[id].results.at(bias_gradient);
+      const ValueId sum = sum_for_bias(build, replacements[*gradient]);
       leave_out_gradient(graph, graph.nodes[id], bias_gradient);
-      const ValueId sum = sum_for_bias(build, replacements[gradient_operand(graph.nodes[id])]);
       std::swap(graph.values[sum].name, graph.values[old].name);
       replacements[old] = sum;
       continue;

@@ -1,7 +1,7 @@
 // Takes the input's gradient of a depthwise convolution by a convolution with the kernels turned around, on CUDA in 16 bits.
 //
-// With stride 1 the two are the same sums. cuDNN's kernels for the forward direction take half the time of those for this gradient
-// (dgrad2d_c1_k1_nhwc: 73 us a layer of ConvNeXt-B at batch 32 on an H100, conv2d_c1_k1_nhwc 42), and write where the plan says.
+// With stride 1 the two are the same sums. cuDNN's kernels for the forward direction take 0.6 of the time of those for this gradient
+// (dgrad2d_c1_k1_nhwc: 73 us a layer of ConvNeXt-B at batch 32 on an H100, conv2d_c1_k1_nhwc 42; benchmarks/graphs.py --kernels 45), and write where the plan says.
 #include <array>
 #include <optional>
 #include <utility>
@@ -16,6 +16,7 @@ using graph::ValueId;
 
 // Of convolution_backward (edit.h).
 constexpr size_t stride_argument = 4, padding_argument = 5, dilation_argument = 6, transposed_argument = 7, groups_argument = 9;
+constexpr size_t input_gradient = 0;
 constexpr size_t image_rank = 4, spatial = 2;
 
 std::optional<std::array<int64_t, spatial>> pair_of(const Arg& arg) {
@@ -32,22 +33,16 @@ struct Gradient {
 };
 
 std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node& node) {
+  if (!makes_gradient(node, input_gradient)) return std::nullopt;
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return std::nullopt;
-  const auto value_of = [&](size_t argument) {
-    const auto* ref = callee->args[argument].as<OperandRef>();
-    return ref ? std::get_if<ValueId>(&node.operands[ref->operand]) : nullptr;
-  };
-  const ValueId *of_output = value_of(0), *weight = value_of(2);
+  const ValueId *of_output = value_argument(node, 0), *weight = value_argument(node, 2);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];
   if (value.device.type != DeviceType::Cuda || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;
   const auto* groups = callee->args[groups_argument].as<int64_t>();
   const bool is_depthwise = groups && *groups > 1 && kernels.sizes[0].is_constant(*groups) && kernels.sizes[1].is_constant(1) && value.sizes[1].is_constant(*groups);
   const auto* transposed = callee->args[transposed_argument].as<bool>();
-  const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
-  const bool* wanted = mask && !mask->empty() ? (*mask)[0].as<bool>() : nullptr;
-  if (!is_depthwise || !transposed || *transposed || !wanted || !*wanted) return std::nullopt;
+  if (!is_depthwise || !transposed || *transposed) return std::nullopt;
   const auto stride = pair_of(callee->args[stride_argument]), padding = pair_of(callee->args[padding_argument]), dilation = pair_of(callee->args[dilation_argument]);
   if (!stride || !padding || !dilation || *stride != std::array<int64_t, spatial>{1, 1}) return std::nullopt;
   Gradient gradient{*of_output, *weight, {}, *dilation};
@@ -91,11 +86,11 @@ bool turn_depthwise_gradients(graph::Graph& graph, const Options&) {
     const auto gradient = gradient_of(graph, graph.nodes[id]);
     if (!gradient) continue;
     build.set_origin(graph.nodes[id].origin);
-    const ValueId old = graph.nodes[id].results[0];
+    const ValueId old = graph.nodes[id].results[input_gradient];
     const ValueId found = convolve(build, *gradient, replacements[gradient->of_output], replacements[gradient->weight], old);
     std::swap(graph.values[found].name, graph.values[old].name);
     replacements[old] = found;
-    leave_out_gradient(graph, graph.nodes[id], 0);
+    leave_out_gradient(graph, graph.nodes[id], input_gradient);
   }
   if (graph.nodes.size() == end.index()) return false;
   replace_values(graph, replacements, end);

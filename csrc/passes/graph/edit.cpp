@@ -113,6 +113,21 @@ bool is_signature_value(const graph::Graph& graph, ValueId id) {
                      [&](const graph::Mutation& m) { return m.value == id; });
 }
 
+const ValueId* value_argument(const graph::Node& call, size_t argument) {
+  const auto* ref = call.as<graph::Extern>()->args.at(argument).as<OperandRef>();
+  return ref ? std::get_if<ValueId>(&call.operands.at(ref->operand)) : nullptr;
+}
+
+constexpr size_t gradient_mask_argument = 10;
+
+bool makes_gradient(const graph::Node& node, size_t which) {
+  const auto* callee = node.as<graph::Extern>();
+  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return false;
+  const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
+  const bool* wanted = mask && mask->size() > which ? (*mask)[which].as<bool>() : nullptr;
+  return wanted && *wanted;
+}
+
 void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which) {
   // As the front-end makes results that are None.
   graph::Value& result = graph.values[call.results.at(which)];

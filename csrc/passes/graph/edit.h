@@ -20,9 +20,12 @@ void sort_nodes(graph::Graph& graph, const IdVector<graph::ValueId, graph::Value
 // Values that are outputs or mutations, and the values that those are views of; with or without the outputs that are
 // taken in any strides.
 IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides = true);
-// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups, output_mask)
-constexpr size_t gradient_mask_argument = 10;
-// Of convolution_backward: the call no longer makes gradient `which` (input, weight, bias), whose readers have another value.
+// The value that an argument of a call names; null where it is none.
+const graph::ValueId* value_argument(const graph::Node& call, size_t argument);
+// Does the node call convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
+// output_mask), and is gradient `which` (input, weight, bias) wanted of it?
+bool makes_gradient(const graph::Node& node, size_t which);
+// The call no longer makes that gradient, whose readers have another value.
 void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which);
 bool is_signature_value(const graph::Graph& graph, graph::ValueId id);  // an output or the final value of a mutation
 

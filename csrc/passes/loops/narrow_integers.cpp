@@ -8,6 +8,7 @@
 #include "ir/device_types.h"
 #include "ir/loops/region_rewrite.h"
 #include "passes/loops/passes.h"
+#include "sym/integer.h"
 #include "sym/simplify.h"
 
 namespace cxxinductor::passes {
@@ -41,8 +42,6 @@ std::optional<Interval> range_of_type(DType dtype) {
 
 Interval over(std::initializer_list<int64_t> values) { return {std::min(values), std::max(values)}; }
 
-int64_t floor_quotient(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
-
 // Of operands within narrow_range: no sum or product of two leaves i64.
 std::optional<Interval> range_of(ScalarOp op, const Interval& a, const Interval& b) {
   switch (op) {
@@ -54,7 +53,7 @@ std::optional<Interval> range_of(ScalarOp op, const Interval& a, const Interval&
       return over({a.low * b.low, a.low * b.high, a.high * b.low, a.high * b.high});
     case ScalarOp::FloorDiv:
       if (b.low <= 0) return std::nullopt;
-      return over({floor_quotient(a.low, b.low), floor_quotient(a.low, b.high), floor_quotient(a.high, b.low), floor_quotient(a.high, b.high)});
+      return over({sym::floor_quotient(a.low, b.low), sym::floor_quotient(a.low, b.high), sym::floor_quotient(a.high, b.low), sym::floor_quotient(a.high, b.high)});
     case ScalarOp::Remainder:
       if (b.low <= 0) return std::nullopt;
       return Interval{0, b.high - 1};

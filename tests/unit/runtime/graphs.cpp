@@ -66,6 +66,21 @@ TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
   CHECK(share_block(uses, 2560).find(3) == nullptr);
 }
 
+namespace {
+
+// size: the value of the plan's only symbol.
+std::vector<uint32_t> launches_of_stretches(const plan::Plan& plan, SoftwareDevice& device, int64_t size) {
+  const Tables tables = build_tables(plan, device);
+  std::vector<int64_t> values(tables.program.workspace_size());
+  values[tables.bindings.at(0).slot] = size;
+  tables.program.run(values, 0);
+  std::vector<uint32_t> launches;
+  for (const Stretch& each : find_stretches(plan, tables, values, {})) launches.push_back(each.launches);
+  return launches;
+}
+
+}  // namespace
+
 TEST_CASE("a stretch ends where it would hold what a backward pass frees step by step", "[graphs]") {
   // Parameters are read first and held; each of the ten steps behind them makes an output and frees a donated input.
   const auto stretches = [](bool donated) {
@@ -89,13 +104,7 @@ TEST_CASE("a stretch ends where it would hold what a backward pass frees step by
     }
     SoftwareDevice device;
     device.not_recordable = {"test::alone"};
-    const Tables tables = build_tables(b.plan, device);
-    std::vector<int64_t> values(tables.program.workspace_size());
-    values[tables.bindings.at(0).slot] = int64_t{1} << 23;  // 32 MiB each
-    tables.program.run(values, 0);
-    std::vector<uint32_t> launches;
-    for (const Stretch& each : find_stretches(b.plan, tables, values, {})) launches.push_back(each.launches);
-    return launches;
+    return launches_of_stretches(b.plan, device, int64_t{1} << 23);  // 32 MiB each
   };
   CHECK(stretches(false) == std::vector<uint32_t>{10, 10});
   CHECK(stretches(true) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
@@ -115,13 +124,7 @@ TEST_CASE("the first stretches of a call are short where there is much memory to
     }
     SoftwareDevice device;
     device.not_recordable = {"test::alone"};
-    const Tables tables = build_tables(b.plan, device);
-    std::vector<int64_t> values(tables.program.workspace_size());
-    values[tables.bindings.at(0).slot] = 64;
-    tables.program.run(values, 0);
-    std::vector<uint32_t> launches;
-    for (const Stretch& each : find_stretches(b.plan, tables, values, {})) launches.push_back(each.launches);
-    return launches;
+    return launches_of_stretches(b.plan, device, 64);
   };
   CHECK(stretches(63) == std::vector<uint32_t>{63});
   CHECK(stretches(100) == std::vector<uint32_t>{16, 32, 52});
