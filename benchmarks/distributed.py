@@ -1,12 +1,12 @@
 """Several GPUs of one host: steps of DDP and FSDP2, and the first step with empty caches, on one rank and on all of them.
 
-Usage: distributed.py [--out DIR] [--device cuda|cpu] [--ranks N] [--parts ddp,fsdp,cold] [--backends NAME,...]
+Usage: distributed.py [--out DIR] [--device cuda|cpu] [--ranks N] [--parts ddp,fsdp,cold] [--backends NAME,...] [--keep]
 
 ddp, fsdp: training steps of a GPT-2-medium shape with fused AdamW, bf16 (ddp: autocast; fsdp: bf16 gathers, f32 reductions), 8 sequences of 1024
 tokens per GPU. The backends take turns in one group of processes; a step starts behind a barrier and takes as long as on the slowest rank.
 cold: DistilGPT2 under DDP in new processes with empty cache folders, which the ranks share: seconds from before torch.compile to the end of the first
 step. The model is built and has done a step in eager mode before. --device cpu: tiny shapes over gloo, to try the script; writes
-distributed_cpu.json, which no table shows.
+distributed_cpu.json, which no table shows. --keep: parts that are not measured stay as an earlier run on such GPUs has written them.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import transformers as tf
-from timing import argument_parser, parse_for_cuda, save
+from timing import argument_parser, load, parse_for_cuda, save
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
@@ -279,6 +279,7 @@ def main():
     parser.add_argument("--ranks", type=int, help="processes of the larger group, one per GPU; default: the number of GPUs, on the CPU 2")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated; default: all")
     parser.add_argument("--backends", help=f"comma-separated, of: {', '.join(BACKENDS)}; default: all, on the CPU without graphs")
+    parser.add_argument("--keep", action="store_true", help="beside what is measured, keep what the JSON has of as many ranks")
     args = parse_for_cuda(parser)
     cuda = args.device == "cuda"
     ranks = args.ranks or (torch.cuda.device_count() if cuda else 2)
@@ -288,14 +289,18 @@ def main():
     for option, found, known in (("--backends", backends, BACKENDS), ("--parts", parts, PARTS)):
         if unknown := set(found) - set(known):
             parser.error(f"{option}: expected some of {', '.join(known)}, found {', '.join(sorted(unknown))}")
+    name = "distributed" if cuda else "distributed_cpu"
+    machine = None if cuda else {"cpus": os.cpu_count(), "torch": torch.__version__}
+    kept = load(name, args.out) if args.keep and cuda else {}
+    rows = [row for row in kept.get("rows", []) if kept["ranks"] == ranks and row["part"] not in parts]
     with tempfile.TemporaryDirectory() as caches:  # of ddp and fsdp: what one rank compiled is there for more ranks
-        rows = list(measured_rows(parts, sorted({1, ranks}), args.device, backends, caches))
-    compared = relative(rows)
+        for row in measured_rows(parts, sorted({1, ranks}), args.device, backends, caches):
+            rows.append(row)
+            compared = relative(rows)
+            save(name, {"ranks": ranks, "rows": rows, "relative_to_one_rank": compared}, args.out, machine)
     for part, values in compared.items():
         what = "time over one rank's" if part == "cold" else f"scaling to {ranks} ranks"
         print(f"{part}, {what}: " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()), flush=True)
-    machine = None if cuda else {"cpus": os.cpu_count(), "torch": torch.__version__}
-    save("distributed" if cuda else "distributed_cpu", {"ranks": ranks, "rows": rows, "relative_to_one_rank": compared}, args.out, machine)
 
 
 if __name__ == "__main__":

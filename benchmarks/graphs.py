@@ -8,7 +8,8 @@ between them. "patched per call": nodes that the host gave other addresses (coun
 are not counted). "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
 shape, one token at a time, with a static cache. peak: of torch's allocator. --backends: of decode, inference and training.
 --kernels: print where each model's GPU time goes, by kernel and backend.
---keep: models and parts that are not measured stay as an earlier run on such a GPU has written them, so that a run can be made in pieces.
+--keep: models and parts that are not measured stay as an earlier run on such a GPU has written them, so that a run can be made in pieces; so do the
+peaks of backends that are not measured.
 """
 
 import collections
@@ -342,6 +343,8 @@ def main():
         rows = results.get(part, {}).get("rows", [])
         found = {row["model"]: row for row in rows}
         for row in measured_rows([name for name in models if not only or name in only], measure, args.kernels):
+            if "peak_bytes" in row:  # bytes do not depend on what else ran
+                row["peak_bytes"] = {**found.get(row["model"], {}).get("peak_bytes", {}), **row["peak_bytes"]}
             found[row["model"]] = row
             rows = [found[name] for name in models if name in found]
             results[part] = {"rows": rows, "geomean_vs_reduce_overhead": geomean(rows)}

@@ -9,6 +9,10 @@ template <class T>
 CXXI_FN T cxxi_from_lane(T v, int mask) {
   return T(__shfl_xor_sync(0xffffffffu, int(v), mask));
 }
+template <class T>
+CXXI_FN T cxxi_of_lane(T v, int lane) {
+  return __shfl_sync(0xffffffffu, v, lane);
+}
 #define CXXI_FROM_LANE(type) \
   CXXI_FN type cxxi_from_lane(type v, int mask) { return __shfl_xor_sync(0xffffffffu, v, mask); }
 CXXI_FROM_LANE(unsigned int)
@@ -319,6 +323,27 @@ struct cxxi_accumulator {
   CXXI_FN void update(T v, long long position) { held.update(v, position); }
   CXXI_FN State state() const { return held; }
 };
+// Moments about a center, which are joined by additions alone.
+template <class T>
+struct cxxi_moments {
+  T center, sum = T(0), squares = T(0);
+  unsigned int count = 0u;
+  // With few states, of whose means the center is one: that state's own deviation is part of m2, and what is lost in subtracting the moved center
+  // is small beside it.
+  CXXI_FN void add(const cxxi_welford<T>& state) {
+    const T delta = state.mean - center, moved = delta * T(state.count);
+    sum = sum + moved;
+    squares = squares + (state.m2 + moved * delta);
+    count += state.count;
+  }
+  // part: one over the count.
+  CXXI_FN cxxi_welford<T> state(T part) const {
+    const T shift = sum * part;
+    if (squares == cxxi_infinity(squares)) return {center + shift, squares, count};  // inf - inf would be no number
+    const T m2 = squares - sum * shift;
+    return {center + shift, m2 < T(0) ? T(0) : m2, count};
+  }
+};
 // Deviations from the first element. That is one of the elements: however far it lies from the mean, its own deviation is part of m2,
 // and what a few dozen additions lose is small beside it.
 template <class T>
@@ -333,11 +358,7 @@ struct cxxi_accumulator<cxxi_welford<T>> {
     squares = squares + delta * delta;
   }
   CXXI_FN cxxi_welford<T> state() const {
-    if (count == 0u) return cxxi_welford<T>::start();
-    const T shift = sum / T(count);
-    if (squares == cxxi_infinity(squares)) return {first + shift, squares, count};  // inf - inf would be no number
-    const T m2 = squares - sum * shift;
-    return {first + shift, m2 < T(0) ? T(0) : m2, count};
+    return count == 0u ? cxxi_welford<T>::start() : cxxi_moments<T>{first, sum, squares, count}.state(T(1) / T(count));
   }
 };
 
@@ -451,6 +472,49 @@ CXXI_FN void cxxi_warp_reduce(State& state) {
 #pragma unroll
   for (int mask = First; mask < Last; mask *= 2) cxxi_lane_reduce<Equal>(state, mask);
 }
+// The same of W columns, of which each thread has taken equally many elements.
+template <int First, int Last, int W, class State>
+CXXI_FN void cxxi_warp_reduce_columns(State (&states)[W]) {
+#pragma unroll
+  for (int e = 0; e < W; ++e) cxxi_warp_reduce<First, Last>(states[e]);
+}
+template <int First, int Last, int W, class T>
+CXXI_FN void cxxi_warp_reduce_columns(cxxi_welford<T> (&states)[W]) {
+  if constexpr (First < Last) {
+    const int first_lane = int(threadIdx.x) % 32 & ~(Last - First);
+    unsigned int count = states[0].count;
+#pragma unroll
+    for (int mask = First; mask < Last; mask *= 2) count += cxxi_from_lane(count, mask);
+    const T part = count == 0u ? T(0) : T(1) / T(count);
+#pragma unroll
+    for (int e = 0; e < W; ++e) {
+      cxxi_moments<T> moments{cxxi_of_lane(states[e].mean, first_lane)};
+      moments.add(states[e]);
+#pragma unroll
+      for (int mask = First; mask < Last; mask *= 2) {
+        moments.sum = moments.sum + cxxi_from_lane(moments.sum, mask);
+        moments.squares = moments.squares + cxxi_from_lane(moments.squares, mask);
+      }
+      moments.count = count;
+      states[e] = moments.state(part);
+    }
+  }
+}
+// The states of several threads for the same elements, one after the other.
+template <class State>
+struct cxxi_joined {
+  State held;
+  CXXI_FN explicit cxxi_joined(const State& first) : held(first) {}
+  CXXI_FN void add(const State& other) { held.merge(other); }
+  CXXI_FN State state() const { return held; }
+};
+template <class T>
+struct cxxi_joined<cxxi_welford<T>> {
+  cxxi_moments<T> held;
+  CXXI_FN explicit cxxi_joined(const cxxi_welford<T>& first) : held{first.mean, T(0), first.m2, first.count} {}
+  CXXI_FN void add(const cxxi_welford<T>& other) { held.add(other); }
+  CXXI_FN cxxi_welford<T> state() const { return held.count == 0u ? cxxi_welford<T>::start() : held.state(T(1) / T(held.count)); }
+};
 // A row of Threads threads. More than a warp: share, a barrier, collect; `shared` has an entry a warp of the block.
 template <int Threads, bool Equal, class State>
 CXXI_FN void cxxi_block_reduce(State& state) {
@@ -467,21 +531,45 @@ CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
   state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
   cxxi_warp_reduce<1, warps, Equal>(state);
 }
-// States that the Slots parts of a block, of Threads threads each, hold for the same elements: the first part ends with what
-// all of them joined, in the order of the parts. `shared_bytes` has room for one part's states and may be in use.
-template <int Threads, int Slots, class State, int Items, int W>
+// States that the Slots parts of a block, of Threads threads each, hold for the same elements: the first part ends with what all of them joined, in
+// the order of the parts. `shared_bytes` has room for the states of Room parts and may be in use.
+template <int Threads, int Slots, int Room, class State, int Items, int W>
 CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, unsigned int lane, unsigned int slot) {
+  constexpr int elements = Items * W * Threads;
   State* shared = static_cast<State*>(shared_bytes);
-  for (int turn = Slots - 1; turn >= 0; --turn) {
+#pragma unroll 1
+  for (int turn = 0; turn < Slots; turn += Room) {
+    const int part = int(slot) - turn;
     __syncthreads();
-    if (int(slot) != turn) continue;
+    if (part >= 0 && part < Room) {
+#pragma unroll
+      for (int k = 0; k < Items; ++k) {
+#pragma unroll
+        for (int e = 0; e < W; ++e) shared[part * elements + (k * W + e) * Threads + int(lane)] = states[k][e];
+      }
+    }
+    __syncthreads();
+    if constexpr (Room > 1) {
+      for (int element = int(threadIdx.x); element < elements; element += Threads * Slots) {
+        cxxi_joined<State> joined(shared[element]);
+#pragma unroll
+        for (int other = 1; other < Room; ++other) {
+          if (turn + other < Slots) joined.add(shared[other * elements + element]);
+        }
+        shared[element] = joined.state();
+      }
+      __syncthreads();
+    }
+    if (slot != 0) continue;
 #pragma unroll
     for (int k = 0; k < Items; ++k) {
 #pragma unroll
       for (int e = 0; e < W; ++e) {
-        State& place = shared[(k * W + e) * Threads + lane];
-        if (turn < Slots - 1) states[k][e].merge(place);
-        place = states[k][e];
+        const State& joined = shared[(k * W + e) * Threads + int(lane)];
+        if (turn == 0)
+          states[k][e] = joined;
+        else
+          states[k][e].merge(joined);
       }
     }
   }
@@ -519,9 +607,8 @@ template <int Threads, int Groups, int W, class State>
 CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
   constexpr bool in_lanes = Groups < 32 && (Groups & (Groups - 1)) == 0;
   constexpr int in_warp = !in_lanes ? 1 : Threads * Groups < 32 ? Threads : 32 / Groups;
-  constexpr int slots = Threads / in_warp;
-#pragma unroll
-  for (int e = 0; e < W; ++e) cxxi_warp_reduce<Groups, Groups * in_warp>(states[e]);
+  constexpr int slots = Threads / in_warp, in_turn = 8, columns = W * Groups;  // the slots are a power of two
+  cxxi_warp_reduce_columns<Groups, Groups * in_warp>(states);
   if constexpr (slots > 1) {
     State* shared = static_cast<State*>(shared_bytes);
     const int group = threadIdx.x % Groups, slot = threadIdx.x / (Groups * in_warp);
@@ -531,14 +618,19 @@ CXXI_FN void cxxi_column_reduce(State (&states)[W], void* shared_bytes) {
 #pragma unroll
       for (int e = 0; e < W; ++e) shared[(slot * W + e) * Groups + group] = states[e];
     }
-    for (int half = slots / 2; half > 0; half /= 2) {
-      __syncthreads();
-      if (first && slot < half) {
+    // A thread joins a few states of one column: in halves, most threads would wait.
 #pragma unroll
-        for (int e = 0; e < W; ++e) {
-          states[e].merge(shared[((slot + half) * W + e) * Groups + group]);
-          shared[(slot * W + e) * Groups + group] = states[e];
+    for (int apart = 1; apart < slots; apart *= in_turn) {
+      __syncthreads();
+      for (int part = int(threadIdx.x); part < columns * ((slots / apart + in_turn - 1) / in_turn); part += Threads * Groups) {
+        const int first_slot = part / columns * in_turn * apart, column = part % columns;
+        State& place = shared[first_slot * columns + column];
+        cxxi_joined<State> joined(place);
+#pragma unroll
+        for (int i = 1; i < in_turn; ++i) {
+          if (i * apart < slots) joined.add(shared[(first_slot + i * apart) * columns + column]);
         }
+        place = joined.state();
       }
     }
     __syncthreads();

@@ -204,6 +204,10 @@ T __shfl_xor_sync(unsigned int, T value, int mask) {
   return value;
 }
 template <class T>
+T __shfl_sync(unsigned int all, T value, int lane) {
+  return __shfl_xor_sync(all, value, static_cast<int>(threadIdx.x) % 32 ^ lane);
+}
+template <class T>
 T atomicCAS(T* address, T compare, T value) {
   T old;
   std::memcpy(&old, address, sizeof old);

@@ -398,9 +398,9 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
   INFO(cuda.source().substr(cuda.source().find("typedef")));
   const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
   check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
-  // 32-bit states of a part's elements.
+  // 32-bit states of the elements of all parts, which fit.
   const plan::Mapping& mapping = cuda.kernel().mapping;
-  const int states = mapping.items_per_thread * mapping.threads_per_row * mapping.vector_width;
+  const int states = mapping.rows_per_block * mapping.items_per_thread * mapping.threads_per_row * mapping.vector_width;
   CHECK_THAT(cuda.source(), mentions(fmt::format("cxxi_shared[{}]", states * 4 / 16)));
 }
 

@@ -10,6 +10,11 @@
 #include "sym/integer.h"
 
 namespace cxxinductor::codegen {
+namespace {
+
+constexpr int64_t kJoinedBytes = 32 * 1024;  // of states that are joined at a time; leaves a multiprocessor room for several blocks
+
+}  // namespace
 
 void CudaKernelEmitter::emit_serial_rows() {
   const plan::Mapping& mapping = kernel_.mapping;
@@ -195,10 +200,12 @@ void CudaKernelEmitter::emit_serial_epilogue(const plan::Segment& segment) {
     if (is_across(StmtId(i)))
       bytes = std::max<int64_t>(bytes, byte_size(reduced_dtype(*stmt(StmtId(i)).as<loops::Reduce>())));
   if (rows > 1) {
-    out_.line("__shared__ uint4 cxxi_shared[{}];", (bytes * items * threads * width_ + 15) / 16);
+    const int64_t of_part = bytes * items * threads * width_;
+    const int64_t room = std::clamp<int64_t>(kJoinedBytes / of_part, 1, rows);
+    out_.line("__shared__ uint4 cxxi_shared[{}];", (of_part * room + 15) / 16);
     for (size_t i = 0; i < kernel_.region.body.size(); ++i)
       if (is_across(StmtId(i)))
-        out_.line("cxxi_slot_reduce<{}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, i);
+        out_.line("cxxi_slot_reduce<{}, {}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, room, i);
   }
   Body body;
   body.lanes = width_ > 1;
