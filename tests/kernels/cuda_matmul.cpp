@@ -84,6 +84,15 @@ TEST_CASE("products: batches, f32 epilogues, computed factors, other variants", 
   compare(with_epilogue({.m = 33, .n = 20, .k = 40, .right = {false, 4}}), nullptr, {false, true});
 }
 
+TEST_CASE("products: small ones with unaligned rows", "[cuda][matmul]") {
+  for (const bool left : {true, false})
+    for (const bool right : {true, false}) {
+      compare({.m = 49, .n = 49, .k = 32, .batch = 3, .left = {left}, .right = {right}});
+      compare(with_epilogue({.m = 49, .n = 32, .k = 49, .batch = 2, .left = {left}, .right = {right}}));
+    }
+  compare({.m = 17, .n = 63, .k = 61, .dtype = "f16", .left = {true, 3}, .right = {false, 5}}, nullptr, {false, true});
+}
+
 TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
   compare(with_epilogue({.n = 32, .k = 32, .symbolic_rows = true}), nullptr, {true, false},
           {{{"s0", 1}}, {{"s0", 17}}, {{"s0", 600}}});
@@ -95,8 +104,9 @@ TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][m
         schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
     return plan.kernels[plan::KernelId(0)].mapping.kind;
   };
-  CHECK(kind({.m = 64, .n = 64, .k = 60}) != plan::MappingKind::Matmul);  // rows of 120 bytes
-  CHECK(kind({.m = 64, .n = 64, .k = 64, .left = {true, 4}}) != plan::MappingKind::Matmul);
+  CHECK(kind({.m = 72, .n = 64, .k = 60}) != plan::MappingKind::Matmul);  // rows of 120 bytes
+  CHECK(kind({.m = 72, .n = 64, .k = 64, .left = {true, 4}}) != plan::MappingKind::Matmul);
+  CHECK(kind({.m = 64, .n = 64, .k = 60}) == plan::MappingKind::Matmul);  // one tile: read element by element
   CHECK(kind({.m = 64, .n = 8, .k = 64}) != plan::MappingKind::Matmul);  // tiles would be mostly empty
   CHECK(kind({.m = 64, .n = 64, .k = 64, .dtype = "f32"}) != plan::MappingKind::Matmul);
 }
@@ -157,6 +167,8 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
       }
   on_gpu(with_epilogue({.m = 333, .n = 77, .k = 1000}), nullptr);
   on_gpu(with_wide_epilogue({.m = 100, .n = 300, .k = 1024}), nullptr);
+  on_gpu({.m = 49, .n = 49, .k = 32, .batch = 300, .right = {false}}, nullptr);
+  on_gpu({.m = 49, .n = 32, .k = 49, .batch = 300, .left = {false}, .right = {false}}, nullptr);
   on_gpu(with_prologue({.m = 65, .n = 136, .k = 264, .left = {true, 8}, .right = {false}}), nullptr);
 }
 

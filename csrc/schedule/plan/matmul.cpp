@@ -29,10 +29,10 @@ bool is_direct(const Stmt& stmt) {
   return load && !load->mask.valid() && !loops::depends_on_data(offset_of(stmt));
 }
 
-// Can a load be read in aligned chunks along `inner`, rows of chunks being `outer`?
-bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId outer) {
+// Can a load be read in chunks along `inner`, rows of chunks being `outer`?
+bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId outer, bool aligned) {
   const auto along = linear_in(flat.region, offset_of(stmt), inner);
-  if (!along || !along->coefficient.is_constant(1) || !prove_divides(chunk, along->rest, flat.assumptions)) return false;
+  if (!along || !along->coefficient.is_constant(1) || (aligned && !prove_divides(chunk, along->rest, flat.assumptions))) return false;
   return linear_in(flat.region, along->rest, outer).has_value();
 }
 
@@ -48,12 +48,16 @@ int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
   return bytes;
 }
 
-// Does a factor run along k in memory, or along `across`? Nothing: along neither in chunks.
-std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k, VarId across) {
+// Does a factor run along k in memory, or along `across`? Nothing: along neither in chunks. small: chunks may be unaligned; they are read element
+// by element, which takes long, but the library has no better way for them either and takes a whole tile for each small product.
+std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k, VarId across, bool small) {
   const Stmt& stmt = flat.region.body[factor];
   if (is_direct(stmt)) {
-    if (lies_along(flat, stmt, k, across)) return true;
-    if (lies_along(flat, stmt, across, k)) return false;
+    for (const bool aligned : {true, false}) {
+      if (!aligned && !small) break;
+      if (lies_along(flat, stmt, k, across, aligned)) return true;
+      if (lies_along(flat, stmt, across, k, aligned)) return false;
+    }
     return std::nullopt;
   }
   const int along = wide_bytes(flat, factor, k), over = wide_bytes(flat, factor, across);
@@ -178,6 +182,11 @@ MatmulSize size_of(const FlatRegion& flat, VarId k) {
   return {batch, extent(flat.space[flat.space.size() - 2]), extent(flat.space.back()), extent(k)};
 }
 
+bool is_small(const FlatRegion& flat, VarId k) {
+  const MatmulSize size = size_of(flat, k);
+  return std::max({size.m, size.n, size.k}) <= small_product_extent;
+}
+
 int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
   return byte_size(flat.region.body[parts.kept].dtype);
 }
@@ -212,7 +221,8 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
   }
   for (VarId v : {m, n, k})
     if (estimate(arranged.extent(v), arranged.assumptions) < least_extent) return false;
-  const auto left = runs_along_k(arranged, factors[0], k, m), right = runs_along_k(arranged, factors[1], k, n);
+  const bool small = is_small(arranged, k);
+  const auto left = runs_along_k(arranged, factors[0], k, m, small), right = runs_along_k(arranged, factors[1], k, n, small);
   if (!left || !right || !share_chunks(arranged, *plan::find_matmul(arranged.region), *left, *right)) return false;
   flat = std::move(arranged);
   return true;
@@ -245,8 +255,9 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   plan::MatmulParts parts = *plan::find_matmul(flat.region);
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   if (flat.region.body[parts.right].vars.contains(m)) std::swap(parts.left, parts.right);
-  mapping.left_along_k = *runs_along_k(flat, parts.left, parts.k, m);
-  mapping.right_along_k = *runs_along_k(flat, parts.right, parts.k, n);
+  const bool small = is_small(flat, parts.k);
+  mapping.left_along_k = *runs_along_k(flat, parts.left, parts.k, m, small);
+  mapping.right_along_k = *runs_along_k(flat, parts.right, parts.k, n, small);
 
   const MatmulTile tile = best_tile(size_of(flat, parts.k), kept_bytes(flat, parts), target);
   mapping.tile_m = tile.m;
@@ -287,7 +298,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
 int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target) {
   const auto tile = std::find_if(matmul_tiles.begin(), matmul_tiles.end(), [&](const MatmulTile& candidate) {
     return candidate.warpgroups == mapping.warpgroups && candidate.m == mapping.tile_m && candidate.n == mapping.tile_n &&
-           candidate.k == mapping.tile_k && candidate.warps_m == mapping.warps_m;
+           candidate.k == mapping.tile_k && candidate.warps_m == mapping.warps_m && candidate.stages == mapping.stages;
   });
   CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} is no tile of the template's", mapping.tile_m, mapping.tile_n, mapping.tile_k);
   return target.multiprocessors * matmul_residents(*tile, target);
@@ -304,12 +315,12 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
-    const VarId along = of_left    ? (mapping.left_along_k ? parts.k : m)
-                        : of_right ? (mapping.right_along_k ? parts.k : n)
-                                   : n;
+    const bool along_k = (of_left && mapping.left_along_k) || (of_right && mapping.right_along_k);
+    const VarId of_side = of_left ? m : n, along = along_k ? parts.k : of_side;
     const int width = of_left || of_right ? chunk : mapping.vector_width;
     AccessKind kind = classify_access(flat, stmt, along, width, true);
-    if ((access.stmt == parts.left || access.stmt == parts.right) && is_direct(stmt)) kind = AccessKind::Staged;
+    const bool is_factor = access.stmt == parts.left || access.stmt == parts.right;
+    if (is_factor && is_direct(stmt) && lies_along(flat, stmt, along, along_k ? of_side : parts.k, true)) kind = AccessKind::Staged;
     kernel.offsets[access.stmt] = offset_of(stmt);
     kernel.access[access.stmt] = kind;
     if (kind == AccessKind::Staged || (kind == AccessKind::Vector && width > 1))

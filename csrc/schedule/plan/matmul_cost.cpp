@@ -27,6 +27,11 @@ constexpr double l2_bytes_per_second = 45e9;  // to each multiprocessor while al
 // Elements of fragments that shared memory gives while a warp's tensor core does one multiply-add each, see below.
 constexpr double fragments_per_multiply = 0.05;
 
+// Of a small product with unaligned rows, on the multiprocessor that has it (49 x 49 x 32 and 49 x 32 x 49 in batches of 1024 to 8192, on an H100).
+constexpr double small_product_seconds = 1.1e-6;
+// From the first load of a tile of a step or two to its last store, as long as other blocks use the memory too.
+constexpr double turn_seconds = 3e-6;
+
 // Of warp groups: seconds of a step besides its multiplications (barriers, the start of the products), the part of a tile's way to memory
 // during which nothing is multiplied, and the time until all stages are under way, as fitted to times of all tiles on an H200.
 constexpr double warpgroup_step_overhead = 93e-9, exposed_store = 0.5, warpgroup_start = 2.8e-6;
@@ -56,7 +61,8 @@ double warps_time(const MatmulSize& size, const MatmulTile& tile, const Target& 
   const double depth = std::ceil(size.k / tile.k) * tile.k;
   // Every block reads its rows of both factors from the L2 cache.
   const double streamed = blocks * 2 * (tile.m + tile.n) * depth / (target.multiprocessors * l2_bytes_per_second);
-  return std::max(of_one * 2 * tile.m * tile.n * depth / rate, streamed);
+  const double waiting = (std::ceil(of_one / matmul_residents(tile, target)) - 1) * turn_seconds;
+  return std::max({of_one * 2 * tile.m * tile.n * depth / rate, streamed, waiting});
 }
 
 double warpgroups_time(const MatmulSize& size, const MatmulTile& tile, const Target& target) {
@@ -81,7 +87,10 @@ double library_time(const MatmulSize& size, const Target& target, double slowdow
       computing = std::min(computing, time + (pieces > 1 ? split_overhead : 0));
     }
   }
-  return library_overhead + std::max(slowdown * computing, bytes_of(size) / target.bytes_per_second);
+  computing *= slowdown;
+  if (slowdown > 1 && std::max({size.m, size.n, size.k}) <= small_product_extent)
+    computing = std::max(computing, size.batch / target.multiprocessors * small_product_seconds);
+  return library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second);
 }
 
 int matmul_residents(const MatmulTile& tile, const Target& target) {
@@ -100,6 +109,7 @@ const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target
   double least = 0;
   for (const MatmulTile& tile : matmul_tiles) {
     if (tile.warpgroups && target.warpgroup_flops == 0) continue;
+    if (tile.stages == 2 && size.k > tile.k) continue;
     if (shared_bytes(tile, kept_bytes) > target.shared_bytes_per_block) continue;
     const double time = template_time(size, tile, target);
     if (best && time >= least) continue;
