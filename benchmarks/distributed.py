@@ -1,9 +1,10 @@
 """Several GPUs of one host: steps of DDP and FSDP2, and the first step with empty caches, on one rank and on all of them.
 
-Usage: distributed.py [--out DIR] [--device cuda|cpu] [--ranks N] [--parts ddp,fsdp,cold] [--backends NAME,...] [--keep]
+Usage: distributed.py [--out DIR] [--device cuda|cpu] [--ranks N] [--parts ddp,fsdp,cold] [--backends NAME,...] [--blocks N] [--keep]
 
 ddp, fsdp: training steps of a GPT-2-medium shape with fused AdamW, bf16 (ddp: autocast; fsdp: bf16 gathers, f32 reductions), 8 sequences of 1024
-tokens per GPU. The backends take turns in one group of processes; a step starts behind a barrier and takes as long as on the slowest rank.
+tokens per GPU. The backends take turns in one group of processes; a step starts behind a barrier and takes as long as on the slowest rank. --blocks:
+so many blocks of the model are sharded, and gathered, together. Backend "eager": the model without torch.compile.
 cold: DistilGPT2 under DDP in new processes with empty cache folders, which the ranks share: seconds from before torch.compile to the end of the first
 step. The model is built and has done a step in eager mode before. --device cpu: tiny shapes over gloo, to try the script; writes
 distributed_cpu.json, which no table shows. --keep: parts that are not measured stay as an earlier run on such GPUs has written them.
@@ -31,6 +32,7 @@ import cxxinductor
 
 PARTS = ("ddp", "fsdp", "cold")
 BACKENDS = {
+    "eager": None,
     "inductor": {"backend": "inductor"},
     "cxxinductor": {"backend": "cxxinductor"},
     "cxxinductor graphs": {"backend": "cxxinductor", "options": {"cuda_graphs": "on"}},
@@ -47,11 +49,12 @@ class Sizes:
     first_step_tokens: tuple[int, int]
     repeats: int
     backends: str
+    blocks: int = 1  # that FSDP2 shards together
 
 
 TINY = {"n_layer": 2, "n_embd": 64, "n_head": 4, "vocab_size": 256, "bos_token_id": 0, "eos_token_id": 0}
 SIZES = {
-    "cuda": Sizes({"n_layer": 24, "n_embd": 1024, "n_head": 16}, {"n_layer": 6}, (8, 1024), (16, 512), 24, ",".join(BACKENDS)),
+    "cuda": Sizes({"n_layer": 24, "n_embd": 1024, "n_head": 16}, {"n_layer": 6}, (8, 1024), (16, 512), 24, "inductor,cxxinductor,cxxinductor graphs"),
     "cpu": Sizes(TINY, TINY, (2, 32), (2, 32), 3, "inductor,cxxinductor"),
 }
 
@@ -65,19 +68,23 @@ def data_parallel(model, device):
     return DistributedDataParallel(model, device_ids=[device.index] if device.type == "cuda" else None)
 
 
-def fully_sharded(model, device):
+def fully_sharded(model, device, blocks):
     policy = MixedPrecisionPolicy(torch.bfloat16, torch.float32) if device.type == "cuda" else MixedPrecisionPolicy()
     mesh = dist.init_device_mesh(device.type, (dist.get_world_size(),))
-    for block in model.transformer.h:
-        fully_shard(block, mesh=mesh, mp_policy=policy)
+    for first in range(0, len(model.transformer.h), blocks):
+        fully_shard(list(model.transformer.h[first : first + blocks]), mesh=mesh, mp_policy=policy)
     return fully_shard(model, mesh=mesh, mp_policy=policy)
 
 
-def build(part, config, device):
+def build(part, config, device, blocks):
     torch.manual_seed(0)
     with device:
         model = tf.GPT2LMHeadModel(tf.GPT2Config(**config)).train()
-    return fully_sharded(model, device) if part == "fsdp" else data_parallel(model, device)
+    return fully_sharded(model, device, blocks) if part == "fsdp" else data_parallel(model, device)
+
+
+def compiled(model, backend):
+    return torch.compile(model, dynamic=False, **BACKENDS[backend]) if BACKENDS[backend] else model
 
 
 def stepper(part, model, shape, rank, device):
@@ -101,8 +108,8 @@ def stepper(part, model, shape, rank, device):
 
 def ready_step(part, backend, sizes, rank, device):
     """A step whose kernels are all compiled, and recorded where the backend does that."""
-    model = build(part, sizes.trained, device)
-    run = torch.compile(model, dynamic=False, **BACKENDS[backend])
+    model = build(part, sizes.trained, device, sizes.blocks)
+    run = compiled(model, backend)
     step = stepper(part, model, sizes.tokens, rank, device)
     for _ in range(6):
         step(run)
@@ -156,18 +163,18 @@ def measure_steps(part, backends, sizes, rank, device, store):
 
 def measure_first_step(part, backends, sizes, rank, device, store):
     (name,) = backends
-    model = build(part, sizes.first_step, device)
+    model = build(part, sizes.first_step, device, sizes.blocks)
     step = stepper(part, model, sizes.first_step_tokens, rank, device)
     step(model)
     dist.barrier()
     wait_for(device)
     start = time.perf_counter()
-    step(torch.compile(model, dynamic=False, **BACKENDS[name]))
+    step(compiled(model, name))
     wait_for(device)
     return {"first_step": time.perf_counter() - start}
 
 
-def work(rank, part, ranks, device_type, backends, folder):
+def work(rank, part, ranks, device_type, backends, blocks, folder):
     """What each process of a group does; its figures go to a file of the folder."""
     device = torch.device(device_type, rank if device_type == "cuda" else None)
     place = {}
@@ -182,18 +189,19 @@ def work(rank, part, ranks, device_type, backends, folder):
     communication = "nccl" if device_type == "cuda" else "gloo"
     dist.init_process_group(communication, store=store, rank=rank, world_size=ranks, timeout=GROUP_TIMEOUT, **place)
     measure = measure_first_step if part == "cold" else measure_steps
-    found = measure(part, backends, SIZES[device_type], rank, device, dist.PrefixStore("errors", store))
+    sizes = dataclasses.replace(SIZES[device_type], blocks=blocks)
+    found = measure(part, backends, sizes, rank, device, dist.PrefixStore("errors", store))
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
 
-def run_group(part, ranks, device, backends, caches):
+def run_group(part, ranks, device, backends, blocks, caches):
     """The figures of each rank. The processes begin with the caches on disk that the folder has."""
     os.environ.update({"CXXINDUCTOR_CACHE_DIR": f"{caches}/cxxinductor", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
                        "TRITON_CACHE_DIR": f"{caches}/triton"})
     with tempfile.TemporaryDirectory() as folder:
         end = time.monotonic() + GROUP_LIMIT
-        group = torch.multiprocessing.spawn(work, (part, ranks, device, backends, folder), ranks, join=False)
+        group = torch.multiprocessing.spawn(work, (part, ranks, device, backends, blocks, folder), ranks, join=False)
         try:
             while not group.join(timeout=5):
                 if time.monotonic() > end:
@@ -205,25 +213,25 @@ def run_group(part, ranks, device, backends, caches):
         return [json.loads(Path(folder, f"{rank}.json").read_text()) for rank in range(ranks)]
 
 
-def steps_row(part, ranks, device, backends, caches):
-    found = run_group(part, ranks, device, backends, caches)
+def steps_row(part, ranks, device, backends, blocks, caches):
+    found = run_group(part, ranks, device, backends, blocks, caches)
     tokens = ranks * math.prod(SIZES[device].tokens)
     times = {name: [max(of_ranks) for of_ranks in zip(*(f["step_seconds"][name] for f in found))] for name in found[0]["step_seconds"]}
     seconds = {name: statistics.median(steps) for name, steps in times.items()}
     return {
-        "part": part, "ranks": ranks,
+        "part": part, "ranks": ranks, "blocks": blocks,
         "milliseconds": {name: 1e3 * s for name, s in seconds.items()},
         "tokens_per_second": {name: tokens / s for name, s in seconds.items()},
         **{key: found[0][key] for key in ("ready_seconds", "loss", "counters", "failed")},
     }  # fmt: skip
 
 
-def cold_row(part, ranks, device, backends):
+def cold_row(part, ranks, device, backends, blocks):
     row = {"part": part, "ranks": ranks, "first_step_seconds": {}, "failed": {}}
     for name in backends:
         with tempfile.TemporaryDirectory() as caches:
             try:
-                found = run_group(part, ranks, device, [name], caches)
+                found = run_group(part, ranks, device, [name], blocks, caches)
                 row["first_step_seconds"][name] = max(f["first_step"] for f in found)
             except Exception as error:
                 row["failed"][name] = str(error).strip()[-2000:]
@@ -259,14 +267,15 @@ def relative(rows):
     return found
 
 
-def measured_rows(parts, counts, device, backends, caches):
+def measured_rows(parts, counts, device, backends, blocks, caches):
     for part in parts:
         for ranks in counts:
             try:
                 if part == "cold":
-                    row = cold_row(part, ranks, device, [name for name in backends if name != "cxxinductor graphs"])  # the first call is not recorded
+                    compiling = [name for name in backends if name not in ("eager", "cxxinductor graphs")]  # the first call is not recorded
+                    row = cold_row(part, ranks, device, compiling, blocks)
                 else:
-                    row = steps_row(part, ranks, device, backends, caches)
+                    row = steps_row(part, ranks, device, backends, blocks, caches)
             except Exception as error:  # one broken row must not hide the others' figures
                 row = {"part": part, "ranks": ranks, "error_message": str(error)[-2000:]}
             show(row)
@@ -278,7 +287,8 @@ def main():
     parser.add_argument("--device", choices=tuple(SIZES), default="cuda")
     parser.add_argument("--ranks", type=int, help="processes of the larger group, one per GPU; default: the number of GPUs, on the CPU 2")
     parser.add_argument("--parts", default=",".join(PARTS), help="comma-separated; default: all")
-    parser.add_argument("--backends", help=f"comma-separated, of: {', '.join(BACKENDS)}; default: all, on the CPU without graphs")
+    parser.add_argument("--backends", help=f"comma-separated, of: {', '.join(BACKENDS)}; default: all that compile, on the CPU without graphs")
+    parser.add_argument("--blocks", type=int, default=1, help="fsdp: blocks of the model that are sharded together")
     parser.add_argument("--keep", action="store_true", help="beside what is measured, keep what the JSON has of as many ranks")
     args = parse_for_cuda(parser)
     cuda = args.device == "cuda"
@@ -294,7 +304,7 @@ def main():
     kept = load(name, args.out) if args.keep and cuda else {}
     rows = [row for row in kept.get("rows", []) if kept["ranks"] == ranks and row["part"] not in parts]
     with tempfile.TemporaryDirectory() as caches:  # of ddp and fsdp: what one rank compiled is there for more ranks
-        for row in measured_rows(parts, sorted({1, ranks}), args.device, backends, caches):
+        for row in measured_rows(parts, sorted({1, ranks}), args.device, backends, args.blocks, caches):
             rows.append(row)
             compared = relative(rows)
             save(name, {"ranks": ranks, "rows": rows, "relative_to_one_rank": compared}, args.out, machine)

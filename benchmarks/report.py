@@ -267,7 +267,7 @@ def distributed(results):
         if not seconds:
             return [row["ranks"], "failed"]
         over = relative.get("cold", {}) if row["ranks"] == results["ranks"] else {}
-        return [row["ranks"], *(figure(seconds, name, ".2f") for name in backends[:2]), " / ".join(f"{figure(over, name, '.2f')}x" for name in backends[:2]) if over else ""]
+        return [row["ranks"], *(figure(seconds, name, ".2f") for name in backends[:2]), " / ".join(figure(over, name, ".2f") + "x" * (name in over) for name in backends[:2]) if over else ""]
 
     yield f"One host with {results['ranks']} x {results['environment']['gpu']}. Missing figures: the backend was left out or failed.\n"
     if trained := [row for row in results["rows"] if row["part"] in names]:
