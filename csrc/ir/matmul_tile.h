@@ -14,8 +14,8 @@ struct MatmulTile {
   bool warpgroups = false;
 };
 
-// Large tiles read less, small ones occupy the device. A warp's part is at least 16 x 16. With two stages nothing streams: those tiles are for
-// products of one step, of which a multiprocessor holds more at a time then.
+// Large tiles read less, small ones occupy the device. A warp's part is at least 16 x 16. With one step nothing streams: tiles of two
+// stages are enough for such products, and a multiprocessor holds more of them.
 inline constexpr std::array matmul_tiles = {
     MatmulTile{128, 256, 32, 2, 4, 3, 242}, MatmulTile{128, 128, 32, 2, 2, 4, 250}, MatmulTile{128, 128, 32, 2, 4, 4, 154},
     MatmulTile{128, 64, 32, 2, 2, 4, 164},  MatmulTile{64, 128, 32, 2, 2, 4, 164},  MatmulTile{64, 64, 64, 2, 2, 4, 122},

@@ -323,13 +323,13 @@ struct cxxi_accumulator {
   CXXI_FN void update(T v, long long position) { held.update(v, position); }
   CXXI_FN State state() const { return held; }
 };
-// Moments about a center, which are joined by additions alone.
+// Moments about a center, which are joined by additions alone. The center is the mean of one of the states that are added, one without elements only
+// if all are. However far it lies from the others' means, its own distance is part of m2: subtracting what the center is off loses little beside that,
+// as long as that state has about as many elements as each other one.
 template <class T>
 struct cxxi_moments {
   T center, sum = T(0), squares = T(0);
   unsigned int count = 0u;
-  // With few states, of whose means the center is one: that state's own deviation is part of m2, and what is lost in subtracting the moved center
-  // is small beside it.
   CXXI_FN void add(const cxxi_welford<T>& state) {
     const T delta = state.mean - center, moved = delta * T(state.count);
     sum = sum + moved;
@@ -339,7 +339,8 @@ struct cxxi_moments {
   // part: one over the count.
   CXXI_FN cxxi_welford<T> state(T part) const {
     const T shift = sum * part;
-    if (squares == cxxi_infinity(squares)) return {center + shift, squares, count};  // inf - inf would be no number
+    // inf - inf would be no number. Where an element is infinite, so is the sum, and the result is none.
+    if (squares == cxxi_infinity(squares) && sum - sum == T(0)) return {center + shift, squares, count};
     const T m2 = squares - sum * shift;
     return {center + shift, m2 < T(0) ? T(0) : m2, count};
   }
@@ -472,7 +473,7 @@ CXXI_FN void cxxi_warp_reduce(State& state) {
 #pragma unroll
   for (int mask = First; mask < Last; mask *= 2) cxxi_lane_reduce<Equal>(state, mask);
 }
-// The same of W columns, of which each thread has taken equally many elements.
+// The same of W columns. A thread has taken as many elements of one as of the others.
 template <int First, int Last, int W, class State>
 CXXI_FN void cxxi_warp_reduce_columns(State (&states)[W]) {
 #pragma unroll
@@ -531,7 +532,7 @@ CXXI_FN void cxxi_collect_row(State& state, const State* shared) {
   state = shared[threadIdx.x / Threads * warps + threadIdx.x % warps];
   cxxi_warp_reduce<1, warps, Equal>(state);
 }
-// States that the Slots parts of a block, of Threads threads each, hold for the same elements: the first part ends with what all of them joined, in
+// States that the Slots parts of a block, of Threads threads each, hold for the same columns: the first part ends with what all of them joined, in
 // the order of the parts. `shared_bytes` has room for the states of Room parts and may be in use.
 template <int Threads, int Slots, int Room, class State, int Items, int W>
 CXXI_FN void cxxi_slot_reduce(State (&states)[Items][W], void* shared_bytes, unsigned int lane, unsigned int slot) {

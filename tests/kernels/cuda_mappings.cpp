@@ -298,6 +298,34 @@ TEST_CASE("columns: strips that are cut, softmax and Welford across rows", "[cud
   }
 }
 
+TEST_CASE("a variance with an infinite element is no number, wherever it lies; one of which only squares overflow is infinite", "[cuda]") {
+  CudaProgram program(on_device(R"(program @p on DEVICE (@x: f32[64, 8]) {
+    output @v: f32[8]
+    region @n over c < 8, r < 64 {
+      %x = load @x[r, c]
+      %w = reduce<welford>(%x) over r
+      %v = project<1>(%w)
+      store @v[c] = %v
+    }
+    return @v
+  })",
+                                  "cuda:0"));
+  REQUIRE(program.kernel().mapping.kind == plan::MappingKind::Columns);
+  for (const int64_t row : {0, 1, 31, 33, 63}) {
+    INFO("row " << row);
+    const auto variances = [&](double element) {
+      Numbers values(64 * 8, 1);
+      for (int64_t c = 0; c < 8; c += 2) values[static_cast<size_t>(row * 8 + c)] = element;
+      return program.run({program.tensor(DType::F32, {64, 8}, values)}).front();
+    };
+    const auto of_infinity = variances(std::numeric_limits<double>::infinity()), of_large = variances(1e30);
+    for (size_t c = 0; c < 8; ++c) {
+      CHECK(std::isnan(of_infinity[c]) == (c % 2 == 0));
+      CHECK(std::isinf(of_large[c]) == (c % 2 == 0));
+    }
+  }
+}
+
 TEST_CASE("a maximum and its sum of exponentials in one row loop over a row that fits no registers", "[cuda]") {
   // The last columns make rows special: by default, all -infinity, one +infinity, one NaN, -infinity but for the end.
   const std::string text = R"(program @p on DEVICE (@x: f32[5, 300007]) {

@@ -12,7 +12,7 @@
 namespace cxxinductor::codegen {
 namespace {
 
-constexpr int64_t kJoinedBytes = 32 * 1024;  // of states that are joined at a time; leaves a multiprocessor room for several blocks
+constexpr int64_t kJoinedBytes = 32 * 1024;  // of states that are joined at a time; kernels have other arrays in shared memory beside them
 
 }  // namespace
 

@@ -48,8 +48,8 @@ int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
   return bytes;
 }
 
-// Does a factor run along k in memory, or along `across`? Nothing: along neither in chunks. small: chunks may be unaligned; they are read element
-// by element, which takes long, but the library has no better way for them either and takes a whole tile for each small product.
+// Does a factor run along k in memory, or along `across`? Nothing: along neither in chunks. small: of small products chunks may be unaligned. They are
+// read element by element then; the library has no better way.
 std::optional<bool> runs_along_k(const FlatRegion& flat, StmtId factor, VarId k, VarId across, bool small) {
   const Stmt& stmt = flat.region.body[factor];
   if (is_direct(stmt)) {
@@ -182,9 +182,10 @@ MatmulSize size_of(const FlatRegion& flat, VarId k) {
   return {batch, extent(flat.space[flat.space.size() - 2]), extent(flat.space.back()), extent(k)};
 }
 
+// Whatever the symbols are.
 bool is_small(const FlatRegion& flat, VarId k) {
-  const MatmulSize size = size_of(flat, k);
-  return std::max({size.m, size.n, size.k}) <= small_product_extent;
+  const auto small = [&](VarId v) { return flat.extent(v).is_constant() && flat.extent(v).constant() <= small_product_extent; };
+  return small(flat.space[flat.space.size() - 2]) && small(flat.space.back()) && small(k);
 }
 
 int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
@@ -300,7 +301,8 @@ int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target) {
     return candidate.warpgroups == mapping.warpgroups && candidate.m == mapping.tile_m && candidate.n == mapping.tile_n &&
            candidate.k == mapping.tile_k && candidate.warps_m == mapping.warps_m && candidate.stages == mapping.stages;
   });
-  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} is no tile of the template's", mapping.tile_m, mapping.tile_n, mapping.tile_k);
+  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", mapping.tile_m, mapping.tile_n,
+             mapping.tile_k, mapping.stages);
   return target.multiprocessors * matmul_residents(*tile, target);
 }
 

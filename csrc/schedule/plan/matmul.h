@@ -1,8 +1,8 @@
 // Maps regions that are matrix products to tensor cores.
 //
 // A candidate is any region whose one reduction is a sum over k of products of two 16-bit floats (plan::find_matmul), whose
-// factors vary over different variables, and whose stored factors consist of aligned 16-byte chunks. Its origin does not
-// matter.
+// factors vary over different variables, and whose stored factors consist of 16-byte chunks, which are aligned unless
+// the product is a small one (matmul_cost.h). Its origin does not matter.
 #pragma once
 
 #include <optional>

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/matmul_rows.h"
 #include "ir/plan/matmul.h"
 
 namespace cxxinductor::schedule {
@@ -27,14 +28,15 @@ constexpr double l2_bytes_per_second = 45e9;  // to each multiprocessor while al
 // Elements of fragments that shared memory gives while a warp's tensor core does one multiply-add each, see below.
 constexpr double fragments_per_multiply = 0.05;
 
-// Of a small product with unaligned rows, on the multiprocessor that has it (49 x 49 x 32 and 49 x 32 x 49 in batches of 1024 to 8192, on an H100).
-constexpr double small_product_seconds = 1.1e-6;
-// From the first load of a tile of a step or two to its last store, as long as other blocks use the memory too.
-constexpr double turn_seconds = 3e-6;
+// The library's time for a small product with rows of 2 or 4 bytes' alignment, on the multiprocessor that has it, and the template's from a block's
+// first load to its last store, while others use the memory too (49 x 49 x 32 and 49 x 32 x 49 in batches of 1024 to 8192, on an H100).
+constexpr double small_product_seconds = 1.1e-6, small_block_seconds = 3e-6;
 
 // Of warp groups: seconds of a step besides its multiplications (barriers, the start of the products), the part of a tile's way to memory
 // during which nothing is multiplied, and the time until all stages are under way, as fitted to times of all tiles on an H200.
 constexpr double warpgroup_step_overhead = 93e-9, exposed_store = 0.5, warpgroup_start = 2.8e-6;
+
+bool is_small(const MatmulSize& size) { return std::max({size.m, size.n, size.k}) <= static_cast<double>(small_product_extent); }
 
 int64_t shared_bytes(const MatmulTile& tile, int kept_bytes) {
   const int64_t factors = int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k;
@@ -61,7 +63,7 @@ double warps_time(const MatmulSize& size, const MatmulTile& tile, const Target& 
   const double depth = std::ceil(size.k / tile.k) * tile.k;
   // Every block reads its rows of both factors from the L2 cache.
   const double streamed = blocks * 2 * (tile.m + tile.n) * depth / (target.multiprocessors * l2_bytes_per_second);
-  const double waiting = (std::ceil(of_one / matmul_residents(tile, target)) - 1) * turn_seconds;
+  const double waiting = is_small(size) ? (std::ceil(of_one / matmul_residents(tile, target)) - 1) * small_block_seconds : 0;
   return std::max({of_one * 2 * tile.m * tile.n * depth / rate, streamed, waiting});
 }
 
@@ -88,7 +90,7 @@ double library_time(const MatmulSize& size, const Target& target, double slowdow
     }
   }
   computing *= slowdown;
-  if (slowdown > 1 && std::max({size.m, size.n, size.k}) <= small_product_extent)
+  if (slowdown >= unaligned_slowdown(4) && is_small(size))
     computing = std::max(computing, size.batch / target.multiprocessors * small_product_seconds);
   return library_overhead + std::max(computing, bytes_of(size) / target.bytes_per_second);
 }

@@ -15,8 +15,8 @@ struct MatmulSize {
   double flops() const { return 2 * batch * m * n * k; }
 };
 
-// Rows, columns and steps of a product that is one small tile at most.
-inline constexpr double small_product_extent = 64;
+// Extents of m, n and k of a small product: one tile at most.
+inline constexpr int64_t small_product_extent = 64;
 
 // slowdown: of its arithmetic, for rows that are not aligned (ir/matmul_rows.h).
 double library_time(const MatmulSize& size, const Target& target, double slowdown = 1);
