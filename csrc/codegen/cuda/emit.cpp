@@ -22,8 +22,10 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   };
   const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.kind == plan::MappingKind::Matmul; };
   if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }) &&
-      !std::all_of(kernels.begin(), kernels.end(), is_matmul))
+      !std::all_of(kernels.begin(), kernels.end(), is_matmul)) {
     add_template(out, "cuda/reduce.cuh", templates);
+    add_template(out, "cuda/join.cuh", templates);
+  }
   const auto combines = [](const loops::Stmt& stmt) {
     const auto* store = stmt.as<loops::Store>();
     return store && store->combine != Combine::Overwrite;
