@@ -174,7 +174,7 @@ def measure_first_step(part, backends, sizes, rank, device, store):
     return {"first_step": time.perf_counter() - start}
 
 
-def work(rank, part, ranks, device_type, backends, blocks, folder):
+def work(rank, part, ranks, device_type, backends, sizes, folder):
     """What each process of a group does; its figures go to a file of the folder."""
     device = torch.device(device_type, rank if device_type == "cuda" else None)
     place = {}
@@ -189,19 +189,18 @@ def work(rank, part, ranks, device_type, backends, blocks, folder):
     communication = "nccl" if device_type == "cuda" else "gloo"
     dist.init_process_group(communication, store=store, rank=rank, world_size=ranks, timeout=GROUP_TIMEOUT, **place)
     measure = measure_first_step if part == "cold" else measure_steps
-    sizes = dataclasses.replace(SIZES[device_type], blocks=blocks)
     found = measure(part, backends, sizes, rank, device, dist.PrefixStore("errors", store))
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     dist.destroy_process_group()
 
 
-def run_group(part, ranks, device, backends, blocks, caches):
+def run_group(part, ranks, device, backends, sizes, caches):
     """The figures of each rank. The processes begin with the caches on disk that the folder has."""
     os.environ.update({"CXXINDUCTOR_CACHE_DIR": f"{caches}/cxxinductor", "TORCHINDUCTOR_CACHE_DIR": f"{caches}/inductor",
                        "TRITON_CACHE_DIR": f"{caches}/triton"})
     with tempfile.TemporaryDirectory() as folder:
         end = time.monotonic() + GROUP_LIMIT
-        group = torch.multiprocessing.spawn(work, (part, ranks, device, backends, blocks, folder), ranks, join=False)
+        group = torch.multiprocessing.spawn(work, (part, ranks, device, backends, sizes, folder), ranks, join=False)
         try:
             while not group.join(timeout=5):
                 if time.monotonic() > end:
@@ -213,25 +212,25 @@ def run_group(part, ranks, device, backends, blocks, caches):
         return [json.loads(Path(folder, f"{rank}.json").read_text()) for rank in range(ranks)]
 
 
-def steps_row(part, ranks, device, backends, blocks, caches):
-    found = run_group(part, ranks, device, backends, blocks, caches)
-    tokens = ranks * math.prod(SIZES[device].tokens)
+def steps_row(part, ranks, device, backends, sizes, caches):
+    found = run_group(part, ranks, device, backends, sizes, caches)
+    tokens = ranks * math.prod(sizes.tokens)
     times = {name: [max(of_ranks) for of_ranks in zip(*(f["step_seconds"][name] for f in found))] for name in found[0]["step_seconds"]}
     seconds = {name: statistics.median(steps) for name, steps in times.items()}
     return {
-        "part": part, "ranks": ranks, "blocks": blocks,
+        "part": part, "ranks": ranks, "blocks": sizes.blocks,
         "milliseconds": {name: 1e3 * s for name, s in seconds.items()},
         "tokens_per_second": {name: tokens / s for name, s in seconds.items()},
         **{key: found[0][key] for key in ("ready_seconds", "loss", "counters", "failed")},
     }  # fmt: skip
 
 
-def cold_row(part, ranks, device, backends, blocks):
+def cold_row(part, ranks, device, backends, sizes):
     row = {"part": part, "ranks": ranks, "first_step_seconds": {}, "failed": {}}
     for name in backends:
         with tempfile.TemporaryDirectory() as caches:
             try:
-                found = run_group(part, ranks, device, [name], blocks, caches)
+                found = run_group(part, ranks, device, [name], sizes, caches)
                 row["first_step_seconds"][name] = max(f["first_step"] for f in found)
             except Exception as error:
                 row["failed"][name] = str(error).strip()[-2000:]
@@ -267,15 +266,15 @@ def relative(rows):
     return found
 
 
-def measured_rows(parts, counts, device, backends, blocks, caches):
+def measured_rows(parts, counts, device, backends, sizes, caches):
     for part in parts:
         for ranks in counts:
             try:
                 if part == "cold":
                     compiling = [name for name in backends if name not in ("eager", "cxxinductor graphs")]  # the first call is not recorded
-                    row = cold_row(part, ranks, device, compiling, blocks)
+                    row = cold_row(part, ranks, device, compiling, sizes)
                 else:
-                    row = steps_row(part, ranks, device, backends, blocks, caches)
+                    row = steps_row(part, ranks, device, backends, sizes, caches)
             except Exception as error:  # one broken row must not hide the others' figures
                 row = {"part": part, "ranks": ranks, "error_message": str(error)[-2000:]}
             show(row)
@@ -295,7 +294,8 @@ def main():
     ranks = args.ranks or (torch.cuda.device_count() if cuda else 2)
     if cuda and ranks > torch.cuda.device_count():
         parser.error(f"--ranks: expected at most one per GPU ({torch.cuda.device_count()}), found {ranks}")
-    backends, parts = (args.backends or SIZES[args.device].backends).split(","), args.parts.split(",")
+    sizes = dataclasses.replace(SIZES[args.device], blocks=args.blocks)
+    backends, parts = (args.backends or sizes.backends).split(","), args.parts.split(",")
     for option, found, known in (("--backends", backends, BACKENDS), ("--parts", parts, PARTS)):
         if unknown := set(found) - set(known):
             parser.error(f"{option}: expected some of {', '.join(known)}, found {', '.join(sorted(unknown))}")
@@ -304,7 +304,7 @@ def main():
     kept = load(name, args.out) if args.keep and cuda else {}
     rows = [row for row in kept.get("rows", []) if kept["ranks"] == ranks and row["part"] not in parts]
     with tempfile.TemporaryDirectory() as caches:  # of ddp and fsdp: what one rank compiled is there for more ranks
-        for row in measured_rows(parts, sorted({1, ranks}), args.device, backends, args.blocks, caches):
+        for row in measured_rows(parts, sorted({1, ranks}), args.device, backends, sizes, caches):
             rows.append(row)
             compared = relative(rows)
             save(name, {"ranks": ranks, "rows": rows, "relative_to_one_rank": compared}, args.out, machine)

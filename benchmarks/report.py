@@ -254,7 +254,8 @@ def distributed(results):
     relative = results["relative_to_one_rank"]
 
     def steps(row):
-        head = [names[row["part"]], row["ranks"]]
+        blocks = row.get("blocks", 1)
+        head = [names[row["part"]] + (f", {blocks} blocks together" if row["part"] == "fsdp" and blocks > 1 else ""), row["ranks"]]
         if not row.get("tokens_per_second"):
             return [*head, "failed"]
         rates = row["tokens_per_second"]
