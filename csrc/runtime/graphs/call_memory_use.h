@@ -53,8 +53,9 @@ class CallMemoryUse {
     int64_t now = 0, peak = 0;
   };
   // Who holds inputs is not known: nobody but the call (they are free after their last use), somebody all but those that the plan says are
-  // donated (parameters, in a backward pass), or somebody all of them. One each.
-  std::span<const Live> live() const { return live_; }
+  // donated (parameters, in a backward pass), or somebody all of them.
+  enum Holding { nobody_holds, all_but_donated_are_held, all_are_held };
+  const Live& live(Holding holding) const { return live_[holding]; }
   int64_t peak() const { return live_[nobody_holds].peak; }
 
  private:
@@ -68,7 +69,6 @@ class CallMemoryUse {
   const Device device_;
   std::vector<MemoryNumber> memory_of_;
   std::vector<MemoryUse> uses_;
-  enum Holding { nobody_holds, all_but_donated_are_held, all_are_held };
   std::array<Live, 3> live_;
   // By number, while steps are added: bytes now, and place in uses_ (-1: an input's).
   std::vector<int64_t> bytes_now_;

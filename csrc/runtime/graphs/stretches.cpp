@@ -1,7 +1,6 @@
 #include "runtime/graphs/stretches.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 
 #include "ir/device_types.h"
@@ -9,8 +8,18 @@
 namespace cxxinductor::runtime {
 namespace {
 
-constexpr int64_t share_of_peak = 100;               // one part in so many is what calls may need above their peak
-constexpr int64_t always_allowed = int64_t{16} << 20;
+// What calls may need above their peak step by step, for each case of who holds their inputs: so many bytes, and one part in so many of it. The
+// second case is the usual one. In the first, a stretch holds inputs that would be free after their last use. In the third, a graph is kept for a
+// second backward pass: nothing is free before the end.
+struct Allowance {
+  CallMemoryUse::Holding holding;
+  int64_t bytes, share;
+};
+constexpr Allowance allowances[] = {
+    {CallMemoryUse::nobody_holds, int64_t{16} << 20, 100},
+    {CallMemoryUse::all_but_donated_are_held, int64_t{4} << 20, 1000},
+    {CallMemoryUse::all_are_held, int64_t{16} << 20, 20},
+};
 constexpr int64_t most_scratch = int64_t{16} << 20;  // it stays taken between calls
 // One piece of memory that large is hard to find for the allocator.
 constexpr int64_t most_block = int64_t{256} << 20, most_in_block = int64_t{64} << 20;
@@ -118,11 +127,10 @@ class Finder {
     return why_not_recorded(plan_, tables_, step, refused_).empty();
   }
 
-  // Bytes above the peak.
-  static int64_t allowed(const CallMemoryUse& memory) { return std::max(always_allowed, memory.peak() / share_of_peak); }
-
-  // Small graphs of one stretch: nothing but the replay is left of the call.
-  bool is_whole(const Stretch& stretch) const { return stretch.first == 0 && stretch.last == tables_.steps.size(); }
+  // Small graphs of one stretch: nothing but the replay is left of the call. One launch alone takes longer to patch than to launch.
+  bool is_whole(const Stretch& stretch) const {
+    return stretch.first == 0 && stretch.last == tables_.steps.size() && stretch.launches + launches_per_call * stretch.calls > 1;
+  }
 
   // The end of a stretch that begins with `first` and has step `working`, the first one with work.
   uint32_t reach(uint32_t first, uint32_t working, Device device) const {
@@ -130,7 +138,7 @@ class Finder {
     for (uint32_t s = working; s < tables_.steps.size() && s < last + look_ahead; ++s) {
       const StepRecord& step = tables_.steps[s];
       if (!can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device)) break;
-      if (above_peak(first, s + 1, memory_.at(device)) <= allowed(memory_.at(device))) last = s + 1;
+      if (stays_near_peak(first, s + 1, memory_.at(device))) last = s + 1;
     }
     return last;
   }
@@ -141,23 +149,25 @@ class Finder {
     uint32_t last = working;
     for (uint32_t done = 0; done < work; ++last)
       if (queues_work(tables_.steps[last])) ++done;
-    const CallMemoryUse& memory = memory_.at(stretch.device);
-    return above_peak(stretch.first, last, memory) <= allowed(memory) ? last : stretch.last;
+    return stays_near_peak(stretch.first, last, memory_.at(stretch.device)) ? last : stretch.last;
   }
 
   static bool fits_block(const MemoryUse& use, uint32_t last) { return use.is_placeable && use.last <= last && use.bytes > 0 && use.bytes <= most_in_block; }
 
-  // Bytes above the peak of a call that runs step by step, while the steps [first, last) are queued as one.
-  static int64_t above_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
+  // Whether a call that takes so much more before step `first` needs little above its peak step by step, whoever holds its inputs.
+  static bool fits(uint32_t first, int64_t bytes, const CallMemoryUse& memory) {
+    return std::ranges::all_of(allowances, [&](const Allowance& allowed) {
+      const CallMemoryUse::Live& live = memory.live(allowed.holding);
+      return live.before[first] + bytes - live.peak <= std::max(allowed.bytes, live.peak / allowed.share);
+    });
+  }
+
+  // Whether it does while the steps [first, last) are queued as one.
+  static bool stays_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
     const std::span<const MemoryUse> uses = memory.uses_in(first, last);
     int64_t taken = 0;
     for (const MemoryUse& use : uses) taken += use.bytes;
-    const auto above = [&](int64_t bytes) {
-      int64_t most = std::numeric_limits<int64_t>::min();
-      for (const CallMemoryUse::Live& live : memory.live()) most = std::max(most, live.before[first] + bytes - live.peak);
-      return most;
-    };
-    if (above(taken) <= 0) return 0;
+    if (fits(first, taken, memory)) return true;
     std::vector<MemoryUse> in_block;
     for (const MemoryUse& use : uses) {
       if (!fits_block(use, last)) continue;
@@ -168,7 +178,7 @@ class Finder {
     int64_t apart = 0;  // where one block does not hold it
     if (block > most_block)
       for (const MemoryUse& use : in_block) apart += use.bytes;
-    return above(taken + std::max(block, apart));
+    return fits(first, taken + std::max(block, apart), memory);
   }
 
   Stretch make(uint32_t first, uint32_t last, Device device, uint32_t stream) const {

@@ -110,6 +110,19 @@ TEST_CASE("a stretch ends where it would hold what a backward pass frees step by
   CHECK(stretches(true) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
 }
 
+TEST_CASE("one launch alone is not recorded", "[graphs]") {
+  for (const uint32_t count : {1u, 2u}) {
+    DevicePlanBuilder b;
+    const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
+    b.allocate(y);
+    b.add(x, y);
+    if (count == 2) b.add(y, y);
+    b.output(y);
+    SoftwareDevice device;
+    CHECK(launches_of_stretches(b.plan, device, 64) == (count == 1 ? std::vector<uint32_t>{} : std::vector<uint32_t>{2}));
+  }
+}
+
 TEST_CASE("the first stretches of a call are short where there is much memory to take", "[graphs]") {
   // layers: so often, with a call between them that is not recorded.
   const auto stretches = [](int outputs, int layers = 1) {
@@ -185,6 +198,7 @@ TEST_CASE("recordings of fewer kernels are dropped once one more is loaded", "[g
   const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.allocate(y);
   b.add(x, y);
+  b.add(y, y);
   b.output(y);
   DeviceRun run;
   const auto kernels = std::make_shared<SoftwareKernels>(run.device, std::vector<SoftwareKernels::Body>{add_one_to_all});
@@ -192,12 +206,12 @@ TEST_CASE("recordings of fewer kernels are dropped once one more is loaded", "[g
   const int before = SoftwareGraph::alive;
   const auto call_all = [&] {
     for (int64_t size = 4; size < 9; ++size)
-      for (int call = 0; call < 3; ++call) run.check(size, 0, 1);
+      for (int call = 0; call < 3; ++call) run.check(size, 0, 2);
   };
   call_all();
   CHECK(SoftwareGraph::alive - before == 5);
   ++kernels->late_kernels;
-  run.check(4, 0, 1);
+  run.check(4, 0, 2);
   CHECK(SoftwareGraph::alive == before);
   call_all();
   CHECK(SoftwareGraph::alive - before == 5);
@@ -213,15 +227,16 @@ TEST_CASE("nothing is recorded until all of its kernels are there", "[graphs]") 
   const auto x = b.gpu_input("x"), y = b.on_gpu("y", plan::Buffer::Kind::Standalone);
   b.allocate(y);
   b.add(x, y);
+  b.add(y, y);
   b.output(y);
   if (GENERATE(false, true)) b.plan.steps.back() = plan::GroupedLaunch{{std::get<plan::Launch>(b.plan.steps.back())}};
   DeviceRun run(UseGraphs::AtOnce);
   const auto kernels = std::make_shared<LateKernels>(run.device, std::vector<SoftwareKernels::Body>{add_one_to_all});
   run.load(b, kernels);
-  run.check(8, 0, 1);
+  run.check(8, 0, 2);
   CHECK(graph_counters().recordings == 0);
   kernels->late = false;
-  run.check(8, 1, 1);
+  run.check(8, 1, 2);
   CHECK(graph_counters().recordings == 1);
 }
 
