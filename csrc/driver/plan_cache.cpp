@@ -73,6 +73,12 @@ std::string options_key(Options options) {
   options.progress = defaults.progress;
   options.compile_threads = defaults.compile_threads;
   options.compile_timeout = defaults.compile_timeout;
+  // How calls run, and when graphs compile.
+  options.cuda_graphs = defaults.cuda_graphs;
+  options.graph_branches = defaults.graph_branches;
+  options.nvtx = defaults.nvtx;
+  options.background = defaults.background;
+  options.wait = defaults.wait;
   return to_string(options);
 }
 

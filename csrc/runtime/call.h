@@ -35,7 +35,7 @@ class Call {
   std::vector<Value> outputs();
 
   // After bind and find_streams: what recordings depend on, besides the plan. See GraphCache::find.
-  std::vector<int64_t> graph_key() const;
+  std::vector<int64_t> graph_key(int64_t library_settings) const;
   std::span<const int64_t> values() const { return values_; }
 
  private:
@@ -90,6 +90,7 @@ class Call {
   };
   void record_call(const ExternRecord& record, RecordedStretch& recorded, const std::vector<Allocation>& allocations,
                    std::vector<ReplacedMemory>& replaced);
+  size_t address_words(const StepRecord& step) const;
   Accesses accesses_of(uint32_t step);
   void find_ranges(const Stretch& stretch);
   int64_t reach(uint32_t buffer);

@@ -44,10 +44,11 @@ std::span<const LaunchRecord> launches_of(const Tables& tables, const StepRecord
 
 }  // namespace
 
-std::vector<int64_t> Call::graph_key() const {
+std::vector<int64_t> Call::graph_key(int64_t library_settings) const {
   std::vector<int64_t> key;
-  key.reserve(1 + streams_.size() + tables_.bindings.size() + tables_.input_buffers.size() / 8 + 1);
+  key.reserve(2 + streams_.size() + tables_.bindings.size() + tables_.input_buffers.size() / 8 + 1);
   key.push_back(static_cast<int64_t>(kernels_.provider().loads()));  // first: see GraphCache::find
+  key.push_back(library_settings);
   for (void* stream : streams_) key.push_back(static_cast<int64_t>(reinterpret_cast<intptr_t>(stream)));
   for (const SymbolBinding& binding : tables_.bindings) key.push_back(values_[binding.slot]);
   int64_t alignments = 0;
@@ -304,7 +305,7 @@ void Call::refuse(GraphCache& graphs, RecordedStretch& recorded, const std::stri
 }
 
 void Call::note(GraphCache& graphs, const Stretch& stretch, const std::string& reason) {
-  graphs.note("a stretch: " + reason, stretch.launches + stretch.calls);
+  graphs.note("a stretch: " + reason, stretch);
 }
 
 // step: the one that is being recorded, for errors; null where the error is of no single one.
@@ -332,7 +333,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
         else continue;
         for (const Allocation& allocation : allocations) taken.emplace_back(step, allocation.begin);
         recorded.steps.push_back(s);
-        recorder->note(ranges_, replaced);
+        recorder->note(ranges_, replaced, address_words(*step));
         replaced.clear();
         if (graphs.branches()) accesses.push_back(accesses_of(s));
       }
@@ -365,6 +366,13 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
     if (recorder) allocations.push_back({begin, bytes, recorder->position()});
   });
   return graph;
+}
+
+// Of the arguments of a step's nodes: addresses come first in those of our own kernels, launched alone or by a table (ir/plan/grouped_launch.h).
+size_t Call::address_words(const StepRecord& step) const {
+  if (step.kind == StepRecord::Kind::Extern) return all_words;
+  const plan::Kernel& kernel = plan_.kernels[plan::KernelId(launches_of(tables_, step).front().kernel)];
+  return kernel.params.size() * static_cast<size_t>(std::max<int64_t>(kernel.max_grouped, 1));
 }
 
 // What the step that was just recorded uses of the stretch's memory: whole buffers, or the parts of them that views reach.

@@ -110,7 +110,7 @@ std::string DiskCache::path_of(std::string_view key) const { return join_path(fo
 
 void DiskCache::set_remote(std::shared_ptr<const RemoteStore> remote) {
   const ForkGuard guard(ForkLock::Leaf);
-  remote_ = std::move(remote);
+  remote_.swap(remote);  // the old one is destroyed without the lock
 }
 
 std::shared_ptr<const RemoteStore> DiskCache::remote() const {

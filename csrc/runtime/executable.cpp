@@ -76,7 +76,9 @@ Executable::~Executable() = default;
 const plan::Plan& Executable::plan() const { return impl_->plan; }
 
 std::vector<std::pair<std::string, int>> Executable::not_recorded() const {
-  return impl_->graphs ? impl_->graphs->reasons() : std::vector<std::pair<std::string, int>>();
+  if (impl_->graphs) return impl_->graphs->reasons();
+  if (impl_->tables.moments.size() == 1) return {};
+  return {{"sizes follow from data of the call", static_cast<int>(impl_->tables.steps.size())}};
 }
 
 std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const CallOptions& options) const {
@@ -87,7 +89,7 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
   inputs.clear();
   call.find_streams();
   std::shared_ptr<GraphSet> set;
-  if (impl.graphs && options.graphs && !options.observer) set = impl.graphs->find(call.graph_key(), call.values());
+  if (impl.graphs && options.graphs && !options.observer) set = impl.graphs->find(call.graph_key(options.library_settings), call.values());
   size_t step = 0;
   run_steps(impl.plan, step, options.written, [&] {
     if (options.observer) [[unlikely]]

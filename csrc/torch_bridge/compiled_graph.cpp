@@ -27,6 +27,7 @@
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
 #include "torch_bridge/call_label.h"
+#include "torch_bridge/captured_objects.h"
 #include "torch_bridge/compile_report.h"
 #include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -45,13 +46,6 @@
 
 namespace cxxinductor::torch_bridge {
 namespace {
-
-// Graphs of ours that CUDA graphs replay.
-struct CapturedGraph {
-  std::shared_ptr<const CompiledGraph> graph;
-  CapturedGraph* next;
-};
-constinit std::atomic<CapturedGraph*> captured_graphs{nullptr};
 
 std::set<Device> devices_of(const model::CallGraph& calls) {
   std::set<Device> devices;
@@ -160,12 +154,10 @@ struct CompiledGraph::Impl {
   std::unique_ptr<EagerReference> eager;    // check=eager
   std::unique_ptr<FoldedConstants> folded;  // option freezing
   std::vector<at::Tensor> constants;   // that the graph held itself
-  std::vector<Device> gpus;            // that the plan works on
+  std::vector<Device> gpus;            // that the plan works on, or the calls that run through ATen
   // Positions of complex inputs, and whether they were recorded with a conjugate bit: gradients come as autograd makes them.
   std::vector<std::pair<uint32_t, bool>> complex_inputs;
   std::atomic<bool> captured = false;  // by a CUDA graph
-  // Recordings hold the kernels that libraries choose under these; calls under others (TF32, determinism) run step by step.
-  const ContextSettings recorded_settings = ContextSettings::current();
   mutable std::set<std::string> notes, notes_given;  // guarded by ForkLock::Leaf
 
   void compile_or_fall_back(model::CallGraph calls, const CompileSettings& settings, const InterruptCheck& interrupted);
@@ -173,9 +165,14 @@ struct CompiledGraph::Impl {
   std::shared_ptr<runtime::Executable> compile_input_check(model::CallGraph calls);
   void run_through_aten(model::CallGraph calls);
   void read_plan(const PackagedPlan& packaged, const std::vector<std::string>& allowed, const std::vector<Handle>& functions = {});
+  static std::shared_ptr<CompiledGraph> made(std::unique_ptr<Impl> impl);
   static std::shared_ptr<CompiledGraph> reported(const std::string& name, std::unique_ptr<Impl> impl);
   static std::unique_ptr<Impl> of_file(const model::CallGraph& calls, const Options& options, model::SizeHints hints = {});
   std::vector<runtime::Value> values_of(std::vector<c10::IValue> inputs) const;
+
+  bool is_being_captured() const {
+    return std::ranges::any_of(gpus, [](Device gpu) { return is_recording(gpu, torch_host().current_stream(gpu)); });
+  }
 
   // So that autograd finds out where it saved one of them, as in eager.
   void bump_versions(const std::vector<c10::IValue>& inputs) const {
@@ -232,10 +229,11 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
 }
 
 CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
-  LiveGraphs::add(*this);
-  if (!impl_->compilation.executable) return;
-  for (Device device : impl_->compilation.executable->plan().devices)
+  const auto add = [this](Device device) {
     if (has_streams(device)) impl_->gpus.push_back(device);
+  };
+  if (impl_->fallback) std::ranges::for_each(devices_of(impl_->fallback->calls()), add);
+  else std::ranges::for_each(plan()->devices, add);
 }
 CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 
@@ -311,8 +309,14 @@ void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vec
   compilation = driver::compile_plan(unpack_functions(packaged.plan, functions), request);
 }
 
-std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& name, std::unique_ptr<Impl> impl) {
+std::shared_ptr<CompiledGraph> CompiledGraph::Impl::made(std::unique_ptr<Impl> impl) {
   std::shared_ptr<CompiledGraph> graph(new CompiledGraph(std::move(impl)));
+  LiveGraphs::add(*graph);  // whoever lists them shares ownership
+  return graph;
+}
+
+std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& name, std::unique_ptr<Impl> impl) {
+  std::shared_ptr<CompiledGraph> graph = made(std::move(impl));
   graph->count();
   print_compile(*graph, name, graph->impl_->options);
   return graph;
@@ -348,7 +352,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_calls(model::CallGraph calls,
   impl->check_inputs = false;
   impl->options = options;
   impl->compile_or_fall_back(std::move(calls), settings, interrupted);
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::made(std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, const CompileSettings& settings, const Options& options,
@@ -363,7 +367,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_file(model::CallGraph calls, 
 std::shared_ptr<CompiledGraph> CompiledGraph::uncompiled(model::CallGraph calls, const Options& options) {
   auto impl = Impl::of_file(calls, options);
   impl->run_through_aten(std::move(calls));
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::made(std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::through_aten(model::CallGraph calls, const Options& options) {
@@ -371,7 +375,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::through_aten(model::CallGraph call
   impl->check_inputs = false;
   impl->options = options;
   impl->run_through_aten(std::move(calls));
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::made(std::move(impl));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::from_package(const model::CallGraph& calls, const PackagedPlan& packaged,
@@ -428,7 +432,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_text(std::string_view text, c
     if (auto* scatter = std::get_if<graph::Scatter>(&node.kind)) scatter->check = true;
   }
   impl->compilation = compile_graph(std::move(graph), nullptr, nullptr, impl->options);
-  std::shared_ptr<CompiledGraph> compiled(new CompiledGraph(std::move(impl)));
+  auto compiled = Impl::made(std::move(impl));
   compiled->count();
   return compiled;
 }
@@ -442,9 +446,10 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
+  impl->options.cuda_graphs = "off";  // all steps are the text's
   impl->compilation.executable =
       std::make_shared<runtime::Executable>(std::move(plan), std::move(kernels), torch_host());
-  return std::shared_ptr<CompiledGraph>(new CompiledGraph(std::move(impl)));
+  return Impl::made(std::move(impl));
 }
 
 void CompiledGraph::set_constants(std::vector<at::Tensor> constants) {
@@ -454,12 +459,8 @@ void CompiledGraph::set_constants(std::vector<at::Tensor> constants) {
 
 // What a CUDA graph replays later must be there as long as that graph, of whose end we hear nothing: all of it stays.
 bool CompiledGraph::stay_if_captured() const {
-  const auto captures = [](Device gpu) { return is_recording(gpu, torch_host().current_stream(gpu)); };
-  if (std::none_of(impl_->gpus.begin(), impl_->gpus.end(), captures)) return false;
-  if (impl_->captured.exchange(true)) return true;
-  auto* kept = new CapturedGraph{shared_from_this(), captured_graphs.load()};
-  while (!captured_graphs.compare_exchange_weak(kept->next, kept)) {
-  }
+  if (!impl_->is_being_captured()) return false;
+  if (!impl_->captured.exchange(true)) keep_for_captured_graphs(shared_from_this());
   return true;
 }
 
@@ -476,11 +477,11 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const CallLabel label(*this, {.nvtx = impl_->options.nvtx, .memory_history = !impl_->gpus.empty()});
   inputs.insert(inputs.end(), impl_->constants.begin(), impl_->constants.end());
   impl_->bump_versions(inputs);
+  const bool captured = stay_if_captured();
   if (impl_->fallback) {
     if (impl_->input_check) impl_->input_check->run(torch_host(), impl_->values_of(inputs));
     return impl_->fallback->run(std::move(inputs));
   }
-  const bool captured = stay_if_captured();
   const std::vector<at::Tensor> views = impl_->views_of_inputs.make(inputs);
   const std::unique_ptr<driver::KernelCheck> check = impl_->make_check(inputs);
   if (impl_->folded) impl_->folded->append(inputs, captured);
@@ -490,8 +491,9 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const bool by_steps = !check && !uses_graphs;
   const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps(impl_->options.nvtx) : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();
+  const int64_t settings = uses_graphs ? ContextSettings::current().hash() : 0;
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
-      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs && impl_->recorded_settings.are_current(), .written = written});
+      torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs, .library_settings = settings, .written = written});
   if (check) counters().checked_launches += check->checked();
   return impl_->outputs_of(std::move(results), views);
 }
@@ -526,9 +528,8 @@ class CompiledGraph::RunInParts final : public PartialRun {
 };
 
 std::unique_ptr<PartialRun> CompiledGraph::begin(std::vector<c10::IValue> inputs, std::vector<bool> known) const {
-  const auto captures = [](Device gpu) { return is_recording(gpu, torch_host().current_stream(gpu)); };
   if (plan() == nullptr || !impl_->constants.empty() || !impl_->complex_inputs.empty() || impl_->folded || impl_->eager || impl_->options.check == "interp" ||
-      std::any_of(impl_->gpus.begin(), impl_->gpus.end(), captures))
+      impl_->is_being_captured())
     return nullptr;
   return std::make_unique<RunInParts>(shared_from_this(), std::move(inputs), std::move(known));
 }

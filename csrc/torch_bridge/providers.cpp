@@ -112,7 +112,7 @@ runtime::DiskCache* disk_cache(const Options& options) { return services(options
 void set_remote_cache(std::shared_ptr<const runtime::RemoteStore> store) {
   RemoteCache& remote = made_remote_cache.get([] { return RemoteCache(); });
   const ForkGuard guard(ForkLock::Leaf);
-  remote.store = std::move(store);
+  remote.store.swap(store);  // the old one is destroyed without the lock
 }
 
 std::string take_cache_problem(const Options& options) {

@@ -122,7 +122,12 @@ class _Server:
     def _serve(self) -> None:
         while request := self._requests.next():
             number, name, file = request
-            self._requests.answer(number, self._store.get(name) if file is None else self._store.put(name, file))
+            answer = None
+            try:
+                answer = self._store.get(name) if file is None else self._store.put(name, file)
+            except BaseException as error:  # a warning that is an error in this program, among others: the thread has more to answer
+                threading.excepthook(threading.ExceptHookArgs((type(error), error, error.__traceback__, threading.current_thread())))
+            self._requests.answer(number, answer)
 
 
 def _serve(store: _CheckedStore | None) -> None:

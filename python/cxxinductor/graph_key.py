@@ -86,7 +86,6 @@ def _settings() -> list[Any]:
     if _has_replaced_kernels():
         raise _NoKey
     backends = torch.backends
-    cuda, cudnn, mkldnn = backends.cuda, backends.cudnn, backends.mkldnn
     return [
         _functions_of_other_names(),
         torch.is_grad_enabled(),
@@ -94,26 +93,11 @@ def _settings() -> list[Any]:
         torch.is_anomaly_enabled(),
         [(torch.is_autocast_enabled(device), torch.get_autocast_dtype(device)) for device in _DEVICES],
         torch.is_autocast_cache_enabled(),
-        torch.are_deterministic_algorithms_enabled(),
-        torch.is_deterministic_algorithms_warn_only_enabled(),
-        torch.utils.deterministic.fill_uninitialized_memory,
-        torch.get_default_dtype(),
         torch.get_default_device(),
-        torch.get_float32_matmul_precision(),
         torch._C._is_view_replay_enabled(),
-        cuda.matmul.fp32_precision,
-        cuda.matmul.allow_fp16_reduced_precision_reduction,
-        cuda.matmul.allow_bf16_reduced_precision_reduction,
-        cuda.flash_sdp_enabled(),
-        cuda.mem_efficient_sdp_enabled(),
-        cuda.math_sdp_enabled(),
-        cuda.cudnn_sdp_enabled(),
-        cuda.is_flash_attention_available(),
-        torch._C._get_sdp_priority_order(),
-        torch._C._get_linalg_preferred_backend(),
-        torch._C._get_blas_preferred_backend(),
-        (cudnn.enabled, cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32),
-        (mkldnn.enabled, mkldnn.deterministic, mkldnn.allow_tf32),
+        _C.library_settings(),
+        torch.get_float32_matmul_precision(),
+        backends.cuda.is_flash_attention_available(),
         (backends.opt_einsum.is_available(), backends.opt_einsum.enabled, backends.opt_einsum.strategy),
         backends.mha.get_fastpath_enabled(),
         backends.cpu.get_cpu_capability(),
@@ -215,8 +199,10 @@ def _devices(inputs: Sequence[Any]) -> list[Any]:
         raise _NoKey
     if not torch.cuda.is_available():
         return []
-    count = torch.cuda.device_count()
-    return [torch.version.cuda, torch.cuda.current_device(), *(repr(torch.cuda.get_device_properties(i)) for i in range(count))]
+    found = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+    # Not which GPUs they are: other hosts have equal ones.
+    kinds = [(gpu.name, gpu.major, gpu.minor, gpu.multi_processor_count, gpu.total_memory) for gpu in found]
+    return [torch.version.cuda, torch.cuda.current_device(), *kinds]
 
 
 # ---- graphs --------------------------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Option cuda_graphs: recorded calls give what calls without recordings give, in memory of the caller's own."""
 
+import gc
 import threading
 
 import pytest
@@ -248,7 +249,50 @@ def test_peak_memory_is_that_without_graphs():
 def test_explain_says_what_is_not_recorded():
     text = str(cxxinductor.explain(torch.compile(lambda x: torch.bernoulli(x.sigmoid()) + 1, backend="cxxinductor", options=GRAPHS),
                                    torch.randn(64, device="cuda")))
-    assert "CUDA graphs (on)" in text
+    _, found = text.split("CUDA graphs (on):")
+    assert "not recorded: " in found and "bernoulli" in found
+
+
+def test_explain_says_that_sizes_which_are_data_are_not_recorded():
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        compiled = torch.compile(lambda x: x.nonzero().float() * 2 + 1, backend="cxxinductor", options=GRAPHS)
+        text = str(cxxinductor.explain(compiled, torch.randn(64, device="cuda")))
+    assert "not recorded: sizes follow from data of the call" in text
+
+
+@torch.no_grad()
+def test_calls_under_other_settings_have_recordings_of_their_own():
+    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 64)).cuda().eval()
+    plain, graphs = both(model)
+    x = torch.randn(8, 64, device="cuda")
+    for precision in ("highest", "high", "highest"):
+        torch.set_float32_matmul_precision(precision)
+        try:
+            wanted, before = plain(x), replays()
+            for _ in range(6):
+                torch.testing.assert_close(graphs(x), wanted, rtol=0, atol=0)
+            assert replays() > before
+        finally:
+            torch.set_float32_matmul_precision("highest")
+
+
+@torch.no_grad()
+def test_a_graph_of_the_user_keeps_constants_of_calls_through_aten():
+    compiled = torch.compile(lambda x: x + torch.tensor([1.0, 2.0, 4.0], device="cuda"), backend="cxxinductor", options={"tier": "aten"})
+    x = torch.ones(3, device="cuda")
+    for _ in range(3):
+        compiled(x)
+    torch.cuda.synchronize()
+    capture = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(capture):
+        out = compiled(x)
+    del compiled
+    torch._dynamo.reset()
+    gc.collect()
+    held = [torch.full((3,), 7.0, device="cuda") for _ in range(64)]
+    capture.replay()
+    torch.testing.assert_close(out, torch.tensor([2.0, 3.0, 5.0], device="cuda"))
+    assert len(held) == 64
 
 
 @torch.no_grad()

@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import types
 import warnings
 
 import pytest
@@ -20,7 +21,7 @@ from torch.compiler._cache import CacheArtifactManager
 from torch.testing._internal.two_tensor import TwoTensor
 
 import cxxinductor
-from cxxinductor import graph_cache
+from cxxinductor import graph_cache, graph_key
 
 pytestmark = pytest.mark.usefixtures("autograd_cache")
 
@@ -187,6 +188,9 @@ CONTEXTS = {
     "functorch's settings": lambda: functorch_config.patch(treat_parameters_as_free_to_save=False),
     "inductor's settings": lambda: inductor_config.patch(emulate_precision_casts=True),
     "mkldnn": lambda: torch.backends.mkldnn.flags(enabled=False),
+    "sums of attention": lambda: changed(
+        torch.backends.cuda.fp16_bf16_reduction_math_sdp_allowed, torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp, True
+    ),
 }
 INPUTS = {
     "shape": lambda: torch.ones(2, 4),
@@ -217,6 +221,27 @@ def test_what_changes_a_result_changes_its_key(traced):
         assert found() == 0, options
     assert found(fn=lambda x: (x * 4).sum(0)) == 1
     assert found(fn=lambda x: (x * -0.0).sum(0)) == 1 and found(fn=lambda x: (x * 0.0).sum(0)) == 1
+
+
+def test_how_calls_run_changes_no_key(traced):
+    def found(**options):
+        return traced.during(lambda: traced.through_aten(scaled, **options)(torch.ones(4, 4)))[0]
+
+    assert found() == 1
+    assert [found(**options) for options in ({"cuda_graphs": "on"}, {"graph_branches": True}, {"nvtx": True}, {"wait": False})] == [0, 0, 0, 0]
+
+
+def test_keys_name_kinds_of_gpus(monkeypatch):
+    def devices(**properties):
+        gpu = types.SimpleNamespace(name="GPU", major=9, minor=0, multi_processor_count=132, total_memory=1 << 36, uuid="1", pci_bus_id=1)
+        vars(gpu).update(properties)
+        monkeypatch.setattr(torch.cuda, "get_device_properties", lambda i: gpu)
+        return graph_key._devices([])
+
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    assert devices() == devices(uuid="2", pci_bus_id=2) != devices(multi_processor_count=114)
 
 
 def test_inputs_that_share_memory_have_another_key(traced):

@@ -90,13 +90,13 @@ def test_addresses_are_those_of_torchs_snapshot(new_rows, device):
 @pytest.mark.gpu
 def test_segments_of_recordings(device):
     model, x = nn.Linear(64, 64).to(device), torch.randn(4, 64, device=device)
-    compiled = torch.compile(lambda x: torch.linalg.inv(model(x)[:, :4]).relu(), backend="cxxinductor", options={"cuda_graphs": "on"})
+    compiled = torch.compile(lambda x: model(x).sort()[0].relu(), backend="cxxinductor", options={"cuda_graphs": "on"})
     with torch.no_grad():
         for _ in range(5):
             compiled(x)
     segments = {segment["address"]: segment["total_size"] for segment in torch.cuda.memory_snapshot()}
-    for row in rows(kind="recording"):
-        assert segments[row["address"]] == row["bytes"]
+    found = rows(kind="recording")
+    assert found and all(segments[row["address"]] == row["bytes"] for row in found)
 
 
 @pytest.mark.gpu

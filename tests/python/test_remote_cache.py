@@ -14,7 +14,7 @@ import cxxinductor
 from cxxinductor import cache_transfer
 
 SETUP = """
-import os, sys, threading, time, torch, cxxinductor
+import gc, os, sys, threading, time, torch, cxxinductor
 from torch import nn
 
 class Store:
@@ -55,6 +55,34 @@ assert y.cpu().shape == x.shape
 run = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor", options={"background": "all"})
 run(x)
 assert begun.wait(20)
+""",
+    "another store in its place": """
+run = torch.compile(lambda x: x.sin() + 1, backend="cxxinductor")
+run(x)
+for number, store in enumerate((Store(), None, Store())):
+    asked = Store.asked
+    cxxinductor.set_remote_cache(store, trusted=True)
+    gc.collect()
+    torch._dynamo.reset()
+    run = torch.compile(lambda x: x.cos() + number, backend="cxxinductor")
+    assert torch.allclose(run(x), x.cos() + number)
+    assert (Store.asked > asked) == (store is not None)
+""",
+    "warnings that are errors": """
+class Broken(Store):
+    def get(self, name):
+        super().get(name)
+        raise OSError("no route to host")
+
+import warnings
+warnings.simplefilter("error")
+cxxinductor.set_remote_cache(Broken(), trusted=True)
+threading.excepthook = lambda args: None
+for count in range(6):  # there are four threads
+    asked = Store.asked
+    torch._dynamo.reset()
+    assert torch.allclose(torch.compile(lambda x: x.sin() + count, backend="cxxinductor")(x), x.sin() + count)
+    assert Store.asked > asked, count
 """,
     "a child that asks": """
 child = os.fork()

@@ -1,8 +1,8 @@
 // Work of a device that is recorded once and queued many times by one call (a CUDA graph), at other addresses each time.
 //
-// A recording knows nothing of kernels' signatures: it finds the words in the arguments of its nodes that lie in given ranges of
-// memory. Whether that found them all is proved by recording the same work a second time, with the ranges elsewhere: two
-// recordings are the same work if they differ in those words alone, and in such that differ without anything having moved.
+// A recording knows nothing of the signatures of libraries' kernels: it finds the words in the arguments of its nodes that lie in
+// given ranges of memory. Whether that found them all is proved by recording the same work a second time, with the ranges elsewhere:
+// two recordings are the same work if they differ in those words alone, and in such that differ without anything having moved.
 #pragma once
 
 #include <cstddef>
@@ -30,20 +30,21 @@ struct ReplacedMemory {
   size_t position = 0;
 };
 
+// Where it is not known which words are addresses.
+inline constexpr size_t all_words = SIZE_MAX;
+
 // By step: the earlier ones that it waits for, in order, less those that these wait for themselves (dependencies.h).
 using Dependencies = std::vector<std::vector<uint32_t>>;
 
 class DeviceGraph {
  public:
   virtual ~DeviceGraph() = default;
-  virtual size_t nodes() const = 0;
   // In what the recordings differ, words in ranges and in the recording's own memory aside, and those that ignore() found.
   struct Difference {
     size_t step = 0;  // number of the call of GraphRecorder::note
     std::string what;
   };
   virtual std::vector<Difference> differences(const DeviceGraph& other) const = 0;
-  bool is_same_work(const DeviceGraph& other) const { return differences(other).empty(); }
   // `again` recorded the same steps with all memory where it is in this one: words that differ hold no address of it. A library leaves
   // bytes of its arguments unset, for example.
   virtual void ignore(const DeviceGraph& again) = 0;
@@ -60,8 +61,9 @@ class GraphRecorder {
   // How much was queued so far.
   virtual size_t position() = 0;
   // The work that was queued since the last call reads and writes these ranges. Unsupported where the work contains what cannot be
-  // replayed at other addresses; the message says what.
-  virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) = 0;
+  // replayed at other addresses; the message says what. address_words: of each node's arguments, the words at the front that may be
+  // addresses. Others are numbers, whatever their value.
+  virtual void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced, size_t address_words) = 0;
   // By call of note: whether its work uses the recording's own memory.
   virtual std::vector<bool> uses_of_own_memory() = 0;
   // Ends the recording. Unsupported where it was invalidated. order: what the steps wait for, a step for each call of note; null: all run in

@@ -55,9 +55,9 @@ void GraphCache::refuse(const std::map<uint32_t, std::string>& steps) {
   if (refused_.steps.size() > before) divide_anew();
 }
 
-void GraphCache::note(const std::string& reason, size_t steps) {
+void GraphCache::note(const std::string& reason, const Stretch& stretch) {
   const std::lock_guard lock(mutex_);
-  noted_[reason] += static_cast<int>(steps);
+  noted_[{reason, stretch.first}] = static_cast<int>(stretch.launches + stretch.calls);
 }
 
 void GraphCache::divide_anew() {
@@ -78,7 +78,8 @@ void GraphCache::forget_in_child() {
 
 std::vector<std::pair<std::string, int>> GraphCache::reasons() const {
   const std::lock_guard lock(mutex_);
-  std::map<std::string, int> counts = noted_;
+  std::map<std::string, int> counts;
+  for (const auto& [noted, steps] : noted_) counts[noted.first] += steps;
   for (const StepRecord& step : tables_.steps) {
     const std::string reason = why_not_recorded(plan_, tables_, step, refused_);
     if (reason.empty()) continue;

@@ -66,8 +66,8 @@ class GraphCache {
   void refuse(const std::string& callee, const std::string& reason);
   // The same of steps.
   void refuse(const std::map<uint32_t, std::string>& steps);
-  // So many steps of one stretch are not recorded any more, for reports.
-  void note(const std::string& reason, size_t steps);
+  // A stretch was not recorded in some call, for reports.
+  void note(const std::string& reason, const Stretch& stretch);
 
   // Reasons for what is not recorded, with the number of steps, for reports; those of the plan before the first call.
   std::vector<std::pair<std::string, int>> reasons() const;
@@ -83,7 +83,7 @@ class GraphCache {
   mutable ForkMutex mutex_{[this] { forget_in_child(); }};
   std::vector<std::shared_ptr<GraphSet>> sets_;  // the last used first
   Refusals refused_;
-  std::map<std::string, int> noted_;
+  std::map<std::pair<std::string, uint32_t>, int> noted_;  // by reason and first step: steps with work
 };
 
 }  // namespace cxxinductor::runtime

@@ -119,11 +119,11 @@ NodeUpdateKernels* CudaRuntime::node_updates(int index, NvrtcSource& nvrtc, runt
     const auto [found, is_new] = node_updates_.try_emplace(index);
     if (!is_new) return found->second.get();
   }
-  const auto compile = [this, index, &nvrtc, cache](const InterruptCheck&) {
+  const auto compile = [this, index, &nvrtc, cache](const InterruptCheck& interrupted) {
     try {
       std::string arch = describe(index).arch;
       if (arch.ends_with('a')) arch.pop_back();
-      const CompiledCubin compiled = compile_cuda_unit(nvrtc, NodeUpdateKernels::source(), arch, "update_nodes", cache);
+      const CompiledCubin compiled = compile_cuda_unit(nvrtc, NodeUpdateKernels::source(), arch, "update_nodes", cache, false, interrupted);
       auto kernels = std::make_unique<NodeUpdateKernels>(driver(), index, compiled.cubin);
       const ForkGuard guard(ForkLock::Targets);
       node_updates_[index] = std::move(kernels);

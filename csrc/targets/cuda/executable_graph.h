@@ -24,7 +24,6 @@ class CudaGraph final : public runtime::DeviceGraph {
   CudaGraph(const CudaGraph&) = delete;
   CudaGraph& operator=(const CudaGraph&) = delete;
 
-  size_t nodes() const override { return nodes_.size(); }
   std::vector<Difference> differences(const runtime::DeviceGraph& other_graph) const override;
   void ignore(const runtime::DeviceGraph& again) override;
   size_t launch(std::span<void* const> begins, void* stream) override;

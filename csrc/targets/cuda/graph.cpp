@@ -44,9 +44,9 @@ class CudaRecorder final : public runtime::GraphRecorder {
     return queued_.size();
   }
 
-  void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
+  void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced, size_t address_words) override {
     if (!find_queued()) throw_unsupported("it does what CUDA does not record");
-    while (nodes_.size() < queued_.size()) add(queued_[nodes_.size()], ranges, replaced);
+    while (nodes_.size() < queued_.size()) add(queued_[nodes_.size()], ranges, replaced, address_words);
     ++steps_;
     begins_.resize(std::max(begins_.size(), ranges.size()));
     for (size_t r = 0; r < ranges.size(); ++r) begins_[r] = ranges[r].begin;
@@ -99,7 +99,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
     return cuda_.end_capture(stream_, &graph) == CUDA_SUCCESS ? graph : nullptr;
   }
 
-  void add(CUgraphNode handle, std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) {
+  void add(CUgraphNode handle, std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced, size_t address_words) {
     Node node;
     node.handle = handle;
     node.step = steps_;
@@ -127,7 +127,8 @@ class CudaRecorder final : public runtime::GraphRecorder {
         throw_unsupported("it queues what is neither a kernel nor a copy (node type {})", static_cast<int>(node.type));
     }
     const auto number = static_cast<uint32_t>(nodes_.size());
-    for (uint32_t at = 0; at < node.arguments.size() * 8; at += 8) find(node, number, at, ranges, replaced);
+    const size_t words = std::min(node.arguments.size(), address_words);
+    for (size_t word = 0; word < words; ++word) find(node, number, static_cast<uint32_t>(word * 8), ranges, replaced);
     nodes_.push_back(std::move(node));
   }
 

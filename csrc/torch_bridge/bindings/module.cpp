@@ -26,6 +26,7 @@
 #include "torch_bridge/bindings/without_gil.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
+#include "torch_bridge/device/context_settings.h"
 #include "torch_bridge/memory_snapshot.h"
 #include "torch_bridge/process_check.h"
 #include "torch_bridge/providers.h"
@@ -128,8 +129,14 @@ py::object compile_in_background(const CallGraphBuilder& builder, const Options&
 }
 
 py::list memory_snapshot() {
+  std::vector<torch_bridge::HeldMemory> all;
+  {
+    // Whoever holds a lock that it needs may wait for the GIL: PyTorch's allocator, for the stack of an allocation.
+    const py::gil_scoped_release release;
+    all = torch_bridge::memory_snapshot();
+  }
   py::list rows;
-  for (const torch_bridge::HeldMemory& held : torch_bridge::memory_snapshot())
+  for (const torch_bridge::HeldMemory& held : all)
     rows.append(py::dict(py::arg("kind") = std::string(to_string(held.kind)), py::arg("name") = held.name, py::arg("graph") = held.graph,
                          py::arg("origin") = held.origin, py::arg("device") = to_string(held.device),
                          py::arg("address") = held.address, py::arg("bytes") = held.bytes));
@@ -298,6 +305,9 @@ PYBIND11_MODULE(_C, module) {
   bind_models(module);
   module.def("option_table", option_rows);
   module.def("memory_snapshot", memory_snapshot);
+  module.def(
+      "library_settings", [] { return torch_bridge::ContextSettings::current().values(); },
+      "Numbers for PyTorch's settings that decide what operators compute, and how.");
   module.def("overloads_imported_whole", &frontend::overloads_imported_whole);
   module.def("arrives_whole", &frontend::arrives_whole, py::arg("callee"));
   module.def("compile", compile, py::arg("builder"), py::arg("options"), py::arg("constants") = std::vector<at::Tensor>(),

@@ -2,6 +2,7 @@
 
 #include <ATen/Context.h>
 #include <c10/core/DefaultDtype.h>
+#include <c10/util/hash.h>
 
 #include <type_traits>
 #include <vector>
@@ -116,6 +117,12 @@ bool ContextSettings::are_current() const {
   for (size_t i = 0; i < settings.size(); ++i)
     if (values_[i] != settings[i].get(at::globalContext())) return false;
   return true;
+}
+
+int64_t ContextSettings::hash() const {
+  size_t hash = 0;
+  for (const int64_t value : values_) hash = c10::hash_combine(hash, std::hash<int64_t>()(value));
+  return static_cast<int64_t>(hash);
 }
 
 void ContextSettingsScope::change(const ContextSettings& from, const ContextSettings& to) {

@@ -14,6 +14,8 @@ class ContextSettings {
 
   static ContextSettings current();
   bool are_current() const;
+  int64_t hash() const;
+  const auto& values() const { return values_; }  // in an order of this build's
   bool operator==(const ContextSettings&) const = default;
 
  private:

@@ -72,7 +72,6 @@ class SoftwareGraph final : public DeviceGraph {
   Dependencies order;             // empty: as they were queued
   std::vector<size_t> step_ends;  // steps as ranges of tasks
 
-  size_t nodes() const override { return tasks.size(); }
   std::vector<Difference> differences(const DeviceGraph& other_graph) const override {
     const auto& other = static_cast<const SoftwareGraph&>(other_graph);
     std::vector<Difference> found;
@@ -220,11 +219,11 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
    public:
     Recorder(SoftwareDevice& device, std::function<bool(const void*)> own) : device_(device), own_(std::move(own)) {}
     size_t position() override { return device_.recorded_.size(); }
-    void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced) override {
+    void note(std::span<const MemoryRange> ranges, std::span<const ReplacedMemory> replaced, size_t address_words) override {
       step_ends_.push_back(device_.recorded_.size());
       for (; next_ < device_.recorded_.size(); ++next_) {
         const Words& words = device_.recorded_[next_].words;
-        for (size_t at = 0; at < words.size(); ++at) find(words[at], at, ranges, replaced);
+        for (size_t at = 0; at < std::min(words.size(), address_words); ++at) find(words[at], at, ranges, replaced);
       }
     }
     std::vector<bool> uses_of_own_memory() override {

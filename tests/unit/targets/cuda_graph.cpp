@@ -43,7 +43,7 @@ struct Recording {
     std::array<void*, 2> arguments{&address, &number};
     context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
     const MemoryRange range{memory.data(), 256};
-    recorder->note({&range, 1}, {});
+    recorder->note({&range, 1}, {}, all_words);
     return recorder->finish(nullptr);
   }
 };
@@ -62,7 +62,7 @@ struct ManyKernels {
       uint64_t number = i;
       std::array<void*, 2> arguments{&number, &address};
       on.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
-      recorder->note(ranges, {});
+      recorder->note(ranges, {}, all_words);
     }
     graph = recorder->finish(nullptr);
   }
@@ -79,6 +79,8 @@ struct ManyKernels {
   }
 };
 
+bool is_same_work(const DeviceGraph& a, const DeviceGraph& b) { return a.differences(b).empty(); }
+
 // Steps of these numbers of kernels. Those of `own` use the recording's own memory, which the recorder has to tell; the others a range.
 std::unique_ptr<DeviceGraph> record_steps(Recording& recording, const std::vector<int>& kernels, const std::set<size_t>& own, const Dependencies& order) {
   const MemoryRange range{recording.first.data(), 256};
@@ -88,7 +90,7 @@ std::unique_ptr<DeviceGraph> record_steps(Recording& recording, const std::vecto
     uint64_t number = step;
     std::array<void*, 2> arguments{&address, &number};
     for (int k = 0; k < kernels[step]; ++k) recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
-    recorder->note({&range, 1}, {});
+    recorder->note({&range, 1}, {}, all_words);
   }
   const std::vector<bool> uses_own = recorder->uses_of_own_memory();
   for (size_t step = 0; step < kernels.size(); ++step) CHECK(uses_own.at(step) == own.contains(step));
@@ -103,8 +105,8 @@ TEST_CASE("steps wait for those of their order alone", "[cuda]") {
   const auto graph = record_steps(recording, {1, 1, 1, 1}, {}, {{}, {0}, {0}, {1, 2}});
   CHECK(recording.edges() == 4);
   CHECK((recording.edge(0, 1) && recording.edge(0, 2) && recording.edge(1, 3) && recording.edge(2, 3)));
-  CHECK(graph->is_same_work(*graph));
-  CHECK_FALSE(record_steps(recording, {1, 1, 1, 1}, {}, {{}, {0}, {1}, {2}})->is_same_work(*graph));
+  CHECK(is_same_work(*graph, *graph));
+  CHECK_FALSE(is_same_work(*record_steps(recording, {1, 1, 1, 1}, {}, {{}, {0}, {1}, {2}}), *graph));
 }
 
 TEST_CASE("the kernels of one step keep their order, and steps without kernels pass on what they wait for", "[cuda]") {
@@ -136,7 +138,7 @@ TEST_CASE("a recording that ends with an error leaves no graph", "[cuda]") {
     uint64_t number = 7;
     std::array<void*, 2> arguments{&number, &number};
     recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
-    recorder->note({}, {});
+    recorder->note({}, {}, all_words);
     return recorder->finish(nullptr);
   };
   const int destroyed = recording.calls("cuGraphDestroy");
@@ -147,7 +149,6 @@ TEST_CASE("a recording that ends with an error leaves no graph", "[cuda]") {
 TEST_CASE("a replay at another address patches the words that lie in the range", "[cuda]") {
   Recording recording;
   const auto graph = recording.record(recording.first, 7);
-  REQUIRE(graph->nodes() == 1);
   void* begin = recording.first.data();
   CHECK(graph->launch({&begin, 1}, nullptr) == 0);
   begin = recording.second.data();
@@ -155,6 +156,22 @@ TEST_CASE("a replay at another address patches the words that lie in the range",
   CHECK(recording.word(0, 0) == reinterpret_cast<uintptr_t>(recording.second.data() + 16));
   CHECK(recording.word(0, 1) == 7);
   CHECK(recording.calls("cuGraphLaunch") == 2);
+}
+
+TEST_CASE("numbers of our own kernels stay, even those that look like addresses", "[cuda]") {
+  Recording recording;
+  const auto recorder = recording.device.record(recording.context.create_stream(), [](const void*) { return false; });
+  void* address = recording.first.data();
+  uint64_t number = reinterpret_cast<uintptr_t>(recording.first.data() + 8);
+  std::array<void*, 2> arguments{&address, &number};
+  recording.context.launch(nullptr, {1}, {.block_x = 32}, nullptr, arguments.data(), "kernel");
+  const MemoryRange range{recording.first.data(), 256};
+  recorder->note({&range, 1}, {}, 1);
+  const auto graph = recorder->finish(nullptr);
+  void* begin = recording.second.data();
+  CHECK(graph->launch({&begin, 1}, nullptr) == 1);
+  CHECK(recording.word(0, 0) == reinterpret_cast<uintptr_t>(recording.second.data()));
+  CHECK(recording.word(0, 1) == number);
 }
 
 TEST_CASE("memory of a result is other memory in what was queued before it was taken", "[cuda]") {
@@ -170,7 +187,7 @@ TEST_CASE("memory of a result is other memory in what was queued before it was t
   launch();
   const MemoryRange range{recording.first.data(), 256};
   const ReplacedMemory result{{recording.own.data(), 256}, 0, 32, position};
-  recorder->note({&range, 1}, {&result, 1});
+  recorder->note({&range, 1}, {&result, 1}, all_words);
   const auto graph = recorder->finish(nullptr);
   void* begin = recording.first.data();
   CHECK(graph->launch({&begin, 1}, nullptr) == 0);  // it was made executable with this address
@@ -184,8 +201,8 @@ TEST_CASE("memory of a result is other memory in what was queued before it was t
 TEST_CASE("recordings are the same work if they differ in ranges alone", "[cuda]") {
   Recording recording;
   const auto graph = recording.record(recording.first, 7);
-  CHECK(recording.record(recording.second, 7)->is_same_work(*graph));
-  CHECK_FALSE(recording.record(recording.second, 8)->is_same_work(*graph));
+  CHECK(is_same_work(*recording.record(recording.second, 7), *graph));
+  CHECK_FALSE(is_same_work(*recording.record(recording.second, 8), *graph));
 }
 
 TEST_CASE("words that differ without anything having moved are not compared", "[cuda]") {
@@ -196,10 +213,10 @@ TEST_CASE("words that differ without anything having moved are not compared", "[
   CHECK(differences[0].step == 0);
   CHECK(differences[0].what == "word 1 of its kernel's arguments is 0x8, and was 0x7");
   graph->ignore(*recording.record(recording.second, 8));
-  CHECK_FALSE(graph->is_same_work(*before));
+  CHECK_FALSE(is_same_work(*graph, *before));
   graph->ignore(*recording.record(recording.second, 9));
-  CHECK(graph->is_same_work(*before));
-  CHECK(before->is_same_work(*graph));
+  CHECK(is_same_work(*graph, *before));
+  CHECK(is_same_work(*before, *graph));
 }
 
 TEST_CASE("steps that queue other kernels are told apart", "[cuda]") {
