@@ -91,9 +91,16 @@ Results import_mean(CallContext& context, bool has_dims) {
   return std::vector{context.build.cast(divide_by_count(context, total, count), dtype)};
 }
 
+// Eager raises there: no element is the largest.
+bool is_of_no_elements(const CallContext& context, ValueId x, const std::vector<int>& dims) {
+  const sym::Expr count = count_of(context.value(x).sizes, dims);
+  return count.is_constant() && count.constant() == 0;
+}
+
 Results import_extremum(CallContext& context, Reduction reduction, bool has_dims) {
   const ValueId x = context.tensor(0, "self");
   const Axes axes = axes_of(context, x, has_dims);
+  if (is_of_no_elements(context, x, axes.dims)) return context.decline("it reduces no elements");
   return std::vector{context.build.reduce(reduction, x, axes.dims, axes.keepdim).front()};
 }
 
@@ -102,6 +109,7 @@ Results import_extremum_with_index(CallContext& context, Reduction values, Reduc
   const ValueId x = context.tensor(0, "self");
   if (context.rank(x) == 0) return context.decline_rank_0();
   const std::vector<int> dims = context.dims(1, "dim", context.rank(x));
+  if (is_of_no_elements(context, x, dims)) return context.decline("it reduces no elements");
   const bool keepdim = context.boolean(2, "keepdim", false);
   return std::vector{context.build.reduce(values, x, dims, keepdim).front(),
                      context.build.reduce(indices, x, dims, keepdim).front()};
@@ -112,6 +120,7 @@ Results import_arg_extremum(CallContext& context, Reduction reduction) {
   if (context.rank(x) == 0) return context.decline_rank_0();
   std::vector<int> dims = context.dims(1, "dim", context.rank(x));
   if (dims.empty()) dims = all_dims(context.rank(x));
+  if (is_of_no_elements(context, x, dims)) return context.decline("it reduces no elements");
   return std::vector{context.build.reduce(reduction, x, dims, context.boolean(2, "keepdim", false)).front()};
 }
 

@@ -212,7 +212,17 @@ def test_unknown_op_is_an_extern(device):
     check(lambda x: torch.sort(x * 2, 1)[0] + 1, torch.randn(4, 5, device=device))
 
 
-@pytest.mark.parametrize("options, message", [({"max_atotune": True}, "numerics"), ({"numerics": "wrong"}, "eager")])
+BAD_OPTIONS = [
+    ({"max_atotune": True}, "numerics"),
+    ({"numerics": "wrong"}, "eager"),
+    ({1: 2}, "expected names, found int 1"),
+    ({"cache_dir": "a\0b"}, "expected text without NUL"),
+    ({"cache_dir": "\udcff"}, "expected text without NUL and lone surrogates"),
+    ([1], "expected a dict of names and values, found list"),
+]
+
+
+@pytest.mark.parametrize("options, message", BAD_OPTIONS)
 def test_bad_options_say_what_is_known(options, message, device):
     with pytest.raises(Exception, match=message):
         torch.compile(lambda x: x + 1, backend="cxxinductor", options=options)(torch.ones(2, device=device))
@@ -350,6 +360,26 @@ def test_reductions_of_a_tensor_without_dimensions(keepdim, device):
 
     check(fn, torch.tensor(2.5, device=device))
     assert cxxinductor.counters()["extern"] == cxxinductor.counters()["aten_fallback"] == 0
+
+
+EXTREMES = {
+    "max": lambda x: x.max(),
+    "min": lambda x: x.min(),
+    "max.dim": lambda x: x.max(0),
+    "min.dim": lambda x: x.min(0)[0] + 1,
+    "amax": lambda x: x.amax(0),
+    "argmax": lambda x: x.argmax(0),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", EXTREMES.values(), ids=EXTREMES.keys())
+def test_extremes_of_no_elements_raise_as_in_eager(function, dynamic, device):
+    empty = torch.ones(0, 3, device=device)
+    compiled = torch.compile(function, backend="cxxinductor", dynamic=dynamic)
+    torch.testing.assert_close(compiled(torch.ones(4, 3, device=device)), function(torch.ones(4, 3, device=device)))
+    with pytest.raises(Exception, match="non-zero size|numel\\(\\) == 0|zero-size dimension"):
+        compiled(empty)
 
 
 ZEROS_AND_NANS = {

@@ -283,6 +283,21 @@ void bind_device(py::module_& module) {
   });
 }
 
+void bind_torchscript(py::module_& module) {
+  module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"),
+             py::call_guard<py::gil_scoped_release>(), "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
+  module.def(
+      "package_torchscript",
+      [](const torch::jit::Module& optimized, const std::string& path, const std::vector<std::string>& archs, const std::string& signing_key) {
+        cxxinductor::package(optimized, path, {archs, false, signing_key});
+      },
+      py::arg("optimized"), py::arg("path"), py::arg("archs"), py::arg("signing_key"), py::call_guard<py::gil_scoped_release>(),
+      "Saves an optimized TorchScript module with its compiled forms; cxxinductor.package.");
+  module.def(
+      "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); },
+      py::arg("optimized"), "What became of the compiled parts, for people.");
+}
+
 }  // namespace
 
 PYBIND11_MODULE(_C, module) {
@@ -346,18 +361,7 @@ PYBIND11_MODULE(_C, module) {
         return make_compiled_callable(std::move(graph));
       },
       py::arg("text"), py::arg("options"), "Compiles the text of a graph (docs/ir.md), which may be anybody's.");
-  module.def("optimize_torchscript", &cxxinductor::optimize, py::arg("module"), py::arg("options"),
-             py::call_guard<py::gil_scoped_release>(), "A frozen copy of a TorchScript module with compiled parts; cxxinductor.torchscript.optimize.");
-  module.def(
-      "package_torchscript",
-      [](const torch::jit::Module& optimized, const std::string& path, const std::vector<std::string>& archs, const std::string& signing_key) {
-        cxxinductor::package(optimized, path, {archs, false, signing_key});
-      },
-      py::arg("optimized"), py::arg("path"), py::arg("archs"), py::arg("signing_key"), py::call_guard<py::gil_scoped_release>(),
-      "Saves an optimized TorchScript module with its compiled forms; cxxinductor.package.");
-  module.def(
-      "describe_torchscript", [](const torch::jit::Module& optimized) { return cxxinductor::explain(optimized); },
-      py::arg("optimized"), "What became of the compiled parts, for people.");
+  bind_torchscript(module);
   module.def("compile_progress", [] {
     const runtime::CompilePool::Progress progress = torch_bridge::compile_progress();
     return py::make_tuple(progress.given, progress.done);
