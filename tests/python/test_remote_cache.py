@@ -75,7 +75,7 @@ class Broken(Store):
         raise OSError("no route to host")
 
 import warnings
-warnings.simplefilter("error")
+warnings.simplefilter("error", UserWarning)
 cxxinductor.set_remote_cache(Broken(), trusted=True)
 threading.excepthook = lambda args: None
 for count in range(6):  # there are four threads
