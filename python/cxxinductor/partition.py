@@ -8,7 +8,8 @@ Min-cut recomputes nodes that it knows to be cheap and fusible. Some nodes hide 
 * An attention mask that follows from positions costs less to recompute than to save, and is recognised where it is computed: the
   backward of causal attention reads none then (csrc/passes/graph/causal_attention.cpp).
 * A dropout is one node, and its result nothing that could be made again; of the chain, the operand and the mask will do.
-* Copies in a wider type are made again from what they copy: kernels that read them widen it themselves.
+* Copies in a wider type are made again from what they copy: kernels that read them widen it themselves. So is the wide result of a layer norm
+  of such a copy, of a tensor half as large and two numbers for each row.
 * Pools save eight bytes per element for a position in a small window: one byte is enough.
 
 The chains and the small positions are C++ (csrc/model/decompose/recompute_forms.cpp), as for functions that are recorded, whose cut is
@@ -63,10 +64,15 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
             node.replace_all_uses_with(node.args[0])
             joint.graph.erase_node(node)
         elif isinstance(node.target, torch._ops.OpOverload) and node.target._schema.name in _RECOMPUTE_FORMS:
-            operand, is_dropout = node.args[0], node.target is aten.native_dropout.default
+            operand, target = node.args[0], node.target
+            if target is aten.native_layer_norm.default and not _is_read_wide_of_narrow(node):
+                continue
             results = _take_recompute_form(node)
-            if is_dropout and results:
+            if results and target is aten.native_dropout.default:
                 dropped.append((operand, results[0]))
+            elif results and target is aten.native_layer_norm.default:
+                for inner in _nodes_between(operand, results[0]):
+                    inner.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
             _mark_must_recompute(_mask_of(node))
@@ -172,14 +178,28 @@ def _recompute_dropout(operand: Node, result: Node, of_backward: set[Node], ops:
 
 
 def _nodes_between(operand: Node, result: Node) -> list[Node]:
-    """Those that make the result of a dropout's form, less the call that draws the mask."""
+    """Those that make the first result of an op's form of its operand, less the op's own call (that draws a dropout's mask) and its other operands."""
     found, waiting = [], [result]
     while waiting:
         node = waiting.pop()
-        if node is not operand and node.target is not operator.getitem:
+        if node is not operand and node.op == "call_function" and node.target is not operator.getitem:
             found.append(node)
             waiting += node.all_input_nodes
     return found
+
+
+def _is_read_wide_of_narrow(norm: Node) -> bool:
+    """Whether a layer norm is of a wide copy and its result is read in the wide type, as by the sums of a residual stream. Otherwise its result in
+    the narrow type is what is saved, and nothing is gained."""
+    base = norm.args[0]
+    while _is_view(base):
+        base = base.args[0]
+    if not _is_wide_copy(base):
+        return False
+    shown = [user for user in norm.users if user.args[1] == 0]
+    for node in shown:  # and its views
+        shown += (user for user in node.users if user not in shown and _is_view(user))
+    return any(not (_is_view(user) or user.target in _COPIES) for node in shown for user in node.users)
 
 
 def _is_view(node: Node) -> bool:

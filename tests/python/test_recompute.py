@@ -90,12 +90,18 @@ FORMS: dict[str, Callable[[torch.dtype], Any]] = {
     "_log_softmax": lambda dtype: ((torch.randn(3, 5, 7).to(dtype), dim, False) for dim in (-1, 0)),
     "_softmax_backward_data": lambda dtype: [(torch.randn(3, 5).to(dtype), torch.randn(3, 5).softmax(1).to(dtype), 1, dtype)],
     "_log_softmax_backward_data": lambda dtype: [(torch.randn(3, 5).to(dtype), torch.randn(3, 5).log_softmax(1).to(dtype), 1, dtype)],
+    "native_layer_norm": lambda dtype: norms(torch.promote_types(dtype, torch.float32)),  # there is no form of 16-bit floats on the CPU
     "native_dropout": lambda dtype: ((torch.randn(4, 6).to(dtype), p, train) for p, train in ((0.1, True), (0.5, None))),
     "threshold_backward": lambda dtype: ((torch.randn(4, 6).to(dtype), torch.randn(4, 6).to(dtype), 0) for _ in range(2)),
     "max_pool2d_with_indices_backward": lambda dtype: (
         pooled(torch.randn(2, 3, 9, 8).to(dtype), *window) for window in ((3, 2, 1, 1), ((2, 3), (1, 2), 0, 1), (2, (), 0, 2))
     ),
 }
+
+
+def norms(dtype):
+    x, weight, bias = (torch.randn(sizes, dtype=dtype) for sizes in ((3, 5, 7), (7,), (7,)))
+    return [(x, [7], weight, bias, 1e-5), (x.transpose(0, 1), [7], None, bias, 1e-5)]
 
 
 def pooled(x, kernel, stride, padding, dilation):
@@ -178,6 +184,21 @@ def test_wide_copies_are_made_again():
 
     saved = saved_by_partition(function, leaf(8, 32, dtype=torch.bfloat16), leaf(32))
     assert all(dtype is torch.bfloat16 or sizes == (8, 1) for _, sizes, dtype in saved), saved
+
+
+def test_wide_results_of_norms_of_wide_copies_are_made_again():
+    """As where a residual stream begins behind a convolution under autocast."""
+
+    def function(x, w, b, up):
+        x = F.layer_norm((x @ up).float(), (32,), w, b)
+        return x + F.gelu(x.bfloat16() @ up).float()
+
+    arguments = [leaf(8, 32, dtype=torch.bfloat16), leaf(32), leaf(32), leaf(32, 32, dtype=torch.bfloat16)]
+    saved = saved_by_partition(function, *arguments)
+    assert all(dtype is torch.bfloat16 or sizes == (8, 1) for _, sizes, dtype in saved), saved
+    compiled = torch.compile(function, backend="cxxinductor")
+    for found, expected in zip(*(torch.autograd.grad(run(*arguments).sum(), arguments) for run in (compiled, function))):
+        torch.testing.assert_close(found, expected, rtol=2e-2, atol=2e-2)
 
 
 @pytest.mark.parametrize("norm", [False, True], ids=["product", "norm"])

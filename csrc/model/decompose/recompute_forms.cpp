@@ -3,7 +3,8 @@
 //
 // What a softmax keeps is its result; of the chain, the operand and its rows' maxima and sums will do, which for the
 // logarithms of a vocabulary saves gigabytes. A pool keeps eight bytes per element for a position in a small window:
-// one is enough.
+// one is enough. The result of a layer norm follows from its operand, which its own gradient needs in any case, and from
+// a mean and a deviation for each row.
 #include <array>
 
 #include "model/decompose/fragment.h"
@@ -53,6 +54,17 @@ Replacement softmax_backward(Fragment& f, bool logarithm) {
 }
 Replacement plain_softmax_backward(Fragment& f) { return softmax_backward(f, false); }
 Replacement logarithm_of_softmax_backward(Fragment& f) { return softmax_backward(f, true); }
+
+Replacement layer_norm(Fragment& f) {
+  const CallValueInfo input = f.operand("input"), result = f.result(0);
+  // Statistics that are rounded (those of 16-bit floats on the CPU) would not give the same result again.
+  if (!is_floating(input.dtype) || f.result(1).dtype != accumulate_type(input.dtype)) return std::nullopt;
+  const std::vector<Arg> norm = f.all("aten::native_layer_norm", {f["input"], f["normalized_shape"], f["weight"], f["bias"], f["eps"]});
+  Arg found = f("aten::mul.Tensor", {f("aten::sub.Tensor", {f.wide(f["input"]), norm[1]}), norm[2]});
+  if (f.has("weight")) found = f("aten::mul.Tensor", {found, f.wide(f["weight"])});
+  if (f.has("bias")) found = f("aten::add.Tensor", {found, f.wide(f["bias"])});
+  return std::vector{f.cast(found, result.dtype), norm[1], norm[2]};
+}
 
 // One dimension of a 2-d pool.
 struct Window {
@@ -173,6 +185,7 @@ void add_recompute_forms(DecomposeTable& table) {
   add_decompositions(table, {"aten::_log_softmax"}, logarithm_of_softmax);
   add_decompositions(table, {"aten::_softmax_backward_data"}, plain_softmax_backward);
   add_decompositions(table, {"aten::_log_softmax_backward_data"}, logarithm_of_softmax_backward);
+  add_decompositions(table, {"aten::native_layer_norm"}, layer_norm);
   add_decompositions(table, {"aten::max_pool2d_with_indices_backward"}, pool_backward);
   add_decompositions(table, {"aten::native_dropout"}, dropout);
   add_decompositions(table, {"aten::threshold_backward"}, threshold_backward);
