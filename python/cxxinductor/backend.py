@@ -22,6 +22,7 @@ from . import (
     attention,
     cache_transfer,
     check,
+    collectives,
     config,
     decompositions,
     eager_strides,
@@ -65,7 +66,8 @@ def cxxinductor(
     log.debug("Dynamo's graph [%s]: %d nodes, options %s", CompileContext.current_compile_id(), len(gm.graph.nodes), resolved)
     load_graph = functools.partial(load_aot_graph, options=resolved)
     with graph_cache.used(resolved, load_graph, _when("forward", resolved).name) as cached:
-        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached)
+        steady = collectives.steady_counts(gm, example_inputs)
+        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached, steady_counts=steady)
         return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")), cached)
 
 
@@ -156,6 +158,7 @@ def compile_aot_graph(
     options: "_C.Options",
     when: Compile | None = None,
     cached: bool = False,
+    steady_counts: set[int] | None = None,
 ) -> Callable[[list[Any]], Any]:
     """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
 
@@ -164,13 +167,15 @@ def compile_aot_graph(
 
     when: of a subgraph, that of the graph around it.
     cached: AOTAutograd may save the graph (graph_cache).
+    steady_counts: those of collectives.
     """
     when = when or _when(kind, options)
     described = _describe(gm, kind)
     try:
         with reports.stopwatch() as read:
-            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when)
+            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when, steady_counts=steady_counts)
             graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph, flexible_strides=when is Compile.NOW)
+            collectives.join(graph.builder, options, steady_counts)
         compiled = _compile(graph.builder, graph.constants, kind, when, described, read.seconds, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()

@@ -10,7 +10,7 @@ from torch._subclasses import FakeTensor, FakeTensorMode
 from torch.fx.experimental import proxy_tensor
 from torch.utils import _pytree as pytree
 
-from . import _C, config, decompositions, fx_reader
+from . import _C, collectives, config, decompositions, fx_reader
 
 
 def plan_text(
@@ -44,7 +44,9 @@ def plan_text(
     with mode, torch.no_grad(), constants:
         gm = proxy_tensor.make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
     builder = fx_reader.read_graph(gm, "plan").builder
-    return _C.plan(builder, gpu, multiprocessors, gpus, config.resolve(options))["text"]
+    resolved = config.resolve(options)
+    collectives.join(builder, resolved, None)
+    return _C.plan(builder, gpu, multiprocessors, gpus, resolved)["text"]
 
 
 @contextlib.contextmanager

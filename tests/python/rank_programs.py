@@ -185,7 +185,7 @@ def gradients_summed_one_by_one(rank):
     torch.manual_seed(rank)
     x, values = torch.randn(8, 16), [p.detach() for p in parameters]
     expected = fn(x, *values)
-    joined, apart = compiled(fn, fullgraph=True), compiled(fn, fullgraph=True, options={"collective_bucket_bytes": 0})
+    joined, apart = (compiled(fn, fullgraph=True, dynamic=False, options=options) for options in ({}, {"collective_bucket_bytes": 0}))
     with reports.collect() as seen:
         joined(x, *values), apart(x, *values)
     (note,) = seen[0].details["collectives"]
@@ -197,6 +197,19 @@ def gradients_summed_one_by_one(rank):
     count = len(values)
     wanted = True, {"all_reduce_coalesced": 1}, {"all_reduce": count}
     return (expected, wanted), (found, (same, calls, calls_alone))
+
+
+def sizes_that_vary_on_one_rank(rank):
+    """As where batches have equal numbers of tokens in rows of other lengths: one rank's graph gets symbolic sizes."""
+    import torch.distributed._functional_collectives as functional
+
+    def fn(x):
+        twice, next_ = ((x * 2).reshape(-1), (x + 1).reshape(-1))
+        return functional.all_reduce(twice, "sum", dist.group.WORLD) * functional.all_reduce(next_, "sum", dist.group.WORLD)
+
+    run = compiled(fn, fullgraph=True)
+    inputs = [torch.randn(sizes) for sizes in ((2, 6), (3, 4) if rank else (2, 6))]
+    return [fn(x) for x in inputs], [run(x) for x in inputs]
 
 
 class ShardedLinear(nn.Module):

@@ -19,6 +19,7 @@ COLLECTIVES = (
     rank_programs.collectives_in_place,
     rank_programs.an_input_written_after_its_collective,
     rank_programs.gradients_of_collectives,
+    rank_programs.sizes_that_vary_on_one_rank,
     rank_programs.gradients_summed_one_by_one,
     rank_programs.sharded_parameters,
 )

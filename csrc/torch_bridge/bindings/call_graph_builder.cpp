@@ -9,8 +9,9 @@
 #include "frontend/import.h"
 #include "ir/device_types.h"
 #include "ir/graph/text.h"
-#include "model/text.h"
 #include "model/conditions.h"
+#include "model/passes/join_collectives.h"
+#include "model/text.h"
 #include "support/error.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/functions.h"
@@ -202,6 +203,10 @@ void CallGraphBuilder::output(const py::sequence& outputs) {
   for (const py::handle output : outputs) graph_.outputs.push_back(argument(output));
 }
 
+void CallGraphBuilder::join_collectives(int64_t limit, const std::optional<std::set<int64_t>>& steady) {
+  graph_ = model::join_collectives(std::move(graph_), torch_bridge::DispatcherSchemas(), limit, steady);
+}
+
 void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& strides) {
   graph_.input_strides[position] = expressions(strides);
 }
@@ -228,6 +233,7 @@ void bind_call_graph_builder(py::module_& module) {
            py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
       .def("function", &CallGraphBuilder::function, py::arg("function"))
       .def("order_last_call", &CallGraphBuilder::order_last_call)
+      .def("join_collectives", &CallGraphBuilder::join_collectives, py::arg("limit"), py::arg("steady"))
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("has_functions", &CallGraphBuilder::has_functions)

@@ -5,6 +5,7 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -54,6 +55,8 @@ class CallGraphBuilder {
   FunctionRef function(py::function function);
   // The last call keeps its place among the ordered calls.
   void order_last_call() { graph_.calls.back().ordered = true; }
+  // model::join_collectives, on all calls so far.
+  void join_collectives(int64_t limit, const std::optional<std::set<int64_t>>& steady);
   void output(const py::sequence& outputs);
   // The input at a position comes in these strides, not in those that the calls were recorded with.
   void restride_input(uint32_t position, const py::sequence& strides);

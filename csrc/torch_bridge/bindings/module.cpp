@@ -9,7 +9,6 @@
 #include "support/error.h"
 #include "support/options.h"
 #include "frontend/import.h"
-#include "model/passes/join_collectives.h"
 #include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
 #include "model/text.h"
@@ -102,17 +101,12 @@ py::dict counter_dict() {
                   py::arg("graph_patched_nodes") = c.graph_patched_nodes, py::arg("graph_refusals") = c.graph_refusals);
 }
 
-// What is compiled of a graph of torch.compile's, and what runs through ATen instead.
-model::CallGraph calls_to_run(const CallGraphBuilder& builder, const Options& options) {
-  return model::join_collectives(builder.graph(), torch_bridge::DispatcherSchemas(), options.collective_bucket_bytes);
-}
-
 py::object compile(const CallGraphBuilder& builder, const Options& options, std::vector<at::Tensor> constants) {
   std::shared_ptr<torch_bridge::CompiledGraph> graph;
   SignalCheck check;
   try {
     const WithoutGil scope;
-    graph = torch_bridge::CompiledGraph::from_calls(calls_to_run(builder, options), torch_bridge::CompileSettings::current(), options, check.check());
+    graph = torch_bridge::CompiledGraph::from_calls(builder.graph(), torch_bridge::CompileSettings::current(), options, check.check());
   } catch (const Interrupted&) {
     check.rethrow();
     throw;
@@ -124,7 +118,7 @@ py::object compile(const CallGraphBuilder& builder, const Options& options, std:
 
 py::object compile_in_background(const CallGraphBuilder& builder, const Options& options, const std::vector<at::Tensor>& constants, bool waits,
                                  const py::object& ended) {
-  auto pending = std::make_shared<torch_bridge::PendingGraph>(calls_to_run(builder, options), constants, torch_bridge::CompileSettings::current(), options);
+  auto pending = std::make_shared<torch_bridge::PendingGraph>(builder.graph(), constants, torch_bridge::CompileSettings::current(), options);
   return make_pending_callable(std::move(pending), waits, ended);
 }
 
@@ -342,7 +336,7 @@ PYBIND11_MODULE(_C, module) {
         driver::Report report;
         {
           const py::gil_scoped_release release;
-          report = torch_bridge::plan_calls(calls_to_run(builder, options), targets, options);
+          report = torch_bridge::plan_calls(builder.graph(), targets, options);
         }
         py::list kernels;
         for (const driver::Report::KernelSource& source : report.kernel_sources) kernels.append(source.name);
