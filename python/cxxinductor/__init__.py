@@ -14,6 +14,10 @@ if not torch.__version__.startswith("2.11."):
         f"cxxinductor is built for torch 2.11.*, found {torch.__version__}; install torch==2.11.* or rebuild cxxinductor"
     )
 
+from . import device_guard  # noqa: E402
+
+device_guard.keep_for_all_threads()
+
 from . import _C  # noqa: E402  (torch must be loaded first: it brings the libraries that _C links)
 from .cache_transfer import set_remote_cache  # noqa: E402
 from .config import option_table  # noqa: E402
