@@ -446,7 +446,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::from_plan(std::string_view text, c
   kernels->prepare(plan);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
-  impl->options.cuda_graphs = "off";  // all steps are the text's
+  impl->options.cuda_graphs = "off";  // the text says what runs, step by step
   impl->compilation.executable =
       std::make_shared<runtime::Executable>(std::move(plan), std::move(kernels), torch_host());
   return Impl::made(std::move(impl));
