@@ -213,7 +213,8 @@ def graphs_models(found):
     if measured:
         ratio = lambda t: t["reduce-overhead"] / t[RECORDED]  # noqa: E731
         least = min(ratio(run) for row in measured for run in row.get("runs", [row["milliseconds"]]))
-        yield f"\nGeometric mean vs reduce-overhead: {geomean([ratio(row['milliseconds']) for row in measured]):.2f}x, least of all runs {least:.2f}x."
+        of_runs = " of all runs" if all("runs" in row for row in measured) else ""
+        yield f"\nGeometric mean vs reduce-overhead: {geomean([ratio(row['milliseconds']) for row in measured]):.2f}x, least{of_runs} {least:.2f}x."
 
 
 def graphs(results):

@@ -115,7 +115,7 @@ std::string split_text(const model::CallGraph& joint) {
 
 // The calls, and what explain() says of them.
 std::string join_text(const model::CallGraph& calls, const Options& options) {
-  const model::CallGraph joined = model::join_collectives(calls, schemas_of_aten(), options.collective_bucket_bytes, std::nullopt);
+  const model::CallGraph joined = model::join_collectives(calls, schemas_of_aten(), options.collective_bucket_bytes, false);
   require_valid("calls with joined collectives", model::verify(joined));
   std::string text = model::print(joined);
   for (const std::string& note : joined.collective_notes) text += "; " + note + "\n";

@@ -66,8 +66,8 @@ def cxxinductor(
     log.debug("Dynamo's graph [%s]: %d nodes, options %s", CompileContext.current_compile_id(), len(gm.graph.nodes), resolved)
     load_graph = functools.partial(load_aot_graph, options=resolved)
     with graph_cache.used(resolved, load_graph, _when("forward", resolved).name) as cached:
-        steady = collectives.steady_counts(gm, example_inputs)
-        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached, steady_counts=steady)
+        sizes_may_vary = collectives.sizes_may_vary()  # a backward graph is compiled where Dynamo's settings are others
+        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached, sizes_may_vary=sizes_may_vary)
         return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")), cached)
 
 
@@ -158,7 +158,7 @@ def compile_aot_graph(
     options: "_C.Options",
     when: Compile | None = None,
     cached: bool = False,
-    steady_counts: set[int] | None = None,
+    sizes_may_vary: bool = True,
 ) -> Callable[[list[Any]], Any]:
     """One graph of AOTAutograd -> a boxed callable: it takes one list of inputs, empties it, and returns the outputs.
 
@@ -167,15 +167,15 @@ def compile_aot_graph(
 
     when: of a subgraph, that of the graph around it.
     cached: AOTAutograd may save the graph (graph_cache).
-    steady_counts: those of collectives.
+    sizes_may_vary: those of collectives, between calls.
     """
     when = when or _when(kind, options)
     described = _describe(gm, kind)
     try:
         with reports.stopwatch() as read:
-            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when, steady_counts=steady_counts)
+            compile_subgraph = functools.partial(compile_aot_graph, kind="subgraph", options=options, when=when, sizes_may_vary=sizes_may_vary)
             graph, free = read_aot_graph(gm, example_inputs, kind, compile_subgraph, flexible_strides=when is Compile.NOW)
-            collectives.join(graph.builder, options, steady_counts)
+            collectives.join(graph.builder, options, sizes_may_vary)
         compiled = _compile(graph.builder, graph.constants, kind, when, described, read.seconds, options)
     except (Unsupported, UserError, InternalError) as error:
         _C.count_eager()

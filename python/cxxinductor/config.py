@@ -45,6 +45,10 @@ MODES: dict[str, dict[str, str]] = {
 }
 
 
+def _is_text(value: str) -> bool:
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.Options":
     """Options of a mode, overridden by the environment (CXXINDUCTOR_*), and that by ``torch.compile(options=...)``.
 
@@ -59,16 +63,16 @@ def resolve(options: Mapping[str, Any] | None, mode: str | None = None) -> "_C.O
     environment = {variables[name]: value for name, value in MODES[mode or "default"].items()}
     environment.update((k, v) for k, v in os.environ.items() if k.startswith("CXXINDUCTOR_"))
     resolved = _C.Options.from_environment(list(environment.items()))
-    if not isinstance(options or {}, Mapping):
+    if options is not None and not isinstance(options, Mapping):
         raise UserError(f"options: expected a dict of names and values, found {type(options).__name__}")
     for name, value in (options or {}).items():
-        if not isinstance(name, str):
+        if not isinstance(name, str) or not _is_text(name):
             raise UserError(f"options: expected names, found {type(name).__name__} {name!r}")
         if isinstance(value, bool):
             value = "true" if value else "false"
         if not isinstance(value, (str, int, float)):
             raise UserError(f"option {name!r}: expected a string, number or bool, found {type(value).__name__}")
-        if "\0" in str(value) or any("\ud800" <= character <= "\udfff" for character in str(value)):
+        if not _is_text(str(value)):
             raise UserError(f"option {name!r}: expected text without NUL and lone surrogates, found {value!r}")
         resolved.set(name, str(value))
     return resolved

@@ -95,7 +95,6 @@ def _settings() -> list[Any]:
         torch.is_autocast_cache_enabled(),
         torch.get_default_device(),
         torch._C._is_view_replay_enabled(),
-        (torch._dynamo.config.automatic_dynamic_shapes, torch._dynamo.config.assume_static_by_default),
         _C.library_settings(),
         torch.get_float32_matmul_precision(),
         backends.cuda.is_flash_attention_available(),

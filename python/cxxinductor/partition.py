@@ -67,11 +67,12 @@ def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float
             operand, target = node.args[0], node.target
             if target is aten.native_layer_norm.default and not _is_read_wide_of_narrow(node):
                 continue
+            operands = set(node.all_input_nodes)
             results = _take_recompute_form(node)
             if results and target is aten.native_dropout.default:
                 dropped.append((operand, results[0]))
             elif results and target is aten.native_layer_norm.default:
-                for inner in _nodes_between(operand, results[0]):
+                for inner in _nodes_between(operands, results[0]):
                     inner.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
     for node in joint.graph.nodes:
         if node.target in _MASKED_ATTENTIONS:
@@ -173,16 +174,16 @@ def _recompute_dropout(operand: Node, result: Node, of_backward: set[Node], ops:
         shown += (user for user in node.users if user not in shown and user not in of_backward and (user.target in _COPIES or _is_view(user)))
     if all(of_backward.isdisjoint(node.users) for node in shown):
         return
-    for node in (*_nodes_between(operand, result), *shown):
+    for node in (*_nodes_between({operand}, result), *shown):
         node.meta.setdefault("recompute", CheckpointPolicy.MUST_RECOMPUTE)
 
 
-def _nodes_between(operand: Node, result: Node) -> list[Node]:
-    """Those that make the first result of an op's form of its operand, less the op's own call (that draws a dropout's mask) and its other operands."""
+def _nodes_between(operands: set[Node], result: Node) -> list[Node]:
+    """Those that make the first result of an op's form of its operands, less the op's own call (which draws a dropout's mask)."""
     found, waiting = [], [result]
     while waiting:
         node = waiting.pop()
-        if node is not operand and node.op == "call_function" and node.target is not operator.getitem:
+        if node not in operands and node.target is not operator.getitem:
             found.append(node)
             waiting += node.all_input_nodes
     return found

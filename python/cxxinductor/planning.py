@@ -45,7 +45,7 @@ def plan_text(
         gm = proxy_tensor.make_fx(functional, decomposition_table=decompositions.table(), tracing_mode="fake")(*inputs)
     builder = fx_reader.read_graph(gm, "plan").builder
     resolved = config.resolve(options)
-    collectives.join(builder, resolved, None)
+    collectives.join(builder, resolved, sizes_may_vary=False)
     return _C.plan(builder, gpu, multiprocessors, gpus, resolved)["text"]
 
 

@@ -249,7 +249,7 @@ def sharded_parameters(rank):
         return result, {name: count for name, count in calls.items() if "scatter" in name or "gather" in name}
 
     expected, calls = run(lambda model: model)
-    found, joined_calls = run(functools.partial(compiled, fullgraph=True))
+    found, joined_calls = run(functools.partial(compiled, fullgraph=True, dynamic=False))
     assert calls["all_gather_into_tensor"] == 8 and calls["reduce_scatter_tensor"] == 8, calls
     wanted = {"all_gather_into_tensor_coalesced": 1, "reduce_scatter_tensor_coalesced": 1}
     return (expected, wanted), (found, joined_calls)

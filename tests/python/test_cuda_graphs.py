@@ -262,18 +262,19 @@ def test_explain_says_that_sizes_which_are_data_are_not_recorded():
 
 @torch.no_grad()
 def test_calls_under_other_settings_have_recordings_of_their_own():
-    model = torch.nn.Sequential(torch.nn.Linear(64, 96), torch.nn.Linear(96, 64)).cuda().eval()
+    """TF32 of convolutions is nothing that Dynamo guards on."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(64, 64, 3), torch.nn.ReLU(), torch.nn.Conv2d(64, 64, 3)).cuda().eval()
     plain, graphs = both(model)
-    x = torch.randn(8, 64, device="cuda")
-    for precision in ("highest", "high", "highest"):
-        torch.set_float32_matmul_precision(precision)
-        try:
+    x = torch.randn(8, 64, 16, 16, device="cuda")
+    found = {}
+    for allow_tf32 in (True, False, True):
+        with torch.backends.cudnn.flags(enabled=True, allow_tf32=allow_tf32):
             wanted, before = plain(x), replays()
             for _ in range(6):
-                torch.testing.assert_close(graphs(x), wanted, rtol=0, atol=0)
+                found[allow_tf32] = graphs(x)
+                torch.testing.assert_close(found[allow_tf32], wanted, rtol=1e-5, atol=1e-5)
             assert replays() > before
-        finally:
-            torch.set_float32_matmul_precision("highest")
+    assert not torch.equal(found[True], found[False])
 
 
 @torch.no_grad()

@@ -101,7 +101,7 @@ FORMS: dict[str, Callable[[torch.dtype], Any]] = {
 
 def norms(dtype):
     x, weight, bias = (torch.randn(sizes, dtype=dtype) for sizes in ((3, 5, 7), (7,), (7,)))
-    return [(x, [7], weight, bias, 1e-5), (x.transpose(0, 1), [7], None, bias, 1e-5)]
+    return [(x, [7], weight, bias, 1e-5), (x.transpose(0, 1), [7], None, bias, 1e-5), (x, [5, 7], torch.randn(5, 7, dtype=dtype), None, 1e-5)]
 
 
 def pooled(x, kernel, stride, padding, dilation):

@@ -218,6 +218,7 @@ BAD_OPTIONS = [
     ({1: 2}, "expected names, found int 1"),
     ({"cache_dir": "a\0b"}, "expected text without NUL"),
     ({"cache_dir": "\udcff"}, "expected text without NUL and lone surrogates"),
+    ({"a\udcff": 1}, "expected names, found str"),
     ([1], "expected a dict of names and values, found list"),
 ]
 

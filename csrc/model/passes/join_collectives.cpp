@@ -49,8 +49,8 @@ std::string_view short_name(std::string_view callee) { return callee.substr(call
 
 class Joining {
  public:
-  Joining(CallGraph calls, const SchemaSource& schemas, int64_t limit, const std::optional<std::set<int64_t>>& steady)
-      : graph_(std::move(calls)), schemas_(schemas), limit_(limit), steady_(steady) {
+  Joining(CallGraph calls, const SchemaSource& schemas, int64_t limit, bool sizes_may_vary)
+      : graph_(std::move(calls)), schemas_(schemas), limit_(limit), sizes_may_vary_(sizes_may_vary) {
     for (CallValue input : graph_.inputs) note_symbols(graph_.values[input]);
   }
 
@@ -87,21 +87,15 @@ class Joining {
     for (sym::Expr symbol : info.symbol.free_symbols()) input_symbols_.emplace(symbol.name());
   }
 
-  // Nothing where a size is symbolic, as its hint may differ between ranks, or where it may be on another rank.
+  // Nothing where a size is symbolic: its hint may differ between ranks.
   std::optional<int64_t> bytes_of(const Call& call) const {
     int64_t most = 0;
-    bool is_steady = !steady_;
     for (CallValue id : {call.args.front().as<OperandRef>()->operand, call.results.front()}) {
       const CallValueInfo& info = graph_.values[id];
-      int64_t count = 1;
-      for (sym::Expr size : info.sizes) {
-        if (!size.is_constant()) return std::nullopt;
-        count *= size.constant();
-      }
-      is_steady = is_steady || info.sizes.empty() || steady_->contains(count);
+      if (!std::ranges::all_of(info.sizes, [](sym::Expr size) { return size.is_constant(); })) return std::nullopt;
       most = std::max(most, bytes_hint(info.dtype, info.sizes, info.strides, graph_.assumptions));
     }
-    return is_steady ? std::optional(most) : std::nullopt;
+    return most;
   }
 
   // Dtype and device of the operand, and the arguments that have to be equal.
@@ -117,8 +111,9 @@ class Joining {
     const Call& call = graph_.calls[at];
     const CallValueInfo& operand = graph_.values[call.args.front().as<OperandRef>()->operand];
     if (is_opaque(operand.dtype)) return refuse(form, fmt::format("torch's coalesced form does not take {}", to_string(operand.dtype)));
+    if (sizes_may_vary_) return refuse(form, "its size may become symbolic on one rank before the others; with torch.compile(dynamic=False) none does");
     const auto bytes = bytes_of(call);
-    if (!bytes) return refuse(form, "its size may vary from call to call, and ranks would notice at different times");
+    if (!bytes) return refuse(form, "its size is not known at compile time");
     if (*bytes > limit_) return refuse(form, "it exceeds the limit alone");
     const std::string key = key_of(call);
     if (const auto open = open_.find(key); open != open_.end()) {
@@ -221,7 +216,7 @@ class Joining {
   CallGraph graph_;
   const SchemaSource& schemas_;
   const int64_t limit_;
-  const std::optional<std::set<int64_t>>& steady_;
+  const bool sizes_may_vary_;
   std::set<std::string> input_symbols_;
   std::vector<Bucket> buckets_;
   std::map<std::string, size_t> open_;  // by key, the bucket that the next call may join
@@ -231,9 +226,9 @@ class Joining {
 
 }  // namespace
 
-CallGraph join_collectives(CallGraph calls, const SchemaSource& schemas, int64_t limit, const std::optional<std::set<int64_t>>& steady) {
+CallGraph join_collectives(CallGraph calls, const SchemaSource& schemas, int64_t limit, bool sizes_may_vary) {
   if (limit == 0) return calls;
-  return Joining(std::move(calls), schemas, limit, steady).run();
+  return Joining(std::move(calls), schemas, limit, sizes_may_vary).run();
 }
 
 }  // namespace cxxinductor::model

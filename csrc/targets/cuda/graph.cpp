@@ -127,8 +127,8 @@ class CudaRecorder final : public runtime::GraphRecorder {
         throw_unsupported("it queues what is neither a kernel nor a copy (node type {})", static_cast<int>(node.type));
     }
     const auto number = static_cast<uint32_t>(nodes_.size());
-    const size_t words = std::min(node.arguments.size(), address_words);
-    for (size_t word = 0; word < words; ++word) find(node, number, static_cast<uint32_t>(word * 8), ranges, replaced);
+    node.address_words = std::min(node.arguments.size(), address_words);
+    for (size_t word = 0; word < node.address_words; ++word) find(node, number, static_cast<uint32_t>(word * 8), ranges, replaced);
     nodes_.push_back(std::move(node));
   }
 
@@ -178,7 +178,7 @@ class CudaRecorder final : public runtime::GraphRecorder {
     if (std::exchange(found_own_words_, true)) return;
     auto word = words_.begin();  // in the order of nodes, then of places
     for (uint32_t n = 0; n < nodes_.size(); ++n) {
-      for (uint32_t at = 0; at < nodes_[n].arguments.size() * 8; at += 8) {
+      for (uint32_t at = 0; at < nodes_[n].address_words * 8; at += 8) {
         while (word != words_.end() && (word->node < n || (word->node == n && word->at < at))) ++word;
         if (word != words_.end() && word->node == n && word->at == at) continue;
         const uint64_t value = nodes_[n].arguments[at / 8];

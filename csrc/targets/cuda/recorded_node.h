@@ -27,6 +27,7 @@ struct Node {
   CUDA_MEMSET_NODE_PARAMS fill{};
   CUDA_MEMCPY3D copy{};
   std::vector<uint64_t> arguments;
+  size_t address_words = 0;  // of the arguments, those at the front that may be addresses
   struct Parameter {
     uint32_t start = 0;   // in `arguments`
     uint32_t offset = 0;  // in the block that the kernel sees

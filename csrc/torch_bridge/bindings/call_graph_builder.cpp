@@ -203,8 +203,8 @@ void CallGraphBuilder::output(const py::sequence& outputs) {
   for (const py::handle output : outputs) graph_.outputs.push_back(argument(output));
 }
 
-void CallGraphBuilder::join_collectives(int64_t limit, const std::optional<std::set<int64_t>>& steady) {
-  graph_ = model::join_collectives(std::move(graph_), torch_bridge::DispatcherSchemas(), limit, steady);
+void CallGraphBuilder::join_collectives(int64_t limit, bool sizes_may_vary) {
+  graph_ = model::join_collectives(std::move(graph_), torch_bridge::DispatcherSchemas(), limit, sizes_may_vary);
 }
 
 void CallGraphBuilder::restride_input(uint32_t position, const py::sequence& strides) {
@@ -233,7 +233,7 @@ void bind_call_graph_builder(py::module_& module) {
            py::arg("results"), py::arg("result_is_list"), py::arg("origin"))
       .def("function", &CallGraphBuilder::function, py::arg("function"))
       .def("order_last_call", &CallGraphBuilder::order_last_call)
-      .def("join_collectives", &CallGraphBuilder::join_collectives, py::arg("limit"), py::arg("steady"))
+      .def("join_collectives", &CallGraphBuilder::join_collectives, py::arg("limit"), py::arg("sizes_may_vary"))
       .def("output", &CallGraphBuilder::output, py::arg("outputs"))
       .def("graph_text", &CallGraphBuilder::graph_text)
       .def("has_functions", &CallGraphBuilder::has_functions)

@@ -5,7 +5,6 @@
 #include <torch/csrc/utils/pybind.h>
 
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -56,7 +55,7 @@ class CallGraphBuilder {
   // The last call keeps its place among the ordered calls.
   void order_last_call() { graph_.calls.back().ordered = true; }
   // model::join_collectives, on all calls so far.
-  void join_collectives(int64_t limit, const std::optional<std::set<int64_t>>& steady);
+  void join_collectives(int64_t limit, bool sizes_may_vary);
   void output(const py::sequence& outputs);
   // The input at a position comes in these strides, not in those that the calls were recorded with.
   void restride_input(uint32_t position, const py::sequence& strides);
