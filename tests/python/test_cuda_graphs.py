@@ -24,6 +24,17 @@ def replays():
     return cxxinductor.counters()["graph_replays"]
 
 
+def captured(run, x):
+    """A CUDA graph of the user's around a call that has run before, and the call's result."""
+    for _ in range(6):
+        run(x)
+    torch.cuda.synchronize()
+    capture = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(capture):
+        out = run(x)
+    return capture, out
+
+
 class Block(torch.nn.Module):
     def __init__(self, width, dropout):
         super().__init__()
@@ -216,12 +227,7 @@ def test_a_graph_of_the_user_captures_kernels():
     model = Net().cuda().eval()
     _, graphs = both(model)
     static = torch.randn(4, 32, 128, device="cuda")
-    for _ in range(6):
-        graphs(static)
-    torch.cuda.synchronize()
-    capture = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(capture):
-        out = graphs(static)
+    capture, out = captured(graphs, static)
     other = torch.randn_like(static)
     static.copy_(other)
     capture.replay()
@@ -281,12 +287,7 @@ def test_calls_under_other_settings_have_recordings_of_their_own():
 def test_a_graph_of_the_user_keeps_constants_of_calls_through_aten():
     compiled = torch.compile(lambda x: x + torch.tensor([1.0, 2.0, 4.0], device="cuda"), backend="cxxinductor", options={"tier": "aten"})
     x = torch.ones(3, device="cuda")
-    for _ in range(3):
-        compiled(x)
-    torch.cuda.synchronize()
-    capture = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(capture):
-        out = compiled(x)
+    capture, out = captured(compiled, x)
     del compiled
     torch._dynamo.reset()
     gc.collect()
