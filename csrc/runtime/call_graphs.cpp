@@ -62,6 +62,15 @@ std::vector<int64_t> Call::graph_key(int64_t library_settings) const {
   return key;
 }
 
+std::vector<bool> Call::held_inputs() const {
+  std::vector<bool> held;
+  for (const int64_t buffer : tables_.input_buffers) {
+    const TensorRef* const tensor = buffer < 0 ? nullptr : &tensors_[static_cast<size_t>(buffer)];
+    held.push_back(tensor && tensor->owner && host_.is_shared(*tensor));
+  }
+  return held;
+}
+
 void Call::walk(size_t& step, GraphCache& graphs, GraphSet& set) {
   for (RecordedStretch& recorded : set.stretches) {
     walk(step, recorded.stretch.first);

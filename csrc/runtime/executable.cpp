@@ -89,7 +89,8 @@ std::vector<Value> Executable::run(Host& host, std::vector<Value> inputs, const 
   inputs.clear();
   call.find_streams();
   std::shared_ptr<GraphSet> set;
-  if (impl.graphs && options.graphs && !options.observer) set = impl.graphs->find(call.graph_key(options.library_settings), call.values());
+  if (impl.graphs && options.graphs && !options.observer)
+    set = impl.graphs->find(call.graph_key(options.library_settings), call.values(), [&] { return call.held_inputs(); });
   size_t step = 0;
   run_steps(impl.plan, step, options.written, [&] {
     if (options.observer) [[unlikely]]

@@ -147,6 +147,14 @@ bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const in
   return storage.use_count() == 2 && storage.nbytes() == reach({nullptr, dtype, {}, sizes, strides});
 }
 
+bool TorchHost::is_shared(const TensorRef& tensor) {
+  auto* impl = static_cast<c10::TensorImpl*>(tensor.owner.get());
+  // A tensor that Python has seen is held by its Python object too, which lives as long as the tensor does.
+  const size_t owners = c10::raw::intrusive_ptr::use_count(impl);
+  const bool is_held = owners > 2 || (owners == 2 && !impl->pyobj_slot()->has_unique_reference());
+  return is_held || impl->storage().use_count() > 1;
+}
+
 int64_t TorchHost::storage_bytes(const TensorRef& tensor) {
   return static_cast<int64_t>(static_cast<c10::TensorImpl*>(tensor.owner.get())->storage().nbytes());
 }

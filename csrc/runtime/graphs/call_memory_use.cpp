@@ -19,6 +19,32 @@ bool is_alias(const Tables& tables, uint32_t result) {
 }
 
 int64_t aligned(int64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// Each at the lowest offset that is free while it is used.
+SharedBlock place_in_order(std::span<const MemoryUse* const> order, int64_t most) {
+  struct Placed {
+    const MemoryUse* use;
+    int64_t offset;
+  };
+  std::vector<Placed> placed;  // by offset
+  SharedBlock block;
+  for (const MemoryUse* use : order) {
+    int64_t offset = 0;
+    for (const Placed& other : placed) {
+      if (other.use->last <= use->first || use->last <= other.use->first) continue;
+      if (offset + use->bytes <= other.offset) break;
+      offset = std::max(offset, other.offset + aligned(other.use->bytes));
+    }
+    if (offset + use->bytes > most) {
+      block.left_out += use->bytes;
+      continue;
+    }
+    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset), {use, offset});
+    block.places.push_back({use->memory, offset});
+    block.bytes = std::max(block.bytes, offset + aligned(use->bytes));
+  }
+  return block;
+}
 }  // namespace
 
 bool runs_ahead(const Tables& tables, const ExternRecord& record) {
@@ -37,13 +63,14 @@ bool stays_in_place(const Tables& tables, const ReuseRecord& reuse) {
   return from == Kind::Standalone || (from == Kind::ExternOwned && !is_alias(tables, reuse.from));
 }
 
-CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values, Device device)
+CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held, Device device)
     : tables_(tables),
       values_(values),
       device_(device),
       memory_of_(tables.buffers.size()),
       bytes_now_(block_number(tables)),
       use_of_(block_number(tables), -1),
+      is_held_(block_number(tables)),
       is_donated_(block_number(tables)) {
   const auto buffers = static_cast<uint32_t>(tables.buffers.size()), steps = static_cast<uint32_t>(tables.steps.size());
   for (uint32_t b = 0; b < buffers; ++b) memory_of_[b] = b;
@@ -62,6 +89,7 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
     const int64_t b = tables.input_buffers[i];
     if (b < 0 || device_of(static_cast<MemoryNumber>(b)) != device_) continue;
     is_donated_[static_cast<size_t>(b)] = tables.donated_inputs[i];
+    is_held_[static_cast<size_t>(b)] = held[i] && !tables.donated_inputs[i];
     add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
   }
   for (const uint32_t b : tables.unused_inputs) give_back(b, 0);
@@ -87,6 +115,7 @@ void CallMemoryUse::add_step(uint32_t number) {
     if (from != to) {
       use_of_[to] = use_of_[from];
       bytes_now_[to] = std::exchange(bytes_now_[from], 0);
+      is_held_[to] = is_held_[from];
       is_donated_[to] = is_donated_[from];
       if (use_of_[to] >= 0) uses_[static_cast<size_t>(use_of_[to])].is_placeable = false;
     }
@@ -120,7 +149,7 @@ void CallMemoryUse::give_back(MemoryNumber memory, uint32_t step) {
   const bool is_input = use_of_[memory] < 0;
   if (!is_input) uses_[static_cast<size_t>(use_of_[memory])].last = step + 1;
   const int64_t bytes = std::exchange(bytes_now_[memory], 0);
-  live_[nobody_holds].now -= bytes;
+  if (!is_input || !is_held_[memory]) live_[held_as_in_this_call].now -= bytes;
   if (!is_input || is_donated_[memory]) live_[all_but_donated_are_held].now -= bytes;
   if (!is_input) live_[all_are_held].now -= bytes;
 }
@@ -150,29 +179,23 @@ int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t l
 }
 
 SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most) {
-  struct Placed {
-    const MemoryUse* use;
-    int64_t offset;
+  // None of these orders is the best for all networks: the one that leaves out the least, then the one that needs the least memory, is taken.
+  constexpr double (*weights[])(const MemoryUse&) = {
+      [](const MemoryUse& use) { return static_cast<double>(use.bytes); },
+      [](const MemoryUse& use) { return static_cast<double>(use.last - use.first); },
+      [](const MemoryUse& use) { return static_cast<double>(use.bytes) * (use.last - use.first); },
+      [](const MemoryUse& use) { return -static_cast<double>(use.first); },
   };
-  std::vector<const MemoryUse*> by_size;
-  for (const MemoryUse& use : uses) by_size.push_back(&use);
-  std::ranges::stable_sort(by_size, std::greater(), &MemoryUse::bytes);
-  std::vector<Placed> placed;  // by offset
-  SharedBlock block;
-  for (const MemoryUse* use : by_size) {
-    int64_t offset = 0;
-    for (const Placed& other : placed) {
-      if (other.use->last <= use->first || use->last <= other.use->first) continue;
-      if (offset + use->bytes <= other.offset) break;
-      offset = std::max(offset, other.offset + aligned(other.use->bytes));
-    }
-    if (offset + use->bytes > most) continue;
-    placed.insert(std::ranges::upper_bound(placed, offset, {}, &Placed::offset), {use, offset});
-    block.places.push_back({use->memory, offset});
-    block.bytes = std::max(block.bytes, offset + aligned(use->bytes));
+  SharedBlock best;
+  for (const auto weight : weights) {
+    std::vector<const MemoryUse*> order;
+    for (const MemoryUse& use : uses) order.push_back(&use);
+    std::ranges::stable_sort(order, std::greater(), [&](const MemoryUse* use) { return weight(*use); });
+    SharedBlock block = place_in_order(order, most);
+    if (best.places.empty() || std::pair(block.left_out, block.bytes) < std::pair(best.left_out, best.bytes)) best = std::move(block);
   }
-  std::ranges::sort(block.places, {}, &SharedBlock::Place::memory);
-  return block;
+  std::ranges::sort(best.places, {}, &SharedBlock::Place::memory);
+  return best;
 }
 
 }  // namespace cxxinductor::runtime

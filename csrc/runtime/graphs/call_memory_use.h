@@ -36,8 +36,8 @@ bool stays_in_place(const Tables& tables, const ReuseRecord& reuse);
 
 class CallMemoryUse {
  public:
-  // values: the workspace of the call, with the sizes.
-  CallMemoryUse(const Tables& tables, std::span<const int64_t> values, Device device);
+  // values: the workspace of the call, with the sizes. held: of each input, whether somebody but the call holds it.
+  CallMemoryUse(const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held, Device device);
 
   // The memory that a buffer lies in.
   MemoryNumber memory_of(uint32_t buffer) const { return memory_of_[buffer]; }
@@ -52,11 +52,11 @@ class CallMemoryUse {
     std::vector<int64_t> before;
     int64_t now = 0, peak = 0;
   };
-  // Who holds inputs is not known: nobody but the call (they are free after their last use), somebody all but those that the plan says are
-  // donated (parameters, in a backward pass), or somebody all of them.
-  enum Holding { nobody_holds, all_but_donated_are_held, all_are_held };
+  // Who holds inputs in later calls is not known: the same as in this one (those that nobody holds are free after their last use, and those that
+  // the plan says are donated), somebody all but the donated ones (parameters, in a backward pass), or somebody all of them.
+  enum Holding { held_as_in_this_call, all_but_donated_are_held, all_are_held };
   const Live& live(Holding holding) const { return live_[holding]; }
-  int64_t peak() const { return live_[nobody_holds].peak; }
+  int64_t peak() const { return live_[held_as_in_this_call].peak; }
 
  private:
   void add_step(uint32_t number);
@@ -73,7 +73,7 @@ class CallMemoryUse {
   // By number, while steps are added: bytes now, and place in uses_ (-1: an input's).
   std::vector<int64_t> bytes_now_;
   std::vector<int64_t> use_of_;
-  std::vector<bool> is_donated_;
+  std::vector<bool> is_held_, is_donated_;
 };
 
 // The most bytes that are in use at once. All uses lie in [first, last).
@@ -84,7 +84,7 @@ struct SharedBlock {
     MemoryNumber memory = 0;
     int64_t offset = 0;
   };
-  int64_t bytes = 0;
+  int64_t bytes = 0, left_out = 0;
   std::vector<Place> places;  // by number
 
   const Place* find(MemoryNumber memory) const {
@@ -92,7 +92,7 @@ struct SharedBlock {
     return found != places.end() && found->memory == memory ? &*found : nullptr;
   }
 };
-// Places so that what is in use at the same step does not overlap, largest first; what would reach beyond `most` bytes is left out.
+// Places so that what is in use at the same step does not overlap; what would reach beyond `most` bytes is left out.
 SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most);
 
 // fn(buffer) for those that a step reads or writes.

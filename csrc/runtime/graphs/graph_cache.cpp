@@ -16,7 +16,8 @@ GraphCounters& graph_counters() {
   return counters;
 }
 
-std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::span<const int64_t> values) {
+std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::span<const int64_t> values,
+                                           const std::function<std::vector<bool>()>& held_inputs) {
   std::vector<std::shared_ptr<GraphSet>> dropped;  // without the lock: the driver may take its time
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find_if(sets_, [&](const auto& set) { return std::ranges::equal(set->key, key); });
@@ -39,7 +40,7 @@ std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::sp
   if (set->calls > calls_before_) [[likely]]
     return set;
   if (++set->calls <= calls_before_) return nullptr;
-  for (Stretch& stretch : find_stretches(plan_, tables_, values, refused_)) set->stretches.push_back({.stretch = std::move(stretch)});
+  for (Stretch& stretch : find_stretches(plan_, tables_, values, held_inputs(), refused_)) set->stretches.push_back({.stretch = std::move(stretch)});
   return set;
 }
 

@@ -8,15 +8,14 @@
 namespace cxxinductor::runtime {
 namespace {
 
-// What calls may need above their peak step by step, for each case of who holds their inputs: so many bytes, and one part in so many of it. The
-// second case is the usual one. In the first, a stretch holds inputs that would be free after their last use. In the third, a graph is kept for a
-// second backward pass: nothing is free before the end.
+// What calls may need above their peak step by step, for each case of who holds their inputs: so many bytes, and one part in so many of it. In the
+// last one, a graph is kept for a second backward pass: nothing is free before the end, and its peak seldom is the program's.
 struct Allowance {
   CallMemoryUse::Holding holding;
   int64_t bytes, share;
 };
 constexpr Allowance allowances[] = {
-    {CallMemoryUse::nobody_holds, int64_t{16} << 20, 100},
+    {CallMemoryUse::held_as_in_this_call, int64_t{4} << 20, 2000},
     {CallMemoryUse::all_but_donated_are_held, int64_t{4} << 20, 2000},
     {CallMemoryUse::all_are_held, int64_t{16} << 20, 20},
 };
@@ -73,12 +72,12 @@ Device device_of_step(const Tables& tables, const StepRecord& step) {
 
 class Finder {
  public:
-  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const Refusals& refused)
+  Finder(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held, const Refusals& refused)
       : plan_(plan),
         tables_(tables),
         refused_(refused),
         block_(block_number(tables)) {
-    for (const Device device : tables.stream_devices) memory_.emplace(device, CallMemoryUse(tables, values, device));
+    for (const Device device : tables.stream_devices) memory_.emplace(device, CallMemoryUse(tables, values, held, device));
   }
 
   std::vector<Stretch> find() {
@@ -86,6 +85,7 @@ class Finder {
     const auto count = static_cast<uint32_t>(tables_.steps.size());
     uint32_t first = 0;  // steps from here on only change memory
     uint32_t work = first_work;
+    uint32_t end = 0;  // of the steps that can be recorded together
     for (uint32_t s = 0; s < count;) {
       const StepRecord& step = tables_.steps[s];
       if (!can_join(step)) {
@@ -94,11 +94,12 @@ class Finder {
         ++s;
       } else {
         const Device device = device_of_step(tables_, step);
-        uint32_t last = reach(first, s, device);
+        if (s >= end) end = end_of_recordable(s, device);
+        uint32_t last = reach(first, s, end, memory_.at(device));
         const auto stream = static_cast<uint32_t>(std::ranges::find(tables_.stream_devices, device) - tables_.stream_devices.begin());
         Stretch stretch = make(first, last, device, stream);
-        if (const uint32_t end = end_after(work, stretch, s); end < last) {
-          stretch = make(first, last = end, device, stream);
+        if (const uint32_t early = end_after(work, stretch, s); early < last) {
+          stretch = make(first, last = early, device, stream);
           work *= 2;  // at most the steps of a plan
         }
         if (stretch.launches + launches_per_call * stretch.calls >= least_launches || is_whole(stretch)) found.push_back(std::move(stretch));
@@ -132,14 +133,18 @@ class Finder {
     return stretch.first == 0 && stretch.last == tables_.steps.size() && stretch.launches + launches_per_call * stretch.calls > 1;
   }
 
-  // The end of a stretch that begins with `first` and has step `working`, the first one with work.
-  uint32_t reach(uint32_t first, uint32_t working, Device device) const {
+  // Behind step `working`, which queues work of the device: the first step that no stretch with it can have.
+  uint32_t end_of_recordable(uint32_t working, Device device) const {
+    const auto is_other = [&](const StepRecord& step) { return !can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device); };
+    return static_cast<uint32_t>(std::find_if(tables_.steps.begin() + working + 1, tables_.steps.end(), is_other) - tables_.steps.begin());
+  }
+
+  // The end of a stretch that begins with `first`, has step `working`, the first one with work, and ends by `end`.
+  uint32_t reach(uint32_t first, uint32_t working, uint32_t end, const CallMemoryUse& memory) const {
+    if (stays_near_peak(first, end, memory)) return end;
     uint32_t last = working + 1;
-    for (uint32_t s = working; s < tables_.steps.size() && s < last + look_ahead; ++s) {
-      const StepRecord& step = tables_.steps[s];
-      if (!can_join(step) || (queues_work(step) && device_of_step(tables_, step) != device)) break;
-      if (stays_near_peak(first, s + 1, memory_.at(device))) last = s + 1;
-    }
+    for (uint32_t s = working; s < end && s < last + look_ahead; ++s)
+      if (stays_near_peak(first, s + 1, memory)) last = s + 1;
     return last;
   }
 
@@ -269,9 +274,9 @@ std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const
   return {};
 }
 
-std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
+std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held,
                                     const Refusals& refused) {
-  return Finder(plan, tables, values, refused).find();
+  return Finder(plan, tables, values, held, refused).find();
 }
 
 }  // namespace cxxinductor::runtime

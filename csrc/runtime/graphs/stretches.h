@@ -48,8 +48,8 @@ struct Refusals {
 // Why a step is not recorded; "" where it is, or queues nothing.
 std::string why_not_recorded(const plan::Plan& plan, const Tables& tables, const StepRecord& step, const Refusals& refused);
 
-// values: the workspace of a call, with the sizes.
-std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values,
+// values: the workspace of a call, with the sizes. held: of each input, whether somebody but the call holds it.
+std::vector<Stretch> find_stretches(const plan::Plan& plan, const Tables& tables, std::span<const int64_t> values, const std::vector<bool>& held,
                                     const Refusals& refused);
 
 }  // namespace cxxinductor::runtime

@@ -64,26 +64,30 @@ TEST_CASE("memory is shared where uses do not meet", "[graphs]") {
   CHECK(block.bytes == 3584);  // 3000 and 10, at multiples of 512
   CHECK(share_block(uses, 2560).places.size() == 4);
   CHECK(share_block(uses, 2560).find(3) == nullptr);
+  // With the largest first, it takes 6144.
+  const std::vector<MemoryUse> others{{0, 2048, 1, 4}, {1, 2048, 1, 5}, {2, 1024, 0, 4}, {3, 2560, 4, 8}, {4, 512, 2, 5}};
+  CHECK(share_block(others, 1 << 20).bytes == most_at_once(others, 0, 8));
 }
 
 namespace {
 
-// size: the value of the plan's only symbol.
-std::vector<uint32_t> launches_of_stretches(const plan::Plan& plan, SoftwareDevice& device, int64_t size) {
+// size: the value of the plan's only symbol. held: who holds the inputs, all where it is empty.
+std::vector<uint32_t> launches_of_stretches(const plan::Plan& plan, SoftwareDevice& device, int64_t size, std::vector<bool> held = {}) {
+  held.resize(plan.inputs.size(), held.empty());
   const Tables tables = build_tables(plan, device);
   std::vector<int64_t> values(tables.program.workspace_size());
   values[tables.bindings.at(0).slot] = size;
   tables.program.run(values, 0);
   std::vector<uint32_t> launches;
-  for (const Stretch& each : find_stretches(plan, tables, values, {})) launches.push_back(each.launches);
+  for (const Stretch& each : find_stretches(plan, tables, values, held, {})) launches.push_back(each.launches);
   return launches;
 }
 
 }  // namespace
 
 TEST_CASE("a stretch ends where it would hold what a backward pass frees step by step", "[graphs]") {
-  // Parameters are read first and held; each of the ten steps behind them makes an output and frees a donated input.
-  const auto stretches = [](bool donated) {
+  // Parameters are read first and held; each of the ten steps behind them makes an output and frees an input that is donated, or that nobody holds.
+  const auto stretches = [](bool donated, bool held) {
     DevicePlanBuilder b;
     std::vector<plan::BufferId> parameters, inputs;
     for (int i = 0; i < 10; ++i) parameters.push_back(b.gpu_input(fmt::format("p{}", i).c_str()));
@@ -104,10 +108,35 @@ TEST_CASE("a stretch ends where it would hold what a backward pass frees step by
     }
     SoftwareDevice device;
     device.not_recordable = {"test::alone"};
-    return launches_of_stretches(b.plan, device, int64_t{1} << 23);  // 32 MiB each
+    std::vector<bool> holders(20, true);
+    std::fill(holders.begin() + 10, holders.end(), held);
+    return launches_of_stretches(b.plan, device, int64_t{1} << 23, holders);  // 32 MiB each
   };
-  CHECK(stretches(false) == std::vector<uint32_t>{10, 10});
-  CHECK(stretches(true) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
+  CHECK(stretches(false, true) == std::vector<uint32_t>{10, 10});
+  CHECK(stretches(true, true) == std::vector<uint32_t>{10});
+  CHECK(stretches(false, false) == std::vector<uint32_t>{10});  // by themselves, the others hold one input and one output at a time
+}
+
+TEST_CASE("a stretch may reach the end where it would hold too much if it ended on the way", "[graphs]") {
+  // y shares the memory of the temporaries, but not in a stretch that it outlives.
+  DevicePlanBuilder b;
+  const auto standalone = [&](const char* name) { return b.on_gpu(name, plan::Buffer::Kind::Standalone); };
+  const auto input = b.gpu_input("input"), x = standalone("x"), y = standalone("y"), out = standalone("out");
+  const plan::BufferId temporaries[] = {standalone("t0"), standalone("t1"), standalone("t2")};
+  b.allocate(out);
+  b.allocate(x);
+  b.add(input, x);
+  for (const plan::BufferId id : temporaries) b.allocate(id);
+  for (const plan::BufferId id : temporaries) b.add(x, id);
+  for (const plan::BufferId id : temporaries) b.free(id);
+  b.allocate(y);
+  for (int i = 0; i < 100; ++i) b.add(x, y);
+  b.add(y, out);
+  b.free(x);
+  b.free(y);
+  b.output(out);
+  SoftwareDevice device;
+  CHECK(launches_of_stretches(b.plan, device, int64_t{1} << 23) == std::vector<uint32_t>{105});  // 32 MiB each
 }
 
 TEST_CASE("one launch alone is not recorded", "[graphs]") {
