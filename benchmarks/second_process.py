@@ -116,6 +116,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3, help="warm processes per row; medians are shown")
     args = parser.parse_args()
     rows = []
+    machine = None if args.device == "cuda" else {"cpus": os.cpu_count(), "torch": torch.__version__}
     with tempfile.TemporaryDirectory() as cache:
         for kind in ("inference", "training"):
             for backend in args.backends:
@@ -125,8 +126,7 @@ def main():
                         found["stages"] = first_call(backend, kind, args.device, cache, stages=True)["stages"]
                     rows.append({"backend": backend, "kind": kind, "cache": state, **found})
                     show(rows[-1])
-    machine = None if args.device == "cuda" else {"cpus": os.cpu_count(), "torch": torch.__version__}
-    save("second_process", {"unit": "seconds", "model": f"DistilGPT2 on {args.device}", "rows": rows}, args.out, machine)
+                    save("second_process", {"unit": "seconds", "model": f"DistilGPT2 on {args.device}", "rows": rows}, args.out, machine)
 
 
 if __name__ == "__main__":
