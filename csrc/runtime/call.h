@@ -37,7 +37,7 @@ class Call {
   // After bind and find_streams: what recordings depend on, besides the plan. See GraphCache::find.
   std::vector<int64_t> graph_key(int64_t library_settings) const;
   std::span<const int64_t> values() const { return values_; }
-  // Before the first step: of each input, whether somebody but the call holds it.
+  // Before the first step: of each input, whether somebody but the call holds it. See Host::held_by_others.
   std::vector<bool> held_inputs() const;
 
  private:

@@ -63,11 +63,18 @@ std::vector<int64_t> Call::graph_key(int64_t library_settings) const {
 }
 
 std::vector<bool> Call::held_inputs() const {
-  std::vector<bool> held;
-  for (const int64_t buffer : tables_.input_buffers) {
-    const TensorRef* const tensor = buffer < 0 ? nullptr : &tensors_[static_cast<size_t>(buffer)];
-    held.push_back(tensor && tensor->owner && host_.is_shared(*tensor));
+  std::vector<size_t> positions;
+  std::vector<const TensorRef*> tensors;
+  for (size_t i = 0; i < tables_.input_buffers.size(); ++i) {
+    if (tables_.input_buffers[i] < 0) continue;
+    const TensorRef& tensor = tensors_[static_cast<size_t>(tables_.input_buffers[i])];
+    if (!tensor.owner) continue;  // nothing uses it
+    positions.push_back(i);
+    tensors.push_back(&tensor);
   }
+  const std::vector<bool> found = host_.held_by_others(tensors);
+  std::vector<bool> held(tables_.input_buffers.size());
+  for (size_t i = 0; i < positions.size(); ++i) held[positions[i]] = found[i];
   return held;
 }
 

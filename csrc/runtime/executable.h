@@ -32,7 +32,7 @@ struct CallOptions {
   bool check_inputs = true;
   StepObserver* observer = nullptr;  // must outlive the call
   bool graphs = true;                // recordings may be made and used; the caller captures no graph of its own
-  int64_t library_settings = 0;      // stands for what libraries choose kernels by: calls with others have recordings of their own
+  int64_t library_settings = 0;      // stands for what libraries choose kernels by, where the plan calls any: calls with others have recordings of their own
   // Where an exception of the host's leaves run unchanged: gets the names of the inputs that had been written by then.
   std::string* written = nullptr;
 };

@@ -2,8 +2,8 @@
 //
 // Everything here is on the path of a call, so nothing in it forces an allocation: a TensorRef borrows its sizes and
 // strides from the host's own tensor object, an Owner is a counted pointer of the host's (torch: a TensorImpl), and an
-// extern sees light views. Implementations must be thread-safe; a call that is recorded holds the lock of its recordings
-// meanwhile. What the host throws reaches the caller of Executable::run unchanged.
+// extern sees light views. Implementations must be thread-safe; a call that is recorded holds the lock of its kind's
+// recordings (GraphSet::mutex) meanwhile. What the host throws reaches the caller of Executable::run unchanged.
 #pragma once
 
 #include <cstdint>
@@ -149,8 +149,9 @@ class Host {
   // than the geometry needs: it may be written.
   virtual bool reuse_storage(TensorRef& tensor, DType dtype, std::span<const int64_t> sizes,
                          std::span<const int64_t> strides) = 0;
-  // Whether anybody but the caller holds the tensor, or another on the same memory.
-  virtual bool is_shared(const TensorRef& /*tensor*/) { return true; }
+  // Of all tensors that a call holds: whether somebody else holds the tensor too, or another one on its memory. It may wait for an interpreter's
+  // lock, and is called without locks of the runtime's.
+  virtual std::vector<bool> held_by_others(std::span<const TensorRef* const> tensors) { return std::vector<bool>(tensors.size(), true); }
   // Of the storage that the tensor lies in, which may be a part of it. For results of calls that are recorded.
   virtual int64_t storage_bytes(const TensorRef& /*tensor*/) { return 0; }
   // Element by element, equal sizes and dtype; queued on the current stream.

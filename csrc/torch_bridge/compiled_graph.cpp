@@ -155,7 +155,7 @@ struct CompiledGraph::Impl {
   std::unique_ptr<FoldedConstants> folded;  // option freezing
   std::vector<at::Tensor> constants;   // that the graph held itself
   std::vector<Device> gpus;            // that the plan works on, or the calls that run through ATen
-  bool has_library_calls = false;      // of the plan
+  bool has_library_calls = false;      // of the plan: its recordings depend on PyTorch's settings, which take half a microsecond to read
   // Positions of complex inputs, and whether they were recorded with a conjugate bit: gradients come as autograd makes them.
   std::vector<std::pair<uint32_t, bool>> complex_inputs;
   std::atomic<bool> captured = false;  // by a CUDA graph
@@ -496,7 +496,7 @@ std::vector<c10::IValue> CompiledGraph::run(std::vector<c10::IValue> inputs, std
   const bool by_steps = !check && !uses_graphs;
   const std::unique_ptr<runtime::StepObserver> ranges = by_steps ? ranges_of_steps(impl_->options.nvtx) : nullptr;
   runtime::StepObserver* const observer = check ? check.get() : ranges.get();
-  const int64_t settings = uses_graphs && impl_->has_library_calls ? ContextSettings::current().hash() : 0;  // half a microsecond
+  const int64_t settings = uses_graphs && impl_->has_library_calls ? ContextSettings::current().hash() : 0;
   std::vector<runtime::Value> results = impl_->compilation.executable->run(
       torch_host(), impl_->values_of(std::move(inputs)), {.check_inputs = impl_->check_inputs, .observer = observer, .graphs = uses_graphs, .library_settings = settings, .written = written});
   if (check) counters().checked_launches += check->checked();

@@ -11,6 +11,8 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 #include <dlfcn.h>
 
+#include <unordered_map>
+
 #include "ir/device_types.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
@@ -147,12 +149,21 @@ bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const in
   return storage.use_count() == 2 && storage.nbytes() == reach({nullptr, dtype, {}, sizes, strides});
 }
 
-bool TorchHost::is_shared(const TensorRef& tensor) {
-  auto* impl = static_cast<c10::TensorImpl*>(tensor.owner.get());
-  // A tensor that Python has seen is held by its Python object too, which lives as long as the tensor does.
-  const size_t owners = c10::raw::intrusive_ptr::use_count(impl);
-  const bool is_held = owners > 2 || (owners == 2 && !impl->pyobj_slot()->has_unique_reference());
-  return is_held || impl->storage().use_count() > 1;
+std::vector<bool> TorchHost::held_by_others(std::span<const TensorRef* const> tensors) {
+  const auto impl_of = [](const TensorRef* tensor) { return static_cast<c10::TensorImpl*>(tensor->owner.get()); };
+  std::unordered_map<const c10::TensorImpl*, size_t> references;  // of the call's
+  std::unordered_map<const c10::StorageImpl*, size_t> tensors_on;
+  for (const TensorRef* tensor : tensors)
+    if (c10::TensorImpl* impl = impl_of(tensor); ++references[impl] == 1) ++tensors_on[impl->storage().unsafeGetStorageImpl()];
+  std::vector<bool> held;
+  for (const TensorRef* tensor : tensors) {
+    c10::TensorImpl* const impl = impl_of(tensor);
+    // A tensor that Python has seen is held by its Python object too, which lives as long as the tensor does.
+    const size_t others = c10::raw::intrusive_ptr::use_count(impl) - references[impl];
+    const bool is_held = others > 1 || (others == 1 && !impl->pyobj_slot()->has_unique_reference());
+    held.push_back(is_held || impl->storage().use_count() > tensors_on[impl->storage().unsafeGetStorageImpl()]);
+  }
+  return held;
 }
 
 int64_t TorchHost::storage_bytes(const TensorRef& tensor) {

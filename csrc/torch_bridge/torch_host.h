@@ -25,7 +25,7 @@ class TorchHost final : public runtime::Host {
                  std::span<const int64_t> strides) override;
   runtime::TensorRef alias(const runtime::TensorRef& base, void* data, DType dtype, std::span<const int64_t> sizes,
                            std::span<const int64_t> strides) override;
-  bool is_shared(const runtime::TensorRef& tensor) override;
+  std::vector<bool> held_by_others(std::span<const runtime::TensorRef* const> tensors) override;
   int64_t storage_bytes(const runtime::TensorRef& tensor) override;
   void copy_strided(const runtime::TensorView& to, const runtime::TensorView& from) override;
   int64_t read_integer(const runtime::TensorView& from) override;

@@ -3,19 +3,39 @@
 
 #include <ATen/ATen.h>
 
+#include <vector>
+
 #include "unit/catch.h"
 
 namespace cxxinductor::torch_bridge {
 
-TEST_CASE("a tensor is shared while somebody else holds it, or another on its memory", "[torch_host]") {
+namespace {
+
+bool is_held(const runtime::TensorRef& tensor) {
+  const runtime::TensorRef* const one = &tensor;
+  return torch_host().held_by_others({&one, 1})[0];
+}
+
+}  // namespace
+
+TEST_CASE("others hold a tensor as long as they hold it or another on its memory", "[torch_host]") {
   at::Tensor tensor = at::zeros({4});
-  const runtime::TensorRef held = to_ref(tensor);
-  CHECK(torch_host().is_shared(held));
+  const runtime::TensorRef ours = to_ref(tensor);
+  CHECK(is_held(ours));
   at::Tensor view = tensor.view({2, 2});
   tensor.reset();
-  CHECK(torch_host().is_shared(held));
+  CHECK(is_held(ours));
   view.reset();
-  CHECK_FALSE(torch_host().is_shared(held));
+  CHECK_FALSE(is_held(ours));
+}
+
+TEST_CASE("a call's own tensors on one memory are not those of others", "[torch_host]") {
+  at::Tensor whole = at::zeros({4});
+  const std::vector<runtime::TensorRef> ours{to_ref(whole), to_ref(whole), to_ref(whole.narrow(0, 0, 2)), to_ref(whole.narrow(0, 2, 2))};
+  const auto held = [&] { return torch_host().held_by_others(std::vector<const runtime::TensorRef*>{&ours[0], &ours[1], &ours[2], &ours[3]}); };
+  CHECK(held() == std::vector<bool>{true, true, true, true});
+  whole.reset();
+  CHECK(held() == std::vector<bool>(4));
 }
 
 }  // namespace cxxinductor::torch_bridge

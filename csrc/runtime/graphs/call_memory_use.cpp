@@ -85,14 +85,15 @@ CallMemoryUse::CallMemoryUse(const Tables& tables, std::span<const int64_t> valu
     const ReuseRecord& reuse = tables.reuses[step.index];
     if (stays_in_place(tables, reuse)) memory_of_[reuse.to] = memory_of_[reuse.from];
   }
+  // A call lets go of them before it begins.
+  const auto is_unused = [&](uint32_t buffer) { return std::ranges::find(tables.unused_inputs, buffer) != tables.unused_inputs.end(); };
   for (size_t i = 0; i < tables.input_buffers.size(); ++i) {
     const int64_t b = tables.input_buffers[i];
-    if (b < 0 || device_of(static_cast<MemoryNumber>(b)) != device_) continue;
+    if (b < 0 || device_of(static_cast<MemoryNumber>(b)) != device_ || is_unused(static_cast<uint32_t>(b))) continue;
     is_donated_[static_cast<size_t>(b)] = tables.donated_inputs[i];
     is_held_[static_cast<size_t>(b)] = held[i] && !tables.donated_inputs[i];
     add(bytes_now_[static_cast<size_t>(b)] = bytes(static_cast<uint32_t>(b)));
   }
-  for (const uint32_t b : tables.unused_inputs) give_back(b, 0);
   for (uint32_t s = 0; s < steps; ++s) add_step(s);
   // Calls keep arenas to their end; the last use is what counts here.
   for (MemoryUse& use : uses_)
@@ -167,7 +168,9 @@ std::span<const MemoryUse> CallMemoryUse::uses_in(uint32_t first, uint32_t last)
   return {begin, end};
 }
 
-int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t last) {
+int64_t most_at_once(std::span<const MemoryUse> uses) {
+  if (uses.empty()) return 0;
+  const uint32_t first = std::ranges::min(uses, {}, &MemoryUse::first).first, last = std::ranges::max(uses, {}, &MemoryUse::last).last;
   std::vector<int64_t> change(last - first + 1);
   for (const MemoryUse& use : uses) {
     change[use.first - first] += use.bytes;
@@ -186,6 +189,7 @@ SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most) {
       [](const MemoryUse& use) { return static_cast<double>(use.bytes) * (use.last - use.first); },
       [](const MemoryUse& use) { return -static_cast<double>(use.first); },
   };
+  const int64_t least = aligned(most_at_once(uses));
   SharedBlock best;
   for (const auto weight : weights) {
     std::vector<const MemoryUse*> order;
@@ -193,6 +197,7 @@ SharedBlock share_block(std::span<const MemoryUse> uses, int64_t most) {
     std::ranges::stable_sort(order, std::greater(), [&](const MemoryUse* use) { return weight(*use); });
     SharedBlock block = place_in_order(order, most);
     if (best.places.empty() || std::pair(block.left_out, block.bytes) < std::pair(best.left_out, best.bytes)) best = std::move(block);
+    if (best.left_out == 0 && best.bytes <= least) break;
   }
   std::ranges::sort(best.places, {}, &SharedBlock::Place::memory);
   return best;

@@ -76,15 +76,16 @@ class CallMemoryUse {
   std::vector<bool> is_held_, is_donated_;
 };
 
-// The most bytes that are in use at once. All uses lie in [first, last).
-int64_t most_at_once(std::span<const MemoryUse> uses, uint32_t first, uint32_t last);
+// The most bytes that are in use at once.
+int64_t most_at_once(std::span<const MemoryUse> uses);
 
 struct SharedBlock {
   struct Place {
     MemoryNumber memory = 0;
     int64_t offset = 0;
   };
-  int64_t bytes = 0, left_out = 0;
+  int64_t bytes = 0;
+  int64_t left_out = 0;  // bytes of what found no place
   std::vector<Place> places;  // by number
 
   const Place* find(MemoryNumber memory) const {

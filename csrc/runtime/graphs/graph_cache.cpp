@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace cxxinductor::runtime {
 namespace {
@@ -19,7 +20,7 @@ GraphCounters& graph_counters() {
 std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::span<const int64_t> values,
                                            const std::function<std::vector<bool>()>& held_inputs) {
   std::vector<std::shared_ptr<GraphSet>> dropped;  // without the lock: the driver may take its time
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   const auto found = std::ranges::find_if(sets_, [&](const auto& set) { return std::ranges::equal(set->key, key); });
   if (found != sets_.end()) {
     std::rotate(sets_.begin(), found, found + 1);
@@ -36,11 +37,19 @@ std::shared_ptr<GraphSet> GraphCache::find(std::span<const int64_t> key, std::sp
     sets_.insert(sets_.begin(), std::make_shared<GraphSet>());
     sets_.front()->key.assign(key.begin(), key.end());
   }
-  const std::shared_ptr<GraphSet>& set = sets_.front();
-  if (set->calls > calls_before_) [[likely]]
+  const std::shared_ptr<GraphSet> set = sets_.front();
+  if (set->has_stretches) [[likely]]
     return set;
-  if (++set->calls <= calls_before_) return nullptr;
-  for (Stretch& stretch : find_stretches(plan_, tables_, values, held_inputs(), refused_)) set->stretches.push_back({.stretch = std::move(stretch)});
+  if (set->calls < calls_before_) {
+    ++set->calls;
+    return nullptr;
+  }
+  const Refusals refused = refused_;
+  lock.unlock();
+  std::vector<Stretch> stretches = find_stretches(plan_, tables_, values, held_inputs(), refused);
+  lock.lock();
+  if (std::exchange(set->has_stretches, true)) return set;  // another thread was faster
+  for (Stretch& stretch : stretches) set->stretches.push_back({.stretch = std::move(stretch)});
   return set;
 }
 
@@ -65,7 +74,7 @@ void GraphCache::divide_anew() {
   for (std::shared_ptr<GraphSet>& set : sets_) {
     auto fresh = std::make_shared<GraphSet>();
     fresh->key = set->key;
-    fresh->calls = std::min(set->calls, calls_before_);
+    fresh->calls = set->calls;
     set = std::move(fresh);
   }
 }

@@ -40,7 +40,9 @@ struct RecordedStretch {
 
 struct GraphSet {
   std::vector<int64_t> key;
-  int calls = 0;  // before it was recorded; guarded by the cache's mutex
+  // Guarded by the cache's mutex.
+  int calls = 0;  // before the stretches were found
+  bool has_stretches = false;
   ForkMutex mutex{[this] {
     for (RecordedStretch& recorded : stretches) recorded.is_refused = true;
   }};
@@ -61,7 +63,7 @@ class GraphCache {
 
   // The stretches of calls with this key, in order; null for the first ones, in which libraries choose their algorithms. The keys that were
   // used last are kept; the first number of a key never falls from call to call, and keys with a smaller one are dropped. values: the
-  // workspace of the call. held_inputs: see find_stretches; asked when the stretches are to be found.
+  // workspace of the call. held_inputs: see find_stretches; asked when the stretches are to be found, without a lock.
   std::shared_ptr<GraphSet> find(std::span<const int64_t> key, std::span<const int64_t> values, const std::function<std::vector<bool>()>& held_inputs);
   // A library call could not be recorded, for this reason: no set that is made from now on records it, and those that exist are made anew.
   void refuse(const std::string& callee, const std::string& reason);

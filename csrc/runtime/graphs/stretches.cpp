@@ -142,10 +142,12 @@ class Finder {
   // The end of a stretch that begins with `first`, has step `working`, the first one with work, and ends by `end`.
   uint32_t reach(uint32_t first, uint32_t working, uint32_t end, const CallMemoryUse& memory) const {
     if (stays_near_peak(first, end, memory)) return end;
-    uint32_t last = working + 1;
-    for (uint32_t s = working; s < end && s < last + look_ahead; ++s)
-      if (stays_near_peak(first, s + 1, memory)) last = s + 1;
-    return last;
+    std::vector<uint32_t> ends{working + 1};
+    for (uint32_t s = working + 1; s < end && s < ends.back() + look_ahead; ++s)
+      if (may_stay_near_peak(first, s + 1, memory)) ends.push_back(s + 1);
+    // Seldom does the block need more than the least.
+    while (ends.size() > 1 && !stays_near_peak(first, ends.back(), memory)) ends.resize(ends.size() / 2);
+    return ends.back();
   }
 
   // Where a stretch that has `working` as its first step with work ends after so much work, if it has much more and much memory to take.
@@ -167,32 +169,37 @@ class Finder {
     });
   }
 
-  // Whether it does while the steps [first, last) are queued as one.
-  static bool stays_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
-    const std::span<const MemoryUse> uses = memory.uses_in(first, last);
-    int64_t taken = 0;
-    for (const MemoryUse& use : uses) taken += use.bytes;
-    if (fits(first, taken, memory)) return true;
+  // What the steps [first, last) take while they are queued as one.
+  struct Taken {
     std::vector<MemoryUse> in_block;
-    for (const MemoryUse& use : uses) {
-      if (!fits_block(use, last)) continue;
-      in_block.push_back(use);
-      taken -= use.bytes;
+    int64_t apart = 0;  // bytes
+  };
+  static Taken taken_by(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
+    Taken taken;
+    for (const MemoryUse& use : memory.uses_in(first, last)) {
+      if (fits_block(use, last)) taken.in_block.push_back(use);
+      else taken.apart += use.bytes;
     }
-    const int64_t block = most_at_once(in_block, first, last);
-    int64_t apart = 0;  // where one block does not hold it
-    if (block > most_block)
-      for (const MemoryUse& use : in_block) apart += use.bytes;
-    return fits(first, taken + std::max(block, apart), memory);
+    return taken;
+  }
+
+  // Whether a call in which they are needs little above its peak step by step, if the block needs no more than is in use at once.
+  static bool may_stay_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
+    const Taken taken = taken_by(first, last, memory);
+    return fits(first, taken.apart + most_at_once(taken.in_block), memory);
+  }
+
+  static bool stays_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
+    if (!may_stay_near_peak(first, last, memory)) return false;
+    const Taken taken = taken_by(first, last, memory);
+    const SharedBlock block = share_block(taken.in_block, most_block);
+    return fits(first, taken.apart + block.bytes + block.left_out, memory);
   }
 
   Stretch make(uint32_t first, uint32_t last, Device device, uint32_t stream) const {
     Stretch stretch{.first = first, .last = last, .device = device, .stream = stream};
     const CallMemoryUse& memory_use = memory_.at(device);
-    std::vector<MemoryUse> in_block;
-    for (const MemoryUse& use : memory_use.uses_in(first, last))
-      if (fits_block(use, last)) in_block.push_back(use);
-    stretch.block = share_block(in_block, most_block);
+    stretch.block = share_block(taken_by(first, last, memory_use).in_block, most_block);
     for (const SharedBlock::Place& place : stretch.block.places)
       if (place.memory < tables_.buffers.size()) stretch.block_buffers.push_back(place);
     stretch.block_in_scratch = stretch.block.bytes <= most_scratch;
