@@ -233,12 +233,10 @@ CompiledGraph::CompiledGraph(std::unique_ptr<Impl> impl) : impl_(std::move(impl)
   const auto add = [this](Device device) {
     if (has_streams(device)) impl_->gpus.push_back(device);
   };
-  if (impl_->fallback) {
-    std::ranges::for_each(devices_of(impl_->fallback->calls()), add);
-    return;
-  }
-  std::ranges::for_each(plan()->devices, add);
-  impl_->has_library_calls = std::ranges::any_of(plan()->steps, [](const plan::Step& step) { return std::holds_alternative<plan::CallExtern>(step); });
+  if (impl_->fallback) std::ranges::for_each(devices_of(impl_->fallback->calls()), add);
+  else std::ranges::for_each(plan()->devices, add);
+  const auto is_library_call = [](const plan::Step& step) { return std::holds_alternative<plan::CallExtern>(step); };
+  impl_->has_library_calls = impl_->fallback || std::ranges::any_of(plan()->steps, is_library_call);
 }
 CompiledGraph::~CompiledGraph() { LiveGraphs::remove(*this); }
 
