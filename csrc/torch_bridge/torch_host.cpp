@@ -151,17 +151,25 @@ bool TorchHost::reuse_storage(TensorRef& tensor, DType dtype, std::span<const in
 
 std::vector<bool> TorchHost::held_by_others(std::span<const TensorRef* const> tensors) {
   const auto impl_of = [](const TensorRef* tensor) { return static_cast<c10::TensorImpl*>(tensor->owner.get()); };
-  std::unordered_map<const c10::TensorImpl*, size_t> references;  // of the call's
-  std::unordered_map<const c10::StorageImpl*, size_t> tensors_on;
-  for (const TensorRef* tensor : tensors)
-    if (c10::TensorImpl* impl = impl_of(tensor); ++references[impl] == 1) ++tensors_on[impl->storage().unsafeGetStorageImpl()];
+  std::unordered_map<c10::TensorImpl*, size_t> references;  // of the call's
+  for (const TensorRef* tensor : tensors) ++references[impl_of(tensor)];
+  struct Memory {
+    size_t tensors = 0;
+    bool is_held = false;
+  };
+  std::unordered_map<const c10::StorageImpl*, Memory> memories;
+  for (const auto& [impl, count] : references) {
+    Memory& memory = memories[impl->storage().unsafeGetStorageImpl()];
+    ++memory.tensors;
+    // A tensor that Python has seen is held by its Python object too, which lives as long as the tensor does.
+    const size_t others = c10::raw::intrusive_ptr::use_count(impl) - count;
+    if (others > 1 || (others == 1 && !impl->pyobj_slot()->has_unique_reference())) memory.is_held = true;
+  }
   std::vector<bool> held;
   for (const TensorRef* tensor : tensors) {
-    c10::TensorImpl* const impl = impl_of(tensor);
-    // A tensor that Python has seen is held by its Python object too, which lives as long as the tensor does.
-    const size_t others = c10::raw::intrusive_ptr::use_count(impl) - references[impl];
-    const bool is_held = others > 1 || (others == 1 && !impl->pyobj_slot()->has_unique_reference());
-    held.push_back(is_held || impl->storage().use_count() > tensors_on[impl->storage().unsafeGetStorageImpl()]);
+    const c10::Storage& storage = impl_of(tensor)->storage();
+    const Memory& memory = memories[storage.unsafeGetStorageImpl()];
+    held.push_back(memory.is_held || storage.use_count() > memory.tensors);
   }
   return held;
 }
