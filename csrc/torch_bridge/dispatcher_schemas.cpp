@@ -18,7 +18,7 @@ bool holds_tensor(const c10::Type& type) {
 std::optional<Arg> default_arg(const c10::Argument& argument) {
   const auto& value = argument.default_value();
   if (!value) return std::nullopt;
-  if (value->isNone()) return Arg(None{});
+  if (value->isNone()) return Arg(cxxinductor::None{});
   if (value->isBool()) return Arg(value->toBool());
   if (value->isInt()) return Arg(value->toInt());
   if (value->isDouble()) return Arg(value->toDouble());

@@ -19,7 +19,7 @@
 
 namespace cxxinductor::torch_bridge {
 
-using Graph = std::shared_ptr<const CompiledGraph>;
+using SharedGraph = std::shared_ptr<const CompiledGraph>;
 
 namespace {
 
@@ -45,7 +45,7 @@ std::vector<uint32_t> written_inputs(const CompiledGraph& graph, const model::Ca
 class FileModel::Forms {
  public:
   // first: made under the settings of now.
-  Forms(model::CallGraph calls, Graph first, const Options& options)
+  Forms(model::CallGraph calls, SharedGraph first, const Options& options)
       : calls_(std::move(calls)),
         symbols_(calls_),
         options_(options),
@@ -56,14 +56,14 @@ class FileModel::Forms {
   }
 
   // Null where inputs are not what the graph takes.
-  Graph find_or_make(const std::vector<c10::IValue>& inputs) {
+  SharedGraph find_or_make(const std::vector<c10::IValue>& inputs) {
     const auto settings = CompileSettings::current();
     if (first_.graph->guards().empty() && first_.settings == settings) return first_.graph;
     const auto symbols = symbols_.values(inputs);
     if (!symbols) return nullptr;
-    if (Graph found = find(*symbols, settings)) return found;
+    if (SharedGraph found = find(*symbols, settings)) return found;
     const std::lock_guard making(making_);
-    if (Graph found = find(*symbols, settings)) return found;
+    if (SharedGraph found = find(*symbols, settings)) return found;
     if (count() >= most_forms) return uncompiled();
     if (options_.wait) return add(*symbols, settings, {});
     if (!is_compiling_) {
@@ -77,7 +77,7 @@ class FileModel::Forms {
   }
 
   // The calls op by op.
-  Graph uncompiled_form() {
+  SharedGraph uncompiled_form() {
     const std::lock_guard making(making_);
     return uncompiled();
   }
@@ -98,7 +98,7 @@ class FileModel::Forms {
 
  private:
   struct Form {
-    Graph graph;
+    SharedGraph graph;
     CompileSettings settings;
   };
 
@@ -107,7 +107,7 @@ class FileModel::Forms {
     return forms_.size();
   }
 
-  Graph find(const InputSymbols::Values& symbols, const CompileSettings& settings) const {
+  SharedGraph find(const InputSymbols::Values& symbols, const CompileSettings& settings) const {
     const std::shared_lock lock(mutex_);
     const auto found = std::find_if(forms_.begin(), forms_.end(), [&](const Form& form) {
       return form.settings == settings && hold(form.graph->guards(), symbols);
@@ -115,8 +115,8 @@ class FileModel::Forms {
     return found == forms_.end() ? nullptr : found->graph;
   }
 
-  Graph add(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
-    Graph made = CompiledGraph::from_file(calls_, settings, options_, interrupted, symbols);
+  SharedGraph add(const InputSymbols::Values& symbols, const CompileSettings& settings, const InterruptCheck& interrupted) {
+    SharedGraph made = CompiledGraph::from_file(calls_, settings, options_, interrupted, symbols);
     const std::unique_lock lock(mutex_);
     const ForkGuard guard(ForkLock::Leaf);
     forms_.push_back({made, settings});
@@ -134,9 +134,9 @@ class FileModel::Forms {
     is_compiling_ = false;
   }
 
-  Graph uncompiled() {
+  SharedGraph uncompiled() {
     if (!uncompiled_) {
-      Graph made = CompiledGraph::uncompiled(calls_, options_);
+      SharedGraph made = CompiledGraph::uncompiled(calls_, options_);
       const ForkGuard guard(ForkLock::Leaf);
       uncompiled_ = std::move(made);
     }
@@ -151,11 +151,11 @@ class FileModel::Forms {
   std::vector<Form> forms_;
   ForkMutex making_;  // guards what follows
   bool is_compiling_ = false;
-  Graph uncompiled_;
+  SharedGraph uncompiled_;
   const ForkChildHook in_child_{[this] { is_compiling_ = false; }};  // the thread that did is not there
 };
 
-FileModel::FileModel(Graph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options)
+FileModel::FileModel(SharedGraph graph, const model::CallGraph& calls, std::vector<std::shared_ptr<const FileModel>> subgraphs, const Options& options)
     : name_(calls.name),
       symbols_(calls),
       first_(std::move(graph)),
@@ -233,7 +233,7 @@ std::vector<c10::IValue> FileModel::run(std::vector<c10::IValue> inputs) const {
   }
   // A write to one is then seen through the other, as the calls one by one show it.
   const bool is_apart = !any_share_memory(inputs, written_);
-  const Graph form = !forms_ ? nullptr : is_apart ? forms_->find_or_make(inputs) : forms_->uncompiled_form();
+  const SharedGraph form = !forms_ ? nullptr : is_apart ? forms_->find_or_make(inputs) : forms_->uncompiled_form();
   return (form ? form : first_)->run(std::move(inputs));
 }
 
