@@ -1,0 +1,90 @@
+"""Counts how much of the tree knows a thing that should be known in one place: files that name it, and sizes of the emitters.
+
+Usage: count_structure.py [--files]
+
+A file names a kind (of reduction, statement, mapping, device) where its code, comments aside, has the enumerator, struct or text of it. Whoever adds
+one of them has to look at these files. --files: list them.
+"""
+
+import argparse
+import collections
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = [path for folder in ("csrc", "kernels_templates") for path in sorted((ROOT / folder).rglob("*")) if path.suffix in {".cpp", ".h", ".def", ".cuh", ".hpp", ".inc"}]
+
+
+def code_of(path):
+    return re.sub(r"//[^\n]*", "", path.read_text())
+
+
+CODE = {str(path.relative_to(ROOT)): code_of(path) for path in SOURCES}
+
+
+def naming(pattern, outside=()):
+    return [name for name, code in CODE.items() if not name.startswith(tuple(outside)) and re.search(pattern, code)]
+
+
+def rows_of(table, macro):
+    return re.findall(rf"^{macro}\((\w+)", (ROOT / table).read_text(), re.MULTILINE)
+
+
+def reductions():
+    """By the reductions with a struct of their own: the others are one expression."""
+    return {row: naming(rf"\bReduction::{row}\b|^REDUCTION\({row}\b|\b{row}\b") for row in rows_of("csrc/ir/reductions.def", "REDUCTION") if row in ("ArgMax", "SoftmaxSum", "Welford")}
+
+
+def statements():
+    """By the struct's name in code that includes the loops or plan IR."""
+    kinds = re.search(r"using StmtKind = std::variant<([^>]*)>", CODE["csrc/ir/loops/loops.h"])[1].split(", ")
+    kind = r"\b(?:loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*|\{{)"
+    return {name: naming(kind.replace("{kind}", name).replace("{{", "{")) for name in kinds}
+
+
+def mappings():
+    kinds = re.findall(r"^  ([A-Z]\w+),", re.search(r"enum class MappingKind[^{]*\{(.*?)\n\};", CODE["csrc/ir/plan/plan.h"], re.DOTALL)[1], re.MULTILINE)
+    return {name: naming(rf"\bMappingKind::{name}\b") for name in kinds}
+
+
+TARGETS = ("csrc/targets/", "csrc/codegen/")
+TARGET = r"DeviceType::(?:Cuda|Cpu)\b|\b(?:cuda|cpu)_target\b|\"(?:cuda|cpu)\"|\bis_gpu\b|\btarget\.(?:device|name)\b"
+
+
+def aten_strings():
+    return naming(r"\"aten::", ("csrc/frontend/", "csrc/model/", "csrc/readers/", "csrc/torch_bridge/", "csrc/ir/callees"))
+
+
+def lines(folder):
+    return sum(len((ROOT / name).read_text().splitlines()) for name in CODE if name.startswith(folder))
+
+
+def methods(header):
+    """Declarations of functions in the class of an emitter, constructors aside."""
+    return len(re.findall(r"^  (?!using|struct|class|friend|return|explicit)[\w:<>,*& ]+\b\w+\([^;{]*\)(?: const)?(?:;| \{)", CODE[header], re.MULTILINE))
+
+
+def show(what, files, list_them):
+    print(f"{what}: {len(files)}")
+    if list_them:
+        print("".join(f"    {file}\n" for file in files), end="")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--files", action="store_true", help="list the files")
+    args = parser.parse_args()
+    for what, found in (("reduction", reductions()), ("statement", statements()), ("mapping", mappings())):
+        for kind, files in found.items():
+            show(f"files that name {what} {kind}", files, args.files)
+    for folder in ("cuda", "cpu"):
+        show(f"files that name the target {folder}, outside of its folders",
+             naming(rf"DeviceType::{folder.capitalize()}\b|\b{folder}_target\b|\"{folder}\"", (f"csrc/targets/{folder}", f"csrc/codegen/{folder}")), args.files)
+    show("files that ask which target, outside of targets/ and codegen/", naming(TARGET, TARGETS), args.files)
+    show('files with "aten:: outside of the front ends\' tables', aten_strings(), args.files)
+    print(f"lines of codegen/: {lines('csrc/codegen/')}")
+    print(f"methods of the CUDA emitter: {methods('csrc/codegen/cuda/kernel_emitter.h')}")
+
+
+if __name__ == "__main__":
+    main()
