@@ -144,8 +144,8 @@ class Finder {
     if (stays_near_peak(first, end, memory)) return end;
     std::vector<uint32_t> ends{working + 1};
     for (uint32_t s = working + 1; s < end && s < ends.back() + look_ahead; ++s)
-      if (may_stay_near_peak(first, s + 1, memory)) ends.push_back(s + 1);
-    // Seldom does the block need more than the least.
+      if (may_fit(first, taken_by(first, s + 1, memory), memory)) ends.push_back(s + 1);
+    // Seldom does the block need more than is in use at once.
     while (ends.size() > 1 && !stays_near_peak(first, ends.back(), memory)) ends.resize(ends.size() / 2);
     return ends.back();
   }
@@ -183,15 +183,13 @@ class Finder {
     return taken;
   }
 
-  // Whether a call in which they are needs little above its peak step by step, if the block needs no more than is in use at once.
-  static bool may_stay_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
-    const Taken taken = taken_by(first, last, memory);
-    return fits(first, taken.apart + most_at_once(taken.in_block), memory);
-  }
+  // Whether a call needs little above its peak step by step if it takes that before step `first`, and the block no more than is in use at once.
+  static bool may_fit(uint32_t first, const Taken& taken, const CallMemoryUse& memory) { return fits(first, taken.apart + most_at_once(taken.in_block), memory); }
 
+  // Whether it does while the steps [first, last) are queued as one.
   static bool stays_near_peak(uint32_t first, uint32_t last, const CallMemoryUse& memory) {
-    if (!may_stay_near_peak(first, last, memory)) return false;
     const Taken taken = taken_by(first, last, memory);
+    if (!may_fit(first, taken, memory)) return false;  // placing takes longer
     const SharedBlock block = share_block(taken.in_block, most_block);
     return fits(first, taken.apart + block.bytes + block.left_out, memory);
   }
