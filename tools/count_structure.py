@@ -26,20 +26,15 @@ def naming(pattern, outside=()):
     return [name for name, code in CODE.items() if not name.startswith(tuple(outside)) and re.search(pattern, code)]
 
 
-def rows_of(table, macro):
-    return re.findall(rf"^{macro}\((\w+)", (ROOT / table).read_text(), re.MULTILINE)
-
-
 def reductions():
     """By the reductions with a struct of their own: the others are one expression."""
-    return {row: naming(rf"\bReduction::{row}\b|^REDUCTION\({row}\b|\b{row}\b") for row in rows_of("csrc/ir/reductions.def", "REDUCTION") if row in ("ArgMax", "SoftmaxSum", "Welford")}
+    return {row: naming(rf"\b{row}\b") for row in ("ArgMax", "SoftmaxSum", "Welford")}
 
 
 def statements():
-    """By the struct's name in code that includes the loops or plan IR."""
+    """By the struct's name where it is a type of the loops or plan IR."""
     kinds = re.search(r"using StmtKind = std::variant<([^>]*)>", CODE["csrc/ir/loops/loops.h"])[1].split(", ")
-    kind = r"\b(?:loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*|\{{)"
-    return {name: naming(kind.replace("{kind}", name).replace("{{", "{")) for name in kinds}
+    return {kind: naming(rf"\b(?:loops::|plan::|as<|get_if<|holds_alternative<|get<|const ){kind}\b(?:>|&|\*|{{)") for kind in kinds}
 
 
 def mappings():
@@ -47,8 +42,8 @@ def mappings():
     return {name: naming(rf"\bMappingKind::{name}\b") for name in kinds}
 
 
-TARGETS = ("csrc/targets/", "csrc/codegen/")
-TARGET = r"DeviceType::(?:Cuda|Cpu)\b|\b(?:cuda|cpu)_target\b|\"(?:cuda|cpu)\"|\bis_gpu\b|\btarget\.(?:device|name)\b"
+def target_questions():
+    return naming(r"DeviceType::(?:Cuda|Cpu)\b|\b(?:cuda|cpu)_target\b|\"(?:cuda|cpu)\"|\bis_gpu\b|\btarget\.(?:device|name)\b", ("csrc/targets/", "csrc/codegen/"))
 
 
 def aten_strings():
@@ -80,7 +75,7 @@ def main():
     for folder in ("cuda", "cpu"):
         show(f"files that name the target {folder}, outside of its folders",
              naming(rf"DeviceType::{folder.capitalize()}\b|\b{folder}_target\b|\"{folder}\"", (f"csrc/targets/{folder}", f"csrc/codegen/{folder}")), args.files)
-    show("files that ask which target, outside of targets/ and codegen/", naming(TARGET, TARGETS), args.files)
+    show("files that ask which target, outside of targets/ and codegen/", target_questions(), args.files)
     show('files with "aten:: outside of the front ends\' tables', aten_strings(), args.files)
     print(f"lines of codegen/: {lines('csrc/codegen/')}")
     print(f"methods of the CUDA emitter: {methods('csrc/codegen/cuda/kernel_emitter.h')}")
