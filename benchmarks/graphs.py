@@ -5,7 +5,7 @@ Usage: graphs.py [--out DIR] [--parts host,decode,inference,training] [--only NA
 host: time of the host per call of the compiled callable alone. "unchanged" and "moving": one call on an idle GPU, when the host's caches are
 cold from waiting; in "moving" the two inputs and the result have other addresses in each call. "in a row": one of 16 such calls without a wait
 between them. "patched per call": nodes that the host gave other addresses (counter graph_patched_nodes; those that a recording updates itself
-are not counted). "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound. decode: tokens per second of a Llama-1B
+are not counted). "replay alone": torch.cuda.CUDAGraph.replay of the same kernels, the lower bound on a quiet host. decode: tokens per second of a Llama-1B
 shape, one token at a time, with a static cache. peak: of torch's allocator. --backends: of decode, inference and training.
 --kernels: print where each model's GPU time goes, by kernel and backend.
 --keep: models and parts that are not measured stay as an earlier run on such a GPU has written them, so that a run can be made in pieces; so do the

@@ -220,7 +220,7 @@ def graphs_models(found):
 def graphs(results):
     if "host" in results:
         yield ("Host time per call of the compiled callable alone. Idle: one call with an empty queue, with the same inputs in each call; moving: with inputs and a result "
-               "that have moved; in a row: one of 16 moving calls. Replay alone is `torch.cuda.CUDAGraph.replay` of the same kernels, the lower bound, idle and in a row. "
+               "that have moved; in a row: one of 16 moving calls. Replay alone is `torch.cuda.CUDAGraph.replay` of the same kernels, the lower bound on a quiet host, idle and in a row. "
                "Patched nodes: those that the host gave other addresses, per call.\n")
         ways = ("unchanged", "moving", "in a row")
         together = lambda values, ways: " / ".join(f"{values[way]:.1f}" for way in ways)  # noqa: E731
