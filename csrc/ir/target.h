@@ -1,4 +1,4 @@
-// A target as plain data: all that schedule and codegen know about a device.
+// A target as plain data: all that schedule and codegen know about a device. What is measured of it: machine.h.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/dtype.h"
+#include "ir/machine.h"
 
 namespace cxxinductor {
 
@@ -19,14 +20,13 @@ struct Target {
   int max_threads_per_block = 1;
   int multiprocessors = 1;        // SMs; CPU: threads to divide work for
   int threads_per_multiprocessor = 1;  // that are resident at once
-  int64_t shared_bytes_per_block = 0;
   int registers_per_thread = 0;
-  // Rates that memory-bound kernels and products of large 16-bit matrices reach, per second; 0: no tensor cores that the
-  // templates support. For estimates only.
-  double bytes_per_second = 0;
-  double library_flops = 0;   // the vendor's library
-  double template_flops = 0;  // mma.sync, which has all of the hardware's rate on sm_80, and about 60 % on sm_90
-  double warpgroup_flops = 0;  // wgmma; 0: the hardware has none
+  Machine machine;
+
+  // Of all multiprocessors.
+  double bytes_per_second() const { return machine.bytes * multiprocessors; }
+  // Of one. 0: wgmma is not there, as in code for sm_90 that is not for sm_90a.
+  double warpgroup_flops() const { return arch.ends_with("a") ? machine.wgmma_flops : 0; }
 };
 
 // All of it on one line, for keys of caches.

@@ -17,8 +17,6 @@ constexpr int most_unlike = 3;
 // Recordings of a stretch that ended with an error, after which it is not tried again. The first one may have met a lack of memory.
 constexpr int most_failures = 2;
 
-// Between dependent kernels of a CUDA graph a GPU loses about a microsecond, and a kernel of no work takes two.
-constexpr double step_latency = 3e-6;
 constexpr double least_saving = 0.95;  // branches are worth their forks and joins from here on
 
 // Kernels, ours and those of libraries, are chosen by it too: recordings hold for memory of one alignment.
@@ -366,7 +364,7 @@ std::unique_ptr<DeviceGraph> Call::record_steps(const GraphCache& graphs, Record
         for (size_t s = 0; s < accesses.size(); ++s)
           if (uses_own[s]) accesses[s].written.push_back({recorded.place.get(), 1});  // stands for that memory
         order = find_dependencies(accesses);
-        const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), step_latency);
+        const EstimatedTime time = estimate_time(accesses, order, device.bytes_per_second(), device.step_seconds());
         branches = time.in_parallel < least_saving * time.in_order;
       }
       graph = recorder->finish(branches ? &order : nullptr);

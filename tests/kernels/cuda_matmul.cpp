@@ -134,7 +134,7 @@ TEST_CASE("NVRTC compiles the product template with every tile, without a warnin
   for (const char* arch : {"sm_80", "sm_90a"}) {
     const Target target = cuda_target(arch, 132);
     for (const MatmulTile& tile : matmul_tiles)
-      if (!tile.warpgroups || target.warpgroup_flops > 0) compiles(with_tile(planned(plain, target), tile), arch, {true, false});
+      if (!tile.warpgroups || target.warpgroup_flops() > 0) compiles(with_tile(planned(plain, target), tile), arch, {true, false});
     compiles(planned(with_epilogue({.m = 333, .n = 77, .k = 136, .dtype = "f16"}), target), arch, {true, true});
     compiles(planned(with_prologue({.m = 333, .n = 72, .k = 136, .left = {true, 8}}), target), arch, {true, false});
     compiles(planned(with_wide_epilogue({.m = 96, .n = 72, .k = 136, .batch = 5}), target), arch, {false, false});

@@ -77,8 +77,9 @@ class GraphDevice {
   // Records what this thread queues on the stream, which is idle, from now on. own: whether an address lies in memory that only
   // recordings use.
   virtual std::unique_ptr<GraphRecorder> record(void* stream, std::function<bool(const void*)> own) = 0;
-  // Of its memory, for estimates.
+  // For estimates: of its memory, and what passes between dependent steps of a graph.
   virtual double bytes_per_second() const = 0;
+  virtual double step_seconds() const = 0;
 };
 
 }  // namespace cxxinductor::runtime

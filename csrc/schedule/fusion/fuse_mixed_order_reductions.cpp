@@ -21,8 +21,6 @@ using loops::StmtId;
 using loops::VarId;
 using loops::VarSet;
 
-// Below this the second launch costs less than what is read twice.
-constexpr double min_shared_bytes = 4e6;
 // Rows of one part: fewer would make the parts' sums a load of their own.
 constexpr int64_t min_rows_of_part = 16;
 // More of them would make long chains of additions, of which each loses a rounding.
@@ -122,6 +120,9 @@ class MixedOrderFuser {
     return plain ? region : nullptr;
   }
 
+  // Else the second launch costs less than what is read twice.
+  bool is_worth_sharing(double bytes, StepId step) const { return bytes >= costs_.launch_cost(dependencies_.region(step)->device) / 2; }
+
   bool reduces_across(StepId step) const {
     const Region* region = reducing(step);
     return region && only_sums(*region) && reductions_come_last(*region) && reduces_across_columns(program(), *region);
@@ -154,7 +155,7 @@ class MixedOrderFuser {
     for (bool joined = true; joined;) {
       joined = false;
       for (loops::BufferId buffer : std::vector(dependencies_.summary(step).reads)) {
-        if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
+        if (!is_worth_sharing(costs_.buffer_bytes(buffer), step)) continue;
         for (StepId other : dependencies_.readers(buffer)) {
           if (other == step || !reduces_across(other)) continue;
           const auto pair = neighbours(step, other);
@@ -198,7 +199,7 @@ class MixedOrderFuser {
   std::optional<Joined> join_with_rows(StepId across) const {
     std::vector<StepId> candidates;
     for (loops::BufferId buffer : dependencies_.summary(across).reads) {
-      if (costs_.buffer_bytes(buffer) < min_shared_bytes) continue;
+      if (!is_worth_sharing(costs_.buffer_bytes(buffer), across)) continue;
       if (const auto producer = dependencies_.producer(buffer)) candidates.push_back(*producer);
       for (StepId reader : dependencies_.readers(buffer)) candidates.push_back(reader);
     }
@@ -212,7 +213,7 @@ class MixedOrderFuser {
     std::vector<StepId> candidates;
     for (const auto* buffers : {&dependencies_.summary(rows).reads, &dependencies_.summary(rows).writes})
       for (loops::BufferId buffer : *buffers)
-        if (costs_.buffer_bytes(buffer) >= min_shared_bytes)
+        if (is_worth_sharing(costs_.buffer_bytes(buffer), rows))
           for (StepId reader : dependencies_.readers(buffer)) candidates.push_back(reader);
     return first_of(candidates, [&](StepId across) -> std::optional<Joined> {
       if (across == rows || !reduces_across(across)) return std::nullopt;
@@ -291,7 +292,7 @@ class MixedOrderFuser {
     for (size_t v = 0; v < region.vars.size(); ++v)
       if (over_rows.contains(VarId(v))) all *= static_cast<double>(region.vars[VarId(v)].extent.constant());
     const Shared shared = shared_operands(dependencies_, costs_, along, across, all);
-    if (shared.bytes < min_shared_bytes) return false;
+    if (!is_worth_sharing(shared.bytes, across)) return false;
     SerialRowNeeds needs;
     int widest = shared.widest;
     for (const Stmt& stmt : region.body) {

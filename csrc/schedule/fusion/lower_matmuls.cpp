@@ -21,7 +21,6 @@ constexpr double least_gain = 1.08;
 // Instructions per element besides the product's arithmetic: of an epilogue's ordinary steps, of its transcendental steps,
 // and of the passage through shared memory.
 constexpr double step_instructions = 2, transcendental_instructions = 25, passing_instructions = 8;
-constexpr double lanes_of_multiprocessor = 128, clock = 1.6e9;
 
 // What lengths of rows, and the ways from one to the next, are multiples of: the one for which the library takes the longest.
 int64_t row_bytes(const loops::Program& program, const std::vector<Expr>& sizes, const std::vector<Expr>& strides, DType dtype) {
@@ -87,7 +86,7 @@ class MatmulLowering {
     return costs_.buffer_bytes(buffer) / byte_size(program().buffers[buffer].dtype);
   }
   static double seconds_of(double instructions, const Target& target) {
-    return instructions / (target.multiprocessors * lanes_of_multiprocessor * clock);
+    return instructions / (target.multiprocessors * target.machine.instructions);
   }
   bool is_chosen(double apart, double together) const {
     return options_.epilogue_fusion == "always" || apart >= least_gain * together;
@@ -110,7 +109,7 @@ class MatmulLowering {
       const auto fused = estimate_matmul(program(), *body.region, target);
       if (!fused) continue;
       const double apart =
-          library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second;
+          library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second();
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
       body.region->name.clear();  // named with the others
       dependencies_.merge(step, reader, between, std::move(*body.region));
@@ -129,7 +128,7 @@ class MatmulLowering {
     const RegionSummary summary = summarize(consumer);
     const double instructions =
         passing_instructions + step_instructions * summary.applies + transcendental_instructions * summary.transcendental;
-    return fused.seconds + moved / target.bytes_per_second + seconds_of(elements(result) * instructions, target);
+    return fused.seconds + moved / target.bytes_per_second() + seconds_of(elements(result) * instructions, target);
   }
 
   Dependencies& dependencies_;

@@ -34,7 +34,7 @@ double count_hint(sym::Expr size, const sym::Assumptions& assumptions) {
 
 }  // namespace
 
-double launch_cost(const Target& target) { return is_gpu(target) ? 8e6 : 2e4; }
+double launch_cost(const Target& target) { return target.machine.launch_bytes; }
 
 double joint_cost(double moved, double worked, const Target& target) {
   if (!is_gpu(target)) return moved + worked;

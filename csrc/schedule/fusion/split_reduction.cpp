@@ -24,8 +24,6 @@ constexpr double min_elements = 65536;  // below, one launch is faster than two
 constexpr double min_row_piece = 4096, min_column_piece = 128;
 // A strip of columns as wide as map_columns makes it, and blocks that keep a multiprocessor busy.
 constexpr double columns_of_block = 64, blocks_of_multiprocessor = 8;
-// What one multiprocessor draws from memory while the others idle, and what a second launch costs in the same unit.
-constexpr double bytes_per_microsecond = 40e3, launch_microseconds = 2.5;
 
 double bytes_read(const loops::Region& region, VarSet reduced, const FusionCosts& costs) {
   double bytes = 0;
@@ -53,7 +51,7 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
   // The busiest multiprocessor reads this much alone; with pieces all read alike.
   const double bytes = bytes_read(region, summary.reduced, costs);
   const double alone = bytes / blocks * std::ceil(blocks / machines), shared = bytes / machines;
-  if (gpu && (alone - shared) / bytes_per_microsecond < launch_microseconds) return 1;
+  if (gpu && (alone - shared) / target.machine.bytes_alone < target.machine.launch) return 1;
   return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
 }
 

@@ -195,7 +195,7 @@ int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
 }  // namespace
 
 bool arrange_matmul(FlatRegion& flat, const Target& target) {
-  if (target.template_flops == 0) return false;
+  if (target.machine.mma_flops == 0) return false;
   const auto found = sort_variables(flat);
   if (!found) return false;
   FlatRegion arranged = flat;
@@ -234,7 +234,7 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
   // Most regions are not products; that is checked before they are arranged.
   const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
   const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
-  if (target.template_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
+  if (target.machine.mma_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
     return std::nullopt;
   const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
   if (!product || product->op != ScalarOp::Mul) return std::nullopt;

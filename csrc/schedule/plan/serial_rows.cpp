@@ -34,7 +34,7 @@ std::optional<SerialRowShape> shape_with(const SerialRowNeeds& needs, size_t sha
   int64_t shared_bytes = shared_bytes_for_the_rest;
   for (size_t i = 0; i < shared; ++i)
     shared_bytes += plan::shared_states_bytes(needs.groups, needs.vector_width, needs.states[i]);
-  if (shared_bytes > target.shared_bytes_per_block) return std::nullopt;
+  if (shared_bytes > target.machine.shared_bytes_per_block) return std::nullopt;
   std::optional<SerialRowShape> best;
   // Shared states belong to one thread each: the whole block takes one row.
   for (int threads = shared ? block_threads : 32; threads <= block_threads; threads *= 2) {

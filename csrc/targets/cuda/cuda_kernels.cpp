@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kRecordInts = 8;
 constexpr size_t kArgumentsOnStack = 96;
-constexpr double usual_bytes_per_second = 1e12;  // of GPUs that ir/target.cpp has no row for
+constexpr double usual_bytes_per_second = 1e12;  // of GPUs that ir/machines.def has no rates of
 
 size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
 
@@ -174,7 +174,7 @@ CudaKernelProvider::CudaKernelProvider(Target target, int device, CudaEmitter em
       cache_(cache),
       packaged_(std::move(packaged)),
       context_(driver, device),
-      graphs_(context_, target_.bytes_per_second > 0 ? target_.bytes_per_second : usual_bytes_per_second, std::move(updates)) {}
+      graphs_(context_, target_.machine.bytes > 0 ? target_.bytes_per_second() : usual_bytes_per_second, target_.machine.graph_step, std::move(updates)) {}
 CudaKernelProvider::~CudaKernelProvider() { pool_.cancel(this); }
 
 runtime::GraphDevice* CudaKernelProvider::graphs(Device device) { return device == device_ ? &graphs_ : nullptr; }

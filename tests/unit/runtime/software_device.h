@@ -119,6 +119,7 @@ class SoftwareDevice : public PlainHost, public GraphDevice {
   int recorded_calls = 0, reordered_recordings = 0;
   bool refuses_patches = false;  // in replays
   double bytes_per_second() const override { return 1e12; }
+  double step_seconds() const override { return 3e-6; }
 
   void queue(Task task) {
     if (current_ == &recording_)

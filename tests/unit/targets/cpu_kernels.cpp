@@ -54,8 +54,8 @@ plan::Plan plan_of(int kernels) {
   return b.plan;
 }
 
-struct Machine {
-  explicit Machine(std::string compiler_path = "", std::string temporary = "/tmp")
+struct Loader {
+  explicit Loader(std::string compiler_path = "", std::string temporary = "/tmp")
       : host(3), compiler({std::move(compiler_path), std::move(temporary)}), pool(2) {}
   std::shared_ptr<CpuKernelProvider> provider(DiskCache* cache = nullptr, CpuEmitter emitter = add_one_source) {
     return std::make_shared<CpuKernelProvider>(Target(), std::move(emitter), compiler, pool, cache, host);
@@ -81,50 +81,50 @@ std::vector<double> expected_numbers(int64_t n, int steps) {
 }  // namespace
 
 TEST_CASE("kernels are compiled in several units and run on the host's threads") {
-  Machine machine;
-  auto kernels = machine.provider();
-  CHECK(machine.run(plan_of(5), kernels, 1234) == expected_numbers(1234, 5));
+  Loader loader;
+  auto kernels = loader.provider();
+  CHECK(loader.run(plan_of(5), kernels, 1234) == expected_numbers(1234, 5));
   CHECK(kernels->counters().units == 2);
   CHECK(kernels->counters().compiled == 2);
 }
 
 TEST_CASE("a second provider takes the object from the cache; a damaged entry is compiled again") {
   TemporaryFolder folder;
-  Machine machine;
+  Loader loader;
   DiskCache cache(folder.path(), "test");
-  auto first = machine.provider(&cache);
-  CHECK(machine.run(plan_of(1), first, 100) == expected_numbers(100, 1));
+  auto first = loader.provider(&cache);
+  CHECK(loader.run(plan_of(1), first, 100) == expected_numbers(100, 1));
   CHECK(first->counters().compiled == 1);
-  auto second = machine.provider(&cache);
-  CHECK(machine.run(plan_of(1), second, 100) == expected_numbers(100, 1));
+  auto second = loader.provider(&cache);
+  CHECK(loader.run(plan_of(1), second, 100) == expected_numbers(100, 1));
   CHECK(second->counters().from_cache == 1);
   for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(500);
     file.put('\x55');
   }
-  auto third = machine.provider(&cache);
-  CHECK(machine.run(plan_of(1), third, 100) == expected_numbers(100, 1));
+  auto third = loader.provider(&cache);
+  CHECK(loader.run(plan_of(1), third, 100) == expected_numbers(100, 1));
   CHECK(third->counters().compiled == 1);
   // Whole entries whose bytes are no object are compiled again too.
   DiskCache other(folder.path() + "/other", "test");
-  std::string key = "cpu object\n" + machine.compiler.identity();
+  std::string key = "cpu object\n" + loader.compiler.identity();
   for (const std::string& flag : cpu_compile_flags(Target())) key += "\n" + flag;
   const plan::Plan plan = plan_of(1);
   key += "\n" + add_one_source({&plan.kernels[plan::KernelId(0)]}).text;
   REQUIRE(other.put(key, "not an object"));
-  auto fourth = machine.provider(&other);
-  CHECK(machine.run(plan, fourth, 100) == expected_numbers(100, 1));
+  auto fourth = loader.provider(&other);
+  CHECK(loader.run(plan, fourth, 100) == expected_numbers(100, 1));
   CHECK(fourth->counters().compiled == 1);
 }
 
 TEST_CASE("objects for one instruction set are not taken for another") {
   TemporaryFolder folder;
-  Machine machine;
+  Loader loader;
   DiskCache cache(folder.path(), "test");
   for (const char* arch : {"x86-64", "x86-64-v2"}) {
     for (const bool again : {false, true}) {
-      CpuKernelProvider kernels(cpu_target(arch, 2), add_one_source, machine.compiler, machine.pool, &cache, machine.host);
+      CpuKernelProvider kernels(cpu_target(arch, 2), add_one_source, loader.compiler, loader.pool, &cache, loader.host);
       kernels.prepare(plan_of(1));
       INFO(arch);
       CHECK(kernels.counters().from_cache == (again ? 1 : 0));
@@ -138,33 +138,33 @@ TEST_CASE("preparing can be interrupted") {
   std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo slow 1.0 && exit 0\ncase $1 in -print*) exit 1;; esac\n"
                          "touch " << folder.path() << "/begun; exec sleep 100\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
-  Machine machine(path);
+  Loader loader(path);
   const auto begun = [&] { return std::filesystem::exists(folder.path() + "/begun"); };
-  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(3), begun), Interrupted);
+  CHECK_THROWS_AS(loader.provider()->prepare(plan_of(3), begun), Interrupted);
 }
 
 TEST_CASE("without a compiler preparing is a user error that says what to install") {
-  Machine machine("/nowhere/c++");
-  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(1)), UserError);
-  CHECK_THROWS_WITH(machine.provider()->prepare(plan_of(1)), mentions("no host compiler") && mentions("install g++"));
+  Loader loader("/nowhere/c++");
+  CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), UserError);
+  CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("no host compiler") && mentions("install g++"));
 }
 
 TEST_CASE("a temporary folder that does not exist is a user error") {
-  Machine machine("", "/nowhere/tmp");
-  CHECK_THROWS_WITH(machine.provider()->prepare(plan_of(1)), mentions("no temporary folder under '/nowhere/tmp'"));
+  Loader loader("", "/nowhere/tmp");
+  CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)), mentions("no temporary folder under '/nowhere/tmp'"));
 }
 
 TEST_CASE("text that does not compile, or lacks a kernel, is an internal error that names the kernel") {
-  Machine machine;
-  const auto broken = machine.provider(nullptr, [](const auto&) { return CpuUnitSource{"this is no C++", {}}; });
+  Loader loader;
+  const auto broken = loader.provider(nullptr, [](const auto&) { return CpuUnitSource{"this is no C++", {}}; });
   CHECK_THROWS_AS(broken->prepare(plan_of(1)), InternalError);
-  CHECK_THROWS_WITH(machine.provider(nullptr,
+  CHECK_THROWS_WITH(loader.provider(nullptr,
                                      [](const auto&) {
                                        return CpuUnitSource{"this is no C++", {}};
                                      })
                         ->prepare(plan_of(1)),
                     mentions("did not compile k_0") && mentions("error"));
-  CHECK_THROWS_WITH(machine.provider(nullptr,
+  CHECK_THROWS_WITH(loader.provider(nullptr,
                                      [](const auto&) {
                                        return CpuUnitSource{"int nothing;", {}};
                                      })
@@ -178,19 +178,19 @@ TEST_CASE("a compiler that is there but does not work is an internal error with 
   std::ofstream(path) << "#!/bin/sh\n[ \"$1\" = --version ] && echo broken 1.0 && exit 0\n"
                          "echo no space left on device >&2\n[ -e $0.dies ] && kill -9 $$\nexit 4\n";
   REQUIRE(::chmod(path.c_str(), 0700) == 0);
-  Machine machine(path);
-  CHECK_THROWS_WITH(machine.provider()->prepare(plan_of(1)),
+  Loader loader(path);
+  CHECK_THROWS_WITH(loader.provider()->prepare(plan_of(1)),
                     mentions("did not compile k_0 (exit code 4)") && mentions("no space left on device"));
   std::ofstream(path + ".dies") << "";
-  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(1)), InternalError);
+  CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), InternalError);
 }
 
 TEST_CASE("eight processes compile the same kernels through one cache, two of them are killed") {
   TemporaryFolder folder, temporary;
   const auto run_through_cache = [&] {
-    Machine machine("", temporary.path());
+    Loader loader("", temporary.path());
     DiskCache cache(folder.path(), "test");
-    return machine.run(plan_of(2), machine.provider(&cache), 100) == expected_numbers(100, 2);
+    return loader.run(plan_of(2), loader.provider(&cache), 100) == expected_numbers(100, 2);
   };
   std::vector<pid_t> children;
   for (int c = 0; c < 8; ++c) {
@@ -210,13 +210,13 @@ TEST_CASE("eight processes compile the same kernels through one cache, two of th
 
 TEST_CASE("a compiler's name is never read by a shell") {
   TemporaryFolder folder;
-  Machine machine("c++; touch " + folder.path() + "/touched");
-  CHECK_THROWS_AS(machine.provider()->prepare(plan_of(1)), UserError);
+  Loader loader("c++; touch " + folder.path() + "/touched");
+  CHECK_THROWS_AS(loader.provider()->prepare(plan_of(1)), UserError);
   CHECK_FALSE(std::filesystem::exists(folder.path() + "/touched"));
 }
 
 TEST_CASE("a failed check becomes an error with the op, the index, the bound and the line") {
-  Machine machine;
+  Loader loader;
   PlanBuilder b;
   const auto x = b.input("x", {s0});
   const auto id = b.kernel("k_check", 1, {false}, {"n"});
@@ -233,27 +233,27 @@ TEST_CASE("a failed check becomes an error with the op, the index, the bound and
         " long long* r = (long long*)b[1]; if (s[0] == 5) { r[0] = 1; r[1] = 0; r[2] = -3; r[3] = s[0]; } }",
         {}};
   };
-  auto kernels = machine.provider(nullptr, emit);
+  auto kernels = loader.provider(nullptr, emit);
   kernels->prepare(b.plan);
-  const Executable executable(b.plan, kernels, machine.host);
+  const Executable executable(b.plan, kernels, loader.host);
   std::vector<Value> inputs;
-  inputs.emplace_back(make_tensor(machine.host, {4}));
-  CHECK_NOTHROW(executable.run(machine.host, inputs));
+  inputs.emplace_back(make_tensor(loader.host, {4}));
+  CHECK_NOTHROW(executable.run(loader.host, inputs));
   inputs.clear();
-  inputs.emplace_back(make_tensor(machine.host, {5}));
-  CHECK_THROWS_AS(executable.run(machine.host, inputs), UserError);
+  inputs.emplace_back(make_tensor(loader.host, {5}));
+  CHECK_THROWS_AS(executable.run(loader.host, inputs), UserError);
   CHECK_THROWS_WITH(
-      executable.run(machine.host, inputs),
+      executable.run(loader.host, inputs),
       mentions("embedding: index out of range: index -3 is out of bounds, expected 0 <= index < 5 (model.py:12)"));
 }
 
 TEST_CASE("objects are loaded, found and unloaded many times over") {
-  Machine machine;
+  Loader loader;
   for (int round = 0; round < 3; ++round) {
     std::vector<std::shared_ptr<CpuKernelProvider>> providers;
     for (int i = 0; i < 3; ++i) {
-      providers.push_back(machine.provider());
-      CHECK(machine.run(plan_of(1 + i), providers.back(), 33) == expected_numbers(33, 1 + i));
+      providers.push_back(loader.provider());
+      CHECK(loader.run(plan_of(1 + i), providers.back(), 33) == expected_numbers(33, 1 + i));
     }
   }
 }
