@@ -229,7 +229,7 @@ TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]")
     CHECK(schedule::library_time(product, old) > schedule::library_time(product, gpu));
     CHECK(schedule::library_time(product, gpu, 7) > schedule::library_time(product, gpu));
     const MatmulTile& tile = tile_of(size, old);
-    CHECK(int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k <= old.shared_bytes_per_block);
+    CHECK(int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k <= old.machine.shared_bytes_per_block);
   }
-  CHECK(cuda_target("sm_75", 68).template_flops == 0);
+  CHECK(cuda_target("sm_75", 68).machine.mma_flops == 0);
 }
