@@ -3,8 +3,8 @@
 // After a blocking copy torch waits until the stream is idle. For pageable memory that is not needed: the driver has copied the
 // bytes when the call returns (CUDA runtime API, "API synchronization behavior"). Results of CPU kernels are in pageable memory.
 // Inputs and results of calls may be pinned, so their copies stay as the model has them.
-#include <algorithm>
-
+#include "ir/library_ops.h"
+#include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
 namespace cxxinductor::passes {
@@ -26,16 +26,14 @@ bool unblock_uploads(graph::Graph& graph, const Options&) {
   bool changed = false;
   for (graph::Node& node : graph.nodes) {
     auto* call = std::get_if<graph::Extern>(&node.kind);
-    if (!call || call->callee != "aten::_to_copy" || node.operands.empty()) continue;
-    const auto* source = std::get_if<ValueId>(&node.operands.front());
+    if (!call || !is_call_of(*call, OpFamily::Conversion)) continue;
+    const ValueId* source = value_argument(node, ArgRole::Input);
     if (!source || graph.values[node.results.at(0)].device.type != DeviceType::Cuda ||
         !lies_in_pageable_memory(graph, *source))
       continue;
-    const auto found = std::ranges::find(call->kwargs, "non_blocking", [](const auto& kwarg) { return kwarg.first; });
-    Arg& non_blocking = found == call->kwargs.end() ? call->kwargs.emplace_back("non_blocking", Arg(false)).second
-                                                    : found->second;
-    if (non_blocking == Arg(true)) continue;
-    non_blocking = Arg(true);
+    Arg* non_blocking = find_argument(*library_op(*call), *call, ArgRole::NonBlocking);
+    if (non_blocking && *non_blocking == Arg(true)) continue;
+    set_argument(*library_op(*call), *call, ArgRole::NonBlocking, Arg(true));
     changed = true;
   }
   return changed;

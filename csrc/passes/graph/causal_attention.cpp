@@ -3,8 +3,8 @@
 //
 // Traced models compute the mask themselves; run eagerly they pass is_causal and no mask.
 #include <algorithm>
-#include <array>
 
+#include "ir/library_ops.h"
 #include "passes/graph/index_propagation.h"
 #include "passes/graph/passes.h"
 
@@ -12,32 +12,6 @@ namespace cxxinductor::passes {
 namespace {
 
 using graph::ValueId;
-
-// Where a callee takes what. Query and key lead (behind the output's gradient in backwards): sizes [.., length,
-// channels].
-struct Attention {
-  const char* callee;
-  size_t query;
-  int mask;  // its position; -1: the keyword attn_mask
-  size_t is_causal;
-};
-constexpr std::array attentions{
-    Attention{"aten::scaled_dot_product_attention", 0, 3, 5},
-    Attention{"aten::_scaled_dot_product_efficient_attention", 0, 3, 6},
-    Attention{"aten::_scaled_dot_product_efficient_attention_backward", 1, 4, 11},
-    Attention{"aten::_scaled_dot_product_cudnn_attention", 0, 3, 6},
-    Attention{"aten::_scaled_dot_product_cudnn_attention_backward", 1, 8, 14},
-    Attention{"aten::_scaled_dot_product_flash_attention_for_cpu", 0, -1, 4},
-    Attention{"aten::_scaled_dot_product_flash_attention_for_cpu_backward", 1, -1, 7},
-};
-
-Arg* mask_of(graph::Extern& call, const Attention& row) {
-  if (row.mask >= 0)
-    return static_cast<size_t>(row.mask) < call.args.size() ? &call.args[static_cast<size_t>(row.mask)] : nullptr;
-  for (auto& [name, arg] : call.kwargs)
-    if (name == "attn_mask") return &arg;
-  return nullptr;
-}
 
 // Added to scores, or true where they count.
 bool lets_through(const ScalarOrExpr& number) {
@@ -88,12 +62,13 @@ void take_away(graph::Node& node, Arg& mask) {
   for_each_operand_ref(std::get<graph::Extern>(node.kind), [&](OperandRef& ref) { ref.operand -= ref.operand > number; });
 }
 
-bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const Attention& row) {
+bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const LibraryOp& op) {
   auto& call = std::get<graph::Extern>(node.kind);
-  Arg* mask = mask_of(call, row);
-  if (mask == nullptr || !mask->as<OperandRef>() || row.query + 1 >= call.args.size()) return false;
-  const OperandRef *query = call.args[row.query].as<OperandRef>(), *key = call.args[row.query + 1].as<OperandRef>();
-  const bool told = row.is_causal < call.args.size() && !(call.args[row.is_causal] == Arg(false));
+  Arg* mask = find_argument(op, call, ArgRole::Mask);
+  if (mask == nullptr || !mask->as<OperandRef>()) return false;
+  const OperandRef *query = find_operand_ref(op, call, ArgRole::Query), *key = find_operand_ref(op, call, ArgRole::Key);
+  const Arg* is_causal = find_argument(op, call, ArgRole::IsCausal);
+  const bool told = is_causal && !(*is_causal == Arg(false));
   if (!query || !key || told) return false;
   const auto operand = [&](const OperandRef* ref) { return std::get<ValueId>(node.operands[ref->operand]); };
   const Shown shown = shown_by(elements, graph, operand(mask->as<OperandRef>()), operand(query), operand(key));
@@ -104,12 +79,13 @@ bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& no
                      std::all_of(call.alias_of.begin(), call.alias_of.end(), [](int of) { return of < 0; });
   if (readers != 1 || !plain) return false;
   // Before is_causal a call may leave out dropout_p alone.
-  if (shown == Shown::Before && call.args.size() + 1 < row.is_causal) return false;
+  const auto before = static_cast<size_t>(op.find(ArgRole::IsCausal)->position);
+  const bool lacks_dropout = call.args.size() + 1 == before && op.find(ArgRole::Dropout);
+  if (shown == Shown::Before && call.args.size() + (lacks_dropout ? 1 : 0) < before) return false;
   take_away(node, *mask);
   if (shown == Shown::All) return true;
-  if (call.args.size() < row.is_causal) call.args.emplace_back(0.0);
-  if (call.args.size() == row.is_causal) call.args.emplace_back();
-  call.args[row.is_causal] = true;
+  if (lacks_dropout) set_argument(op, call, ArgRole::Dropout, 0.0);
+  set_argument(op, call, ArgRole::IsCausal, true);
   return true;
 }
 
@@ -120,8 +96,9 @@ bool use_causal_attention(graph::Graph& graph, const Options&) {
   bool changed = false;
   for (graph::Node& node : graph.nodes) {
     const auto* call = node.as<graph::Extern>();
-    for (const Attention& row : attentions)
-      if (call && call->callee == row.callee) changed = tell(elements, graph, node, row) || changed;
+    const LibraryOp* op = call ? library_op(*call) : nullptr;
+    if (op && (op->family == OpFamily::Attention || op->family == OpFamily::AttentionGradient))
+      changed = tell(elements, graph, node, *op) || changed;
   }
   return changed;
 }

@@ -6,10 +6,10 @@
 // saves its own, each value that must leave in eager's strides (outputs, operands of other calls) costs one. Strides that a user
 // sees never change. What a forward graph saves for its backward does, and the backward graph is compiled for it.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <vector>
 
+#include "ir/library_ops.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -22,19 +22,6 @@ using sym::Expr;
 
 constexpr size_t rank = 4;
 
-// convolution(input, weight, bias, stride, padding, dilation, transposed, ..) and
-// convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, ..).
-struct Convolution {
-  const char* callee;
-  size_t transposed_argument;
-  size_t tensors;  // leading operands that are images or weights
-};
-constexpr std::array convolutions{Convolution{"aten::convolution", 6, 2}, Convolution{"aten::convolution_backward", 7, 3}};
-
-// Calls whose result has the memory format of their first operand (ATen/native/Pool.h: suggest_memory_format): pools that
-// the front-end leaves to ATen among them.
-constexpr std::array follows_operand{"aten::max_pool2d_with_indices", "aten::avg_pool2d", "aten::_adaptive_avg_pool2d"};
-
 std::vector<Expr> channels_last_strides(const std::vector<Expr>& sizes) {
   const Expr c = sizes[1], h = sizes[2], w = sizes[3];
   return {h * w * c, 1, w * c, c};
@@ -46,7 +33,7 @@ class ChannelsLast {
       : graph_(graph), turned_(graph.values.size(), 0), escapes_(escaping_values(graph, false)) {}
 
   bool run() {
-    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return convolution(n) != nullptr; }))
+    if (std::none_of(graph_.nodes.begin(), graph_.nodes.end(), [&](const graph::Node& n) { return is_convolution(n); }))
       return false;
     mark_values();
     if (bytes_saved() <= 0) return false;
@@ -63,22 +50,24 @@ class ChannelsLast {
 
   bool is_escaping(ValueId id) const { return id.index() < escapes_.size() && escapes_[id]; }
 
-  // The convolution's description if the node is one; null for others.
-  const Convolution* convolution(const graph::Node& node) const {
+  // Of a convolution or its gradient the operands that are images and, as the last one, the weight; none of other nodes.
+  std::vector<uint32_t> convolved_operands(const graph::Node& node) const {
     const auto* callee = node.as<graph::Extern>();
-    if (!callee) return nullptr;
-    for (const Convolution& known : convolutions) {
-      if (callee->callee != known.callee || callee->args.size() <= known.transposed_argument) continue;
-      const bool* transposed = callee->args[known.transposed_argument].as<bool>();
-      if (!transposed || *transposed || node.operands.size() < known.tensors) return nullptr;
-      for (size_t i = 0; i < known.tensors; ++i) {
-        const OperandRef* ref = callee->args[i].as<OperandRef>();
-        if (!ref || ref->operand != i || !is_image(std::get<ValueId>(node.operands[i]))) return nullptr;
-      }
-      return &known;
+    const LibraryOp* op = callee ? library_op(*callee) : nullptr;
+    if (!op || op->layout != LayoutPreference::ChannelsLast) return {};
+    const Arg* transposed = find_argument(*op, *callee, ArgRole::Transposed);
+    if (!transposed || !(*transposed == Arg(false))) return {};
+    std::vector<uint32_t> operands;
+    for (ArgRole role : {ArgRole::OutputGradient, ArgRole::Input, ArgRole::Weight}) {
+      if (!op->find(role)) continue;
+      const OperandRef* ref = find_operand_ref(*op, *callee, role);
+      if (!ref || !is_image(std::get<ValueId>(node.operands[ref->operand]))) return {};
+      operands.push_back(ref->operand);
     }
-    return nullptr;
+    return operands;
   }
+
+  bool is_convolution(const graph::Node& node) const { return !convolved_operands(node).empty(); }
 
   bool is_image(ValueId id) const {
     const graph::Value& x = value(id);
@@ -89,7 +78,8 @@ class ChannelsLast {
 
   bool is_follower(const graph::Node& node) const {
     const auto* callee = node.as<graph::Extern>();
-    return callee && std::find(follows_operand.begin(), follows_operand.end(), callee->callee) != follows_operand.end();
+    const LibraryOp* op = callee ? library_op(*callee) : nullptr;
+    return op && op->layout == LayoutPreference::FollowsInput;
   }
 
   // A library call other than a convolution, which is asked about first. Random numbers are drawn in the order of memory, and results are laid
@@ -139,13 +129,13 @@ class ChannelsLast {
 
   void mark_values() {
     for (const graph::Node& node : graph_.nodes) {
-      if (const Convolution* known = convolution(node)) {
+      if (const std::vector<uint32_t> convolved = convolved_operands(node); !convolved.empty()) {
         for (ValueId result : node.results)
           if (value(result).sizes.size() == rank) turned_[result] = 1;
         // The kernels that make the operands write them turned.
-        for (size_t i = 0; i < known->tensors; ++i)
+        for (uint32_t i : convolved)
           if (const auto x = std::get<ValueId>(node.operands[i]); is_free(x)) turned_[x] = 1;
-      } else if (is_follower(node) && is_turned(node.operands[0])) {
+      } else if (const ValueId* followed = is_follower(node) ? value_argument(node, ArgRole::Input) : nullptr; followed && is_turned(*followed)) {
         for (ValueId result : node.results) turned_[result] = 1;
       } else if (is_pointwise(node) && is_free(node.results[0])) {
         turned_[node.results[0]] =
@@ -164,8 +154,8 @@ class ChannelsLast {
   double bytes_saved() const {
     double saved = 0;
     for (const graph::Node& node : graph_.nodes) {
-      if (const Convolution* known = convolution(node)) {
-        saved += convolution_saves(node, *known);
+      if (const std::vector<uint32_t> convolved = convolved_operands(node); !convolved.empty()) {
+        saved += convolution_saves(node, convolved);
       } else if (wants_eager_strides(node)) {
         for (const graph::Operand& operand : node.operands)
           if (const auto* id = std::get_if<ValueId>(&operand); id && turned_[*id]) saved -= bytes(*id);
@@ -177,12 +167,11 @@ class ChannelsLast {
   }
 
   // Weights are small: only images count. The library converts all operands and results if one is not channels-last.
-  double convolution_saves(const graph::Node& node, const Convolution& known) const {
+  double convolution_saves(const graph::Node& node, const std::vector<uint32_t>& convolved) const {
     double library = 0, ours = 0;
     bool turns = false;
-    for (size_t i = 0; i < known.tensors; ++i) {
-      const ValueId x = as_it_came(std::get<ValueId>(node.operands[i]));
-      if (i + 1 == known.tensors) continue;  // the weight
+    for (size_t i = 0; i + 1 < convolved.size(); ++i) {
+      const ValueId x = as_it_came(std::get<ValueId>(node.operands[convolved[i]]));
       library += bytes(x);
       turns = turns || value(x).layout.strides != channels_last_strides(value(x).sizes);
       if (!is_turned(x)) ours += bytes(x);
@@ -222,10 +211,10 @@ class ChannelsLast {
   }
 
   void turn(NodeId id, IdVector<ValueId, ValueId>& replacements) {
-    const Convolution* known = convolution(graph_.nodes[id]);
-    const bool makes = known || is_follower(graph_.nodes[id]);
-    const bool turns_back = !known && wants_eager_strides(graph_.nodes[id]);
-    for (size_t i = 0; known && i < known->tensors; ++i) turn_operand(id, i);
+    const std::vector<uint32_t> convolved = convolved_operands(graph_.nodes[id]);
+    const bool makes = !convolved.empty() || is_follower(graph_.nodes[id]);
+    const bool turns_back = convolved.empty() && wants_eager_strides(graph_.nodes[id]);
+    for (uint32_t i : convolved) turn_operand(id, i);
     if (turns_back) turn_back_operands(id);
     const std::vector<ValueId> results = graph_.nodes[id].results;
     for (ValueId result : results) {

@@ -15,16 +15,16 @@ namespace {
 
 using graph::ValueId;
 
-constexpr size_t bias_argument = 2, groups_argument = 8;
 constexpr size_t bias_gradient = 2;  // of the three that convolution_backward makes
 
 // ATen's own kernels start each sum from the bias. cuDNN takes what is channels-last (ATen/native/Convolution.cpp:
 // use_cudnn_depthwise, cudnn_conv_suggest_memory_format), and some others, which is not known before the call.
 bool may_start_from_bias(const graph::Graph& graph, const graph::Node& node, const graph::Value& result) {
-  const std::vector<Arg>& args = node.as<graph::Extern>()->args;
-  const Arg groups = args.size() > groups_argument ? args[groups_argument] : Arg(int64_t{1});
+  const auto& callee = *node.as<graph::Extern>();
+  const Arg* argument = find_argument(*library_op(callee), callee, ArgRole::Groups);
+  const Arg groups = argument ? *argument : Arg(int64_t{1});
   const sym::Expr number = groups.as<sym::Expr>() ? *groups.as<sym::Expr>() : groups.as<int64_t>() ? sym::Expr(*groups.as<int64_t>()) : sym::Expr(1);
-  const auto* x = std::get_if<ValueId>(&node.operands[0]);
+  const ValueId* x = value_argument(node, ArgRole::Input);
   const bool is_depthwise = x && graph.values[*x].sizes.size() == result.sizes.size() && graph.values[*x].sizes[1] == number && !number.is_constant(1);
   if (!is_depthwise) return false;
   constexpr size_t image_rank = 4;
@@ -36,10 +36,10 @@ bool may_start_from_bias(const graph::Graph& graph, const graph::Node& node, con
 // The operand that only the bias argument names; -1 when there is none.
 int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution" || callee->args.size() <= bias_argument) return -1;
+  if (!callee || !is_call_of(*callee, OpFamily::Convolution)) return -1;
   const graph::Value& result = graph.values[node.results.at(0)];
   if (result.device.type != DeviceType::Cuda || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
-  const OperandRef* ref = callee->args[bias_argument].as<OperandRef>();
+  const OperandRef* ref = find_operand_ref(*library_op(*callee), *callee, ArgRole::Bias);
   if (!ref || ref->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
   const auto* bias = std::get_if<ValueId>(&node.operands[ref->operand]);
   if (!bias || graph.values[*bias].dtype != result.dtype || may_start_from_bias(graph, node, result)) return -1;
@@ -49,7 +49,7 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
 // The result's gradient, of which that of the bias is the sum; null where the node makes none.
 const ValueId* summed_for_bias(const graph::Graph& graph, const graph::Node& node) {
   if (!makes_gradient(node, bias_gradient)) return nullptr;
-  const ValueId* gradient = value_argument(node, 0);
+  const ValueId* gradient = value_argument(node, ArgRole::OutputGradient);
   const bool sums = gradient && graph.values[*gradient].device.type == DeviceType::Cuda && is_float(graph.values[*gradient].dtype);
   return sums ? gradient : nullptr;
 }
@@ -83,7 +83,8 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
     if (operand < 0) continue;
     const ValueId raw = graph.nodes[id].results[0];
     const ValueId bias = replacements[std::get<ValueId>(graph.nodes[id].operands[static_cast<size_t>(operand)])];
-    graph.nodes[id].as<graph::Extern>()->args[bias_argument] = Arg(None{});
+    auto& callee = *graph.nodes[id].as<graph::Extern>();
+    *find_argument(*library_op(callee), callee, ArgRole::Bias) = Arg(None{});
     graph.nodes[id].operands.pop_back();
     build.set_origin(graph.nodes[id].origin);
     std::vector<sym::Expr> sizes(graph.values[raw].sizes.size() - 1, 1);

@@ -14,13 +14,11 @@ namespace {
 
 using graph::ValueId;
 
-// Of convolution_backward (edit.h).
-constexpr size_t stride_argument = 4, padding_argument = 5, dilation_argument = 6, transposed_argument = 7, groups_argument = 9;
 constexpr size_t input_gradient = 0;
 constexpr size_t image_rank = 4, spatial = 2;
 
-std::optional<std::array<int64_t, spatial>> pair_of(const Arg& arg) {
-  const auto* list = arg.as<ArgList>();
+std::optional<std::array<int64_t, spatial>> pair_of(const Arg* arg) {
+  const auto* list = arg ? arg->as<ArgList>() : nullptr;
   if (!list || list->size() != spatial) return std::nullopt;
   const auto *first = (*list)[0].as<int64_t>(), *second = (*list)[1].as<int64_t>();
   if (!first || !second) return std::nullopt;
@@ -34,16 +32,17 @@ struct Gradient {
 
 std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node& node) {
   if (!makes_gradient(node, input_gradient)) return std::nullopt;
-  const auto* callee = node.as<graph::Extern>();
-  const ValueId *of_output = value_argument(node, 0), *weight = value_argument(node, 2);
+  const auto& callee = *node.as<graph::Extern>();
+  const auto argument = [&](ArgRole role) { return find_argument(*library_op(callee), callee, role); };
+  const ValueId *of_output = value_argument(node, ArgRole::OutputGradient), *weight = value_argument(node, ArgRole::Weight);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];
   if (value.device.type != DeviceType::Cuda || (value.dtype != DType::F16 && value.dtype != DType::BF16) || value.sizes.size() != image_rank) return std::nullopt;
-  const auto* groups = callee->args[groups_argument].as<int64_t>();
+  const auto* groups = argument(ArgRole::Groups)->as<int64_t>();
   const bool is_depthwise = groups && *groups > 1 && kernels.sizes[0].is_constant(*groups) && kernels.sizes[1].is_constant(1) && value.sizes[1].is_constant(*groups);
-  const auto* transposed = callee->args[transposed_argument].as<bool>();
+  const auto* transposed = argument(ArgRole::Transposed)->as<bool>();
   if (!is_depthwise || !transposed || *transposed) return std::nullopt;
-  const auto stride = pair_of(callee->args[stride_argument]), padding = pair_of(callee->args[padding_argument]), dilation = pair_of(callee->args[dilation_argument]);
+  const auto stride = pair_of(argument(ArgRole::Stride)), padding = pair_of(argument(ArgRole::Padding)), dilation = pair_of(argument(ArgRole::Dilation));
   if (!stride || !padding || !dilation || *stride != std::array<int64_t, spatial>{1, 1}) return std::nullopt;
   Gradient gradient{*of_output, *weight, {}, *dilation};
   for (size_t d = 0; d < spatial; ++d) {
@@ -61,10 +60,15 @@ Arg list_of(const std::array<int64_t, spatial>& values) { return Arg(ArgList{Arg
 ValueId convolve(graph::Builder& build, const Gradient& gradient, ValueId of_output, ValueId weight, ValueId old) {
   graph::Graph& graph = build.graph();
   const ValueId turned = build.elementwise(ScalarOp::Identity, {build.flip(weight, {2, 3})});
-  graph::Extern callee;
-  callee.callee = "aten::convolution";
-  callee.args = {Arg(OperandRef{0}), Arg(OperandRef{1}), Arg(None{}), list_of({1, 1}), list_of(gradient.padding), list_of(gradient.dilation),
-                 Arg(false), list_of({0, 0}), Arg(graph.values[weight].sizes[0].constant())};
+  auto callee = make_call<graph::Extern>(only_op(OpFamily::Convolution), {{ArgRole::Input, Arg(OperandRef{0})},
+                                                                         {ArgRole::Weight, Arg(OperandRef{1})},
+                                                                         {ArgRole::Bias, Arg(None{})},
+                                                                         {ArgRole::Stride, list_of({1, 1})},
+                                                                         {ArgRole::Padding, list_of(gradient.padding)},
+                                                                         {ArgRole::Dilation, list_of(gradient.dilation)},
+                                                                         {ArgRole::Transposed, Arg(false)},
+                                                                         {ArgRole::OutputPadding, list_of({0, 0})},
+                                                                         {ArgRole::Groups, Arg(graph.values[weight].sizes[0].constant())}});
   callee.alias_of = {-1};
   callee.planned_out = true;
   graph::Value result;

@@ -113,17 +113,17 @@ bool is_signature_value(const graph::Graph& graph, ValueId id) {
                      [&](const graph::Mutation& m) { return m.value == id; });
 }
 
-const ValueId* value_argument(const graph::Node& call, size_t argument) {
-  const auto* ref = call.as<graph::Extern>()->args.at(argument).as<OperandRef>();
+const ValueId* value_argument(const graph::Node& call, ArgRole role) {
+  const auto& callee = *call.as<graph::Extern>();
+  const OperandRef* ref = find_operand_ref(*library_op(callee), callee, role);
   return ref ? std::get_if<ValueId>(&call.operands.at(ref->operand)) : nullptr;
 }
 
-constexpr size_t gradient_mask_argument = 10;
-
 bool makes_gradient(const graph::Node& node, size_t which) {
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || callee->callee != "aten::convolution_backward" || callee->args.size() <= gradient_mask_argument) return false;
-  const auto* mask = callee->args[gradient_mask_argument].as<ArgList>();
+  if (!callee || !is_call_of(*callee, OpFamily::ConvolutionGradient)) return false;
+  const Arg* argument = find_argument(*library_op(*callee), *callee, ArgRole::OutputMask);
+  const auto* mask = argument ? argument->as<ArgList>() : nullptr;
   const bool* wanted = mask && mask->size() > which ? (*mask)[which].as<bool>() : nullptr;
   return wanted && *wanted;
 }
@@ -134,10 +134,9 @@ void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which) {
   result.dtype = DType::U8;
   result.sizes = {sym::Expr(0)};
   result.layout.strides = {sym::Expr(1)};
-  Arg& argument = call.as<graph::Extern>()->args.at(gradient_mask_argument);
-  ArgList mask = *argument.as<ArgList>();
-  mask[which] = Arg(false);
-  argument = Arg(std::move(mask));
+  auto& callee = *call.as<graph::Extern>();
+  auto& mask = std::get<ArgList>(find_argument(*library_op(callee), callee, ArgRole::OutputMask)->value);
+  mask.at(which) = Arg(false);
 }
 
 }  // namespace cxxinductor::passes

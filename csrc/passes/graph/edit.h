@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ir/graph/graph.h"
+#include "ir/library_ops.h"
 
 namespace cxxinductor::passes {
 
@@ -20,10 +21,9 @@ void sort_nodes(graph::Graph& graph, const IdVector<graph::ValueId, graph::Value
 // Values that are outputs or mutations, and the values that those are views of; with or without the outputs that are
 // taken in any strides.
 IdVector<graph::ValueId, char> escaping_values(const graph::Graph& graph, bool flexible_strides = true);
-// The value that an argument of a call names; null where it is none.
-const graph::ValueId* value_argument(const graph::Node& call, size_t argument);
-// Does the node call convolution_backward(grad_output, input, weight, bias_sizes, stride, padding, dilation, transposed, output_padding, groups,
-// output_mask), and is gradient `which` (input, weight, bias) wanted of it?
+// The value that an argument of a call of a library op names; null where it is none.
+const graph::ValueId* value_argument(const graph::Node& call, ArgRole role);
+// Is the node the gradient of a convolution, and is gradient `which` (input, weight, bias) wanted of it?
 bool makes_gradient(const graph::Node& node, size_t which);
 // The call no longer makes that gradient, whose readers have another value.
 void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/graph/infer.h"
+#include "ir/library_ops.h"
 #include "support/error.h"
 
 namespace cxxinductor::passes {
@@ -35,7 +36,7 @@ Scalar truth(bool value) { return Scalar::from_integer(DType::Bool, value); }
 
 bool is_running_sum(const graph::Node& node) {
   const auto* call = node.as<graph::Extern>();
-  return call && call->callee == "aten::cumsum" && node.results.size() == 1;
+  return call && is_call_of(*call, OpFamily::RunningSum) && node.results.size() == 1;
 }
 
 IndexPropagation::IndexPropagation(const graph::Graph& graph) : graph_(graph), space_(graph.assumptions) {}

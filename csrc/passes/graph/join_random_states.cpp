@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/library_ops.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -13,15 +14,21 @@ namespace {
 using graph::NodeId;
 using graph::ValueId;
 
-constexpr size_t counts_argument = 0, numbers_argument = 1, device_argument = 2;
 constexpr int64_t numbers_of_state = 3;
 
 const graph::Extern* as_draw(const graph::Node& node) {
   const auto* call = node.as<graph::Extern>();
-  return call && call->callee == "cxxinductor::philox_state" ? call : nullptr;
+  return call && is_call_of(*call, OpFamily::RandomState) ? call : nullptr;
 }
 
-int64_t states_of(const graph::Extern& call) { return static_cast<int64_t>(call.args[counts_argument].as<ArgList>()->size()); }
+template <class Call>
+auto& argument_of(Call& draw, ArgRole role) {
+  return *find_argument(*library_op(draw), draw, role);
+}
+
+const ArgList& list_of(const graph::Extern& draw, ArgRole role) { return std::get<ArgList>(argument_of(draw, role).value); }
+
+int64_t states_of(const graph::Extern& draw) { return static_cast<int64_t>(list_of(draw, ArgRole::Counts).size()); }
 
 // Draws that may be one, the first one's place being that of all.
 std::vector<std::vector<NodeId>> find_groups(const graph::Graph& graph) {
@@ -37,7 +44,7 @@ std::vector<std::vector<NodeId>> find_groups(const graph::Graph& graph) {
       is_open = is_open && !call->ordered && call->defines.empty();
       continue;
     }
-    const auto has_device = [&](NodeId other) { return as_draw(graph.nodes[other])->args[device_argument] == call->args[device_argument]; };
+    const auto has_device = [&](NodeId other) { return argument_of(*as_draw(graph.nodes[other]), ArgRole::Device) == argument_of(*call, ArgRole::Device); };
     if (!is_open || !has_device(groups.back().front())) groups.emplace_back();
     groups.back().emplace_back(n);
     is_open = true;
@@ -60,14 +67,14 @@ bool join_random_states(graph::Graph& graph, const Options&) {
     graph::Value states = graph.values[graph.nodes[group.front()].results[0]];
     ArgList counts, numbers;
     for (const NodeId id : group) {
-      const std::vector<Arg>& args = as_draw(graph.nodes[id])->args;
-      for (const Arg& count : *args[counts_argument].as<ArgList>()) counts.push_back(count);
-      for (const Arg& number : *args[numbers_argument].as<ArgList>()) numbers.push_back(number);
+      const graph::Extern& draw = *as_draw(graph.nodes[id]);
+      for (const Arg& count : list_of(draw, ArgRole::Counts)) counts.push_back(count);
+      for (const Arg& number : list_of(draw, ArgRole::Numbers)) numbers.push_back(number);
     }
     states.name.clear();
     states.sizes = {numbers_of_state * static_cast<int64_t>(counts.size())};
-    call.args[counts_argument] = std::move(counts);
-    call.args[numbers_argument] = std::move(numbers);
+    argument_of(call, ArgRole::Counts) = std::move(counts);
+    argument_of(call, ArgRole::Numbers) = std::move(numbers);
     build.set_origin(graph.nodes[group.front()].origin);
     const ValueId all = build.call_extern(std::move(call), {}, {states}).front();
     int64_t first = 0;

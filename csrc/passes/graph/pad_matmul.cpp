@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/graph/memory.h"
+#include "ir/library_ops.h"
 #include "ir/live_ranges.h"
 #include "ir/matmul_rows.h"
 #include "passes/graph/edit.h"
@@ -27,19 +28,22 @@ using sym::Expr;
 // Arithmetic that tensor cores do while memory moves one byte: H200, 650 TFLOP/s dense bf16 as reached, 4.2 TB/s.
 constexpr double operations_per_byte = 155;
 
+// Operands of a product, by number.
 struct Product {
-  size_t first;  // operand number of the left factor; the right one follows
+  uint32_t left, right;
+  std::optional<uint32_t> bias;
   bool batched;
-  bool bias;  // operand 0 is added
 };
 
-std::optional<Product> product_of(const graph::Node& node) {
+std::optional<Product> product_of(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
-  if (!callee || !callee->planned_out) return std::nullopt;
-  if (callee->callee == "aten::mm" && node.operands.size() == 2) return Product{0, false, false};
-  if (callee->callee == "aten::bmm" && node.operands.size() == 2) return Product{0, true, false};
-  if (callee->callee == "aten::addmm" && node.operands.size() == 3) return Product{1, false, true};
-  return std::nullopt;
+  if (!callee || !callee->planned_out || !is_call_of(*callee, OpFamily::Matmul)) return std::nullopt;
+  const LibraryOp& op = *library_op(*callee);
+  const OperandRef *left = find_operand_ref(op, *callee, ArgRole::Left), *right = find_operand_ref(op, *callee, ArgRole::Right);
+  const OperandRef* bias = find_operand_ref(op, *callee, ArgRole::Addend);
+  const bool batched = graph.values[node.results.at(0)].sizes.size() > 2;
+  if (!left || !right || left->operand == right->operand || (bias && (batched || node.operands.size() != 3))) return std::nullopt;
+  return Product{left->operand, right->operand, bias ? std::optional(bias->operand) : std::nullopt, batched};
 }
 
 Expr rounded_up(Expr e, int64_t multiple) { return sym::ceil_div(e, multiple) * multiple; }
@@ -59,16 +63,16 @@ class Padder {
   }
 
   void visit(graph::NodeId id) {
-    const auto product = product_of(graph_.nodes[id]);
+    const auto product = product_of(graph_, graph_.nodes[id]);
     if (!product) return;
     const graph::Value& result = graph_.values[graph_.nodes[id].results[0]];
     if (result.device.type != DeviceType::Cuda || (result.dtype != DType::F16 && result.dtype != DType::BF16)) return;
-    const ValueId a = operand(id, product->first), b = operand(id, product->first + 1);
+    const ValueId a = operand(id, product->left), b = operand(id, product->right);
     if (!a.valid() || !b.valid()) return;
     const std::vector<Expr>& left = graph_.values[a].sizes;
     const Expr rows = left[left.size() - 2], depth = left.back(), columns = graph_.values[b].sizes.back();
     // A left factor that is stored along its rows has their number as the length that must be aligned.
-    const bool along_rows = is_turned(a) && !(product->bias);
+    const bool along_rows = is_turned(a) && !product->bias;
     const int element = byte_size(result.dtype);
     if (!worth(id, {rows, depth, columns, along_rows}, element)) return;
     const int64_t multiple = matmul_row_bytes / element;
@@ -80,9 +84,9 @@ class Padder {
       return;
     }
     std::vector<graph::Operand> operands = graph_.nodes[id].operands;
-    operands[product->first] = padded(a, high, deep);
-    operands[product->first + 1] = padded(b, deep, wide);
-    if (product->bias && !pad_bias(operands[0], columns, wide)) return;
+    operands[product->left] = padded(a, high, deep);
+    operands[product->right] = padded(b, deep, wide);
+    if (product->bias && !pad_bias(operands[*product->bias], columns, wide)) return;
     call_padded(id, std::move(operands), high, wide);
   }
 

@@ -6,6 +6,7 @@
 // into the input.
 #include <algorithm>
 
+#include "ir/library_ops.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -41,7 +42,7 @@ class CallReinplacer {
   // A copy that was made for a call which writes it.
   bool is_copy(NodeId id) const {
     const auto* call = graph_.nodes[id].as<graph::Extern>();
-    return call && call->callee == "aten::clone" && graph_.nodes[id].results.size() == 1 &&
+    return call && is_call_of(*call, OpFamily::Clone) && graph_.nodes[id].results.size() == 1 &&
            first_write(graph_.nodes[id].results[0]).has_value();
   }
 
@@ -139,7 +140,7 @@ class CallReinplacer {
     graph_.mutations = std::move(kept);
     std::vector<bool> keep(graph_.nodes.size(), true);
     for (size_t n = 0; n < keep.size(); ++n)
-      if (const auto* call = graph_.nodes[NodeId(n)].as<graph::Extern>(); call && call->callee == "aten::clone")
+      if (const auto* call = graph_.nodes[NodeId(n)].as<graph::Extern>(); call && is_call_of(*call, OpFamily::Clone))
         keep[n] = is_read(graph_.nodes[NodeId(n)].results[0]);
     keep_nodes(graph_, keep);
   }
