@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "ir/library_ops.h"
+
 namespace cxxinductor::interp {
 namespace {
 
@@ -14,17 +16,20 @@ Arg without_expressions(const Arg& arg, const Symbols& symbols) {
   return Arg(std::move(items));
 }
 
-std::optional<std::vector<Tensor>> run_known_call(const std::string& callee, const std::vector<Arg>& args,
-                                                  const std::vector<Tensor>& operands) {
-  const OperandRef* first = args.empty() ? nullptr : args[0].as<OperandRef>();
-  if (first == nullptr || first->operand >= operands.size()) return std::nullopt;
-  const Tensor& operand = operands[first->operand];
-  if (callee == "aten::_local_scalar_dense") {
-    const Scalar element = operand.elements.at(0);
-    return std::vector<Tensor>{integer_tensor(cast(element, DType::I64).integer())};
-  }
-  if (callee != "aten::_assert_scalar") return std::nullopt;
-  const auto* message = args.size() > 1 ? args[1].as<std::string>() : nullptr;
+std::optional<std::vector<Tensor>> run_known_call(const LibraryOp& op, const std::vector<Arg>& args, const std::vector<Tensor>& operands) {
+  const bool reads = op.family == OpFamily::ScalarRead;
+  if (!reads && op.family != OpFamily::Assertion) return std::nullopt;
+  const auto argument = [&](ArgRole role) {
+    const auto position = static_cast<size_t>(op.find(role)->position);
+    return position < args.size() ? &args[position] : nullptr;
+  };
+  const Arg* tensor = argument(reads ? ArgRole::Input : ArgRole::Condition);
+  const OperandRef* ref = tensor ? tensor->as<OperandRef>() : nullptr;
+  if (ref == nullptr || ref->operand >= operands.size()) return std::nullopt;
+  const Tensor& operand = operands[ref->operand];
+  if (reads) return std::vector<Tensor>{integer_tensor(cast(operand.elements.at(0), DType::I64).integer())};
+  const Arg* text = argument(ArgRole::Message);
+  const auto* message = text ? text->as<std::string>() : nullptr;
   if (operand.elements.at(0).integer() == 0) throw FailedAssertion(message ? *message : "Assertion is failed");
   return std::vector<Tensor>();
 }
@@ -69,7 +74,8 @@ void define(const std::vector<Definition>& definitions, const sym::Assumptions& 
 std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
                                 const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
                                 size_t results, size_t mutated) {
-  if (auto known = run_known_call(callee, args, operands)) return std::move(*known);
+  const LibraryOp* op = library_op(callee, overload);
+  if (auto known = op ? run_known_call(*op, args, operands) : std::nullopt) return std::move(*known);
   if (!externs) throw_unsupported("the interpreter was given no meaning of {}.{}", callee, overload);
   std::vector<Arg> plain;
   for (const Arg& arg : args) plain.push_back(without_expressions(arg, symbols));

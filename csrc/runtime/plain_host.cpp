@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "ir/device_types.h"
+#include "ir/library_ops.h"
 #include "runtime/element.h"
 #include "support/error.h"
 
@@ -109,12 +110,14 @@ void multiply(const TensorView& to, const TensorView& a, const TensorView& c, co
 
 void call_matmul(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands,
                  std::span<const TensorView> destinations, std::span<TensorRef> results) {
-  std::string name = call.callee;
-  if (name.starts_with("aten::")) name.erase(0, 6);
-  const bool biased = name == "addmm";
-  if (!biased && name != "mm" && name != "bmm") throw_unsupported("the plain host has no {}", call.callee);
-  const TensorView& a = operands[biased ? 1 : 0].tensor;
-  const TensorView& c = operands[biased ? 2 : 1].tensor;
+  const LibraryOp* op = library_op(call);
+  const auto operand = [&](ArgRole role) {
+    const OperandRef* ref = op ? find_operand_ref(*op, call, role) : nullptr;
+    return ref ? &operands[ref->operand].tensor : nullptr;
+  };
+  const TensorView *left = operand(ArgRole::Left), *right = operand(ArgRole::Right), *bias = operand(ArgRole::Addend);
+  if (!left || !right || (bias && left->sizes.size() > 2)) throw_unsupported("the plain host has no {}", call.callee);
+  const TensorView &a = *left, &c = *right;
   TensorView to;
   if (call.planned_out) {
     to = destinations[0];
@@ -124,7 +127,7 @@ void call_matmul(PlainHost& host, const plan::CallExtern& call, std::span<const 
     results[0] = host.empty_strided(a.dtype, a.device, sizes, contiguous_strides(sizes));
     to = view_of(results[0]);
   }
-  multiply(to, a, c, biased ? &operands[0].tensor : nullptr);
+  multiply(to, a, c, bias);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/library_ops.h"
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/is_gpu.h"
@@ -16,8 +17,8 @@ using loops::StmtId;
 using loops::View;
 using sym::Expr;
 
-const View* view_of(const loops::ExternCall& call, const Arg& arg) {
-  const OperandRef* ref = arg.as<OperandRef>();
+const View* view_of(const loops::ExternCall& call, ArgRole role) {
+  const OperandRef* ref = find_operand_ref(*library_op(call), call, role);
   return ref && ref->operand < call.operands.size() ? std::get_if<View>(&call.operands[ref->operand]) : nullptr;
 }
 
@@ -27,11 +28,10 @@ bool is_one(const Arg& arg) {
   return real && *real == 1.0;
 }
 
-// addmm's scales are the only named arguments.
 bool scales_nothing(const loops::ExternCall& call) {
-  return std::all_of(call.kwargs.begin(), call.kwargs.end(), [](const auto& named) {
-    return (named.first == "beta" || named.first == "alpha") && is_one(named.second);
-  });
+  const LibraryOp& op = *library_op(call);
+  const Arg *addend = find_argument(op, call, ArgRole::AddendScale), *product = find_argument(op, call, ArgRole::ProductScale);
+  return (!addend || is_one(*addend)) && (!product || is_one(*product));
 }
 
 // Coordinates in the buffer of an element of a window on it; nothing where the buffer's strides do not nest.
@@ -122,14 +122,10 @@ class MatmulWriter {
 }  // namespace
 
 std::optional<MatmulCall> matmul_call(const loops::Program& program, const loops::ExternCall& call, const Targets& targets) {
-  const bool adds = call.callee == "aten::addmm" || call.callee == "aten::baddbmm";
-  if (!adds && call.callee != "aten::mm" && call.callee != "aten::bmm") return std::nullopt;
-  const size_t first = adds ? 1 : 0;
-  if (!call.planned_out || call.ordered || !call.overload.empty() || call.results.size() != 1 ||
-      call.args.size() != first + 2 || !scales_nothing(call))
-    return std::nullopt;
-  MatmulCall product{view_of(call, call.args[first]), view_of(call, call.args[first + 1]),
-                      adds ? view_of(call, call.args[0]) : nullptr, call.results[0]};
+  if (!is_call_of(call, OpFamily::Matmul)) return std::nullopt;
+  const bool adds = library_op(call)->find(ArgRole::Addend);
+  if (!call.planned_out || call.ordered || !call.overload.empty() || call.results.size() != 1 || !scales_nothing(call)) return std::nullopt;
+  MatmulCall product{view_of(call, ArgRole::Left), view_of(call, ArgRole::Right), view_of(call, ArgRole::Addend), call.results[0]};
   if (!product.left || !product.right || (adds && !product.added)) return std::nullopt;
   const loops::Buffer& result = program.buffers[product.result];
   if ((result.dtype != DType::F16 && result.dtype != DType::BF16) || !is_gpu(targets.of(result.device)))

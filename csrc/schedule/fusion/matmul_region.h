@@ -9,7 +9,7 @@
 
 namespace cxxinductor::schedule {
 
-// aten::mm, bmm, addmm or baddbmm without scales, on 16-bit floats of a GPU.
+// A library product without scales, on 16-bit floats of a GPU.
 struct MatmulCall {
   const loops::View *left = nullptr, *right = nullptr;
   const loops::View* added = nullptr;  // to the sums, before they are rounded

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "ir/callees.h"
+#include "ir/library_ops.h"
 #include "ir/loops/index_algebra.h"
 #include "ir/loops/region_rewrite.h"
 #include "ir/loops/symbols.h"
@@ -43,12 +44,11 @@ struct Use {
 double hint(Expr e, const sym::Assumptions& assumptions) { return std::max(0.0, size_hint(e, assumptions)); }
 
 bool is_library_matmul(const ExternCall& call) {
-  return call.overload.empty() && (call.callee == "aten::mm" || call.callee == "aten::bmm");
+  return call.overload.empty() && is_call_of(call, OpFamily::Matmul) && !library_op(call)->find(ArgRole::Addend);
 }
 
 bool takes_pitched_operands(const ExternCall& call) {
-  return is_library_matmul(call) ||
-         (call.planned_out && (call.callee == "aten::addmm" || call.callee == "aten::baddbmm"));
+  return is_library_matmul(call) || (call.planned_out && is_call_of(call, OpFamily::Matmul) && library_op(call)->find(ArgRole::Addend));
 }
 
 int64_t alignment_of_result(const ExternCall& call) { return takes_pitched_operands(call) ? access_bytes : library_bytes; }

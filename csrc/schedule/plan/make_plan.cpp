@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/library_ops.h"
 #include "ir/live_ranges.h"
 #include "ir/loops/symbols.h"
 #include "ir/plan/grouped_launch.h"
@@ -316,8 +317,8 @@ class PlanBuilder {
 
   // The condition of an assertion about symbols.
   static const Expr* asserted_by(const loops::ExternCall& call) {
-    if (call.callee != "aten::_assert_scalar" || call.args.empty()) return nullptr;
-    const OperandRef* ref = call.args[0].as<OperandRef>();
+    if (!is_call_of(call, OpFamily::Assertion)) return nullptr;
+    const OperandRef* ref = find_operand_ref(*library_op(call), call, ArgRole::Condition);
     return ref ? std::get_if<Expr>(&call.operands.at(ref->operand)) : nullptr;
   }
 
@@ -421,7 +422,8 @@ class PlanBuilder {
       return;
     }
     if (const auto* condition = asserted_by(from)) {
-      const auto* message = from.args.size() > 1 ? from.args[1].as<std::string>() : nullptr;
+      const Arg* argument = find_argument(*library_op(from), from, ArgRole::Message);
+      const auto* message = argument ? argument->as<std::string>() : nullptr;
       plan_.steps.emplace_back(plan::Assert{*condition, message ? *message : "Assertion is failed", from.origin});
       return;
     }
