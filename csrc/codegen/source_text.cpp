@@ -16,4 +16,14 @@ std::string source_text(const plan::Kernel& kernel, const Target& target, const 
   return {};
 }
 
+std::string unit_text(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins) {
+  switch (target.device) {
+    case DeviceType::Cpu:
+      return emit_cpu(kernels, target, origins);
+    case DeviceType::Cuda:
+      return emit_cuda(kernels, {.vectorized = true, .index64 = false}, origins);
+  }
+  return {};
+}
+
 }  // namespace cxxinductor::codegen

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "codegen/templates.h"
 #include "ir/origin.h"
@@ -12,5 +13,7 @@ namespace cxxinductor::codegen {
 
 // The variant that inputs at aligned addresses need.
 std::string source_text(const plan::Kernel& kernel, const Target& target, const OriginTable& origins, Templates templates);
+// All kernels of one device as one unit, with 32-bit indices.
+std::string unit_text(const std::vector<const plan::Kernel*>& kernels, const Target& target, const OriginTable& origins);
 
 }  // namespace cxxinductor::codegen

@@ -1,71 +1,20 @@
 #include "driver/compile.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "codegen/source_text.h"
 #include "driver/plan_cache.h"
 #include "driver/single_launch.h"
 #include "ir/device_types.h"
 #include "ir/graph/memory.h"
-#include "ir/graph/text.h"
 #include "ir/graph/verify.h"
-#include "ir/loops/text.h"
-#include "ir/loops/verify.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/text.h"
-#include "ir/plan/verify.h"
-#include "lowering/lower.h"
-#include "passes/graph/split_const_graph.h"
-#include "passes/pass_manager.h"
 #include "runtime/disk_cache.h"
-#include "schedule/schedule.h"
 #include "support/error.h"
 
 namespace cxxinductor::driver {
 namespace {
-
-// Also where a compile may be stopped, and where IRs are verified at the boundaries of stages, which is a stage too.
-class Stopwatch {
- public:
-  explicit Stopwatch(const Request& request)
-      : interrupted_(request.interrupted), verify_(request.options.verify != "off") {}
-  template <class F>
-  auto stage(std::string name, F&& work) {
-    stop_if(interrupted_);
-    const auto start = std::chrono::steady_clock::now();
-    auto result = work();
-    times_.push_back(
-        {std::move(name), std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()});
-    return result;
-  }
-  // Throws when the IR is invalid after the stage. Nothing with verify=off.
-  template <class IR>
-  void verify(const IR& ir, const char* after) {
-    if (!verify_) return;
-    stage(fmt::format("verify {}", after), [&] {
-      verify_or_throw(ir, after);  // the IR's own
-      return true;
-    });
-  }
-  // A stage that is a pipeline: each of its passes is timed, too.
-  template <class F>
-  std::vector<passes::PassTime> pipeline(std::string name, F&& work) {
-    std::vector<passes::PassTime> run = stage(std::move(name), work);
-    for (const passes::PassTime& pass : run) pass_times_[std::string(pass.name)] += pass.seconds;
-    return run;
-  }
-  void write_to(Report& report) {
-    report.times = std::move(times_);
-    report.pass_times = std::move(pass_times_);
-  }
-
- private:
-  std::vector<StageTime> times_;
-  std::map<std::string, double> pass_times_;
-  const InterruptCheck& interrupted_;
-  bool verify_;
-};
 
 void collect_sources(const plan::Plan& plan, const Targets& targets, Report& report) {
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
@@ -108,116 +57,88 @@ std::vector<Device> devices_of(const graph::Graph& graph) {
 
 namespace {
 
-// From the graph to a plan, fusions with this reach.
-plan::Plan plan_with_limit(const Request& request, schedule::LiveRangeLimit limit, Report& report, Stopwatch& watch) {
-  const Options& options = request.options;
-  loops::Program program = watch.stage("lower", [&] { return lowering::lower(request.graph); });
-  watch.verify(program, "lower");
-  if (request.keep_texts) report.loops_text = loops::print(program);
-
-  std::vector<plan::MissedFusion> missed_fusions;
-  if (options.fusion)
-    program = watch.stage(
-        "fuse", [&] {
-          return schedule::fuse(std::move(program), request.targets, options, &missed_fusions, limit, request.late_inputs);
-        });
-  watch.pipeline("loops passes", [&] { return passes::run_loops_pipeline(program, options); });
-  watch.verify(program, "fuse");
-  if (request.keep_texts) report.fused_text = loops::print(program);
-
-  plan::Plan plan = watch.stage("plan", [&] {
-    return schedule::make_plan(std::move(program), request.targets, options, *request.eager_peaks, std::move(missed_fusions));
-  });
-  watch.verify(plan, "plan");
-  return plan;
+// Of the graph that the passes made to a plan, fusions with this reach. Adds to the timer.
+PipelineState plan_with_limit(const PipelineState& passed, schedule::LiveRangeLimit limit, StageTimer& timer) {
+  PipelineState state = passed;
+  state.live_range_limit = limit;
+  state.timer = std::move(timer);
+  run_stages(stages_between("lower", "plan"), state);
+  timer = std::move(state.timer);
+  return state;
 }
 
 constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones than eager's
 
+int64_t bytes_beyond_eager(const PipelineState& planned) { return plan::bytes_beyond_eager(std::get<plan::Plan>(planned.form)); }
+
 // A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
 // that holds no more is taken, else the one that exceeds eager least.
-plan::Plan plan_graph(const Request& request, Report& report, Stopwatch& watch) {
+PipelineState plan_graph(const PipelineState& passed, StageTimer& timer) {
   constexpr size_t limits[] = {64, 8, 0};
-  plan::Plan best = plan_with_limit(request, {}, report, watch);
-  int64_t least = plan::bytes_beyond_eager(best);
-  if (!request.options.fusion) return best;
+  PipelineState best = plan_with_limit(passed, {}, timer);
+  int64_t least = bytes_beyond_eager(best);
+  if (!passed.inputs.options.fusion) return best;
   for (size_t limit : limits) {
     if (least <= rounding) break;
-    Report again;
-    plan::Plan plan = plan_with_limit(request, limit, again, watch);
-    const int64_t beyond = plan::bytes_beyond_eager(plan);
+    PipelineState planned = plan_with_limit(passed, limit, timer);
+    const int64_t beyond = bytes_beyond_eager(planned);
     if (beyond >= least) continue;
     least = beyond;
-    best = std::move(plan);
-    report.fused_text = std::move(again.fused_text);
+    best = std::move(planned);
   }
   return best;
 }
 
-struct Planned {
-  plan::Plan plan;
-  std::optional<passes::ConstGraph> const_graph;  // what is computed once; request.graph takes it as inputs
-  Report report;                                  // its texts
-  std::vector<std::string_view> spenders;         // passes that changed the graph and may have spent memory, in their order
-};
-
-// Leaves request.graph as the passes make it.
-Planned plan_request(Request& request, Stopwatch& watch) {
-  Planned out;
-  const Options& options = request.options;
-  for (const passes::PassTime& pass :
-       watch.pipeline("graph passes", [&] { return passes::run_graph_pipeline(request.graph, options); }))
-    if (pass.changed && pass.spends_memory) out.spenders.push_back(pass.name);
-  watch.verify(request.graph, "graph passes");
-  // With check, each call is checked as a whole.
-  if (options.freezing && options.check == "off")
-    out.const_graph = watch.stage("const_graph", [&] { return passes::split_const_graph(request.graph); });
-  if (out.const_graph) watch.verify(request.graph, "const_graph");
-  if (request.keep_texts) out.report.graph_text = graph::print(request.graph);
-  out.plan = plan_graph(request, out.report, watch);
-  return out;
+PipelineState plan_inputs(const PipelineInputs& inputs, const graph::Graph& graph, StageTimer& timer) {
+  PipelineState state{.inputs = inputs, .form = graph};
+  state.timer = std::move(timer);
+  run_stages(stages_between("graph-passes", "const-graph"), state);
+  timer = std::move(state.timer);
+  return plan_graph(state, timer);
 }
 
 // Where passes spent memory that eager does not have, they are left out one by one, the last one first; the first plan that
 // holds no more than eager is taken, else the one that exceeds it least.
-Planned plan_within_eager(Request& request, Stopwatch& watch) {
-  const Request original = request;
-  Planned best = plan_request(request, watch);
-  int64_t least = plan::bytes_beyond_eager(best.plan);
-  std::string skipped = original.options.skip_passes;
-  const std::vector<std::string_view> spenders = best.spenders;
+PipelineState plan_within_eager(const Request& request, StageTimer& timer) {
+  PipelineState best = plan_inputs(request, request.graph, timer);
+  int64_t least = bytes_beyond_eager(best);
+  PipelineInputs without = request;
+  const std::vector<std::string_view> spenders = best.memory_spenders;
   for (size_t s = spenders.size(); s-- > 0 && least > rounding;) {
-    skipped += fmt::format(",{}", spenders[s]);
-    Request without = original;
-    without.options.skip_passes = skipped;
-    Planned planned = plan_request(without, watch);
-    const int64_t beyond = plan::bytes_beyond_eager(planned.plan);
+    without.options.skip_passes += fmt::format(",{}", spenders[s]);
+    PipelineState planned = plan_inputs(without, request.graph, timer);
+    const int64_t beyond = bytes_beyond_eager(planned);
     if (beyond >= least) continue;
     least = beyond;
     best = std::move(planned);
-    request = std::move(without);
   }
   return best;
 }
 
-Planned find_or_make_plan(Request& request, Stopwatch& watch) {
+template <class F>
+auto stage(const Request& request, StageTimer& timer, std::string name, F&& work) {
+  stop_if(request.interrupted);
+  return timer.measure(std::move(name), std::forward<F>(work));
+}
+
+PipelineState find_or_make_plan(const Request& request, StageTimer& timer) {
   runtime::DiskCache* cache = request.plan_cache;
-  // Who asks for the texts of all stages, or for their verification, wants them to run.
-  const bool reads = cache && !request.keep_texts && request.options.verify != "each";
-  const std::string key = cache ? watch.stage("plan key", [&] { return plan_key(request); }) : std::string();
+  // Who asks for the forms of all stages, or for their verification, wants them to run.
+  const bool reads = cache && !request.keep_texts && !request.observer && request.options.verify != "each";
+  const std::string key = cache ? stage(request, timer, "plan key", [&] { return plan_key(request); }) : std::string();
   runtime::EntryLock lock;
   if (reads)
-    if (auto stored = watch.stage("find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); })) {
-      Planned found;
-      found.plan = std::move(stored->plan);
-      found.const_graph = std::move(stored->const_graph);
-      return found;
-    }
-  watch.verify(request.graph, "import");
-  Planned made = plan_within_eager(request, watch);
+    if (auto stored = stage(request, timer, "find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); }))
+      return {.inputs = request, .form = std::move(stored->plan), .const_graph = std::move(stored->const_graph)};
+  if (request.options.verify != "off")
+    stage(request, timer, "verify import", [&] {
+      graph::verify_or_throw(request.graph, "import");
+      return true;
+    });
+  PipelineState made = plan_within_eager(request, timer);
   if (cache)
-    watch.stage("write plan", [&] {
-      write_plan(*cache, key, made.plan, made.const_graph);
+    stage(request, timer, "write plan", [&] {
+      write_plan(*cache, key, std::get<plan::Plan>(made.form), made.const_graph);
       return true;
     });
   return made;
@@ -238,17 +159,23 @@ runtime::GraphSettings graph_settings(const Options& options) {
 }
 
 // The last stages of every compile.
-void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation& out) {
+void load(plan::Plan plan, const Request& request, StageTimer& timer, Compilation& out) {
   collect_externs(plan, request.call_reasons, out.report);
   if (request.keep_texts) collect_texts(plan, request.targets, out.report);
   if (!request.make_provider) return;
   auto kernels = request.make_provider(plan, request.targets);
-  watch.stage("compile kernels", [&] {
+  stage(request, timer, "compile kernels", [&] {
     kernels->prepare(plan, request.interrupted);
     return true;
   });
-  out.executable = watch.stage(
-      "executable", [&] { return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options)); });
+  out.executable = stage(request, timer, "executable", [&] {
+    return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options));
+  });
+}
+
+void write_times(StageTimer timer, Report& report) {
+  report.times = std::move(timer.times);
+  report.pass_times = std::move(timer.pass_times);
 }
 
 }  // namespace
@@ -256,26 +183,29 @@ void load(plan::Plan plan, const Request& request, Stopwatch& watch, Compilation
 Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
-  Stopwatch watch(request);
+  StageTimer timer;
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
-  Planned planned = find_or_make_plan(request, watch);
-  report = std::move(planned.report);
+  PipelineState planned = find_or_make_plan(request, timer);
+  request.options = planned.inputs.options;  // without the passes that were left out
+  std::map<std::string, std::string>& texts = planned.texts;
+  report.graph_text = std::move(texts[texts.contains("const-graph") ? "const-graph" : "graph-passes"]);
+  report.loops_text = std::move(texts["lower"]);
+  report.fused_text = std::move(texts["loops-passes"]);
   report.eager_numerics = request.options.eager_numerics();
   if (planned.const_graph)
-    out.const_graph = watch.stage("compile const_graph",
-                                  [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
+    out.const_graph = stage(request, timer, "compile const_graph", [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
 
-  load(std::move(planned.plan), request, watch, out);
-  watch.write_to(report);
+  load(std::get<plan::Plan>(std::move(planned.form)), request, timer, out);
+  write_times(std::move(timer), report);
   return out;
 }
 
 Compilation compile_plan(std::string_view text, const Request& request) {
   Compilation out;
-  Stopwatch watch(request);
+  StageTimer timer;
   out.report.eager_numerics = request.options.eager_numerics();
-  load(watch.stage("read plan", [&] { return plan::parse(text); }), request, watch, out);
-  watch.write_to(out.report);
+  load(stage(request, timer, "read plan", [&] { return plan::parse(text); }), request, timer, out);
+  write_times(std::move(timer), out.report);
   return out;
 }
 

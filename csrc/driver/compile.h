@@ -1,4 +1,4 @@
-// The pipeline on one screen: graph -> loops -> fused loops -> plan -> executable.
+// From a graph to an executable: the stages of stages.h, the cache of plans, and the kernels.
 //
 // This layer alone knows all the middle layers. It reads no environment and prints nothing: options come in, a report
 // goes out, and the caller decides what the user sees.
@@ -13,25 +13,17 @@
 #include <utility>
 #include <vector>
 
+#include "driver/stages.h"
 #include "frontend/call_reasons.h"
 #include "ir/graph/graph.h"
-#include "ir/loops/loops.h"
 #include "ir/plan/plan.h"
-#include "ir/target.h"
 #include "runtime/executable.h"
-#include "support/interrupt.h"
-#include "support/options.h"
 
 namespace cxxinductor::runtime {
 class DiskCache;
 }
 
 namespace cxxinductor::driver {
-
-struct StageTime {
-  std::string stage;
-  double seconds = 0;
-};
 
 // What happened, for explain(), dumps and tests. Texts are filled when `Request::keep_texts` asks for them.
 struct Report {
@@ -57,21 +49,12 @@ struct Report {
 using ProviderFactory =
     std::function<std::shared_ptr<runtime::KernelProvider>(const plan::Plan& plan, const Targets& targets)>;
 
-struct Request {
+struct Request : PipelineInputs {
   graph::Graph graph;
-  Targets targets;  // of all devices that the graph's values are on
-  Options options;
   frontend::CallReasons call_reasons;  // of externs that the import made; others have those of call_reasons.h
   ProviderFactory make_provider;  // empty: the graph is planned, and there is no executable
-  // What the model's calls hold at most one by one (model/eager_memory.h); absent: the graph's nodes are measured.
-  std::optional<std::map<Device, int64_t>> eager_peaks;
   runtime::Host* host = nullptr;  // resolves the externs; outlives the executable
   runtime::DiskCache* plan_cache = nullptr;  // plans are kept here (plan_cache.h); null: every graph is planned
-  // Positions of inputs that a caller that runs the plan in parts (runtime::PartialCall) has later than the others: what does not need
-  // them is kept apart from what does.
-  std::vector<uint32_t> late_inputs;
-  bool keep_texts = false;
-  InterruptCheck interrupted;  // asked between stages and while kernels compile
 };
 
 struct Compilation {

@@ -9,8 +9,6 @@
 #include "ir/graph/memory.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
-#include "lowering/lower.h"
-#include "schedule/schedule.h"
 #include "unit/catch.h"
 #include "unit/runtime/test_plans.h"
 
@@ -90,11 +88,9 @@ plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak 
 
 TEST_CASE("a plan above eager's peak is made again", "[driver][memory]") {
   const graph::Graph graph = graph::parse(residual_stream(24));
-  const Target target = cuda_target("sm_90a", 132);
   const int64_t eager = graph::eager_peaks(graph).at(gpu);
   // The branches, all kept for the row, are what fusion by time alone would hold.
-  const plan::Plan first =
-      schedule::make_plan(schedule::fuse(lowering::lower(graph), target, {}, nullptr), target, {}, graph::eager_peaks(graph));
+  const plan::Plan first = driver::plan_of(graph, cuda_target("sm_90a", 132));
   CHECK(plan::profile_memory(first).peak > eager);
 
   const plan::Plan plan = planned(graph);

@@ -1,0 +1,167 @@
+#include "driver/stages.h"
+
+#include <algorithm>
+
+#include "codegen/source_text.h"
+#include "frontend/complex/lower_complex.h"
+#include "frontend/import.h"
+#include "ir/graph/memory.h"
+#include "lowering/lower.h"
+#include "model/eager_memory.h"
+#include "passes/pass_manager.h"
+#include "support/error.h"
+
+namespace cxxinductor::driver {
+namespace {
+
+template <class IR>
+IR& form_of(PipelineState& state) {
+  return std::get<IR>(state.form);
+}
+
+// Before the first change of a graph: passes may save memory that eager holds.
+void measure_eager(PipelineState& state) {
+  if (!state.inputs.eager_peaks) state.inputs.eager_peaks = graph::eager_peaks(form_of<graph::Graph>(state));
+}
+
+void add_pass_times(PipelineState& state, const std::vector<passes::PassTime>& times) {
+  for (const passes::PassTime& pass : times) state.timer.pass_times[std::string(pass.name)] += pass.seconds;
+}
+
+bool any_changed(const std::vector<passes::PassTime>& times) { return std::ranges::any_of(times, &passes::PassTime::changed); }
+
+bool import(PipelineState& state) {
+  const PipelineInputs& inputs = state.inputs;
+  CXXI_CHECK(inputs.schemas, "the stage import needs schemas");
+  model::CallGraph& calls = form_of<model::CallGraph>(state);
+  if (!inputs.eager_peaks) state.inputs.eager_peaks = model::eager_peaks(calls);
+  state.form = frontend::import_graph(frontend::lower_complex(std::move(calls), *inputs.schemas), *inputs.schemas, inputs.environment);
+  return true;
+}
+
+bool run_graph_passes(PipelineState& state) {
+  measure_eager(state);
+  const std::vector<passes::PassTime> times = passes::run_graph_pipeline(form_of<graph::Graph>(state), state.inputs.options);
+  add_pass_times(state, times);
+  for (const passes::PassTime& pass : times)
+    if (pass.changed && pass.spends_memory) state.memory_spenders.push_back(pass.name);
+  return any_changed(times);
+}
+
+bool split_const_graph(PipelineState& state) {
+  state.const_graph = passes::split_const_graph(form_of<graph::Graph>(state));
+  return state.const_graph.has_value();
+}
+
+bool lower(PipelineState& state) {
+  measure_eager(state);
+  state.form = lowering::lower(form_of<graph::Graph>(state));
+  return true;
+}
+
+bool fuse(PipelineState& state) {
+  state.form = schedule::fuse(std::move(form_of<loops::Program>(state)), state.inputs.targets, state.inputs.options, &state.missed_fusions,
+                              state.live_range_limit, state.inputs.late_inputs);
+  return true;
+}
+
+bool run_loops_passes(PipelineState& state) {
+  const std::vector<passes::PassTime> times = passes::run_loops_pipeline(form_of<loops::Program>(state), state.inputs.options);
+  add_pass_times(state, times);
+  return any_changed(times);
+}
+
+bool make_plan(PipelineState& state) {
+  state.form = schedule::make_plan(std::move(form_of<loops::Program>(state)), state.inputs.targets, state.inputs.options,
+                                   state.inputs.eager_peaks.value_or(std::map<Device, int64_t>()), std::move(state.missed_fusions));
+  return true;
+}
+
+// A unit for each device that has kernels.
+bool emit_source(PipelineState& state) {
+  const plan::Plan& plan = form_of<plan::Plan>(state);
+  std::string text;
+  for (Device device : plan.devices) {
+    std::vector<const plan::Kernel*> kernels;
+    for (const plan::Kernel& kernel : plan.kernels)
+      if (kernel.device == device) kernels.push_back(&kernel);
+    if (!kernels.empty() || device == plan.devices.front())
+      text += codegen::unit_text(kernels, state.inputs.targets.of(device), plan.origins);
+  }
+  state.form = std::move(text);
+  return true;
+}
+
+constexpr Stage stages[] = {
+    {"import", "read calls: explicit promotion, views as index maps, writes as new values", FormKind::Calls, FormKind::Graph, import},
+    {"graph-passes", "simplify the graph and prepare it for libraries", FormKind::Graph, FormKind::Graph, run_graph_passes},
+    // After the passes, which make more of what can be computed once. With check, each call is checked as a whole.
+    {"const-graph", "split off what depends on frozen inputs alone", FormKind::Graph, FormKind::Graph, split_const_graph,
+     [](const Options& options) { return options.freezing && options.check == "off"; }},
+    {"lower", "make one region per node that is not a view", FormKind::Graph, FormKind::Loops, lower},
+    {"fuse", "merge regions", FormKind::Loops, FormKind::Loops, fuse, [](const Options& options) { return options.fusion; }},
+    // After fusion, which substitutes what a region loads: more is known about each statement.
+    {"loops-passes", "simplify the statements of regions", FormKind::Loops, FormKind::Loops, run_loops_passes},
+    {"plan", "order steps, map regions to kernels, place buffers", FormKind::Loops, FormKind::Plan, make_plan},
+    {"source", "write the source of all kernels, those of a device as one unit", FormKind::Plan, FormKind::Text, emit_source},
+};
+
+const Stage* find_stage(std::string_view name) {
+  const Stage* found = std::ranges::find(stages, name, &Stage::name);
+  if (found != std::end(stages)) return found;
+  std::vector<std::string_view> names;
+  for (const Stage& stage : stages) names.push_back(stage.name);
+  throw_user_error("expected the name of a stage, found '{}'; known are {}", name, fmt::join(names, ", "));
+}
+
+bool runs(const Stage& stage, const Options& options) { return !stage.enabled || stage.enabled(options); }
+
+// Whether a later stage changes the form that this stage changed: it is verified then.
+bool changes_again(std::span<const Stage> rest, const Stage& stage, const Options& options) {
+  const auto next = std::ranges::find_if(rest, [&](const Stage& later) { return runs(later, options); });
+  return stage.takes == stage.makes && next != rest.end() && next->takes == next->makes;
+}
+
+}  // namespace
+
+std::span<const Stage> stage_table() { return stages; }
+
+std::span<const Stage> stages_between(std::string_view first, std::string_view last) {
+  const Stage *begin = find_stage(first), *end = find_stage(last);
+  if (begin > end) throw_user_error("expected a stage from {} on, found '{}', which comes before it", first, last);
+  return {begin, end + 1};
+}
+
+std::span<const Stage> stages_from(FormKind kind, std::string_view last) {
+  const Stage* first = std::ranges::find(stages, kind, &Stage::takes);
+  CXXI_CHECK(first != std::end(stages), "no stage takes {}", to_string(kind));
+  return stages_between(first->name, last);
+}
+
+void run_stages(std::span<const Stage> stages, PipelineState& state) {
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const Stage& stage = stages[i];
+    const PipelineInputs& inputs = state.inputs;
+    if (!runs(stage, inputs.options)) continue;
+    if (kind_of(state.form) != stage.takes)
+      throw_user_error("stage {}: expected {}, found {}", stage.name, to_string(stage.takes), to_string(kind_of(state.form)));
+    stop_if(inputs.interrupted);
+    const bool changed = state.timer.measure(std::string(stage.name), [&] { return stage.function(state); });
+    const bool is_boundary = !changes_again(stages.subspan(i + 1), stage, inputs.options);
+    if (inputs.options.verify == "each" ? changed : inputs.options.verify != "off" && is_boundary)
+      state.timer.measure(fmt::format("verify {}", stage.name), [&] {
+        verify_or_throw(state.form, stage.name);
+        return true;
+      });
+    if (inputs.keep_texts) state.texts[std::string(stage.name)] = print(state.form);
+    if (inputs.observer) inputs.observer(stage.name, state.form);
+  }
+}
+
+plan::Plan plan_of(Form form, const Targets& targets, const Options& options) {
+  PipelineState state{.inputs = {.targets = targets, .options = options}, .form = std::move(form)};
+  run_stages(stages_from(kind_of(state.form), "plan"), state);
+  return std::get<plan::Plan>(std::move(state.form));
+}
+
+}  // namespace cxxinductor::driver

@@ -1,0 +1,79 @@
+// The pipeline as a table of stages, and the one runner of any stretch of it.
+//
+// compile.h, cxxi-opt, golden files, fuzzers and tests run stages through this header. A stage takes a form and makes a form; what passes
+// from stage to stage beside it (missed fusions, eager's peak memory) is in PipelineState. The runner times each stage, verifies
+// forms (option verify), asks whether to stop, and hands the form after each stage to an observer.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver/form.h"
+#include "driver/stage_timer.h"
+#include "frontend/import_environment.h"
+#include "ir/target.h"
+#include "model/schema.h"
+#include "passes/graph/split_const_graph.h"
+#include "schedule/schedule.h"
+#include "support/interrupt.h"
+#include "support/options.h"
+
+namespace cxxinductor::driver {
+
+// Receives the form after the stage of this name.
+using StageObserver = std::function<void(std::string_view stage, const Form& form)>;
+
+// What the caller of a run gives.
+struct PipelineInputs {
+  Targets targets;  // of all devices that the graph's values are on
+  Options options;
+  // What the model's calls hold at most one by one (model/eager_memory.h). Absent: the form that the run begins with is measured.
+  std::optional<std::map<Device, int64_t>> eager_peaks;
+  // Positions of inputs that a caller that runs the plan in parts (runtime::PartialCall) has later than the others: what does not need
+  // them is kept apart from what does.
+  std::vector<uint32_t> late_inputs;
+  const model::SchemaSource* schemas = nullptr;  // outlives the run; stages on calls need it
+  frontend::ImportEnvironment environment;       // of import
+  bool keep_texts = false;                       // fills PipelineState::texts
+  InterruptCheck interrupted;                    // asked before each stage
+  StageObserver observer;                        // may be empty
+};
+
+struct PipelineState {
+  PipelineInputs inputs;
+  Form form;
+  schedule::LiveRangeLimit live_range_limit;       // of the stage fuse
+  std::vector<plan::MissedFusion> missed_fusions;  // from fuse to plan
+  std::optional<passes::ConstGraph> const_graph;   // what const-graph split off
+  std::vector<std::string_view> memory_spenders;   // graph passes that changed the graph and may have spent memory, in their order
+  std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name
+  StageTimer timer;
+};
+
+struct Stage {
+  std::string_view name, doc;             // doc: one line
+  FormKind takes, makes;
+  bool (*function)(PipelineState& state);  // whether it changed the form
+  bool (*enabled)(const Options&) = nullptr;  // options may skip the stage; null: none can
+};
+
+// All stages, from calls to source, in their order.
+std::span<const Stage> stage_table();
+// `first` to `last`; UserError lists the names for an unknown one, or if they are in the wrong order.
+std::span<const Stage> stages_between(std::string_view first, std::string_view last);
+// From the first stage that takes the kind of form.
+std::span<const Stage> stages_from(FormKind kind, std::string_view last);
+
+// Runs them in order. Forms are verified where one is complete: after the last stage that makes or changes a kind of form, and after
+// lowering; with verify=each after all stages, with verify=off never. UserError if the form is not what a stage takes.
+void run_stages(std::span<const Stage> stages, PipelineState& state);
+
+// The plan that the shipped pipeline makes of a form, before compile.h measures it against eager.
+plan::Plan plan_of(Form form, const Targets& targets, const Options& options = {});
+
+}  // namespace cxxinductor::driver
