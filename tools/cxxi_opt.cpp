@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "driver/form.h"
 #include "support/error.h"
 #include "text_pipeline.h"
 
@@ -16,10 +17,12 @@ namespace {
 using namespace cxxinductor;
 
 // The forms that --from and --to speak of.
-const std::map<std::string, std::string> kind_of_form{
-    {"calls", "calls"}, {"graph", "graph"}, {"loops", "program"}, {"plan", "plan"}};
+const std::map<std::string, driver::FormKind> kind_of_form{{"calls", driver::FormKind::Calls},
+                                                           {"graph", driver::FormKind::Graph},
+                                                           {"loops", driver::FormKind::Loops},
+                                                           {"plan", driver::FormKind::Plan}};
 const std::map<std::string, std::string> step_to_form{
-    {"calls", "parse"}, {"graph", "import"}, {"loops", "lower"}, {"fused", "fuse"}, {"plan", "plan"}, {"source", "source"}};
+    {"calls", "parse"}, {"graph", "import"}, {"loops", "lower"}, {"fused", "loops-passes"}, {"plan", "plan"}, {"source", "source"}};
 
 std::string read_input(const std::string& path) {
   if (path.empty() || path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
@@ -35,11 +38,11 @@ struct Arguments {
 
 std::string transform(const Arguments& arguments) {
   const std::string whole = read_input(arguments.path), text(tools::input_part(whole));
-  if (!arguments.from.empty() && tools::ir_kind(text) != kind_of_form.at(arguments.from))
-    throw_user_error("--from {} expects '{} @...', found '{} @...'", arguments.from, kind_of_form.at(arguments.from),
-                     tools::ir_kind(text));
+  const driver::FormKind kind = driver::kind_of_text(text);
+  if (!arguments.from.empty() && kind != kind_of_form.at(arguments.from))
+    throw_user_error("--from: expected {}, found {}", arguments.from, driver::to_string(kind));
   tools::TextRun run;
-  const bool is_there = arguments.to == "graph" && tools::ir_kind(text) == "graph";
+  const bool is_there = arguments.to == "graph" && kind == driver::FormKind::Graph;
   const std::string step = is_there ? "parse" : step_to_form.at(arguments.to);
   run.steps = tools::parse_steps(arguments.run.empty() ? step : arguments.run);
   std::string target = arguments.target;
@@ -64,7 +67,7 @@ int main(int argc, char** argv) {
   app.add_option("--to", arguments.to, "what to print (default: plan)")
       ->check(CLI::IsMember({"calls", "graph", "loops", "fused", "plan", "source"}));
   app.add_option("--run", arguments.run,
-                 "steps instead of --to: parse, import, passes, lower, fuse, plan, source, joined by '|'");
+                 "steps instead of --to, joined by '|': those of tools/text_pipeline.h");
   auto* target = app.add_option("--target", arguments.target,
                                 "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);

@@ -2,20 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <variant>
 
-#include "codegen/cpu/emit.h"
-#include "codegen/cuda/emit.h"
-#include "frontend/complex/lower_complex.h"
-#include "frontend/import.h"
-#include "ir/graph/memory.h"
-#include "ir/graph/text.h"
-#include "ir/graph/verify.h"
-#include "ir/loops/text.h"
-#include "ir/loops/verify.h"
-#include "ir/plan/text.h"
-#include "ir/plan/verify.h"
-#include "lowering/lower.h"
+#include "driver/stages.h"
 #include "ir/text_parts.h"
 #include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
@@ -24,10 +12,7 @@
 #include "model/schema_text.h"
 #include "model/text.h"
 #include "model/verify.h"
-#include "passes/pass_manager.h"
-#include "schedule/schedule.h"
 #include "support/error.h"
-#include "support/text_cursor.h"
 
 namespace cxxinductor::tools {
 
@@ -35,149 +20,105 @@ extern const std::string_view aten_schemas;  // tools/aten_schemas.txt
 
 namespace {
 
-constexpr std::array<std::string_view, 12> known_steps{"parse",  "functionalize", "decompose", "recompute_forms", "split_gradients", "join_collectives", "import",
-                                                        "passes", "lower",         "fuse",      "plan",            "source"};
-
-using Form = std::variant<model::CallGraph, graph::Graph, loops::Program, plan::Plan, std::string>;
-
-Form parse_form(std::string_view text) {
-  const std::string kind = ir_kind(text);
-  if (kind == "calls") return model::parse(text);
-  if (kind == "graph") return graph::parse(text);
-  if (kind == "program") return loops::parse(text);
-  return plan::parse(text);
-}
-
-// The steps that a single word stands for, from this form on.
-std::vector<std::string> steps_up_to(const std::string& word, const Form& form) {
-  std::vector<std::string> steps;
-  if (std::holds_alternative<model::CallGraph>(form)) steps = {"import", "lower", "fuse", "plan", "source"};
-  if (std::holds_alternative<graph::Graph>(form)) steps = {"lower", "fuse", "plan", "source"};
-  if (std::holds_alternative<loops::Program>(form)) steps = {"fuse", "plan", "source"};
-  if (std::holds_alternative<plan::Plan>(form)) steps = {"source"};
-  const auto last = std::find(steps.begin(), steps.end(), word);
-  if (last == steps.end()) return {word};
-  steps.erase(last + 1, steps.end());
-  return steps;
-}
-
-template <class T>
-T& expect_form(Form& form, const std::string& step, std::string_view what) {
-  if (auto* found = std::get_if<T>(&form)) return *found;
-  throw_user_error("the step '{}' expects {}", step, what);
-}
-
-// A text for each device that has kernels.
-std::string source_of(const plan::Plan& plan, const Targets& targets) {
-  std::string text;
-  for (Device device : plan.devices) {
-    std::vector<const plan::Kernel*> kernels;
-    for (const plan::Kernel& kernel : plan.kernels)
-      if (kernel.device == device) kernels.push_back(&kernel);
-    if (kernels.empty() && device != plan.devices.front()) continue;
-    const Target& target = targets.of(device);
-    text += target.device == DeviceType::Cpu
-                ? codegen::emit_cpu(kernels, target, plan.origins)
-                : codegen::emit_cuda(kernels, {.vectorized = true, .index64 = false}, plan.origins);
-  }
-  return text;
-}
-
-void run_passes(Form& form, const Options& options) {
-  if (auto* graph = std::get_if<graph::Graph>(&form))
-    passes::run_graph_pipeline(*graph, options);
-  else
-    passes::run_loops_pipeline(expect_form<loops::Program>(form, "passes", "a graph or a program"), options);
-}
+using driver::FormKind;
+using driver::PipelineState;
+using driver::Stage;
 
 const model::SchemaSource& schemas_of_aten() {
   static const model::SchemaTable schemas(aten_schemas);
   return schemas;
 }
 
-graph::Graph import_calls(const model::CallGraph& calls, const Targets& targets) {
-  const model::SchemaSource& schemas = schemas_of_aten();
-  frontend::ImportEnvironment environment;
-  for (Device device : targets.devices())
-    if (device.type == DeviceType::Cuda) environment.gpus.emplace(device, targets.of(device));
-  return frontend::import_graph(frontend::lower_complex(calls, schemas), schemas, environment);
+model::CallGraph& calls_of(PipelineState& state) { return std::get<model::CallGraph>(state.form); }
+
+bool functionalize(PipelineState& state) {
+  state.form = model::functionalize(calls_of(state), schemas_of_aten());
+  return true;
+}
+
+template <model::Fragments table>
+bool decompose(PipelineState& state) {
+  state.form = model::decompose(calls_of(state), schemas_of_aten(), table);
+  return true;
 }
 
 // Inputs named "gradient..." are gradients of the first results, one each; the other results are gradients of inputs.
-std::string split_text(const model::CallGraph& joint) {
+bool split_gradients(PipelineState& state) {
+  const model::CallGraph& joint = calls_of(state);
   std::vector<uint32_t> gradients;
   for (uint32_t i = 0; i < joint.inputs.size(); ++i)
     if (joint.values[joint.inputs[i]].name.starts_with("gradient")) gradients.push_back(i);
   const model::SplitGraphs split = model::split_gradients(joint, gradients.size(), gradients, schemas_of_aten());
   for (const model::CallGraph* half : {&split.forward, &split.backward}) require_valid("half of the split", model::verify(*half));
-  return fmt::format("{}{}; kept: {} bytes\n", model::print(split.forward), model::print(split.backward), model::kept_bytes(split));
+  state.form = fmt::format("{}{}; kept: {} bytes\n", model::print(split.forward), model::print(split.backward), model::kept_bytes(split));
+  return true;
 }
 
 // The calls, and what explain() says of them.
-std::string join_text(const model::CallGraph& calls, const Options& options) {
-  const model::CallGraph joined = model::join_collectives(calls, schemas_of_aten(), options.collective_bucket_bytes, false);
+bool join_collectives(PipelineState& state) {
+  const model::CallGraph joined =
+      model::join_collectives(calls_of(state), schemas_of_aten(), state.inputs.options.collective_bucket_bytes, false);
   require_valid("calls with joined collectives", model::verify(joined));
   std::string text = model::print(joined);
   for (const std::string& note : joined.collective_notes) text += "; " + note + "\n";
-  return text;
+  state.form = std::move(text);
+  return true;
 }
 
-void verify_form(const Form& form, const std::string& step) {
-  if (const auto* calls = std::get_if<model::CallGraph>(&form)) require_valid("call graph after " + step, model::verify(*calls));
-  if (const auto* graph = std::get_if<graph::Graph>(&form)) graph::verify_or_throw(*graph, step);
-  if (const auto* program = std::get_if<loops::Program>(&form)) loops::verify_or_throw(*program, step);
-  if (const auto* plan = std::get_if<plan::Plan>(&form)) plan::verify_or_throw(*plan, step);
-}
-
-// eager_peaks: of the graph that came, if one came.
-void apply(Form& form, const std::string& step, const TextRun& run, const std::map<Device, int64_t>& eager_peaks) {
-  if (step == "functionalize") {
-    form = model::functionalize(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten());
-  } else if (step == "decompose" || step == "recompute_forms") {
-    const auto table = step == "decompose" ? model::Fragments::Decompositions : model::Fragments::RecomputeForms;
-    form = model::decompose(expect_form<model::CallGraph>(form, step, "calls"), schemas_of_aten(), table);
-  } else if (step == "split_gradients") {
-    form = split_text(expect_form<model::CallGraph>(form, step, "calls"));
-  } else if (step == "join_collectives") {
-    form = join_text(expect_form<model::CallGraph>(form, step, "calls"), run.options);
-  } else if (step == "import") {
-    form = import_calls(expect_form<model::CallGraph>(form, step, "calls"), run.targets);
-  } else if (step == "passes") {
-    run_passes(form, run.options);
-  } else if (step == "lower") {
-    form = lowering::lower(expect_form<graph::Graph>(form, step, "a graph"));
-  } else if (step == "fuse") {
-    form = schedule::fuse(std::move(expect_form<loops::Program>(form, step, "a program")), run.targets, run.options,
-                          nullptr);
-  } else if (step == "plan") {
-    form = schedule::make_plan(std::move(expect_form<loops::Program>(form, step, "a program")), run.targets, run.options,
-                               eager_peaks);
-  } else if (step == "source") {
-    form = source_of(expect_form<plan::Plan>(form, step, "a plan"), run.targets);
-  }
-  verify_form(form, step);
-}
-
-struct PrintForm {
-  std::string operator()(const model::CallGraph& calls) const { return model::print(calls); }
-  std::string operator()(const graph::Graph& graph) const { return graph::print(graph); }
-  std::string operator()(const loops::Program& program) const { return loops::print(program); }
-  std::string operator()(const plan::Plan& plan) const { return plan::print(plan); }
-  std::string operator()(const std::string& source) const { return source; }
+// Rewrites of calls, which the outer layers run before the pipeline, in the order that suits their caller.
+constexpr Stage call_stages[] = {
+    {"functionalize", "calls that write to calls that return", FormKind::Calls, FormKind::Calls, functionalize},
+    {"decompose", "ops that the importer does not read to ops that it does", FormKind::Calls, FormKind::Calls,
+     decompose<model::Fragments::Decompositions>},
+    {"recompute_forms", "softmaxes and pools to what a backward pass keeps less of", FormKind::Calls, FormKind::Calls,
+     decompose<model::Fragments::RecomputeForms>},
+    {"split_gradients", "a function and its gradients to the texts of two graphs", FormKind::Calls, FormKind::Text, split_gradients},
+    {"join_collectives", "small collectives to fewer, larger ones, and notes on what was joined", FormKind::Calls, FormKind::Text,
+     join_collectives},
 };
+
+// Steps that are not stages: "parse" reads alone; "passes" is the pipeline of the form, whichever it is.
+constexpr std::array<std::string_view, 2> other_steps{"parse", "passes"};
+
+std::vector<std::string_view> known_steps() {
+  std::vector<std::string_view> names(other_steps.begin(), other_steps.end());
+  for (const std::span<const Stage> table : {std::span<const Stage>(call_stages), driver::stage_table()})
+    for (const Stage& stage : table) names.push_back(stage.name);
+  return names;
+}
+
+// One step as it stands.
+std::span<const Stage> stages_of(std::string_view step, FormKind kind) {
+  if (step == "parse") return {};
+  if (const auto* found = std::ranges::find(call_stages, step, &Stage::name); found != std::end(call_stages)) return {found, 1};
+  if (step == "passes") step = kind == FormKind::Graph ? "graph-passes" : "loops-passes";
+  return driver::stages_between(step, step);
+}
+
+// A single word stands for the pipeline up to it, where the form has still to go through that.
+std::span<const Stage> stages_up_to(std::string_view word, FormKind kind) {
+  const std::span<const Stage> all = driver::stage_table();
+  const auto last = std::ranges::find(all, word, &Stage::name), first = std::ranges::find(all, kind, &Stage::takes);
+  return last < all.end() && first <= last ? std::span<const Stage>(first, last + 1) : stages_of(word, kind);
+}
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size()), end = text.find_last_not_of(" \t") + 1;
+  return std::string(text.substr(begin, std::max(begin, end) - begin));
+}
 
 }  // namespace
 
 std::vector<std::string> parse_steps(std::string_view text) {
+  const std::vector<std::string_view> known = known_steps();
   std::vector<std::string> steps;
-  TextCursor cursor(text);
-  do {
-    const std::string word = cursor.identifier("a step");
-    if (std::find(known_steps.begin(), known_steps.end(), word) == known_steps.end())
-      throw_user_error("unknown step '{}'; known: {}", word, fmt::join(known_steps, ", "));
-    steps.push_back(word);
-  } while (cursor.accept("|"));
-  if (!cursor.at_end()) cursor.fail("'|' and another step");
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find('|', at), text.size());
+    steps.push_back(trimmed(text.substr(at, end - at)));
+    at = end + 1;
+    if (std::ranges::find(known, steps.back()) == known.end())
+      throw_user_error("unknown step '{}'; known: {}", steps.back(), fmt::join(known, ", "));
+  }
   return steps;
 }
 
@@ -222,20 +163,18 @@ Targets parse_targets(std::string_view text, std::string_view ir_text) {
   return targets;
 }
 
-std::string ir_kind(std::string_view ir_text) {
-  TextCursor cursor(ir_text);
-  for (const char* kind : {"calls", "graph", "program", "plan"})
-    if (cursor.looking_at(kind)) return kind;
-  cursor.fail("calls, graph, program or plan");
-}
-
 std::string run_text(std::string_view ir_text, const TextRun& run) {
-  Form form = parse_form(ir_text);
-  const std::vector<std::string> steps = run.steps.size() == 1 ? steps_up_to(run.steps[0], form) : run.steps;
-  std::map<Device, int64_t> eager_peaks;
-  if (const auto* graph = std::get_if<graph::Graph>(&form)) eager_peaks = graph::eager_peaks(*graph);
-  for (const std::string& step : steps) apply(form, step, run, eager_peaks);
-  return std::visit(PrintForm(), form);
+  PipelineState state;
+  state.form = driver::parse_form(ir_text);
+  state.inputs.targets = run.targets;
+  state.inputs.options = run.options;
+  state.inputs.schemas = &schemas_of_aten();
+  for (Device device : run.targets.devices())
+    if (device.type == DeviceType::Cuda) state.inputs.environment.gpus.emplace(device, run.targets.of(device));
+  driver::verify_or_throw(state.form, "parse");
+  if (run.steps.size() == 1) driver::run_stages(stages_up_to(run.steps[0], driver::kind_of(state.form)), state);
+  else for (const std::string& step : run.steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
+  return driver::print(state.form);
 }
 
 }  // namespace cxxinductor::tools

@@ -1,17 +1,10 @@
 // The pipeline on texts: what cxxi-opt and the golden-file tests share.
 //
-// A run is a list of steps over one IR text, in the order given:
+// A run is a list of steps over one IR text: names of stages (driver/stages.h), of rewrites of calls (text_pipeline.cpp), or
 //   parse         read, verify
-//   functionalize calls that write to calls that return
-//   decompose     ops that the importer does not read to ops that it does
-//   recompute_forms  softmaxes and pools to what a backward pass keeps less of
-//   split_gradients  a function and its gradients to the texts of two graphs; gradients of results are inputs named "gradient..."
-//   join_collectives  small collectives to fewer, larger ones, and notes on what was joined
-//   import        calls to a graph, with the schemas of torch's own operators
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
-//   lower, fuse, plan, source
-// A single word stands for every step up to it ("plan" is import, lower, fuse, plan; only what the text still needs); several
-// words are taken as they stand. The IR is recognised by its first word and verified after each step.
+// A single word stands for the shipped pipeline up to it, from the form that the text is in. Several words are taken as they stand:
+// "parse | lower" is lowering alone. The form is verified after each step.
 #pragma once
 
 #include <string>
@@ -39,8 +32,6 @@ std::vector<std::string> parse_steps(std::string_view text);
 // device first; empty: the text's own devices. The number of multiprocessors or threads is fixed, so that output does not
 // depend on the machine.
 Targets parse_targets(std::string_view text, std::string_view ir_text);
-// "calls", "graph", "program" or "plan"; UserError otherwise.
-std::string ir_kind(std::string_view ir_text);
 std::string run_text(std::string_view ir_text, const TextRun& run);
 
 }  // namespace cxxinductor::tools
