@@ -5,14 +5,10 @@
 #include <random>
 #include <set>
 
+#include "driver/stages.h"
 #include "fuzz/graph_fuzz.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
-#include "ir/loops/verify.h"
-#include "ir/plan/verify.h"
-#include "lowering/lower.h"
-#include "passes/pass_manager.h"
-#include "schedule/schedule.h"
 #include "support/error.h"
 
 namespace cxxinductor::fuzz {
@@ -26,32 +22,12 @@ Target target_of(const graph::Graph& graph) {
   return cpu_target("x86-64-v3", 4);
 }
 
-loops::Program lowered(const graph::Graph& graph) {
-  loops::Program program = lowering::lower(graph);
-  loops::verify_or_throw(program, "lower");
-  return program;
-}
-
-loops::Program fused(const graph::Graph& graph) {
-  loops::Program program = schedule::fuse(lowered(graph), target_of(graph), {}, nullptr);
-  loops::verify_or_throw(program, "fuse");
-  return program;
-}
-
-plan::Plan planned(const loops::Program& program, const Target& target) {
-  plan::Plan plan = schedule::make_plan(program, target, {});
-  plan::verify_or_throw(plan, "plan");
-  return plan;
-}
-
-// As the driver does it.
-plan::Plan compiled(graph::Graph graph) {
-  Options options;
-  options.verify = "each";
-  passes::run_graph_pipeline(graph, options);
-  loops::Program program = fused(graph);
-  passes::run_loops_pipeline(program, options);
-  return planned(program, target_of(graph));
+// The form after the stages from `first` to `last`, each verified.
+driver::Form run_between(std::string_view first, std::string_view last, driver::Form form, const graph::Graph& graph) {
+  driver::PipelineState state{.inputs = {.targets = target_of(graph)}, .form = std::move(form)};
+  state.inputs.options.verify = "each";
+  driver::run_stages(driver::stages_between(first, last), state);
+  return std::move(state.form);
 }
 
 // Largest finite magnitude among the inexact values: what a last bit is measured by.
@@ -305,27 +281,29 @@ std::vector<interp::Tensor> call_extern(const std::string& callee, const std::st
 std::vector<Executor> ir_executors() {
   return {
       {"graph passes",
-       [](graph::Graph graph, const interp::Arguments& arguments) {
-         Options options;
-         options.verify = "each";
-         passes::run_graph_pipeline(graph, options);
-         return interp::run(graph, arguments, call_extern);
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(std::get<graph::Graph>(run_between("graph-passes", "graph-passes", graph, graph)), arguments, call_extern);
        }},
-      {"lower", [](const graph::Graph& graph,
-                   const interp::Arguments& arguments) { return interp::run(lowered(graph), arguments, call_extern); }},
-      {"fuse", [](const graph::Graph& graph,
-                  const interp::Arguments& arguments) { return interp::run(fused(graph), arguments, call_extern); }},
+      {"lower",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(std::get<loops::Program>(run_between("lower", "lower", graph, graph)), arguments, call_extern);
+       }},
+      {"fuse",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(std::get<loops::Program>(run_between("lower", "fuse", graph, graph)), arguments, call_extern);
+       }},
       {"plan without fusion",
        [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(planned(lowered(graph), target_of(graph)), arguments, call_extern);
+         driver::Form program = run_between("lower", "lower", graph, graph);
+         return interp::run(std::get<plan::Plan>(run_between("plan", "plan", std::move(program), graph)), arguments, call_extern);
+       }},
+      {"plan without graph passes",
+       [](const graph::Graph& graph, const interp::Arguments& arguments) {
+         return interp::run(std::get<plan::Plan>(run_between("lower", "plan", graph, graph)), arguments, call_extern);
        }},
       {"plan",
        [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(planned(fused(graph), target_of(graph)), arguments, call_extern);
-       }},
-      {"passes and plan",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(compiled(graph), arguments, call_extern);
+         return interp::run(std::get<plan::Plan>(run_between("graph-passes", "plan", graph, graph)), arguments, call_extern);
        }},
   };
 }

@@ -1,10 +1,10 @@
 // Random graphs through compiled CPU code: an Executor for tests/fuzz/graph_fuzz.h.
 #pragma once
 
+#include "driver/stages.h"
 #include "fuzz/graph_fuzz.h"
 #include "kernels/cpu_program.h"
 #include "lowering/lower.h"
-#include "passes/pass_manager.h"
 #include "runtime/element.h"
 
 namespace cxxinductor::tests {
@@ -74,19 +74,18 @@ std::vector<interp::Tensor> run_compiled(Program& program, const interp::Argumen
   return outputs;
 }
 
-// As the driver compiles it.
+// As the driver plans it, or with neither graph passes nor fusion.
+inline plan::Plan plan_of_random(const graph::Graph& graph, const Target& target, bool fused) {
+  if (fused) return driver::plan_of(graph, target);
+  Options options;
+  options.fusion = false;
+  return driver::plan_of(lowering::lower(graph), target, options);
+}
+
 inline fuzz::Executor cpu_executor(const Target& target, bool fused) {
   return {fmt::format("CPU code for {}{}", target.arch, fused ? "" : ", unfused"),
           [target, fused](const graph::Graph& given, const interp::Arguments& arguments) {
-            graph::Graph graph = given;
-            const Options options;
-            if (fused) passes::run_graph_pipeline(graph, options);
-            loops::Program program = lowering::lower(graph);
-            if (fused) {
-              program = schedule::fuse(std::move(program), target, options, nullptr);
-              passes::run_loops_pipeline(program, options);
-            }
-            CpuProgram compiled(program, target, 3, call_twice);
+            CpuProgram compiled(plan_of_random(given, target, fused), target, 3, call_twice);
             return run_compiled(compiled, arguments);
           }};
 }

@@ -21,11 +21,11 @@ class CpuProgram {
  public:
   explicit CpuProgram(const std::string& text, const Target& target = machine_target(), int threads = 2)
       : CpuProgram(loops::parse(text), target, threads) {}
-  CpuProgram(const loops::Program& program, const Target& target, int threads,
-             runtime::PlainHost::ExternFunction externs = {})
+  CpuProgram(const loops::Program& program, const Target& target, int threads)
+      : CpuProgram(schedule::make_plan(program, target, Options()), target, threads) {}
+  CpuProgram(plan::Plan plan, const Target& target, int threads, runtime::PlainHost::ExternFunction externs = {})
       : compiler_({}), pool_(2), host(threads, std::move(externs)) {
     host.guard_pages = true;
-    plan::Plan plan = schedule::make_plan(program, target, Options());
     const auto emit = [target, origins = plan.origins](const std::vector<const plan::Kernel*>& kernels) {
       return targets::CpuUnitSource{codegen::emit_cpu(kernels, target, origins),
                                     codegen::cpu_math_symbols(kernels, target)};

@@ -13,15 +13,7 @@ fuzz::Executor cuda_executor(plan::Variant variant, bool fused) {
   return {fmt::format("CUDA code{}{}{}", variant.vectorized ? "" : ", element by element",
                       variant.index64 ? ", 64-bit indices" : "", fused ? "" : ", unfused"),
           [variant, fused](const graph::Graph& given, const interp::Arguments& arguments) {
-            graph::Graph graph = given;
-            const Options options;
-            if (fused) passes::run_graph_pipeline(graph, options);
-            loops::Program program = lowering::lower(graph);
-            if (fused) {
-              program = schedule::fuse(std::move(program), gpu_target(), options, nullptr);
-              passes::run_loops_pipeline(program, options);
-            }
-            plan::Plan plan = schedule::make_plan(std::move(program), gpu_target(), options);
+            plan::Plan plan = plan_of_random(given, gpu_target(), fused);
             if (variant.index64) plan = without_specializations(std::move(plan));
             CudaProgram compiled(std::move(plan), variant, call_twice);
             return run_compiled(compiled, arguments);

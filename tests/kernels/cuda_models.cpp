@@ -7,11 +7,9 @@
 #include <map>
 
 #include "codegen/cuda/emit.h"
+#include "driver/stages.h"
 #include "ir/graph/text.h"
-#include "lowering/lower.h"
-#include "passes/pass_manager.h"
 #include "runtime/compile_pool.h"
-#include "schedule/schedule.h"
 #include "unit/catch.h"
 #include "unit/targets/find_nvrtc.h"
 
@@ -32,11 +30,7 @@ plan::Plan planned(const std::string& text) {
   Options options;
   options.verify = "each";
   options.epilogue_fusion = "never";  // counts are of what fusion makes of the rest
-  passes::run_graph_pipeline(graph, options);
-  const Target target = cuda_target("sm_90a", 132);
-  loops::Program program = schedule::fuse(lowering::lower(graph), target, options, nullptr);
-  passes::run_loops_pipeline(program, options);
-  return schedule::make_plan(program, target, options);
+  return driver::plan_of(std::move(graph), cuda_target("sm_90a", 132), options);
 }
 
 std::vector<Model> models() {

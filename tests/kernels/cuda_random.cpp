@@ -1,11 +1,10 @@
 // Random ops as kernels: imported for a GPU, fused with what reads them, compiled by NVRTC without a word, and run
 // under emulation with the bits of the interpreter.
 #include "codegen/cuda/emit.h"
+#include "driver/stages.h"
 #include "interp/interp.h"
 #include "ir/random_threads.h"
 #include "kernels/cuda_program.h"
-#include "lowering/lower.h"
-#include "passes/pass_manager.h"
 #include "targets/cuda/nvrtc.h"
 #include "unit/catch.h"
 #include "unit/frontend/calls.h"
@@ -71,13 +70,7 @@ std::vector<Scalar> states_for(const std::vector<Arg>& args, int64_t& drawn) {
   return states;
 }
 
-plan::Plan planned(graph::Graph graph) {
-  const Options options;
-  passes::run_graph_pipeline(graph, options);
-  loops::Program program = schedule::fuse(lowering::lower(graph), small_target(), options, nullptr);
-  passes::run_loops_pipeline(program, options);
-  return schedule::make_plan(program, small_target(), options);
-}
+plan::Plan planned(graph::Graph graph) { return driver::plan_of(std::move(graph), small_target()); }
 
 std::vector<interp::Tensor> interpreted(const graph::Graph& graph) {
   int64_t drawn = 0;

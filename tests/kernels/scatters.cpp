@@ -2,13 +2,12 @@
 // NVRTC, and the GPU, against a loop written by hand.
 #include <algorithm>
 
+#include "driver/stages.h"
 #include "ir/graph/text.h"
 #include "kernels/compare.h"
 #include "kernels/cpu_program.h"
 #include "kernels/cuda_program.h"
 #include "kernels/gpu_host.h"
-#include "lowering/lower.h"
-#include "passes/pass_manager.h"
 #include "unit/catch.h"
 #include "unit/targets/find_nvrtc.h"
 
@@ -176,10 +175,7 @@ TEST_CASE("updates of a large buffer move what they write", "[cpu]") {
     text += fmt::format("  %a{} = scatter<target=[-1, 1], index_dims=[0]{}>({}, %s, %i)\n", k, k % 2 ? ", add" : "",
                         k == 0 ? "%x" : fmt::format("%a{}", k - 1));
   graph::Graph graph = graph::parse(text + "  final %x = %a19\n  return\n}\n");
-  passes::run_graph_pipeline(graph, Options{});
-  const Target target = cpu_target("x86-64-v3", 4);
-  const loops::Program program = schedule::fuse(lowering::lower(graph), target, Options{}, nullptr);
-  const plan::Plan plan = schedule::make_plan(program, target, Options{});
+  const plan::Plan plan = driver::plan_of(std::move(graph), cpu_target("x86-64-v3", 4));
   int64_t bytes = 0;
   for (const plan::Step& step : plan.steps)
     if (const auto* launch = std::get_if<plan::Launch>(&step)) {

@@ -4,11 +4,9 @@
 #include <fstream>
 #include <iterator>
 
+#include "driver/stages.h"
 #include "ir/graph/text.h"
 #include "ir/plan/verify.h"
-#include "lowering/lower.h"
-#include "passes/pass_manager.h"
-#include "schedule/schedule.h"
 #include "support/error.h"
 #include "unit/catch.h"
 
@@ -16,11 +14,7 @@ namespace cxxinductor {
 namespace {
 
 plan::Plan planned(const std::string& text, const Target& target, const Options& options) {
-  graph::Graph graph = graph::parse(text);
-  passes::run_graph_pipeline(graph, options);
-  loops::Program program = schedule::fuse(lowering::lower(graph), target, options, nullptr);
-  passes::run_loops_pipeline(program, options);
-  return schedule::make_plan(std::move(program), target, options);
+  return driver::plan_of(graph::parse(text), target, options);
 }
 
 size_t count_base_kernels(const plan::Plan& plan) {
