@@ -108,15 +108,8 @@ void add_reductions(TextWriter& page) {
   page.line("");
   page.line("| reduction | results | order matters | meaning |");
   page.line("|---|---|---|---|");
-  constexpr Reduction all[] = {
-#define REDUCTION(name, ...) Reduction::name,
-#include "ir/reductions.def"
-#undef REDUCTION
-  };
-  for (Reduction reduction : all) {
-    const ReductionInfo& row = info(reduction);
-    page.line("| `{}` | {} | {} | {} |", row.name, row.results, row.order_matters ? "yes" : "", cell(row.doc));
-  }
+  for (const ReductionInfo& row : reduction_rows())
+    page.line("| `{}` | {} | {} | {} |", row.name, parse_form(row).results.size(), row.order_matters ? "yes" : "", cell(row.doc));
 }
 
 void add_dtypes(TextWriter& page) {

@@ -114,12 +114,13 @@ class GraphRun {
   void compute(const graph::Node& node, const graph::Reduce& kind) {
     const Tensor& from = operand(node, 0);
     const ReductionInfo& row = info(kind.reduction);
+    const ReductionForm& meaning = form(kind.reduction);
     const DType wide = row.order_matters && is_float(from.dtype) ? DType::F64 : from.dtype;
     std::vector<bool> reduced(from.sizes.size(), kind.dims.empty());
     for (int d : kind.dims) reduced[static_cast<size_t>(d)] = true;
     std::vector<Tensor*> results;
     for (size_t r = 0; r < node.results.size(); ++r) results.push_back(&result(node, r));
-    std::vector<std::vector<Scalar>> states(results[0]->elements.size(), initial_state(kind.reduction, wide));
+    std::vector<std::vector<Scalar>> states(results[0]->elements.size(), meaning.initial_state(wide));
     for_each_point(from.sizes, [&](const Coords& at, int64_t point) {
       Coords to;
       int64_t position = 0;
@@ -127,11 +128,11 @@ class GraphRun {
         if (reduced[d]) position = position * from.sizes[d] + at[d];
         if (!reduced[d] || kind.keepdim) to.push_back(reduced[d] ? 0 : at[d]);
       }
-      update(kind.reduction, states[static_cast<size_t>(linear(to, results[0]->sizes))],
-             cast(from.elements[static_cast<size_t>(point)], wide), position);
+      meaning.update(states[static_cast<size_t>(linear(to, results[0]->sizes))],
+                     cast(from.elements[static_cast<size_t>(point)], wide), position);
     });
     for (size_t i = 0; i < states.size(); ++i) {
-      const std::vector<Scalar> finished = finish(kind.reduction, states[i]);
+      const std::vector<Scalar> finished = meaning.finished(states[i]);
       for (size_t r = 0; r < results.size(); ++r) results[r]->elements[i] = cast(finished.at(r), results[r]->dtype);
     }
   }

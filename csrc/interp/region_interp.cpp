@@ -170,6 +170,7 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Inde
 
 RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Reduce& reduce, StmtId id) {
   const loops::Stmt& operand = region_.body[reduce.operand];
+  const ReductionForm& meaning = form(reduce.reduction);
   const DType wide = accumulator(reduce.reduction, operand.dtype);
   std::vector<int64_t> order(extents_.size(), 0);  // strides of the position within what is reduced
   int64_t stride = 1;
@@ -178,18 +179,18 @@ RegionRun::Columns RegionRun::compute(const loops::Stmt& stmt, const loops::Redu
     order[v] = stride;
     stride *= extents_[v];
   }
-  std::vector<std::vector<Scalar>> states(static_cast<size_t>(points(stmt.vars)), initial_state(reduce.reduction, wide));
+  std::vector<std::vector<Scalar>> states(static_cast<size_t>(points(stmt.vars)), meaning.initial_state(wide));
   // A variable that the operand does not vary over repeats it.
   over(operand.vars | reduce.over, [&](size_t) {
     int64_t at = 0;
     for (size_t v = 0; v < order.size(); ++v) at += order[v] * coords_[v];
-    update(reduce.reduction, states[static_cast<size_t>(position(id))], cast(value(reduce.operand), wide), at);
+    meaning.update(states[static_cast<size_t>(position(id))], cast(value(reduce.operand), wide), at);
   });
-  Columns results(static_cast<size_t>(info(reduce.reduction).results), Column(states.size()));
+  Columns results(meaning.results.size(), Column(states.size()));
   for (size_t i = 0; i < states.size(); ++i) {
-    const std::vector<Scalar> finished = finish(reduce.reduction, states[i]);
+    const std::vector<Scalar> finished = meaning.finished(states[i]);
     for (size_t r = 0; r < results.size(); ++r)
-      results[r][i] = cast(finished[r], result_dtype(reduce.reduction, operand.dtype));
+      results[r][i] = cast(finished[r], meaning.results[r].dtype(operand.dtype));
   }
   return results;
 }

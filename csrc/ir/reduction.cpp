@@ -1,200 +1,137 @@
 #include "ir/reduction.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "ir/scalar_op.h"
 #include "support/error.h"
 
 namespace cxxinductor {
 namespace {
 
-constexpr std::array reduction_rows{
+// ---- Functions for the definitions of reductions.def: in order, in long double or wrapping integers, and rounded once -------------------
+using Elements = std::span<const Scalar>;
+
+Scalar total(DType type, Elements x) {
+  if (!is_float(type)) {
+    uint64_t sum = 0;
+    for (const Scalar& element : x) sum += static_cast<uint64_t>(element.integer());
+    return Scalar::from_integer(type, static_cast<int64_t>(sum));
+  }
+  long double sum = 0;
+  for (const Scalar& element : x) sum += element.real();
+  return Scalar::from_real(type, static_cast<double>(sum));
+}
+
+Scalar product(DType type, Elements x) {
+  if (!is_float(type)) {
+    uint64_t result = 1;
+    for (const Scalar& element : x) result *= static_cast<uint64_t>(element.integer());
+    return Scalar::from_integer(type, static_cast<int64_t>(result));
+  }
+  long double result = 1;
+  for (const Scalar& element : x) result *= element.real();
+  return Scalar::from_real(type, static_cast<double>(result));
+}
+
+// The first NaN, else the first element that no other is `better` than.
+size_t first_extreme(Elements x, ScalarOp better) {
+  size_t best = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (is_float(x[i].dtype()) && std::isnan(x[i].real())) return i;
+    const Scalar pair[] = {x[i], x[best]};
+    if (evaluate(better, pair).truth()) best = i;
+  }
+  return best;
+}
+
+Scalar position(Elements x, ScalarOp better) {
+  return Scalar::from_integer(DType::I64, x.empty() ? -1 : static_cast<int64_t>(first_extreme(x, better)));
+}
+
+std::vector<Scalar> softmax_sum(DType type, Elements x) {
+  const Scalar largest = x.empty() ? lowest_value(type) : x[first_extreme(x, ScalarOp::Gt)];
+  long double sum = 0;
+  for (const Scalar& element : x) sum += std::exp(static_cast<long double>(element.real()) - largest.real());
+  return {largest, Scalar::from_real(type, std::isinf(largest.real()) ? std::nan("") : static_cast<double>(sum))};
+}
+
+std::vector<Scalar> moments(DType type, Elements x) {
+  if (x.empty()) return {Scalar::from_real(type, 0), Scalar::from_real(type, 0)};
+  long double sum = 0, squares = 0;
+  for (const Scalar& element : x) sum += element.real();
+  const long double mean = sum / static_cast<long double>(x.size());
+  for (const Scalar& element : x) squares += (element.real() - mean) * (element.real() - mean);
+  return {Scalar::from_real(type, static_cast<double>(mean)), Scalar::from_real(type, static_cast<double>(squares))};
+}
+
+// NaN beats everything; of equal values the smaller position wins, whatever the order of merging.
+#define ARG_EXTREME(better)                                                                                            \
+  "a_nan = ne(a.value, a.value), b_nan = ne(b.value, b.value),"                                                        \
+  "beats = logical_or(" better "(b.value, a.value), logical_and(b_nan, logical_not(a_nan))),"                          \
+  "equal = logical_or(eq(a.value, b.value), logical_and(a_nan, b_nan)),"                                               \
+  "wins = logical_or(beats, logical_and(equal, lt(b.index, a.index))),"                                                \
+  "chosen = logical_and(ge(b.index, 0), logical_or(lt(a.index, 0), wins)),"                                            \
+  "value = where(chosen, b.value, a.value), index = where(chosen, b.index, a.index)"
+#define DEFINE(...) [](DType T, Elements x) { static_cast<void>(T); return std::vector<Scalar>(__VA_ARGS__); }
+constexpr std::array rows{
 #define REDUCTION(enumerator, ...) ReductionInfo{__VA_ARGS__},
 #include "ir/reductions.def"
 #undef REDUCTION
 };
+#undef DEFINE
+#undef ARG_EXTREME
 
-Scalar lowest(DType dtype) {
-  if (is_float(dtype)) return Scalar::from_real(dtype, -std::numeric_limits<double>::infinity());
-  if (dtype == DType::Bool || info(dtype).dtype_class == DTypeClass::Unsigned) return Scalar::from_integer(dtype, 0);
-  return Scalar::from_integer(dtype, static_cast<int64_t>(~0ULL << (8 * byte_size(dtype) - 1)));
-}
-
-Scalar highest(DType dtype) {
-  if (is_float(dtype)) return Scalar::from_real(dtype, std::numeric_limits<double>::infinity());
-  if (dtype == DType::Bool) return Scalar::from_integer(dtype, 1);
-  if (info(dtype).dtype_class == DTypeClass::Unsigned) return Scalar::from_integer(dtype, -1);
-  return Scalar::from_integer(dtype, static_cast<int64_t>(~(~0ULL << (8 * byte_size(dtype) - 1))));
-}
-
-Scalar combine(ScalarOp op, const Scalar& a, const Scalar& b) {
-  const Scalar operands[] = {a, b};
-  return evaluate(op, operands);
-}
-
-bool is_nan(const Scalar& s) { return is_float(s.dtype()) && std::isnan(s.real()); }
-
-// Whether `candidate` at a later position replaces `held`. NaN beats everything; of equal values the earlier one stays.
-bool replaces(Reduction reduction, const Scalar& held, const Scalar& candidate) {
-  if (is_nan(held)) return false;
-  if (is_nan(candidate)) return true;
-  return combine(reduction == Reduction::ArgMax ? ScalarOp::Gt : ScalarOp::Lt, candidate, held).truth();
-}
-
-// Chan's formula for two partial (mean, m2, count); counts are exact.
-void merge_welford(std::vector<Scalar>& left, const std::vector<Scalar>& right) {
-  const DType t = left[0].dtype();
-  const double n1 = left[2].real(), n2 = right[2].real(), n = n1 + n2;
-  if (n2 == 0) return;
-  const double delta = right[0].real() - left[0].real();
-  left[1] = Scalar::from_real(t, left[1].real() + right[1].real() + delta * delta * n1 * n2 / n);
-  left[0] = Scalar::from_real(t, left[0].real() + delta * n2 / n);
-  left[2] = Scalar::from_real(DType::F64, n);
-}
-
-// Both sums brought to the larger maximum.
-void merge_softmax_sums(std::vector<Scalar>& left, const std::vector<Scalar>& right) {
-  const Scalar largest = combine(ScalarOp::Maximum, left[0], right[0]);
-  const double base = std::isinf(largest.real()) ? 0 : largest.real();
-  const auto brought = [&](const std::vector<Scalar>& state) { return state[1].real() * std::exp(state[0].real() - base); };
-  left = {largest, Scalar::from_real(left[1].dtype(), brought(left) + brought(right))};
+std::array<ReductionForm, rows.size()> parse_rows() {
+  std::array<ReductionForm, rows.size()> forms;
+  std::ranges::transform(rows, forms.begin(), parse_form);
+  return forms;
 }
 
 }  // namespace
 
-const ReductionInfo& info(Reduction reduction) { return reduction_rows[static_cast<size_t>(reduction)]; }
+std::span<const ReductionInfo> reduction_rows() { return rows; }
+
+const ReductionInfo& info(Reduction reduction) { return rows[static_cast<size_t>(reduction)]; }
+
+const ReductionForm& form(Reduction reduction) {
+  static const std::array<ReductionForm, rows.size()> forms = parse_rows();
+  return forms[static_cast<size_t>(reduction)];
+}
+
+ReductionForm parse_form(const ReductionInfo& row) {
+  if (!row.fold) return parse_reduction_form(row.state, row.results, row.start, row.lift, row.merge, row.finish);
+  const bool truth = info(*row.fold).rule == TypeRule::Predicate;
+  const std::string_view value = truth ? "value:bool" : "value:T";
+  return parse_reduction_form(value, value, fmt::format("value = {}", row.start), truth ? "value = cast<bool>(x)" : "value = x",
+                              fmt::format("value = {}(a.value, b.value)", info(*row.fold).name), "");
+}
 
 std::optional<Reduction> find_reduction(std::string_view name) {
-  for (size_t i = 0; i < reduction_rows.size(); ++i) {
-    if (reduction_rows[i].name == name) return static_cast<Reduction>(i);
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].name == name) return static_cast<Reduction>(i);
   }
   return std::nullopt;
 }
 
-DType result_dtype(Reduction reduction, DType operand) {
-  switch (reduction) {
-    case Reduction::Any:
-    case Reduction::All:
-      return DType::Bool;
-    case Reduction::ArgMax:
-    case Reduction::ArgMin:
-      return DType::I64;
-    case Reduction::Sum:
-    case Reduction::Prod:
-    case Reduction::Max:
-    case Reduction::Min:
-    case Reduction::SoftmaxSum:
-    case Reduction::Welford:
-      return operand;
+DType result_dtype(Reduction reduction, DType operand) { return form(reduction).results.front().dtype(operand); }
+
+Partials partials_of(Reduction reduction) { return info(reduction).fold ? Partials::Fold : info(reduction).partials; }
+
+int64_t state_bytes(Reduction reduction, DType operand) {
+  int64_t bytes = 0, alignment = 1;
+  for (const ReductionComponent& component : form(reduction).state) {
+    const int64_t size = byte_size(compute_type(component.dtype(operand)));
+    bytes = (bytes + size - 1) / size * size + size;
+    alignment = std::max(alignment, size);
   }
-  return operand;
+  return (bytes + alignment - 1) / alignment * alignment;
 }
 
-std::vector<Scalar> initial_state(Reduction reduction, DType operand) {
-  switch (reduction) {
-    case Reduction::Sum:
-      return {Scalar::from_integer(operand, 0)};
-    case Reduction::Prod:
-      return {Scalar::from_integer(operand, 1)};
-    case Reduction::Max:
-      return {lowest(operand)};
-    case Reduction::Min:
-      return {highest(operand)};
-    case Reduction::Any:
-      return {Scalar::from_integer(DType::Bool, 0)};
-    case Reduction::All:
-      return {Scalar::from_integer(DType::Bool, 1)};
-    case Reduction::ArgMax:
-      return {lowest(operand), Scalar::from_integer(DType::I64, -1)};
-    case Reduction::ArgMin:
-      return {highest(operand), Scalar::from_integer(DType::I64, -1)};
-    case Reduction::SoftmaxSum:
-      return {lowest(operand), Scalar::from_real(operand, 0)};
-    case Reduction::Welford:
-      return {Scalar::from_real(operand, 0), Scalar::from_real(operand, 0), Scalar::from_real(DType::F64, 0)};
-  }
-  return {};
-}
-
-void update(Reduction reduction, std::vector<Scalar>& state, const Scalar& value, int64_t position) {
-  switch (reduction) {
-    case Reduction::Sum:
-      state[0] = combine(ScalarOp::Add, state[0], value);
-      return;
-    case Reduction::Prod:
-      state[0] = combine(ScalarOp::Mul, state[0], value);
-      return;
-    case Reduction::Max:
-      state[0] = combine(ScalarOp::Maximum, state[0], value);
-      return;
-    case Reduction::Min:
-      state[0] = combine(ScalarOp::Minimum, state[0], value);
-      return;
-    case Reduction::Any:
-      state[0] = Scalar::from_integer(DType::Bool, state[0].truth() || value.truth());
-      return;
-    case Reduction::All:
-      state[0] = Scalar::from_integer(DType::Bool, state[0].truth() && value.truth());
-      return;
-    case Reduction::ArgMax:
-    case Reduction::ArgMin:
-      if (state[1].integer() < 0 || replaces(reduction, state[0], value))
-        state = {value, Scalar::from_integer(DType::I64, position)};
-      return;
-    case Reduction::SoftmaxSum:
-      merge_softmax_sums(state, {value, Scalar::from_real(value.dtype(), 1)});
-      return;
-    case Reduction::Welford:
-      merge_welford(state, {value, Scalar::from_real(value.dtype(), 0), Scalar::from_real(DType::F64, 1)});
-      return;
-  }
-}
-
-void merge(Reduction reduction, std::vector<Scalar>& left, const std::vector<Scalar>& right) {
-  switch (reduction) {
-    case Reduction::Sum:
-    case Reduction::Prod:
-    case Reduction::Max:
-    case Reduction::Min:
-    case Reduction::Any:
-    case Reduction::All:
-      update(reduction, left, right[0], 0);
-      return;
-    case Reduction::ArgMax:
-    case Reduction::ArgMin:
-      if (right[1].integer() >= 0) update(reduction, left, right[0], right[1].integer());
-      return;
-    case Reduction::SoftmaxSum:
-      merge_softmax_sums(left, right);
-      return;
-    case Reduction::Welford:
-      merge_welford(left, right);
-      return;
-  }
-}
-
-std::vector<Scalar> finish(Reduction reduction, const std::vector<Scalar>& state) {
-  switch (reduction) {
-    case Reduction::ArgMax:
-    case Reduction::ArgMin:
-      return {state[1]};
-    case Reduction::SoftmaxSum:
-      // An infinite maximum minus itself is NaN.
-      if (std::isinf(state[0].real())) return {state[0], Scalar::from_real(state[1].dtype(), std::nan(""))};
-      return state;
-    case Reduction::Welford:
-      return {state[0], state[1]};
-    case Reduction::Sum:
-    case Reduction::Prod:
-    case Reduction::Max:
-    case Reduction::Min:
-    case Reduction::Any:
-    case Reduction::All:
-      return {state[0]};
-  }
-  return {};
+std::optional<Scalar> empty_value(Reduction reduction, DType operand) {
+  if (!info(reduction).has_empty_value) return std::nullopt;
+  return form(reduction).finished(form(reduction).initial_state(operand)).front();
 }
 
 }  // namespace cxxinductor

@@ -13,29 +13,9 @@ namespace cxxinductor::codegen {
 namespace {
 
 std::string_view reduction_struct(Reduction reduction) {
-  switch (reduction) {
-    case Reduction::Sum:
-      return "sum";
-    case Reduction::Prod:
-      return "prod";
-    case Reduction::Max:
-      return "max";
-    case Reduction::Min:
-      return "min";
-    case Reduction::Any:
-      return "any";
-    case Reduction::All:
-      return "all_of";
-    case Reduction::ArgMax:
-      return "argmax";
-    case Reduction::ArgMin:
-      return "argmin";
-    case Reduction::SoftmaxSum:
-      throw_unsupported("softmax_sum on the CPU: its rows stay in caches, and take two row loops");
-    case Reduction::Welford:
-      return "welford";
-  }
-  throw_internal("no such reduction");
+  const ReductionInfo& row = info(reduction);
+  if (row.cpu.empty()) throw_unsupported("{} on the CPU: no struct holds its state", row.name);
+  return row.cpu;
 }
 
 // The op applied to the parameters a, b, c ...
@@ -223,7 +203,7 @@ std::vector<plan::StmtId> CpuKernelEmitter::reduces_of(const plan::Segment& segm
 }
 
 std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const {
-  const bool long_positions = info(reduce.reduction).takes_index && !kernel_.always_index32;
+  const bool long_positions = form(reduce.reduction).takes_index() && !kernel_.always_index32;
   return fmt::format("cxxi::{}{}, {}", long_positions ? "long_" : "", reduction_struct(reduce.reduction),
                      cpu_dtype_tag(stmt(reduce.operand).dtype));
 }
@@ -399,7 +379,7 @@ void CpuKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce) {
     out_.line("r{}.template at<L>(cxxi_group).update({}, cxxi_element);", id.index(), value);
     return;
   }
-  const bool positions = info(reduce.reduction).takes_index;
+  const bool positions = form(reduce.reduction).takes_index();
   out_.line("r{}.template at<L, decltype(cxxi_set)::value>().update({}, {});", id.index(), value,
             !positions ? "0" : kernel_.always_index32 ? "cxxi::iota<L, int>(cxxi_element, 1)" : "cxxi::iota<L>(cxxi_element, 1)");
 }

@@ -5,32 +5,6 @@
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
-namespace {
-
-int64_t state_bytes(const loops::Reduce& reduce, DType operand) {
-  const int64_t element = byte_size(compute_type(operand));
-  switch (reduce.reduction) {
-    case Reduction::Sum:
-    case Reduction::Prod:
-    case Reduction::Max:
-    case Reduction::Min:
-      return element;
-    case Reduction::Any:
-    case Reduction::All:
-      return 1;
-    case Reduction::ArgMax:
-    case Reduction::ArgMin:
-      return 16;
-    case Reduction::SoftmaxSum:
-      return 2 * element;
-    case Reduction::Welford:
-      return element == 8 ? 24 : 12;
-  }
-  return 24;
-}
-
-}  // namespace
-
 void CudaKernelEmitter::emit_columns() {
   const plan::Mapping& mapping = kernel_.mapping;
   const int columns = mapping.columns_per_block, groups = columns / width_, threads = mapping.threads_per_row;
@@ -66,7 +40,7 @@ void CudaKernelEmitter::emit_columns() {
     const auto* reduce = s.as<loops::Reduce>();
     if (!reduce) continue;
     const int64_t states = int64_t{mapping.block_threads} * (has_lanes(stmt(reduce->operand)) ? width_ : 1);
-    shared = std::max(shared, states * state_bytes(*reduce, stmt(reduce->operand).dtype));
+    shared = std::max(shared, states * state_bytes(reduce->reduction, stmt(reduce->operand).dtype));
   }
   if (shared > kSharedBytes)
     throw_unsupported("kernel {} needs {} bytes of shared memory a block, {} are there", kernel_.name, shared,

@@ -152,7 +152,7 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
   }
   const bool positions = std::any_of(segment.stmts.begin(), segment.stmts.end(), [&](StmtId id) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
-    return reduce && info(reduce->reduction).takes_index;
+    return reduce && form(reduce->reduction).takes_index();
   });
   if (positions) {
     std::string text = row.empty() ? "0" : variable(row[0]);

@@ -532,7 +532,7 @@ void CudaKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce, cons
   Body row;
   for (VarId v : kernel_.mapping.row) row.running |= loops::VarSet::of(v);
   const std::string once = once_condition(reduce.over, row);
-  const bool positions = info(reduce.reduction).takes_index;
+  const bool positions = form(reduce.reduction).takes_index();
   const std::string position = positions ? body.position : "0";
   const std::string value = reduced_value(reduce);
   std::string call;

@@ -87,30 +87,10 @@ std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<st
 }
 
 std::string cuda_state(Reduction reduction, DType operand) {
-  const std::string_view type = cuda_type(compute_type(operand));
-  switch (reduction) {
-    case Reduction::Sum:
-      return fmt::format("cxxi_sum<{}>", type);
-    case Reduction::Prod:
-      return fmt::format("cxxi_prod<{}>", type);
-    case Reduction::Max:
-      return fmt::format("cxxi_max<{}>", type);
-    case Reduction::Min:
-      return fmt::format("cxxi_min<{}>", type);
-    case Reduction::Any:
-      return "cxxi_any";
-    case Reduction::All:
-      return "cxxi_all";
-    case Reduction::ArgMax:
-      return fmt::format("cxxi_argmax<{}>", type);
-    case Reduction::ArgMin:
-      return fmt::format("cxxi_argmin<{}>", type);
-    case Reduction::SoftmaxSum:
-      return fmt::format("cxxi_softmax_sum<{}>", type);
-    case Reduction::Welford:
-      return fmt::format("cxxi_welford<{}>", type);
-  }
-  throw_internal("no such reduction");
+  std::string text(info(reduction).cuda);
+  if (text.empty()) throw_unsupported("{} on CUDA: no struct holds its state", info(reduction).name);
+  if (const size_t at = text.find("{T}"); at != std::string::npos) text.replace(at, 3, cuda_type(compute_type(operand)));
+  return text;
 }
 
 }  // namespace cxxinductor::codegen

@@ -96,8 +96,7 @@ struct Inference {
         sizes.push_back(1);
     }
     std::vector<Value> results;
-    for (int i = 0; i < row.results; ++i)
-      results.push_back(typed(result_dtype(r.reduction, x.dtype), x.device, sizes));
+    for (const ReductionComponent& result : form(r.reduction).results) results.push_back(typed(result.dtype(x.dtype), x.device, sizes));
     return results;
   }
 

@@ -223,7 +223,7 @@ class RegionParser {
     StmtId of = names_.parse(cursor_);
     cursor_.expect(")");
     const auto* reduce = region_.body[of].as<Reduce>();
-    if (!reduce || result >= info(reduce->reduction).results) start.fail("a result of a reduction");
+    if (!reduce || result >= static_cast<int64_t>(form(reduce->reduction).results.size())) start.fail("a result of a reduction");
     builder_.project(of, static_cast<uint32_t>(result));
   }
 

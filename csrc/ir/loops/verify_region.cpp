@@ -173,7 +173,7 @@ class RegionVerifier {
   }
   void check_kind(StmtId id, const Project& project) {
     const auto* reduce = stmt(project.of).as<Reduce>();
-    if (!reduce || project.result >= static_cast<uint32_t>(info(reduce->reduction).results)) {
+    if (!reduce || project.result >= form(reduce->reduction).results.size()) {
       report("L8", where(id), "reads result {} of %{}, which has no such result", project.result, project.of.index());
       return;
     }

@@ -6,8 +6,7 @@
 namespace cxxinductor::plan {
 
 DType state_dtype(const loops::Region& region, const loops::Reduce& reduce) {
-  const bool truth = reduce.reduction == Reduction::Any || reduce.reduction == Reduction::All;
-  return truth ? DType::Bool : compute_type(region.body[reduce.operand].dtype);
+  return compute_type(form(reduce.reduction).state.front().dtype(region.body[reduce.operand].dtype));
 }
 
 int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) {

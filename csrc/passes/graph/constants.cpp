@@ -46,38 +46,20 @@ class ConstantFolder {
     if (node.results.size() != 1 || (!reduce && !node.as<graph::Elementwise>())) return false;
     const graph::Value& value = graph_.values[node.results[0]];
     if (is_opaque(value.dtype)) return false;
-    std::optional<double> all = has_no_elements(value) ? std::optional(0.0) : std::nullopt;
-    if (!all && reduce && has_no_elements(graph_.values[std::get<ValueId>(node.operands.at(0))]))
-      all = of_nothing(reduce->reduction);
+    std::optional<Scalar> all = has_no_elements(value) ? std::optional(Scalar::from_real(DType::F64, 0)) : std::nullopt;
+    if (!all && reduce) {
+      const graph::Value& operand = graph_.values[std::get<ValueId>(node.operands.at(0))];
+      if (has_no_elements(operand)) all = empty_value(reduce->reduction, operand.dtype);
+    }
     if (!all) return false;
     node.kind = graph::Full{};
-    node.operands = {cast(Scalar::from_real(DType::F64, *all), compute_type(value.dtype))};
+    node.operands = {cast(*all, compute_type(value.dtype))};
     changed_ = true;
     return true;
   }
 
   static bool has_no_elements(const graph::Value& value) {
     return std::any_of(value.sizes.begin(), value.sizes.end(), [](sym::Expr n) { return n.is_constant(0); });
-  }
-
-  // A reduction of no elements, where it is a number.
-  static std::optional<double> of_nothing(Reduction op) {
-    switch (op) {
-      case Reduction::Sum:
-      case Reduction::Any:
-        return 0;
-      case Reduction::Prod:
-      case Reduction::All:
-        return 1;
-      case Reduction::Max:
-      case Reduction::Min:
-      case Reduction::ArgMax:
-      case Reduction::ArgMin:
-      case Reduction::SoftmaxSum:
-      case Reduction::Welford:
-        return std::nullopt;
-    }
-    return std::nullopt;
   }
 
   // A view that leaves the graph must go on sharing its base's storage.

@@ -38,7 +38,7 @@ bool reduces_over(const Region& region, VarSet over) {
 bool only_sums(const Region& region) {
   return std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
-    return !reduce || (info(reduce->reduction).state == 1 && is_splittable(reduce->reduction));
+    return !reduce || partials_of(reduce->reduction) == Partials::Fold;
   });
 }
 

@@ -105,11 +105,6 @@ bool reduces_across_columns(const loops::Program& program, const loops::Region& 
   return across > along;
 }
 
-bool is_splittable(Reduction reduction) {
-  const ReductionInfo& row = info(reduction);
-  return reduction == Reduction::Welford || (row.state == 1 && row.results == 1 && !row.takes_index);
-}
-
 std::vector<bool> depend_on_reductions(const loops::Region& region) {
   std::vector<bool> late(region.body.size(), false);
   for (size_t s = 0; s < region.body.size(); ++s)
@@ -125,7 +120,7 @@ bool reductions_come_last(const loops::Region& region) {
     const loops::Stmt& stmt = region.body[loops::StmtId(s)];
     const auto* reduce = stmt.as<loops::Reduce>();
     if (late[s] && (reduce || !(stmt.vars & reduced).empty())) return false;
-    if (reduce && !is_splittable(reduce->reduction)) return false;
+    if (reduce && partials_of(reduce->reduction) == Partials::None) return false;
   }
   return true;
 }

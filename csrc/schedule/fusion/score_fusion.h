@@ -41,11 +41,9 @@ bool reduces_across_columns(const loops::Program& program, const loops::Region& 
 // Elements between neighbours along var in the buffer of a Load or Store: 0, 1, or -1 for anything else.
 int access_stride(const loops::Program& program, const loops::Region& region, const loops::Stmt& stmt,
                   loops::VarId var);
-// Results of pieces can be combined, so the reduction can be split over blocks (welford: into pieces of equal length).
-bool is_splittable(Reduction reduction);
 // For each statement: whether it needs the result of a reduction.
 std::vector<bool> depend_on_reductions(const loops::Region& region);
-// The reductions are splittable and nothing that varies over the reduced variables depends on their results.
+// The reductions have partials that can be joined (ir/reduction.h), and nothing that varies over the reduced variables depends on their results.
 bool reductions_come_last(const loops::Region& region);
 
 }  // namespace cxxinductor::schedule

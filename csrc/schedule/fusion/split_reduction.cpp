@@ -124,11 +124,11 @@ class ReductionSplitter {
         serial_(serial) {}
 
   bool run() {
-    const bool welford = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
+    const bool moments = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
       const auto* reduce = stmt.as<loops::Reduce>();
-      return reduce && reduce->reduction == Reduction::Welford;
+      return reduce && partials_of(reduce->reduction) == Partials::Moments;
     });
-    if (!pieces_.exact && (summary_.checks > 0 || welford)) return false;
+    if (!pieces_.exact && (summary_.checks > 0 || moments)) return false;
     classify();
     make_pieces();
     loops::Region whole = make_whole();
@@ -191,7 +191,7 @@ class ReductionSplitter {
       const auto* reduce = stmt.as<loops::Reduce>();
       if (!is_split(stmt)) continue;
       store_partial(builder, StmtId(s), id);
-      if (reduce->reduction != Reduction::Welford) continue;
+      if (partials_of(reduce->reduction) != Partials::Moments) continue;
       store_partial(builder, StmtId(s), builder.emit({loops::Project{id, 1}, stmt.dtype, {}, stmt.origin}));
     }
   }
@@ -216,7 +216,7 @@ class ReductionSplitter {
       store->mask = both(store->mask);
     } else if (auto* reduce = now.as<loops::Reduce>()) {
       const DType dtype = builder.region().body[reduce->operand].dtype;
-      Scalar neutral = cast(initial_state(reduce->reduction, dtype).at(0), dtype);
+      Scalar neutral = cast(form(reduce->reduction).initial_state(dtype).at(0), dtype);
       StmtId no = builder.emit({loops::Constant{neutral}, dtype, {}, {}});
       reduce->operand =
           builder.emit({loops::Apply{ScalarOp::Where, {mask_, reduce->operand, no}}, dtype, {}, old.origin});
@@ -275,8 +275,8 @@ class ReductionSplitter {
     for (size_t p = 0; p < partials_.size(); ++p) {
       const StmtId old = partials_[p].reduce;
       const Reduction reduction = region_.body[old].as<loops::Reduce>()->reduction;
-      if (reduction == Reduction::Welford)
-        merge_welford(builder, p++, renaming);
+      if (partials_of(reduction) == Partials::Moments)
+        merge_moments(builder, p++, renaming);
       else
         builder.bind(old, reduce_pieces(builder, reduction, load_partial(builder, p)), renaming);
     }
@@ -306,7 +306,7 @@ class ReductionSplitter {
 
   // Pieces of n elements with means m_i and squared deviations d_i: the mean is that of the m_i, the squared deviation
   // sum(d_i) + n * sum((m_i - mean)^2).
-  void merge_welford(BodyBuilder& builder, size_t p, Renaming& renaming) const {
+  void merge_moments(BodyBuilder& builder, size_t p, Renaming& renaming) const {
     const StmtId old = partials_[p].reduce;
     const DType dtype = region_.body[old].dtype;
     auto as_scalar = [&](sym::Expr count) {
@@ -352,7 +352,7 @@ class ReductionSplitter {
   sym::Expr piece_symbol_, position_;
   StmtId mask_;
   struct Partial {
-    StmtId reduce;  // of the region that is split; welford has two partials, mean and deviation
+    StmtId reduce;  // of the region that is split; moments have two partials, mean and deviation
     BufferId buffer;
     std::vector<sym::Expr> coords;
   };

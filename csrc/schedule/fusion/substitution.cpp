@@ -210,7 +210,7 @@ bool Substitution::is_bijection() const {
 bool Substitution::keeps_positions() const {
   for (const loops::Stmt& stmt : producer_.body) {
     const auto* reduce = stmt.as<loops::Reduce>();
-    if (!reduce || !info(reduce->reduction).takes_index) continue;
+    if (!reduce || !form(reduce->reduction).takes_index()) continue;
     const Space to(consumer_, program_.assumptions);
     std::vector<sym::Expr> order;
     for (size_t v = 0; v < producer_.vars.size(); ++v) {

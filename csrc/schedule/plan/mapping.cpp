@@ -160,7 +160,7 @@ int words_of_column(const FlatRegion& flat) {
   int words = 0;
   for (const Stmt& stmt : flat.region.body) {
     const bool in_row = std::ranges::any_of(flat.row, [&](VarId v) { return stmt.vars.contains(v); });
-    if (const auto* reduce = stmt.as<loops::Reduce>()) words += info(reduce->reduction).state;
+    if (const auto* reduce = stmt.as<loops::Reduce>()) words += static_cast<int>(form(reduce->reduction).state.size());
     else if (stmt.as<loops::Load>() && !in_row && stmt.vars.contains(flat.space.back())) ++words;
   }
   return words;

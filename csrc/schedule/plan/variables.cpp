@@ -237,7 +237,7 @@ void order_variables(FlatRegion& flat, const Target& target) {
     sort_by_stride(flat, order, flat.space);
   bool counts_positions = std::any_of(flat.region.body.begin(), flat.region.body.end(), [](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
-    return reduce && info(reduce->reduction).takes_index;
+    return reduce && form(reduce->reduction).takes_index();
   });
   if (!counts_positions) sort_by_stride(flat, order, flat.row);
 }
