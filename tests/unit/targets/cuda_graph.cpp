@@ -32,7 +32,7 @@ struct Recording {
   decltype(&fake_cuda_hold_back) hold_back = reinterpret_cast<decltype(&fake_cuda_hold_back)>(library.find("fake_cuda_hold_back"));
   decltype(&fake_cuda_replayed_word) replayed_word = reinterpret_cast<decltype(&fake_cuda_replayed_word)>(library.find("fake_cuda_replayed_word"));
   std::unique_ptr<NodeUpdateKernels> updates;  // null: not there yet
-  CudaGraphDevice device{context, 1e12, [this] { return updates.get(); }};
+  CudaGraphDevice device{context, 1e12, 3e-6, [this] { return updates.get(); }};
 
   std::array<char, 256> first{}, second{}, own{};
 

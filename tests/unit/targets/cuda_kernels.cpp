@@ -57,7 +57,7 @@ plan::Plan plan_of(const std::vector<std::string>& names, bool checks = false) {
   return b.plan;
 }
 
-struct Machine {
+struct Loader {
   std::unique_ptr<Nvrtc> nvrtc = find_nvrtc();
   int opened = 0;
   NvrtcSource nvrtc_source{[] { return nvrtc_candidates(nvrtc_places()); }, [this] { ++opened; }};
@@ -80,110 +80,110 @@ struct Machine {
 }  // namespace
 
 TEST_CASE("source that NVRTC refuses is an internal error with the kernel's name and the compiler's words", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
-  const auto provider = machine.provider(nullptr, broken_unit);
+  Loader loader;
+  if (!loader.nvrtc) return;
+  const auto provider = loader.provider(nullptr, broken_unit);
   CHECK_THROWS_AS(provider->prepare(plan_of({"k_good", "k_bad"})), InternalError);
-  CHECK_THROWS_WITH(machine.provider(nullptr, broken_unit)->prepare(plan_of({"k_bad"})),
+  CHECK_THROWS_WITH(loader.provider(nullptr, broken_unit)->prepare(plan_of({"k_bad"})),
                     mentions("did not compile k_bad") && mentions("undeclared_name"));
 }
 
 TEST_CASE("a module that the driver refuses is an internal error that names the kernel and the call", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   for (const char* call : {"cuModuleLoadData", "cuModuleGetFunction"}) {
-    const auto provider = machine.provider();
-    machine.controls.fail(call, 1);  // the second kernel
+    const auto provider = loader.provider();
+    loader.controls.fail(call, 1);  // the second kernel
     CHECK_THROWS_AS(provider->prepare(plan_of({"k_a", "k_b"})), InternalError);
-    machine.controls.fail(call, 0);
-    CHECK_THROWS_WITH(machine.provider()->prepare(plan_of({"k_a"})), mentions(call) && mentions("for kernel k_a"));
+    loader.controls.fail(call, 0);
+    CHECK_THROWS_WITH(loader.provider()->prepare(plan_of({"k_a"})), mentions(call) && mentions("for kernel k_a"));
   }
-  const auto provider = machine.provider();
+  const auto provider = loader.provider();
   CHECK_NOTHROW(provider->prepare(plan_of({"k_a", "k_b"})));
 }
 
 TEST_CASE("NVRTC is not opened where all code is in the cache; a library that nobody has opened there is", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
-  machine.provider(&cache)->prepare(plan_of({"k_a"}));
-  CHECK(machine.opened == 1);
-  Machine next;
+  loader.provider(&cache)->prepare(plan_of({"k_a"}));
+  CHECK(loader.opened == 1);
+  Loader next;
   const auto second = next.provider(&cache);
   second->prepare(plan_of({"k_a"}));
   CHECK(second->counters().from_cache == 1);
   CHECK(next.opened == 0);
-  CHECK(next.nvrtc_source.version(&cache) == machine.nvrtc->version());
+  CHECK(next.nvrtc_source.version(&cache) == loader.nvrtc->version());
   next.provider(&cache)->prepare(plan_of({"k_b"}));
   CHECK(next.opened == 1);
   // A file that is there comes first, whether it opens or not; one that is not there is passed over.
-  std::vector<std::string> candidates{folder.path() + "/libnvrtc.so.13", fake_driver, machine.nvrtc->path()};
+  std::vector<std::string> candidates{folder.path() + "/libnvrtc.so.13", fake_driver, loader.nvrtc->path()};
   CHECK_THROWS_WITH(NvrtcSource([&] { return candidates; }).version(&cache), mentions("nvrtcCreateProgram"));
   candidates.erase(candidates.begin() + 1);
   int opened = 0;
   NvrtcSource source([&] { return candidates; }, [&] { ++opened; });
-  CHECK(source.version(&cache) == machine.nvrtc->version());
+  CHECK(source.version(&cache) == loader.nvrtc->version());
   CHECK(opened == 0);
   NvrtcSource uncached([&] { return candidates; }, [&] { ++opened; });
-  CHECK(uncached.version(nullptr) == machine.nvrtc->version());
+  CHECK(uncached.version(nullptr) == loader.nvrtc->version());
   CHECK(opened == 1);
 }
 
 TEST_CASE("a module of the cache that the driver refuses is compiled again", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
-  const auto first = machine.provider(&cache);
+  const auto first = loader.provider(&cache);
   first->prepare(plan_of({"k_a"}));
   CHECK(first->counters().compiled == 1);
-  const auto second = machine.provider(&cache);
+  const auto second = loader.provider(&cache);
   second->prepare(plan_of({"k_a"}));
   CHECK(second->counters().from_cache == 1);
-  const auto third = machine.provider(&cache);
-  machine.controls.fail("cuModuleLoadData", 0);
+  const auto third = loader.provider(&cache);
+  loader.controls.fail("cuModuleLoadData", 0);
   third->prepare(plan_of({"k_a"}));
   CHECK(third->counters().compiled == 1);
   CHECK(third->counters().from_cache == 0);
-  CHECK_NOTHROW(machine.launch(*third));
+  CHECK_NOTHROW(loader.launch(*third));
   // A damaged entry is a miss.
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     std::filesystem::resize_file(entry.path(), 300);
-  const auto fourth = machine.provider(&cache);
+  const auto fourth = loader.provider(&cache);
   fourth->prepare(plan_of({"k_a"}));
   CHECK(fourth->counters().compiled == 1);
 }
 
 TEST_CASE("a variant that is first needed by a call is compiled where the driver refuses what the cache or the package holds", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   TemporaryFolder folder;
   DiskCache cache(folder.path(), "test");
-  machine.provider(&cache)->prepare(plan_of({"k_a"}));
+  loader.provider(&cache)->prepare(plan_of({"k_a"}));
   const bool packaged = GENERATE(false, true);
-  const auto provider = packaged ? machine.provider(nullptr, add_one_unit, [](const std::string&) { return std::optional<std::string>("\x7f" "ELF"); })
-                                 : machine.provider(&cache);
+  const auto provider = packaged ? loader.provider(nullptr, add_one_unit, [](const std::string&) { return std::optional<std::string>("\x7f" "ELF"); })
+                                 : loader.provider(&cache);
   provider->prepare(plan_of({"k_a"}));
   const auto held = [&] { return packaged ? provider->counters().from_package : provider->counters().from_cache; };
   CHECK(held() == 1);
-  machine.controls.fail("cuModuleLoadData", 0);
-  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+  loader.controls.fail("cuModuleLoadData", 0);
+  CHECK_NOTHROW(loader.launch(*provider, {.vectorized = false}));
   CHECK(provider->counters().compiled == 1);
   // In the background too.
-  machine.controls.fail("cuModuleLoadData", 0);
+  loader.controls.fail("cuModuleLoadData", 0);
   CHECK(provider->find(plan::KernelId(0), {.vectorized = true, .index64 = true}) == nullptr);
-  machine.pool.finish();
+  loader.pool.finish();
   CHECK(provider->counters().late == 1);
   CHECK(provider->counters().compiled == 2);
   CHECK(held() == 1);
 }
 
 TEST_CASE("threads that compile the same variant at a time use one kernel of it", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   std::barrier both_compile(2);
-  const auto provider = machine.provider(nullptr, [&](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
+  const auto provider = loader.provider(nullptr, [&](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
     if (!variant.vectorized) both_compile.arrive_and_wait();
     return add_one_unit(kernel, variant, origins);
   });
@@ -193,60 +193,60 @@ TEST_CASE("threads that compile the same variant at a time use one kernel of it"
   const LoadedKernel* const kernel = &provider->get(plan::KernelId(0), {.vectorized = false});
   thread.join();
   CHECK(kernel == other);
-  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+  CHECK_NOTHROW(loader.launch(*provider, {.vectorized = false}));
 }
 
 TEST_CASE("a launch that fails is an internal error, and the next launch works", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
-  const auto provider = machine.provider();
+  Loader loader;
+  if (!loader.nvrtc) return;
+  const auto provider = loader.provider();
   provider->prepare(plan_of({"k_a"}));
-  machine.controls.fail("cuLaunchKernelEx", 0);
-  CHECK_THROWS_AS(machine.launch(*provider), InternalError);
-  machine.controls.fail("cuLaunchKernelEx", 0);
-  CHECK_THROWS_WITH(machine.launch(*provider), mentions("cuLaunchKernelEx failed for kernel k_a") &&
+  loader.controls.fail("cuLaunchKernelEx", 0);
+  CHECK_THROWS_AS(loader.launch(*provider), InternalError);
+  loader.controls.fail("cuLaunchKernelEx", 0);
+  CHECK_THROWS_WITH(loader.launch(*provider), mentions("cuLaunchKernelEx failed for kernel k_a") &&
                                                    mentions("CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"));
-  const int before = machine.controls.calls("cuLaunchKernelEx");
-  CHECK_NOTHROW(machine.launch(*provider));
-  CHECK(machine.controls.calls("cuLaunchKernelEx") == before + 1);
+  const int before = loader.controls.calls("cuLaunchKernelEx");
+  CHECK_NOTHROW(loader.launch(*provider));
+  CHECK(loader.controls.calls("cuLaunchKernelEx") == before + 1);
 }
 
 TEST_CASE("a variant that is first needed by a call and does not load is an error of that call only", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
-  const auto provider = machine.provider();
+  Loader loader;
+  if (!loader.nvrtc) return;
+  const auto provider = loader.provider();
   provider->prepare(plan_of({"k_a"}));
-  machine.controls.fail("cuModuleLoadData", 0);
-  CHECK_THROWS_AS(machine.launch(*provider, {.vectorized = false}), InternalError);
-  CHECK_NOTHROW(machine.launch(*provider));
-  CHECK_NOTHROW(machine.launch(*provider, {.vectorized = false}));
+  loader.controls.fail("cuModuleLoadData", 0);
+  CHECK_THROWS_AS(loader.launch(*provider, {.vectorized = false}), InternalError);
+  CHECK_NOTHROW(loader.launch(*provider));
+  CHECK_NOTHROW(loader.launch(*provider, {.vectorized = false}));
 }
 
 TEST_CASE("modules and memory made and freed while another thread captures a graph leave the capture good", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   const plan::Plan plan = plan_of({"k_a"}, true);
-  auto held = machine.provider();
+  auto held = loader.provider();
   held->prepare(plan);
-  machine.controls.begin_capture();
+  loader.controls.begin_capture();
   CHECK(held->find(plan::KernelId(0), {.vectorized = false}) == nullptr);
-  machine.pool.finish();  // a background thread has loaded it
+  loader.pool.finish();  // a background thread has loaded it
   CHECK(held->counters().late == 1);
-  machine.launch(*held, {.vectorized = false});
-  CHECK_NOTHROW(machine.provider()->prepare(plan));  // and freed again
+  loader.launch(*held, {.vectorized = false});
+  CHECK_NOTHROW(loader.provider()->prepare(plan));  // and freed again
   held.reset();
-  CHECK(machine.controls.end_capture());
+  CHECK(loader.controls.end_capture());
   // The fake notices what it is there for: the mode of this thread is again what it was.
-  machine.controls.begin_capture();
-  const auto load = reinterpret_cast<int (*)(void**, const void*)>(machine.controls.library.find("cuModuleLoadData"));
+  loader.controls.begin_capture();
+  const auto load = reinterpret_cast<int (*)(void**, const void*)>(loader.controls.library.find("cuModuleLoadData"));
   void* module = nullptr;
   CHECK(load(&module, "\x7f" "ELF") != 0);
-  CHECK_FALSE(machine.controls.end_capture());
+  CHECK_FALSE(loader.controls.end_capture());
 }
 
 TEST_CASE("NVRTC is interrupted", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
+  Loader loader;
+  if (!loader.nvrtc) return;
   // Takes far longer than a second to compile.
   CudaUnitSource slow;
   slow.text = "extern \"C\" __global__ void k_slow(float* a) {\n";
@@ -254,16 +254,16 @@ TEST_CASE("NVRTC is interrupted", "[cuda]") {
   slow.text += "}\n";
   const auto start = std::chrono::steady_clock::now();
   const auto soon = [&] { return std::chrono::steady_clock::now() - start > std::chrono::milliseconds(200); };
-  const auto provider = machine.provider(nullptr, [&](const auto&...) { return slow; });
+  const auto provider = loader.provider(nullptr, [&](const auto&...) { return slow; });
   CHECK_THROWS_AS(provider->prepare(plan_of({"k_slow"}), soon), Interrupted);
   WARN("interrupted after " << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << " s");
 }
 
 TEST_CASE("memory for the records of checks may be refused", "[cuda]") {
-  Machine machine;
-  if (!machine.nvrtc) return;
-  const auto provider = machine.provider();
-  machine.controls.fail("cuMemHostAlloc", 0);
+  Loader loader;
+  if (!loader.nvrtc) return;
+  const auto provider = loader.provider();
+  loader.controls.fail("cuMemHostAlloc", 0);
   CHECK_THROWS_WITH(provider->prepare(plan_of({"k_a"}, true)), mentions("CUDA_ERROR_OUT_OF_MEMORY"));
 }
 
