@@ -93,11 +93,12 @@ bool is_call_of(const Call& call, OpFamily family) {
   return op && op->family == family;
 }
 
-// Null where the call, of the op, leaves the argument out or the op has none of this role.
+// Null where the call is of no row's op, the op has no argument of this role, or the call leaves it out.
 template <class Call>
-auto* find_argument(const LibraryOp& op, Call& call, ArgRole role) {
+auto* find_argument(Call& call, ArgRole role) {
   decltype(&call.args[0]) found = nullptr;
-  const OpArgument* argument = op.find(role);
+  const LibraryOp* op = library_op(call);
+  const OpArgument* argument = op ? op->find(role) : nullptr;
   if (argument == nullptr) return found;
   if (argument->position == by_keyword) {
     for (auto& [name, value] : call.kwargs)
@@ -109,23 +110,24 @@ auto* find_argument(const LibraryOp& op, Call& call, ArgRole role) {
 }
 // The same where it is an operand reference.
 template <class Call>
-auto* find_operand_ref(const LibraryOp& op, Call& call, ArgRole role) {
-  auto* argument = find_argument(op, call, role);
+auto* find_operand_ref(Call& call, ArgRole role) {
+  auto* argument = find_argument(call, role);
   return argument ? std::get_if<OperandRef>(&argument->value) : nullptr;
 }
 // Sets an argument of a call that has all before it.
 template <class Call>
-void set_argument(const LibraryOp& op, Call& call, ArgRole role, Arg value) {
-  if (Arg* found = find_argument(op, call, role)) {
+void set_argument(Call& call, ArgRole role, Arg value) {
+  if (Arg* found = find_argument(call, role)) {
     *found = std::move(value);
     return;
   }
-  const OpArgument* argument = op.find(role);
-  CXXI_CHECK(argument, "{} has no argument of this role", op.name);
+  const LibraryOp* op = library_op(call);
+  const OpArgument* argument = op ? op->find(role) : nullptr;
+  CXXI_CHECK(argument, "{} has no argument of this role", call.callee);
   if (argument->position == by_keyword) {
     call.kwargs.emplace_back(argument->name, std::move(value));
   } else {
-    CXXI_CHECK(static_cast<size_t>(argument->position) == call.args.size(), "{} lacks arguments before {}", op.name, argument->name);
+    CXXI_CHECK(static_cast<size_t>(argument->position) == call.args.size(), "{} lacks arguments before {}", call.callee, argument->name);
     call.args.push_back(std::move(value));
   }
 }

@@ -110,9 +110,8 @@ void multiply(const TensorView& to, const TensorView& a, const TensorView& c, co
 
 void call_matmul(PlainHost& host, const plan::CallExtern& call, std::span<const Operand> operands,
                  std::span<const TensorView> destinations, std::span<TensorRef> results) {
-  const LibraryOp* op = library_op(call);
   const auto operand = [&](ArgRole role) {
-    const OperandRef* ref = op ? find_operand_ref(*op, call, role) : nullptr;
+    const OperandRef* ref = find_operand_ref(call, role);
     return ref ? &operands[ref->operand].tensor : nullptr;
   };
   const TensorView *left = operand(ArgRole::Left), *right = operand(ArgRole::Right), *bias = operand(ArgRole::Addend);

@@ -31,9 +31,9 @@ bool unblock_uploads(graph::Graph& graph, const Options&) {
     if (!source || graph.values[node.results.at(0)].device.type != DeviceType::Cuda ||
         !lies_in_pageable_memory(graph, *source))
       continue;
-    Arg* non_blocking = find_argument(*library_op(*call), *call, ArgRole::NonBlocking);
+    Arg* non_blocking = find_argument(*call, ArgRole::NonBlocking);
     if (non_blocking && *non_blocking == Arg(true)) continue;
-    set_argument(*library_op(*call), *call, ArgRole::NonBlocking, Arg(true));
+    set_argument(*call, ArgRole::NonBlocking, Arg(true));
     changed = true;
   }
   return changed;

@@ -64,10 +64,10 @@ void take_away(graph::Node& node, Arg& mask) {
 
 bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& node, const LibraryOp& op) {
   auto& call = std::get<graph::Extern>(node.kind);
-  Arg* mask = find_argument(op, call, ArgRole::Mask);
+  Arg* mask = find_argument(call, ArgRole::Mask);
   if (mask == nullptr || !mask->as<OperandRef>()) return false;
-  const OperandRef *query = find_operand_ref(op, call, ArgRole::Query), *key = find_operand_ref(op, call, ArgRole::Key);
-  const Arg* is_causal = find_argument(op, call, ArgRole::IsCausal);
+  const OperandRef *query = find_operand_ref(call, ArgRole::Query), *key = find_operand_ref(call, ArgRole::Key);
+  const Arg* is_causal = find_argument(call, ArgRole::IsCausal);
   const bool told = is_causal && !(*is_causal == Arg(false));
   if (!query || !key || told) return false;
   const auto operand = [&](const OperandRef* ref) { return std::get<ValueId>(node.operands[ref->operand]); };
@@ -84,8 +84,8 @@ bool tell(IndexPropagation& elements, const graph::Graph& graph, graph::Node& no
   if (shown == Shown::Before && call.args.size() + (lacks_dropout ? 1 : 0) < before) return false;
   take_away(node, *mask);
   if (shown == Shown::All) return true;
-  if (lacks_dropout) set_argument(op, call, ArgRole::Dropout, 0.0);
-  set_argument(op, call, ArgRole::IsCausal, true);
+  if (lacks_dropout) set_argument(call, ArgRole::Dropout, 0.0);
+  set_argument(call, ArgRole::IsCausal, true);
   return true;
 }
 

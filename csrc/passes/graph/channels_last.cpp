@@ -55,12 +55,12 @@ class ChannelsLast {
     const auto* callee = node.as<graph::Extern>();
     const LibraryOp* op = callee ? library_op(*callee) : nullptr;
     if (!op || op->layout != LayoutPreference::ChannelsLast) return {};
-    const Arg* transposed = find_argument(*op, *callee, ArgRole::Transposed);
+    const Arg* transposed = find_argument(*callee, ArgRole::Transposed);
     if (!transposed || !(*transposed == Arg(false))) return {};
     std::vector<uint32_t> operands;
     for (ArgRole role : {ArgRole::OutputGradient, ArgRole::Input, ArgRole::Weight}) {
       if (!op->find(role)) continue;
-      const OperandRef* ref = find_operand_ref(*op, *callee, role);
+      const OperandRef* ref = find_operand_ref(*callee, role);
       if (!ref || !is_image(std::get<ValueId>(node.operands[ref->operand]))) return {};
       operands.push_back(ref->operand);
     }

@@ -21,7 +21,7 @@ constexpr size_t bias_gradient = 2;  // of the three that convolution_backward m
 // use_cudnn_depthwise, cudnn_conv_suggest_memory_format), and some others, which is not known before the call.
 bool may_start_from_bias(const graph::Graph& graph, const graph::Node& node, const graph::Value& result) {
   const auto& callee = *node.as<graph::Extern>();
-  const Arg* argument = find_argument(*library_op(callee), callee, ArgRole::Groups);
+  const Arg* argument = find_argument(callee, ArgRole::Groups);
   const Arg groups = argument ? *argument : Arg(int64_t{1});
   const sym::Expr number = groups.as<sym::Expr>() ? *groups.as<sym::Expr>() : groups.as<int64_t>() ? sym::Expr(*groups.as<int64_t>()) : sym::Expr(1);
   const ValueId* x = value_argument(node, ArgRole::Input);
@@ -39,7 +39,7 @@ int bias_operand(const graph::Graph& graph, const graph::Node& node) {
   if (!callee || !is_call_of(*callee, OpFamily::Convolution)) return -1;
   const graph::Value& result = graph.values[node.results.at(0)];
   if (result.device.type != DeviceType::Cuda || result.sizes.size() < 3 || !is_float(result.dtype)) return -1;
-  const OperandRef* ref = find_operand_ref(*library_op(*callee), *callee, ArgRole::Bias);
+  const OperandRef* ref = find_operand_ref(*callee, ArgRole::Bias);
   if (!ref || ref->operand + 1 != node.operands.size()) return -1;  // x, w, bias: the bias comes last
   const auto* bias = std::get_if<ValueId>(&node.operands[ref->operand]);
   if (!bias || graph.values[*bias].dtype != result.dtype || may_start_from_bias(graph, node, result)) return -1;
@@ -84,7 +84,7 @@ bool split_convolution_bias(graph::Graph& graph, const Options&) {
     const ValueId raw = graph.nodes[id].results[0];
     const ValueId bias = replacements[std::get<ValueId>(graph.nodes[id].operands[static_cast<size_t>(operand)])];
     auto& callee = *graph.nodes[id].as<graph::Extern>();
-    *find_argument(*library_op(callee), callee, ArgRole::Bias) = Arg(None{});
+    *find_argument(callee, ArgRole::Bias) = Arg(None{});
     graph.nodes[id].operands.pop_back();
     build.set_origin(graph.nodes[id].origin);
     std::vector<sym::Expr> sizes(graph.values[raw].sizes.size() - 1, 1);

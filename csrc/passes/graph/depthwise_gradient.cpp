@@ -33,7 +33,7 @@ struct Gradient {
 std::optional<Gradient> gradient_of(const graph::Graph& graph, const graph::Node& node) {
   if (!makes_gradient(node, input_gradient)) return std::nullopt;
   const auto& callee = *node.as<graph::Extern>();
-  const auto argument = [&](ArgRole role) { return find_argument(*library_op(callee), callee, role); };
+  const auto argument = [&](ArgRole role) { return find_argument(callee, role); };
   const ValueId *of_output = value_argument(node, ArgRole::OutputGradient), *weight = value_argument(node, ArgRole::Weight);
   if (!of_output || !weight) return std::nullopt;
   const graph::Value &value = graph.values[*of_output], &kernels = graph.values[*weight];

@@ -115,14 +115,14 @@ bool is_signature_value(const graph::Graph& graph, ValueId id) {
 
 const ValueId* value_argument(const graph::Node& call, ArgRole role) {
   const auto& callee = *call.as<graph::Extern>();
-  const OperandRef* ref = find_operand_ref(*library_op(callee), callee, role);
+  const OperandRef* ref = find_operand_ref(callee, role);
   return ref ? std::get_if<ValueId>(&call.operands.at(ref->operand)) : nullptr;
 }
 
 bool makes_gradient(const graph::Node& node, size_t which) {
   const auto* callee = node.as<graph::Extern>();
   if (!callee || !is_call_of(*callee, OpFamily::ConvolutionGradient)) return false;
-  const Arg* argument = find_argument(*library_op(*callee), *callee, ArgRole::OutputMask);
+  const Arg* argument = find_argument(*callee, ArgRole::OutputMask);
   const auto* mask = argument ? argument->as<ArgList>() : nullptr;
   const bool* wanted = mask && mask->size() > which ? (*mask)[which].as<bool>() : nullptr;
   return wanted && *wanted;
@@ -135,7 +135,7 @@ void leave_out_gradient(graph::Graph& graph, graph::Node& call, size_t which) {
   result.sizes = {sym::Expr(0)};
   result.layout.strides = {sym::Expr(1)};
   auto& callee = *call.as<graph::Extern>();
-  auto& mask = std::get<ArgList>(find_argument(*library_op(callee), callee, ArgRole::OutputMask)->value);
+  auto& mask = std::get<ArgList>(find_argument(callee, ArgRole::OutputMask)->value);
   mask.at(which) = Arg(false);
 }
 

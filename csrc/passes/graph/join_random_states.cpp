@@ -23,7 +23,7 @@ const graph::Extern* as_draw(const graph::Node& node) {
 
 template <class Call>
 auto& argument_of(Call& draw, ArgRole role) {
-  return *find_argument(*library_op(draw), draw, role);
+  return *find_argument(draw, role);
 }
 
 const ArgList& list_of(const graph::Extern& draw, ArgRole role) { return std::get<ArgList>(argument_of(draw, role).value); }

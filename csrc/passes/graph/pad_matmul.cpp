@@ -38,9 +38,8 @@ struct Product {
 std::optional<Product> product_of(const graph::Graph& graph, const graph::Node& node) {
   const auto* callee = node.as<graph::Extern>();
   if (!callee || !callee->planned_out || !is_call_of(*callee, OpFamily::Matmul)) return std::nullopt;
-  const LibraryOp& op = *library_op(*callee);
-  const OperandRef *left = find_operand_ref(op, *callee, ArgRole::Left), *right = find_operand_ref(op, *callee, ArgRole::Right);
-  const OperandRef* bias = find_operand_ref(op, *callee, ArgRole::Addend);
+  const OperandRef *left = find_operand_ref(*callee, ArgRole::Left), *right = find_operand_ref(*callee, ArgRole::Right);
+  const OperandRef* bias = find_operand_ref(*callee, ArgRole::Addend);
   const bool batched = graph.values[node.results.at(0)].sizes.size() > 2;
   if (!left || !right || left->operand == right->operand || (bias && (batched || node.operands.size() != 3))) return std::nullopt;
   return Product{left->operand, right->operand, bias ? std::optional(bias->operand) : std::nullopt, batched};

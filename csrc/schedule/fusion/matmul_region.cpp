@@ -18,7 +18,7 @@ using loops::View;
 using sym::Expr;
 
 const View* view_of(const loops::ExternCall& call, ArgRole role) {
-  const OperandRef* ref = find_operand_ref(*library_op(call), call, role);
+  const OperandRef* ref = find_operand_ref(call, role);
   return ref && ref->operand < call.operands.size() ? std::get_if<View>(&call.operands[ref->operand]) : nullptr;
 }
 
@@ -29,8 +29,7 @@ bool is_one(const Arg& arg) {
 }
 
 bool scales_nothing(const loops::ExternCall& call) {
-  const LibraryOp& op = *library_op(call);
-  const Arg *addend = find_argument(op, call, ArgRole::AddendScale), *product = find_argument(op, call, ArgRole::ProductScale);
+  const Arg *addend = find_argument(call, ArgRole::AddendScale), *product = find_argument(call, ArgRole::ProductScale);
   return (!addend || is_one(*addend)) && (!product || is_one(*product));
 }
 

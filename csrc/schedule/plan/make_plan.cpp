@@ -318,7 +318,7 @@ class PlanBuilder {
   // The condition of an assertion about symbols.
   static const Expr* asserted_by(const loops::ExternCall& call) {
     if (!is_call_of(call, OpFamily::Assertion)) return nullptr;
-    const OperandRef* ref = find_operand_ref(*library_op(call), call, ArgRole::Condition);
+    const OperandRef* ref = find_operand_ref(call, ArgRole::Condition);
     return ref ? std::get_if<Expr>(&call.operands.at(ref->operand)) : nullptr;
   }
 
@@ -422,7 +422,7 @@ class PlanBuilder {
       return;
     }
     if (const auto* condition = asserted_by(from)) {
-      const Arg* argument = find_argument(*library_op(from), from, ArgRole::Message);
+      const Arg* argument = find_argument(from, ArgRole::Message);
       const auto* message = argument ? argument->as<std::string>() : nullptr;
       plan_.steps.emplace_back(plan::Assert{*condition, message ? *message : "Assertion is failed", from.origin});
       return;

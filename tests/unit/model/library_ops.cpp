@@ -82,22 +82,21 @@ TEST_CASE("library ops: calls are found by name and overload") {
 
 TEST_CASE("library ops: arguments by role") {
   Callee call{"aten::addmm", "", {OperandRef{2}, OperandRef{0}}, {{"alpha", Arg(2.0)}}};
-  const LibraryOp& op = *library_op(call);
-  CHECK(find_operand_ref(op, call, ArgRole::Addend)->operand == 2);
-  CHECK(find_operand_ref(op, call, ArgRole::Left)->operand == 0);
-  CHECK(find_argument(op, call, ArgRole::Right) == nullptr);
-  CHECK(find_argument(op, call, ArgRole::Bias) == nullptr);
-  CHECK(*find_argument(op, call, ArgRole::ProductScale) == Arg(2.0));
-  CHECK(find_argument(op, call, ArgRole::AddendScale) == nullptr);
-  CHECK(find_operand_ref(op, call, ArgRole::ProductScale) == nullptr);
-  set_argument(op, call, ArgRole::Right, OperandRef{1});
-  set_argument(op, call, ArgRole::AddendScale, 0.5);
-  set_argument(op, call, ArgRole::Addend, None{});
+  CHECK(find_operand_ref(call, ArgRole::Addend)->operand == 2);
+  CHECK(find_operand_ref(call, ArgRole::Left)->operand == 0);
+  CHECK(find_argument(call, ArgRole::Right) == nullptr);
+  CHECK(find_argument(call, ArgRole::Bias) == nullptr);
+  CHECK(*find_argument(call, ArgRole::ProductScale) == Arg(2.0));
+  CHECK(find_argument(call, ArgRole::AddendScale) == nullptr);
+  CHECK(find_operand_ref(call, ArgRole::ProductScale) == nullptr);
+  set_argument(call, ArgRole::Right, OperandRef{1});
+  set_argument(call, ArgRole::AddendScale, 0.5);
+  set_argument(call, ArgRole::Addend, None{});
   CHECK(call.args == std::vector<Arg>{None{}, OperandRef{0}, OperandRef{1}});
   CHECK(call.kwargs.back() == std::pair<std::string, Arg>("beta", 0.5));
   Callee empty{"aten::mm", "", {}, {}};
-  CHECK_THROWS_AS(set_argument(*library_op(empty), empty, ArgRole::Right, OperandRef{0}), InternalError);
-  CHECK_THROWS_AS(set_argument(*library_op(empty), empty, ArgRole::Bias, OperandRef{0}), InternalError);
+  CHECK_THROWS_AS(set_argument(empty, ArgRole::Right, OperandRef{0}), InternalError);
+  CHECK_THROWS_AS(set_argument(empty, ArgRole::Bias, OperandRef{0}), InternalError);
 }
 
 TEST_CASE("library ops: calls are made by role") {
