@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "support/error.h"
 #include "support/text_cursor.h"
@@ -78,7 +79,7 @@ class StatementParser {
 
   void assign(std::span<const ReductionComponent> results) {
     const std::string name = cursor_.identifier("a name");
-    if (!assigned_.insert({name, true}).second) throw_user_error("{} is assigned twice", name);
+    if (!assigned_.insert(name).second) throw_user_error("{} is assigned twice", name);
     cursor_.expect("=");
     Value value = parse_value();
     const auto result = std::ranges::find(results, name, &ReductionComponent::name);
@@ -155,7 +156,7 @@ class StatementParser {
   TextCursor cursor_;
   ReductionStatements statements_;
   std::map<std::string, size_t, std::less<>> names_;
-  std::map<std::string, bool, std::less<>> assigned_;
+  std::set<std::string> assigned_;
   std::vector<std::optional<DType>> types_;  // of inputs and steps
 };
 
@@ -168,13 +169,14 @@ std::vector<Scalar> ReductionStatements::run(std::vector<Scalar> inputs, DType o
   CXXI_CHECK(inputs.size() == inputs_, "statements of {} inputs, found {}", inputs_, inputs.size());
   std::vector<Scalar> values = std::move(inputs);
   values.reserve(inputs_ + steps_.size());
+  std::vector<Scalar> operands;
   for (const Step& step : steps_) {
     const DType type = step.type.dtype(operand);
     switch (step.literal) {
       case Literal::None: {
-        Scalar operands[5];
-        for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = values[step.operands[i]];
-        values.push_back(evaluate(step.op, std::span(operands).first(step.operands.size()), type));
+        operands.clear();
+        for (size_t value : step.operands) operands.push_back(values[value]);
+        values.push_back(evaluate(step.op, operands, type));
         break;
       }
       case Literal::Number:
