@@ -22,14 +22,6 @@ Target target_of(const graph::Graph& graph) {
   return cpu_target("x86-64-v3", 4);
 }
 
-// The form after the stages from `first` to `last`, each verified.
-driver::Form run_between(std::string_view first, std::string_view last, driver::Form form, const graph::Graph& graph) {
-  driver::PipelineState state{.inputs = {.targets = target_of(graph)}, .form = std::move(form)};
-  state.inputs.options.verify = "each";
-  driver::run_stages(driver::stages_between(first, last), state);
-  return std::move(state.form);
-}
-
 // Largest finite magnitude among the inexact values: what a last bit is measured by.
 double magnitude(const RandomGraph& random, const interp::Arguments& arguments) {
   graph::Graph graph = random.graph;
@@ -278,33 +270,37 @@ std::vector<interp::Tensor> call_extern(const std::string& callee, const std::st
   return {result};
 }
 
+namespace {
+
+struct Stretch {
+  std::string_view first, last;  // stages
+};
+
+// Interprets what these stages make of the graph, each stage verified.
+Executor after_stages(std::string name, std::vector<Stretch> stretches) {
+  return {std::move(name), [stretches = std::move(stretches)](const graph::Graph& graph, const interp::Arguments& arguments) {
+            driver::PipelineState state{.inputs = {.targets = target_of(graph)}, .form = graph};
+            state.inputs.options.verify = "each";
+            for (const auto& [first, last] : stretches) driver::run_stages(driver::stages_between(first, last), state);
+            return std::visit(
+                [&](const auto& form) -> std::vector<interp::Tensor> {
+                  if constexpr (requires { interp::run(form, arguments, call_extern); }) return interp::run(form, arguments, call_extern);
+                  throw_internal("the interpreter does not run {}", to_string(driver::kind_of(state.form)));
+                },
+                state.form);
+          }};
+}
+
+}  // namespace
+
 std::vector<Executor> ir_executors() {
   return {
-      {"graph passes",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(std::get<graph::Graph>(run_between("graph-passes", "graph-passes", graph, graph)), arguments, call_extern);
-       }},
-      {"lower",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(std::get<loops::Program>(run_between("lower", "lower", graph, graph)), arguments, call_extern);
-       }},
-      {"fuse",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(std::get<loops::Program>(run_between("lower", "fuse", graph, graph)), arguments, call_extern);
-       }},
-      {"plan without fusion",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         driver::Form program = run_between("lower", "lower", graph, graph);
-         return interp::run(std::get<plan::Plan>(run_between("plan", "plan", std::move(program), graph)), arguments, call_extern);
-       }},
-      {"plan without graph passes",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(std::get<plan::Plan>(run_between("lower", "plan", graph, graph)), arguments, call_extern);
-       }},
-      {"plan",
-       [](const graph::Graph& graph, const interp::Arguments& arguments) {
-         return interp::run(std::get<plan::Plan>(run_between("graph-passes", "plan", graph, graph)), arguments, call_extern);
-       }},
+      after_stages("graph passes", {{"graph-passes", "graph-passes"}}),
+      after_stages("lower", {{"lower", "lower"}}),
+      after_stages("fuse", {{"lower", "fuse"}}),
+      after_stages("plan without fusion", {{"lower", "lower"}, {"plan", "plan"}}),
+      after_stages("plan without graph passes", {{"lower", "plan"}}),
+      after_stages("plan", {{"graph-passes", "plan"}}),
   };
 }
 
