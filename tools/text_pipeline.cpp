@@ -102,12 +102,12 @@ std::span<const Stage> stages_up_to(std::string_view word, FormKind kind) {
   return last < all.end() && first <= last ? std::span<const Stage>(first, last + 1) : stages_of(word, kind);
 }
 
-std::string trimmed(std::string_view text) {
-  const size_t begin = std::min(text.find_first_not_of(" \t"), text.size()), end = text.find_last_not_of(" \t") + 1;
-  return std::string(text.substr(begin, std::max(begin, end) - begin));
-}
-
 }  // namespace
+
+std::string trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\r\n");
+  return begin == std::string_view::npos || end == std::string_view::npos ? "" : std::string(text.substr(begin, end - begin + 1));
+}
 
 std::vector<std::string> parse_steps(std::string_view text) {
   const std::vector<std::string_view> known = known_steps();

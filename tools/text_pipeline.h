@@ -26,6 +26,8 @@ struct TextRun {
   Options options;
 };
 
+// Without blanks at both ends, and without the end of the line.
+std::string trimmed(std::string_view text);
 // Words separated by '|'; UserError lists the known ones for an unknown one.
 std::vector<std::string> parse_steps(std::string_view text);
 // "cuda", "cuda sm_80", "cpu", "cpu x86-64-v4", or several of them with commas between ("cuda:0, cuda:1, cpu"), the main

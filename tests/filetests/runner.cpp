@@ -36,13 +36,6 @@ std::string read_text(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(" \t"), end = text.find_last_not_of(" \t\r\n");
-  return begin == std::string_view::npos || end == std::string_view::npos
-             ? ""
-             : std::string(text.substr(begin, end - begin + 1));
-}
-
 std::vector<std::string> lines_of(std::string_view text) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -60,9 +53,9 @@ FileTest read_test(const fs::path& path) {
   if (test.head.size() < text.size()) test.expected = text.substr(test.head.size() + tools::expectation_mark.size());
   if (!test.head.empty() && test.head.back() != '\n') test.head += '\n';
   for (const std::string& line : lines_of(test.head)) {
-    if (line.starts_with("; run:")) test.steps = trimmed(std::string_view(line).substr(6));
-    if (line.starts_with("; target:")) test.target = trimmed(std::string_view(line).substr(9));
-    if (line.starts_with("; option:")) test.options.push_back(trimmed(std::string_view(line).substr(9)));
+    if (line.starts_with("; run:")) test.steps = tools::trimmed(std::string_view(line).substr(6));
+    if (line.starts_with("; target:")) test.target = tools::trimmed(std::string_view(line).substr(9));
+    if (line.starts_with("; option:")) test.options.push_back(tools::trimmed(std::string_view(line).substr(9)));
   }
   return test;
 }
