@@ -63,16 +63,16 @@ std::string program_of(const std::vector<Case>& cases) {
 }
 
 // With one multiprocessor tiles are large, with many small.
-struct Launch {
+struct Configuration {
   int multiprocessors;
   Variant variant;
 };
 
 void compare(const std::string& text, const std::vector<std::map<std::string, int64_t>>& calls,
-             const std::vector<int>& vector_widths, const std::vector<Launch>& launches) {
+             const std::vector<int>& vector_widths, const std::vector<Configuration>& configurations) {
   CpuProgram cpu(on_device(text, "cpu"));
-  for (const Launch& launch : launches) {
-    CudaProgram cuda(on_device(text, "cuda:0"), launch.variant, cuda_target("sm_90a", launch.multiprocessors));
+  for (const Configuration& configuration : configurations) {
+    CudaProgram cuda(on_device(text, "cuda:0"), configuration.variant, cuda_target("sm_90a", configuration.multiprocessors));
     INFO(cuda.source().substr(cuda.source().find("typedef")));
     for (size_t k = 0; k < vector_widths.size(); ++k) {
       REQUIRE(cuda.kernel(k).mapping.kind == plan::MappingKind::Tiles);

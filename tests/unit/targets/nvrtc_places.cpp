@@ -17,7 +17,7 @@ using namespace cxxinductor::targets;
 using Paths = std::vector<std::string>;
 
 // Empty files under a temporary folder.
-struct Host {
+struct EmptyFiles {
   TemporaryFolder root;
   std::string path(const std::string& name) const { return root.path() + "/" + name; }
   void add(const std::string& name) const {
@@ -34,48 +34,48 @@ Paths followed_by_names(Paths paths) {
 }
 
 TEST_CASE("NVRTC is looked for beside LibTorch, in pip's packages, in toolkits, by the loader") {
-  const Host host;
-  host.add("site/torch/lib/libtorch_cpu.so");
-  host.add("site/nvidia/cu13/lib/libnvrtc.so.13");
-  host.add("site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
-  host.add("cuda-13.1/lib64/libnvrtc.so.13");
-  const NvrtcPlaces places{"", host.path("site/torch/lib"), {host.path("cuda-13.1"), host.path("missing")}};
+  const EmptyFiles files;
+  files.add("site/torch/lib/libtorch_cpu.so");
+  files.add("site/nvidia/cu13/lib/libnvrtc.so.13");
+  files.add("site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12");
+  files.add("cuda-13.1/lib64/libnvrtc.so.13");
+  const NvrtcPlaces places{"", files.path("site/torch/lib"), {files.path("cuda-13.1"), files.path("missing")}};
   const Paths expected = followed_by_names({
-      host.path("site/torch/lib/libnvrtc.so.13"),
-      host.path("site/nvidia/cu13/lib/libnvrtc.so.13"),
-      host.path("site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
-      host.path("cuda-13.1/lib64/libnvrtc.so.13"),
-      host.path("cuda-13.1/lib/libnvrtc.so.13"),
-      host.path("missing/lib64/libnvrtc.so.13"),
-      host.path("missing/lib/libnvrtc.so.13"),
+      files.path("site/torch/lib/libnvrtc.so.13"),
+      files.path("site/nvidia/cu13/lib/libnvrtc.so.13"),
+      files.path("site/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"),
+      files.path("cuda-13.1/lib64/libnvrtc.so.13"),
+      files.path("cuda-13.1/lib/libnvrtc.so.13"),
+      files.path("missing/lib64/libnvrtc.so.13"),
+      files.path("missing/lib/libnvrtc.so.13"),
   });
   CHECK(nvrtc_candidates(places) == expected);
   CHECK(nvrtc_candidates({}) == by_name);
 }
 
 TEST_CASE("a folder's NVRTCs are taken by version, under the names of LibTorch's archives too") {
-  const Host host;
+  const EmptyFiles files;
   for (const char* name : {"libnvrtc.so.12", "libnvrtc-672ee683.so.13", "libnvrtc.so.9.2.148", "libnvrtc-builtins.so.13.0",
                            "libnvrtc.alt.so.13", "libnvrtc-builtins-2f6e.so.13", "libnvrtc.so.x", "libnvrtc.so", "libnvrtc_static.a"})
-    host.add(std::string("lib/") + name);
-  CHECK(nvrtc_candidates({host.path("lib"), "", {}}) ==
-        Paths{host.path("lib/libnvrtc-672ee683.so.13"), host.path("lib/libnvrtc.so.12"), host.path("lib/libnvrtc.so.9.2.148")});
+    files.add(std::string("lib/") + name);
+  CHECK(nvrtc_candidates({files.path("lib"), "", {}}) ==
+        Paths{files.path("lib/libnvrtc-672ee683.so.13"), files.path("lib/libnvrtc.so.12"), files.path("lib/libnvrtc.so.9.2.148")});
 }
 
 TEST_CASE("what option nvrtc names is the only place") {
-  const Host host;
-  host.add("torch/lib/libnvrtc.so.13");
-  for (const std::string& library : {host.path("mine/libnvrtc.so.13"), host.path("mine/renamed.so"), std::string("libnvrtc.so.12")})
-    CHECK(nvrtc_candidates({library, host.path("torch/lib"), {host.path("cuda")}}) == Paths{library});
-  CHECK(nvrtc_candidates({host.path("empty"), host.path("torch/lib"), {}}) == Paths{host.path("empty/libnvrtc.so.13")});
+  const EmptyFiles files;
+  files.add("torch/lib/libnvrtc.so.13");
+  for (const std::string& library : {files.path("mine/libnvrtc.so.13"), files.path("mine/renamed.so"), std::string("libnvrtc.so.12")})
+    CHECK(nvrtc_candidates({library, files.path("torch/lib"), {files.path("cuda")}}) == Paths{library});
+  CHECK(nvrtc_candidates({files.path("empty"), files.path("torch/lib"), {}}) == Paths{files.path("empty/libnvrtc.so.13")});
 }
 
 TEST_CASE("the error lists every place where NVRTC was looked for") {
-  const Host host;
-  host.add("torch/lib/libnvrtc.so.13");
-  const NvrtcPlaces places{"", host.path("torch/lib"), {host.path("cuda")}};
+  const EmptyFiles files;
+  files.add("torch/lib/libnvrtc.so.13");
+  const NvrtcPlaces places{"", files.path("torch/lib"), {files.path("cuda")}};
   Paths candidates = nvrtc_candidates(places);
-  candidates.resize(candidates.size() - by_name.size());  // which this host may have
+  candidates.resize(candidates.size() - by_name.size());  // which this machine may have
   std::string message;
   try {
     const Nvrtc nvrtc(candidates);
@@ -84,9 +84,9 @@ TEST_CASE("the error lists every place where NVRTC was looked for") {
   }
   INFO(message);
   CHECK(message.find("option nvrtc, or CXXINDUCTOR_NVRTC") != message.npos);
-  CHECK(message.find(host.path("torch/lib/libnvrtc.so.13") + ": file too short") != message.npos);
+  CHECK(message.find(files.path("torch/lib/libnvrtc.so.13") + ": file too short") != message.npos);
   for (const char* place : {"nvidia/cu13/lib/libnvrtc.so.13", "nvidia/cuda_nvrtc/lib/libnvrtc.so.13", "cuda/lib64/libnvrtc.so.13", "cuda/lib/libnvrtc.so.13"})
-    CHECK(message.find(host.path(place) + ": cannot open shared object file") != message.npos);
+    CHECK(message.find(files.path(place) + ": cannot open shared object file") != message.npos);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST_CASE("names of architectures belong to one kind of device") {
   }
 }
 
-TEST_CASE("a runtimes runs code of its own architecture and of older ones") {
+TEST_CASE("a machine runs code of its own architecture and of older ones") {
   Runtimes runtimes;
   CHECK(runtimes.cpu.describe(0, "x86-64")->arch == "x86-64");
   CHECK(runtimes.cpu.describe(0, runtimes.cpu.describe(0).arch));
