@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "support/error.h"
+#include "support/fork_locks.h"
 
 namespace cxxinductor {
 namespace {
@@ -96,8 +97,8 @@ std::span<const ReductionInfo> reduction_rows() { return rows; }
 const ReductionInfo& info(Reduction reduction) { return rows[static_cast<size_t>(reduction)]; }
 
 const ReductionForm& form(Reduction reduction) {
-  static const std::array<ReductionForm, rows.size()> forms = parse_rows();
-  return forms[static_cast<size_t>(reduction)];
+  static constinit MadeOnce<std::array<ReductionForm, rows.size()>, ForkLock::Leaf> forms;
+  return forms.get(parse_rows)[static_cast<size_t>(reduction)];
 }
 
 ReductionForm parse_form(const ReductionInfo& row) {
