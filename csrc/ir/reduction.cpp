@@ -122,7 +122,7 @@ Partials partials_of(Reduction reduction) { return info(reduction).fold ? Partia
 
 int64_t state_bytes(Reduction reduction, DType operand) {
   int64_t bytes = 0, alignment = 1;
-  for (const ReductionComponent& component : form(reduction).state) {
+  for (const TypedName& component : form(reduction).state) {
     const int64_t size = byte_size(compute_type(component.dtype(operand)));
     bytes = (bytes + size - 1) / size * size + size;
     alignment = std::max(alignment, size);

@@ -96,7 +96,7 @@ struct Inference {
         sizes.push_back(1);
     }
     std::vector<Value> results;
-    for (const ReductionComponent& result : form(r.reduction).results) results.push_back(typed(result.dtype(x.dtype), x.device, sizes));
+    for (const TypedName& result : form(r.reduction).results) results.push_back(typed(result.dtype(x.dtype), x.device, sizes));
     return results;
   }
 

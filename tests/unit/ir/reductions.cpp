@@ -182,6 +182,6 @@ TEST_CASE("statements that are not valid are refused") {
   CHECK_THAT(refusal("s:T", "t = 0, s = t", "s = x", "s = a.s"), mentions("t is a literal without a type"));
   CHECK_THAT(refusal("s:q", "s = 0", "s = x", "s = a.s"), mentions("T or a dtype"));
   CHECK_THAT(refusal("s", "s = 0", "s = x", "s = a.s"), mentions("expected ':'"));
-  CHECK_THAT(refusal("", "", "", ""), mentions("found no component"));
+  CHECK_THAT(refusal("", "", "", ""), mentions("expected names with types, found none"));
   CHECK_THAT(refusal("s:T", "s = 0 s", "s = x", "s = a.s"), mentions("',' or the end"));
 }
