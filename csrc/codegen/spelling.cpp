@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "support/error.h"
+
 namespace cxxinductor::codegen {
 
 std::string identifier(std::string_view name) {
@@ -24,6 +26,7 @@ std::string value_name(plan::StmtId id) { return fmt::format("v{}", id.index());
 std::string applied_op(const ScalarOpInfo& op, std::string_view spelling, DType dtype, std::string_view type,
                        std::span<const std::string> operands) {
   std::string text(spelling);
+  if (text.empty() && op.registered) throw_unsupported("{} is registered without an expression for this target", op.name);
   if (text.empty()) {
     text = fmt::format("cxxi_{}(", op.name);
     for (int i = 0; i < op.arity; ++i) text += fmt::format("{}{{{}}}", i > 0 ? ", " : "", i);

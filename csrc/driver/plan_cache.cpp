@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "driver/compile.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
+#include "ir/registered_ops.h"
 #include "runtime/disk_cache.h"
 #include "support/error.h"
 #include "support/options.h"
@@ -82,12 +84,27 @@ std::string options_key(Options options) {
   return to_string(options);
 }
 
+namespace {
+
+// What the user registered of the ops that the graph names.
+std::string registered_texts(const graph::Graph& graph) {
+  std::set<std::string_view> texts;
+  for (const graph::Node& node : graph.nodes) {
+    if (const auto* elementwise = node.as<graph::Elementwise>()) texts.insert(registered_text(elementwise->op));
+    if (const auto* reduce = node.as<graph::Reduce>()) texts.insert(registered_text(reduce->reduction));
+  }
+  texts.erase("");
+  return fmt::format("{}", fmt::join(texts, "\n"));
+}
+
+}  // namespace
+
 std::string plan_key(const Request& request) {
   std::string key = fmt::format("plan\noptions {}\n", options_key(request.options));
   for (Device device : request.targets.devices())
     key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
   for (const auto& [device, bytes] : *request.eager_peaks) key += fmt::format("eager_peak {} {}\n", to_string(device), bytes);
-  return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + graph::print(request.graph);
+  return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts(request.graph) + graph::print(request.graph);
 }
 
 std::optional<StoredPlan> read_plan(runtime::DiskCache& cache, const std::string& key, runtime::EntryLock& lock,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "frontend/import.h"
+#include "ir/registered_ops.h"
 #include "model/effects.h"
 #include "model/foreach.h"
 #include "support/fork_locks.h"
@@ -31,6 +32,14 @@ const ImportTable& aten_table() {
   });
 }
 
+const ImportRow* find_row(std::string_view overload) {
+  if (const auto row = aten_table().find(overload); row != aten_table().end()) return &row->second;
+  static constinit MadeOnce<ImportRow, ForkLock::Tables> scalar_op, reduction;
+  if (find_registered_scalar_op(overload)) return &scalar_op.get(registered_scalar_op_row);
+  if (find_registered_reduction(overload)) return &reduction.get(registered_reduction_row);
+  return nullptr;
+}
+
 std::vector<std::string> overloads_imported_whole() {
   std::vector<std::string> names;
   for (const auto& [name, row] : aten_table()) names.push_back(name);
@@ -43,7 +52,7 @@ bool is_read_whole(std::string_view overload) {
   const size_t dot = std::min(overload.find('.'), overload.size());
   const std::string callee(model::functional_callee(overload.substr(0, dot)));
   const std::string name = callee + std::string(overload.substr(dot));
-  if (aten_table().contains(name) || arrives_whole(callee)) return true;
+  if (find_row(name) || arrives_whole(callee)) return true;
   if (!callee.starts_with("aten::_foreach_")) return false;
   const std::vector<std::string_view> of_lists = model::foreach_overloads();
   return std::find(of_lists.begin(), of_lists.end(), name) != of_lists.end();

@@ -6,6 +6,8 @@
 namespace cxxinductor::frontend {
 
 const ImportTable& aten_table();  // built once, then constant
+// The row of an overload, of the table or of a registered op (ir/registered_ops.h); null: it becomes an extern node.
+const ImportRow* find_row(std::string_view overload);
 
 void add_arithmetic_rows(ImportTable& table);  // add, sub, mul, div, pow: special forms
 void add_pointwise_rows(ImportTable& table);   // activations with defaults, clamp, where; then the rows of ops.def
@@ -20,5 +22,8 @@ void add_data_movement_rows(ImportTable& table);  // cat, stack, pad, repeat, co
 void add_indexing_rows(ImportTable& table);
 void add_scatter_rows(ImportTable& table);
 void add_creation_rows(ImportTable& table);
+// Of all registered scalar ops, and of all registered reductions.
+ImportRow registered_scalar_op_row();
+ImportRow registered_reduction_row();
 
 }  // namespace cxxinductor::frontend

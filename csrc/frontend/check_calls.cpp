@@ -31,7 +31,7 @@ namespace {
 template <class Call>
 bool is_imported(const Call& call) {
   const bool named = !call.overload.empty() && call.overload != "default";
-  return !is_opaque_callee(call.callee) && aten_table().contains(named ? call.callee + "." + call.overload : call.callee);
+  return !is_opaque_callee(call.callee) && find_row(named ? call.callee + "." + call.overload : call.callee) != nullptr;
 }
 
 bool is_listed(std::string_view callee, const std::vector<std::string>& allowed) {

@@ -274,25 +274,25 @@ class Import {
   }
 
   Results import_natively(CallContext& context) {
-    const auto row = aten_table().find(full_name(context.call()));
-    if (row == aten_table().end()) return std::nullopt;
+    const ImportRow* row = find_row(full_name(context.call()));
+    if (row == nullptr) return std::nullopt;
     if (context.result_count() == 0) return context.decline("it has no result");
     for (size_t i = 0; i < context.result_count(); ++i) {
       const CallValueInfo& info = context.result(i);
       if (info.kind != CallValueInfo::Kind::Tensor) return context.decline("a result of it is not a tensor");
-      if (!takes(row->second.accepts, info.dtype)) return context.decline(no_kernels_of(info.dtype));
+      if (!takes(row->accepts, info.dtype)) return context.decline(no_kernels_of(info.dtype));
     }
     for (const Arg& arg : context.call().args) {
-      if (!fits(context, arg, row->second)) return std::nullopt;
+      if (!fits(context, arg, *row)) return std::nullopt;
     }
     for (const auto& [name, arg] : context.call().kwargs) {
-      if (!fits(context, arg, row->second)) return std::nullopt;
+      if (!fits(context, arg, *row)) return std::nullopt;
     }
     // Constants are exempt: who uses them on the GPU has them there.
-    const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->second.accepts != Accepts::Any;
+    const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->accepts != Accepts::Any;
     if (needs_cpu_kernel && !environment_.cpu_kernels && !makes_a_number(context))
       return context.decline("it computes on the CPU, for which no compiler was found");
-    return row->second.importer(context);
+    return row->importer(context);
   }
 
   static std::string no_kernels_of(DType dtype) { return fmt::format("kernels do not compute on {}", to_string(dtype)); }

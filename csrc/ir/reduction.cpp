@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/registered_ops.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 
@@ -94,11 +95,15 @@ std::array<ReductionForm, rows.size()> parse_rows() {
 
 std::span<const ReductionInfo> reduction_rows() { return rows; }
 
-const ReductionInfo& info(Reduction reduction) { return rows[static_cast<size_t>(reduction)]; }
+const ReductionInfo& info(Reduction reduction) {
+  const size_t index = static_cast<size_t>(reduction);
+  return index < rows.size() ? rows[index] : registered_reduction(index - rows.size());
+}
 
 const ReductionForm& form(Reduction reduction) {
   static constinit MadeOnce<std::array<ReductionForm, rows.size()>, ForkLock::Leaf> forms;
-  return forms.get(parse_rows)[static_cast<size_t>(reduction)];
+  const size_t index = static_cast<size_t>(reduction);
+  return index < rows.size() ? forms.get(parse_rows)[index] : registered_reduction_form(index - rows.size());
 }
 
 ReductionForm parse_form(const ReductionInfo& row) {
@@ -113,10 +118,11 @@ std::optional<Reduction> find_reduction(std::string_view name) {
   for (size_t i = 0; i < rows.size(); ++i) {
     if (rows[i].name == name) return static_cast<Reduction>(i);
   }
+  if (const auto found = find_registered_reduction_named(name)) return static_cast<Reduction>(rows.size() + *found);
   return std::nullopt;
 }
 
-DType result_dtype(Reduction reduction, DType operand) { return form(reduction).results.front().dtype(operand); }
+DType result_dtype(Reduction reduction, DType operand, size_t result) { return form(reduction).results.at(result).dtype(operand); }
 
 Partials partials_of(Reduction reduction) { return info(reduction).fold ? Partials::Fold : info(reduction).partials; }
 

@@ -15,6 +15,7 @@
 
 namespace cxxinductor {
 
+// Values beyond the last one are registered reductions (registered_ops.h).
 enum class Reduction : uint8_t {
 #define REDUCTION(name, ...) name,
 #include "ir/reductions.def"
@@ -43,7 +44,7 @@ struct ReductionInfo {
   bool has_empty_value = false;        // the result over no elements is a value that eager has too
   Partials partials = Partials::None;  // of a state; folds are Partials::Fold
   // Structs of kernels_templates/ that hold the state: cuda/reduce.cuh, {T} is the operand's compute type; cpu/reduce.h, over dtype and lanes. Empty:
-  // kernels of that target do not compute the reduction.
+  // the struct is generated from the statements (codegen/cuda/reduction_state.h, codegen/cpu/reduction_state.h).
   std::string_view cuda{};
   std::string_view cpu{};
   // The results by their definition, over all elements in order: what tests compare the statements and kernels with.
@@ -53,10 +54,10 @@ struct ReductionInfo {
 
 const ReductionInfo& info(Reduction reduction);
 const ReductionForm& form(Reduction reduction);
-std::span<const ReductionInfo> reduction_rows();  // in the order of the enum
+std::span<const ReductionInfo> reduction_rows();  // of reductions.def, in the order of the enum
 ReductionForm parse_form(const ReductionInfo& row);  // UserError where the row's text is not valid
 std::optional<Reduction> find_reduction(std::string_view name);
-DType result_dtype(Reduction reduction, DType operand);  // of each result; argmax: i64; any, all: bool
+DType result_dtype(Reduction reduction, DType operand, size_t result = 0);  // argmax: i64; any, all: bool
 Partials partials_of(Reduction reduction);
 // Bytes of a state as a C struct of its components.
 int64_t state_bytes(Reduction reduction, DType operand);

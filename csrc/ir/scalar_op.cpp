@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "ir/registered_ops.h"
+#include "ir/scalar_statements.h"
 #include "support/error.h"
 
 namespace cxxinductor {
@@ -256,13 +258,17 @@ static_assert(first_invalid_row() == op_rows.size());
 
 }  // namespace
 
-const ScalarOpInfo& info(ScalarOp op) { return op_rows[static_cast<size_t>(op)]; }
+const ScalarOpInfo& info(ScalarOp op) {
+  const size_t index = static_cast<size_t>(op);
+  return index < op_rows.size() ? op_rows[index] : registered_scalar_op(index - op_rows.size());
+}
 std::span<const ScalarOpInfo> scalar_ops() { return op_rows; }
 
 std::optional<ScalarOp> find_scalar_op(std::string_view name) {
   for (size_t i = 0; i < op_rows.size(); ++i) {
     if (op_rows[i].name == name) return static_cast<ScalarOp>(i);
   }
+  if (const auto found = find_registered_scalar_op_named(name)) return static_cast<ScalarOp>(op_rows.size() + *found);
   return std::nullopt;
 }
 
@@ -296,6 +302,8 @@ DType result_dtype(ScalarOp op, DType operand, DType cast_to) {
   return operand;
 }
 
+bool can_evaluate(ScalarOp op) { return !info(op).registered || info(op).definition != nullptr; }
+
 Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to) {
   const ScalarOpInfo& row = info(op);
   CXXI_CHECK(operands.size() == static_cast<size_t>(row.arity), "{} takes {} operands, found {}", row.name, row.arity, operands.size());
@@ -303,6 +311,8 @@ Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to) {
   if (row.rule == TypeRule::Identity) return operands[0];
   if (row.rule == TypeRule::Select) return operands[0].truth() ? operands[1] : operands[2];
   const DType type = operands[0].dtype();
+  if (row.definition) return row.definition->run({operands.begin(), operands.end()}, type).front();
+  if (row.registered) throw_user_error("{} cannot be evaluated: register it with a definition", row.name);
   const DType result = result_dtype(op, type, cast_to);
   if (is_float(type)) {
     CXXI_CHECK(row.eval_real != nullptr, "{} has no meaning on {}", row.name, to_string(type));

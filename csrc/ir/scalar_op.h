@@ -13,6 +13,9 @@
 
 namespace cxxinductor {
 
+class ScalarStatements;
+
+// Values beyond the last one are registered ops (registered_ops.h).
 enum class ScalarOp : uint16_t {
 #define OP(name, ...) name,
 #include "ir/ops.def"
@@ -61,16 +64,23 @@ struct ScalarOpInfo {
   // On the CPU: the Sleef function base name that the vector form calls ("expf8_u10" is derived from "exp_u10"), empty
   // when the spelling works on vectors as it stands.
   std::string_view sleef{};
+  // Of rows of registered_ops.h alone: a target whose spelling is empty does not compute the op, spellings call what the sources define, and
+  // `definition` stands for the evaluators, where there is one.
+  bool registered = false;
+  std::string_view cuda_source{}, cpu_source{};
+  const ScalarStatements* definition = nullptr;
   std::string_view aten{};  // "add.Tensor sub.Tensor": overloads whose plain meaning is this op; the front-end's table has the rest
   std::string_view doc{};
 };
 
 const ScalarOpInfo& info(ScalarOp op);
-std::span<const ScalarOpInfo> scalar_ops();  // in the order of the enum
+std::span<const ScalarOpInfo> scalar_ops();  // of ops.def, in the order of the enum
 std::optional<ScalarOp> find_scalar_op(std::string_view name);
 bool accepts(TypeSet set, DType dtype);
 // Result dtype of op on operands of T; `cast_to` is read for TypeRule::Cast alone.
 DType result_dtype(ScalarOp op, DType operand, DType cast_to);
+// Whether evaluate knows the op: those of ops.def, and registered ones with a definition.
+bool can_evaluate(ScalarOp op);
 // Applies the row's evaluator to operands already in the compute type (bool for a Select condition).
 Scalar evaluate(ScalarOp op, std::span<const Scalar> operands, DType cast_to = DType::F32);
 

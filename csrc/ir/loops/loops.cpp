@@ -164,7 +164,8 @@ StmtId RegionBuilder::project(StmtId of, uint32_t result) {
   const Stmt& source = statement(region_, of);
   const auto* reduce = source.as<Reduce>();
   CXXI_CHECK(reduce, "statement {} of region {} is no reduction", of.index(), region_.name);
-  DType dtype = result_dtype(reduce->reduction, statement(region_, reduce->operand).dtype);
+  const bool exists = result < form(reduce->reduction).results.size();  // if not, the verifier says so
+  DType dtype = result_dtype(reduce->reduction, statement(region_, reduce->operand).dtype, exists ? result : 0);
   return append({Project{of, result}, dtype, source.vars, origin_});
 }
 

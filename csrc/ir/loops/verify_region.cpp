@@ -177,7 +177,7 @@ class RegionVerifier {
       report("L8", where(id), "reads result {} of %{}, which has no such result", project.result, project.of.index());
       return;
     }
-    expect_dtype(id, result_dtype(reduce->reduction, stmt(reduce->operand).dtype));
+    expect_dtype(id, result_dtype(reduce->reduction, stmt(reduce->operand).dtype, project.result));
     expect_vars(id, stmt(project.of).vars);
   }
   void check_kind(StmtId id, const Store& store) {

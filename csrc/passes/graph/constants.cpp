@@ -115,7 +115,7 @@ class ConstantFolder {
       scalars.push_back(*scalar);
     }
     graph::Value& value = graph_.values[node.results[0]];
-    if (is_opaque(value.dtype)) return false;
+    if (is_opaque(value.dtype) || !can_evaluate(op)) return false;
     Scalar result = cast(cast(evaluate(op, scalars, value.dtype), value.dtype), compute_type(value.dtype));
     node.kind = graph::Full{};
     node.operands = {result};

@@ -186,6 +186,7 @@ std::optional<ScalarOrExpr> IndexPropagation::applied(ScalarOp op, const std::ve
   const bool constant =
       std::all_of(operands.begin(), operands.end(), [](const ScalarOrExpr& n) { return std::holds_alternative<Scalar>(n); });
   if (constant) {
+    if (!can_evaluate(op)) return std::nullopt;
     std::vector<Scalar> scalars;
     for (const ScalarOrExpr& number : operands) {
       const auto& scalar = std::get<Scalar>(number);

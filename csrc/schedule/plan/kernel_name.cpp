@@ -29,8 +29,8 @@ std::string op_name(std::string_view call) {
 }
 
 std::string operation_name(const Stmt& stmt) {
-  if (const auto* reduce = stmt.as<loops::Reduce>()) return std::string(info(reduce->reduction).name);
-  if (const auto* apply = stmt.as<loops::Apply>()) return std::string(info(apply->op).name);
+  if (const auto* reduce = stmt.as<loops::Reduce>()) return op_name(info(reduce->reduction).name);
+  if (const auto* apply = stmt.as<loops::Apply>()) return op_name(info(apply->op).name);
   if (const auto* store = stmt.as<loops::Store>(); store && store->update) return "update";
   return {};
 }

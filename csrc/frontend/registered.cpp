@@ -1,0 +1,51 @@
+// Importers of what users register (ir/registered_ops.h). Which row a call is of follows from its name.
+#include <algorithm>
+
+#include "frontend/accumulate.h"
+#include "frontend/aten_table.h"
+#include "ir/registered_ops.h"
+
+namespace cxxinductor::frontend {
+namespace {
+
+Results import_scalar_op(CallContext& context) {
+  const ScalarOp op = *find_registered_scalar_op(model::full_name(context.call()));
+  const ScalarOpInfo& row = info(op);
+  if ((context.on_cuda() ? row.cuda_real : row.cpu_real).empty()) return context.decline("it is registered without an expression for the device");
+  if (!context.call().kwargs.empty()) return context.decline("it has arguments by name");
+  std::vector<Term> terms;
+  for (size_t i = 0; i < context.call().args.size(); ++i) {
+    auto operand = term(context, i, "");
+    if (!operand) return context.decline("an argument of it is neither a tensor nor a number");
+    terms.push_back(std::move(*operand));
+  }
+  if (terms.size() != static_cast<size_t>(row.arity)) return context.decline("it has fewer arguments than it is registered with");
+  const auto dtype = operation_dtype(context, op, terms);
+  int rank = 0;
+  for (const Term& operand : terms)
+    if (const auto* id = std::get_if<ValueId>(&operand)) rank = std::max(rank, context.rank(*id));
+  if (rank != static_cast<int>(context.result().sizes.size())) return context.decline("its result is not of its operands' broadcast size");
+  if (dtype != context.result().dtype) return context.decline("its result has another dtype than its operands together");
+  return apply(context, op, terms, *dtype, ScalarRounding::Never);
+}
+
+Results import_reduction(CallContext& context) {
+  const Reduction reduction = *find_registered_reduction(model::full_name(context.call()));
+  const std::vector<TypedName>& results = form(reduction).results;
+  if (results.size() != context.result_count()) return context.decline("it has another number of results than it is registered with");
+  const ValueId x = context.tensor(0, "self");
+  std::vector<int> dims = context.dims(1, "dim", context.rank(x));
+  std::ranges::sort(dims);
+  if (context.rank(x) == 0) dims.clear();
+  const DType compute = compute_type(context.dtype(x));
+  std::vector<ValueId> made = context.build.reduce(reduction, context.build.cast(x, compute), dims, context.boolean(2, "keepdim", false));
+  for (size_t i = 0; i < made.size(); ++i) made[i] = context.build.cast(made[i], context.result(i).dtype);
+  return made;
+}
+
+}  // namespace
+
+ImportRow registered_scalar_op_row() { return {.importer = import_scalar_op, .host_scalars = true, .given_reals = true}; }
+ImportRow registered_reduction_row() { return {.importer = import_reduction}; }
+
+}  // namespace cxxinductor::frontend

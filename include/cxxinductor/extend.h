@@ -1,0 +1,51 @@
+// Ops of your own library that the compiler computes in its kernels, fused with what is around them, instead of calling them.
+//
+//   TORCH_LIBRARY(mylib, m) { m.def("swish(Tensor x, Scalar beta) -> Tensor", &swish); }      // what eager runs
+//   cxxinductor::register_op({.overload = "mylib::swish", .arguments = {"x", "beta"},
+//                             .cuda = "swish({0}, {1})", .cuda_source = "__device__ float swish(float x, float b) { return x / (1 + expf(-b * x)); }",
+//                             .definition = "result = mul(x, sigmoid(mul(beta, x)))"});
+//
+// Registrations hold for the life of the process, for graphs that are compiled afterwards. They are part of the keys of all caches.
+#pragma once
+
+#include <cxxinductor/error.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace cxxinductor {
+
+enum class OperandTypes : uint8_t { Floating, Integral, Numeric };
+
+// An elementwise op: each element of the result is a function of the operands' elements, which are broadcast and promoted to one dtype. Numbers
+// among the operands are not rounded to it.
+struct RegisteredOp {
+  std::string overload;                // as the dispatcher names it: "mylib::swish", "mylib::swish.Tensor"
+  std::vector<std::string> arguments;  // names of the operands, tensors and numbers, in the order of the schema: one to five
+  OperandTypes types = OperandTypes::Floating;
+  bool transcendental = false;  // costs tens of instructions: fusion then computes it once
+  // An expression with {0} {1} ... for the operands, which have the compute type (float for float16 and bfloat16), and {T} for its name.
+  // Empty: kernels of that target do not compute the op, and calls of it run as they are.
+  std::string cuda, cpu;
+  // Functions that the expressions call, in CUDA C++ (marked __device__) and C++ (marked inline). They are compiled into kernels as they stand:
+  // register text that you trust, with names that no other text defines.
+  std::string cuda_source, cpu_source;
+  // The meaning, as statements over the operands' names that assign `result` (docs/extend.md): for the interpreter, which option check uses, and
+  // for constants. Empty: neither knows it.
+  std::string definition;
+};
+
+// An op that takes (Tensor, int[] dim, bool keepdim), the last two optional, and returns as many tensors as `results` lists. Texts are those of
+// docs/extend.md; merging states has to be associative and commutative, but for rounding.
+struct RegisteredReduction {
+  std::string overload;
+  std::string state, results, start, lift, merge, finish;
+  bool order_matters = true;  // the last bits of the result depend on the order of merging
+};
+
+// Error::Kind::User where a text is not valid, or the overload is registered with another definition; again with the same one does nothing.
+void register_op(const RegisteredOp& op);
+void register_reduction(const RegisteredReduction& reduction);
+
+}  // namespace cxxinductor

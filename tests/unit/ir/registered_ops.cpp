@@ -1,0 +1,96 @@
+// What users register (ir/registered_ops.h): names, refusals, values.
+#include "ir/registered_ops.h"
+
+#include <thread>
+
+#include "ir/graph/text.h"
+#include "support/error.h"
+#include "unit/catch.h"
+
+using namespace cxxinductor;
+
+namespace {
+
+std::string refusal(const RegisteredOp& op) {
+  try {
+    add_scalar_op(op);
+    return "";
+  } catch (const UserError& error) {
+    return error.what();
+  }
+}
+
+const RegisteredOp cube{.overload = "tests::cube", .arguments = {"x"}, .types = OperandTypes::Numeric, .cpu = "({0} * {0} * {0})", .definition = "result = mul(mul(x, x), x)"};
+
+}  // namespace
+
+TEST_CASE("a registered op is found by its names, and evaluated by its definition") {
+  const ScalarOp op = add_scalar_op(cube);
+  CHECK(find_registered_scalar_op("tests::cube") == op);
+  CHECK(find_scalar_op("tests.cube") == op);
+  CHECK(info(op).name == "tests.cube");
+  CHECK(info(op).registered);
+  CHECK(add_scalar_op(cube) == op);
+  CHECK(can_evaluate(op));
+  CHECK(evaluate(op, std::vector{Scalar::from_integer(DType::I32, -3)}).integer() == -27);
+  CHECK(evaluate(op, std::vector{Scalar::from_real(DType::F32, 0.5)}).real() == 0.125);
+  CHECK(!registered_text(op).empty());
+  CHECK(registered_text(ScalarOp::Add).empty());
+  CHECK(!find_registered_scalar_op("tests::sphere"));
+}
+
+TEST_CASE("a registered op is part of the text form") {
+  add_scalar_op(cube);
+  const std::string text = "graph @g(%x: f32[4]) {\n  %0 = tests.cube(%x)\n  return %0\n}\n";
+  CHECK(graph::print(graph::parse(text)) == text);
+}
+
+TEST_CASE("an op without a definition is not evaluated") {
+  const ScalarOp op = add_scalar_op({.overload = "tests::unknown_meaning", .arguments = {"x"}, .cpu = "f({0})"});
+  CHECK(!can_evaluate(op));
+  CHECK_THROWS_WITH(evaluate(op, std::vector{Scalar::from_real(DType::F32, 1)}), mentions("tests.unknown_meaning cannot be evaluated"));
+}
+
+TEST_CASE("registrations that are not valid are refused") {
+  CHECK_THAT(refusal({.overload = "cube", .arguments = {"x"}, .cpu = "{0}"}), mentions("such as mylib::swish, found 'cube'"));
+  CHECK_THAT(refusal({.overload = "aten::relu", .arguments = {"x"}, .cpu = "{0}"}), mentions("aten::relu is an op of PyTorch"));
+  CHECK_THAT(refusal({.overload = "tests::a b", .arguments = {"x"}, .cpu = "{0}"}), mentions("found 'tests::a b'"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {}, .cpu = "1"}), mentions("expected one to five operands, found 0"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}}), mentions("expected an expression"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x", "y"}, .cuda = "f({0})"}), mentions("expected {1} in the expression for CUDA"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "[]{ return {0}; }()"}), mentions("braces that are no operand"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = y"}), mentions("y is neither an input"));
+  CHECK_THAT(refusal({.overload = "tests::none", .arguments = {"x"}, .cpu = "{0}", .definition = "result = lt(x, 1)"}), mentions("result expects T, found bool"));
+  add_scalar_op(cube);
+  RegisteredOp other = cube;
+  other.cpu = "{0}";
+  CHECK_THAT(refusal(other), mentions("tests::cube is registered already, with another definition"));
+}
+
+TEST_CASE("a registered reduction has the form of its texts") {
+  const RegisteredReduction range{.overload = "tests::range", .state = "low:T high:T", .results = "range:T", .start = "low = highest, high = lowest",
+                                  .lift = "low = x, high = x", .merge = "low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
+                                  .finish = "range = sub(high, low)", .order_matters = false};
+  const Reduction reduction = add_reduction(range);
+  CHECK(find_registered_reduction("tests::range") == reduction);
+  CHECK(find_reduction("tests.range") == reduction);
+  CHECK(state_bytes(reduction, DType::F64) == 16);
+  CHECK(partials_of(reduction) == Partials::None);
+  std::vector<Scalar> state = form(reduction).initial_state(DType::F32);
+  for (double x : {1.0, -2.0, 5.0}) form(reduction).update(state, Scalar::from_real(DType::F32, x), 0);
+  CHECK(form(reduction).finished(state).front().real() == 7);
+}
+
+TEST_CASE("threads register and read rows at the same time") {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([] {
+      for (int i = 0; i < 40; ++i) {
+        const std::string name = "tests::many" + std::to_string(i);
+        const ScalarOp op = add_scalar_op({.overload = name, .arguments = {"x"}, .cpu = "{0}"});
+        if (find_registered_scalar_op(name) != op || !info(op).registered) std::abort();
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(find_registered_scalar_op("tests::many39").has_value());
+}
