@@ -21,6 +21,7 @@
 
 #define CXXI_FN inline
 #define __global__
+#define __device__
 #define __shared__ static
 #define __grid_constant__
 #define __launch_bounds__(...)

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/reduction_state.h"
+#include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "support/text_writer.h"
 
@@ -30,6 +32,9 @@ std::vector<MathFunction> math_functions(const std::vector<const plan::Kernel*>&
       if (!apply || info(apply->op).sleef.empty() || !is_float(stmt.dtype)) continue;
       functions.push_back({info(apply->op).sleef, stmt.dtype});
     }
+    visit_cpu_state_ops(*kernel, [&](const ScalarOpInfo& op, DType dtype) {
+      if (!op.sleef.empty() && is_float(dtype)) functions.push_back({op.sleef, dtype});
+    });
   }
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
@@ -68,6 +73,8 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
                            "cpu/vector_transpose.h", "cpu/reduce.h", "cpu/reduction_states.h", "cpu/vector_math.h",
                            "cpu/vector_ops.h", "cpu/vector_activations.h"})
     add_template(out, name, templates);
+  emit_registered_sources(kernels, &ScalarOpInfo::cpu_source, out);
+  emit_cpu_states(kernels, out);
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}\"", kernel->name);

@@ -24,6 +24,8 @@ std::string cpu_dtype_tag(DType dtype);
 std::string_view cpu_compute_type(DType dtype);
 // A one-lane value in C++, exact to the bit.
 std::string cpu_literal(const Scalar& value);
+// An op on values of dtype `from` with `lanes` lanes ("L", "1").
+std::string cpu_apply(const ScalarOpInfo& op, DType from, DType to, const std::string& lanes, const std::vector<std::string>& operands);
 // Slot enumerator of the vector function for a row's `sleef` name: "cxxi_slot_exp_u10_f32".
 std::string cpu_math_slot(std::string_view sleef, DType dtype);
 

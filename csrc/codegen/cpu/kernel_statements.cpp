@@ -1,22 +1,19 @@
 // One statement of a region as C++: functions of kernels_templates/cpu/vector.h, applied to `L` lanes or to one.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
 
 #include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/reduction_state.h"
 #include "codegen/spelling.h"
 #include "support/error.h"
 #include "sym/print_c.h"
 
 namespace cxxinductor::codegen {
 namespace {
-
-std::string_view reduction_struct(Reduction reduction) {
-  const ReductionInfo& row = info(reduction);
-  if (row.cpu.empty()) throw_unsupported("{} on the CPU: no struct holds its state", row.name);
-  return row.cpu;
-}
 
 // The op applied to the parameters a, b, c ...
 std::string spelling(const ScalarOpInfo& op, DType dtype) {
@@ -204,8 +201,8 @@ std::vector<plan::StmtId> CpuKernelEmitter::reduces_of(const plan::Segment& segm
 
 std::string CpuKernelEmitter::reduction_type(const loops::Reduce& reduce) const {
   const bool long_positions = form(reduce.reduction).takes_index() && !kernel_.always_index32;
-  return fmt::format("cxxi::{}{}, {}", long_positions ? "long_" : "", reduction_struct(reduce.reduction),
-                     cpu_dtype_tag(stmt(reduce.operand).dtype));
+  const DType operand = stmt(reduce.operand).dtype;
+  return fmt::format("{}, {}", cpu_state(reduce.reduction, operand, long_positions), cpu_dtype_tag(operand));
 }
 
 // Makes a value of an earlier segment available in the body.
@@ -340,22 +337,15 @@ std::string CpuKernelEmitter::index_text(const Stmt& s, const loops::Index& inde
                      expression(index.value, "cxxi_lane"));
 }
 
-std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& apply) const {
-  const ScalarOpInfo& op = info(apply.op);
-  std::string operands;
-  for (StmtId operand : apply.operands) {
-    const auto* index = stmt(operand).as<loops::Index>();
-    const std::string text = index && uniform_.contains(&s) ? first_lane(*index) : value_name(operand);
-    operands += (operands.empty() ? "" : ", ") + text;
-  }
-  const DType from = stmt(apply.operands.at(0)).dtype;
+std::string cpu_apply(const ScalarOpInfo& op, DType from, DType to, const std::string& lanes, const std::vector<std::string>& operands) {
+  const std::string list = fmt::format("{}", fmt::join(operands, ", "));
   switch (op.rule) {
     case TypeRule::Identity:
-      return operands;
+      return list;
     case TypeRule::Cast:
-      return fmt::format("cxxi::cast<{}, {}>({})", cpu_dtype_tag(s.dtype), cpu_dtype_tag(from), operands);
+      return fmt::format("cxxi::cast<{}, {}>({})", cpu_dtype_tag(to), cpu_dtype_tag(from), list);
     case TypeRule::Select:
-      return fmt::format("cxxi::select({})", operands);
+      return fmt::format("cxxi::select({})", list);
     case TypeRule::Same:
     case TypeRule::Predicate:
       break;
@@ -364,13 +354,20 @@ std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& appl
   const std::string function =
       fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity), spelled, spelled);
   if (!op.sleef.empty() && is_float(from)) {
-    return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from),
-                       width(s), function, operands);
+    return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from), lanes, function, list);
   }
   // A single lane of a function that is composed of vector ones takes the same steps: tails equal the rest bit for bit.
   const bool as_vector = op.traits.transcendental && is_float(from);
-  return fmt::format("cxxi::{}<{}, {}>({}, {})", as_vector ? "apply_as_vector" : "apply", cpu_compute_type(s.dtype),
-                     width(s), function, operands);
+  return fmt::format("cxxi::{}<{}, {}>({}, {})", as_vector ? "apply_as_vector" : "apply", cpu_compute_type(to), lanes, function, list);
+}
+
+std::string CpuKernelEmitter::apply_text(const Stmt& s, const loops::Apply& apply) const {
+  std::vector<std::string> operands;
+  for (StmtId operand : apply.operands) {
+    const auto* index = stmt(operand).as<loops::Index>();
+    operands.push_back(index && uniform_.contains(&s) ? first_lane(*index) : value_name(operand));
+  }
+  return cpu_apply(info(apply.op), stmt(apply.operands.at(0)).dtype, s.dtype, width(s), operands);
 }
 
 void CpuKernelEmitter::emit_reduce(StmtId id, const loops::Reduce& reduce) {

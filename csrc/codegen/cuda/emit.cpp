@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/serial_rows.h"
@@ -41,6 +42,8 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   }
   out.line("typedef {} cxxi_index;", variant.index64 ? "long long" : "int");
   out.line("typedef unsigned {} cxxi_uint;", variant.index64 ? "long long" : "int");
+  emit_registered_sources(kernels, &ScalarOpInfo::cuda_source, out);
+  emit_cuda_states(kernels, out);
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}.cu\"", kernel->name);

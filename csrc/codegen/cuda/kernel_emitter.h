@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "codegen/cuda/emit.h"
+#include "codegen/cuda/reduction_state.h"
 #include "ir/plan/plan.h"
 #include "ir/plan/tile_layout.h"
 #include "support/text_writer.h"
@@ -29,8 +30,6 @@ std::string_view cuda_type(DType dtype);  // "cxxi_bf16": as in memory. Throws U
 std::string cuda_literal(const Scalar& value);
 // The row's spelling on operands of dtype, with these texts in its holes.
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands);
-// "cxxi_sum<float>"
-std::string cuda_state(Reduction reduction, DType operand);
 
 constexpr int64_t kSharedBytes = 48 * 1024;  // shared memory that every device grants a block without asking
 

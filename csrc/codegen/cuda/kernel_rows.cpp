@@ -90,10 +90,10 @@ sym::Expr CudaKernelEmitter::groups_of_row() const {
   return groups;
 }
 
-// Whether every thread of a row has equally many elements of the reduction.
+// Whether every thread of a row has equally many elements of the reduction, and its struct makes use of that.
 bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
   const std::vector<VarId>& row = kernel_.mapping.row;
-  return whole_groups() && proven_multiple(groups_of_row(), kernel_.mapping.threads_per_row) &&
+  return !info(reduce.reduction).cuda.empty() && whole_groups() && proven_multiple(groups_of_row(), kernel_.mapping.threads_per_row) &&
          std::all_of(row.begin(), row.end(), [&](VarId v) { return reduce.over.contains(v); });
 }
 

@@ -516,9 +516,10 @@ void CudaKernelEmitter::emit_check(StmtId id, const loops::Check& check, const B
             one_line(check.what));
 }
 
-// Reductions take compute types, any and all take truth values.
+// Reductions take compute types, folds what they join: any and all take truth values.
 DType CudaKernelEmitter::reduced_dtype(const loops::Reduce& reduce) const {
-  return plan::state_dtype(kernel_.region, reduce);
+  const DType operand = compute_type(stmt(reduce.operand).dtype);
+  return info(reduce.reduction).fold ? form(reduce.reduction).state.front().dtype(operand) : operand;
 }
 
 std::string CudaKernelEmitter::reduced_value(const loops::Reduce& reduce) const {

@@ -1,4 +1,4 @@
-// Dtypes, literals, ops and reductions in CUDA C++.
+// Dtypes, literals and ops in CUDA C++.
 #include <cmath>
 
 #include "codegen/cuda/kernel_emitter.h"
@@ -84,13 +84,6 @@ std::string cuda_literal(const Scalar& value) {
 
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands) {
   return applied_op(op, is_float(dtype) ? op.cuda_real : op.cuda_integer, dtype, cuda_type(dtype), operands);
-}
-
-std::string cuda_state(Reduction reduction, DType operand) {
-  std::string text(info(reduction).cuda);
-  if (text.empty()) throw_unsupported("{} on CUDA: no struct holds its state", info(reduction).name);
-  if (const size_t at = text.find("{T}"); at != std::string::npos) text.replace(at, 3, cuda_type(compute_type(operand)));
-  return text;
 }
 
 }  // namespace cxxinductor::codegen

@@ -1,0 +1,33 @@
+// Statements over scalar ops (ir/scalar_statements.h) as text of a target.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ir/scalar_statements.h"
+#include "support/text_writer.h"
+
+namespace cxxinductor::codegen {
+
+struct StatementSpelling {
+  // An op applied to values of dtype `from`: that of its operands, but for a Select's first one.
+  std::function<std::string(const ScalarOpInfo& op, DType from, DType to, const std::vector<std::string>& operands)> apply;
+  std::function<std::string(const Scalar& value)> literal;
+  std::function<std::string(DType dtype)> variable;  // the type in the declaration of a value: "float", "auto"
+};
+
+struct StatementValue {
+  std::string text;
+  DType dtype = DType::F32;
+};
+
+// A line per step, which declares a value named after `prefix` and the step's number; the results. `inputs` are texts of the inputs.
+std::vector<StatementValue> emit_statements(const ScalarStatements& statements, std::vector<StatementValue> inputs, DType operand, std::string_view prefix,
+                                            const StatementSpelling& spelling, TextWriter& out);
+
+// Inputs that stand for the components of a state: `prefix` and the component's name.
+std::vector<StatementValue> component_values(std::span<const TypedName> components, DType operand, std::string_view prefix);
+
+}  // namespace cxxinductor::codegen
