@@ -1,7 +1,8 @@
 """cxxinductor: a C++ tensor compiler for PyTorch.
 
 Use it as ``torch.compile(model, backend="cxxinductor")``; no import is needed. This module adds
-``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded), ``plan_text``, ``set_remote_cache``,
+``explain``, ``optimize`` (for TorchScript), ``package``, ``load``, ``register_device`` (ops are recorded),
+``register_op`` and ``register_reduction`` (ops of your own in kernels), ``plan_text``, ``set_remote_cache``,
 ``counters``, ``memory_snapshot`` and ``option_table``.
 """
 
@@ -24,6 +25,7 @@ from .config import option_table  # noqa: E402
 from .device import device_counters, explain_device, mark_step, register_device  # noqa: E402
 from .errors import DeviceIndexOutOfRange, IndexOutOfRange, InternalError, KernelMismatch, Unsupported, UserError  # noqa: E402
 from .explain import Explanation, GraphBreak, explain  # noqa: E402
+from .extend import register_op, register_reduction  # noqa: E402
 from .packages import LoadedModel, load, package  # noqa: E402
 from .planning import plan_text  # noqa: E402
 from .torchscript import optimize  # noqa: E402
@@ -46,6 +48,8 @@ __all__ = [
     "mark_step",
     "memory_snapshot",
     "register_device",
+    "register_op",
+    "register_reduction",
     "wait_for_compiles",
     "load",
     "optimize",

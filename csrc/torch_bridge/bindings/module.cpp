@@ -18,6 +18,7 @@
 #include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
+#include "torch_bridge/bindings/extensions.h"
 #include "torch_bridge/bindings/fragments.h"
 #include "torch_bridge/bindings/kernel_timing.h"
 #include "torch_bridge/bindings/models.h"
@@ -304,6 +305,7 @@ PYBIND11_MODULE(_C, module) {
   bind_kernel_timing(module);
   bind_call_forms(module);
   bind_fragments(module);
+  bind_extensions(module);
   bind_device(module);
   py::class_<Options>(module, "Options", "Options of a compile; see option_table().")
       .def(py::init<>())

@@ -1,0 +1,101 @@
+"""Ops of your own library that kernels compute, fused with what is around them, instead of calling them: docs/extend.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from . import _C
+from .errors import UserError
+
+
+def register_op(
+    op: Any,
+    *,
+    cuda: str = "",
+    cpu: str = "",
+    cuda_source: str = "",
+    cpu_source: str = "",
+    definition: str = "",
+    types: str = "floating",
+    transcendental: bool = False,
+) -> None:
+    """Compiles calls of an elementwise op of yours into kernels.
+
+    Each element of the result is a function of the operands' elements, which are broadcast and promoted to one dtype; eager PyTorch
+    runs the op's own implementation, which has to agree. A registration holds for the life of the process, for graphs that are compiled
+    afterwards, and is part of the keys of all caches.
+
+    Args:
+        op: the overload, such as ``torch.ops.mylib.swish.default``. Its arguments are one to five tensors and numbers, and it returns a tensor.
+        cuda, cpu: an expression of CUDA C++ and of C++ with ``{0} {1} ...`` for the operands, which have the compute type (``float`` for
+            float16 and bfloat16), and ``{T}`` for its name. Without one, kernels of that device do not compute the op: calls of it run as they are.
+        cuda_source, cpu_source: functions that the expressions call (``__device__ float swish(float x) { ... }``). They are compiled into kernels
+            as they stand: register text that you trust.
+        definition: the meaning, as statements over the operands' names that assign ``result``: ``"result = mul(x, sigmoid(x))"``. The
+            interpreter (option check) and the folding of constants use it; without it, they leave the op alone.
+        types: dtypes that it computes in: "floating" (others are promoted to the default dtype), "integral" or "numeric".
+        transcendental: it costs tens of instructions, so that fusion computes it once.
+
+    Raises:
+        UserError: a text is not valid, or the op is registered with another definition.
+    """
+    overload = _overload(op)
+    arguments = [argument.name for argument in overload._schema.arguments]
+    for argument in overload._schema.arguments:
+        if str(argument.type) not in ("Tensor", "number", "float", "int", "bool"):
+            raise UserError(f"register_op: expected arguments that are tensors and numbers, {overload} has '{argument}'")
+    if [str(result.type) for result in overload._schema.returns] != ["Tensor"]:
+        raise UserError(f"register_op: expected an op that returns a tensor, found {overload._schema}")
+    _C.register_op(_name(overload), arguments, types, transcendental, cuda, cpu, cuda_source, cpu_source, definition)
+
+
+def register_reduction(
+    op: Any,
+    *,
+    state: str,
+    results: str,
+    start: str,
+    lift: str,
+    merge: str,
+    finish: str = "",
+    order_matters: bool = True,
+) -> None:
+    """Compiles calls of a reduction of yours into kernels: ``op(Tensor self, int[] dim, bool keepdim)``, the last two optional.
+
+    A reduction is a state of named components and statements about it (docs/extend.md). Merging states has to be associative and commutative,
+    but for rounding. float16 and bfloat16 are reduced in float32; results are rounded once, to the dtype that the op returns.
+
+    Args:
+        op: the overload, such as ``torch.ops.mylib.spread.default``.
+        state: the components and their types: ``"low:T high:T"``; ``T`` is the operand's compute type.
+        results: what the op returns, likewise: ``"spread:T"``.
+        start: the state of no element: ``"low = highest, high = lowest"``.
+        lift: the state of the element ``x`` at the position ``at``: ``"low = x, high = x"``.
+        merge: the state of two sets of elements with the states ``a`` and ``b``: ``"low = minimum(a.low, b.low), ..."``.
+        finish: the results of a state, where they are not components of it: ``"spread = sub(high, low)"``.
+        order_matters: the last bits of the result depend on the order of merging. Option numerics then reports the reduction as reordered.
+
+    Raises:
+        UserError: a text is not valid, or the op is registered with another definition.
+    """
+    overload = _overload(op)
+    types = [str(argument.type) for argument in overload._schema.arguments]
+    if types[:1] != ["Tensor"] or len(types) > 3 or any(given not in wanted for given, wanted in zip(types[1:], _AXES)):
+        raise UserError(f"register_reduction: expected arguments (Tensor, int[] dim, bool keepdim), found {overload._schema}")
+    _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters)
+
+
+_AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))
+
+
+def _overload(op: Any) -> torch._ops.OpOverload:
+    if isinstance(op, torch._ops.OpOverload):
+        return op
+    raise UserError(f"expected an overload of an op, such as torch.ops.mylib.swish.default, found {op!r}")
+
+
+def _name(overload: torch._ops.OpOverload) -> str:
+    schema = overload._schema
+    return f"{schema.name}.{schema.overload_name}" if schema.overload_name else schema.name
