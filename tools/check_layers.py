@@ -18,7 +18,9 @@ ALLOWED = {
     "sym": {"support"},
     "ir": {"support", "sym"},
     "model": {"support", "sym", "ir"},
+    "kernels": {"support", "sym", "ir"},
     **{layer: {"support", "sym", "ir"} for layer in MIDDLE},
+    "schedule": {"support", "sym", "ir", "kernels"},
     "readers": {"support", "sym", "ir", "model"},
     "package": {"support", "sym", "ir", "model", "readers"},
     "frontend": {"support", "sym", "ir", "model"},
@@ -47,7 +49,7 @@ TEXTS = {*LIMITS, ".cxxi", ".graph", ".md", ".sh"}
 # What must not appear in a layer's own text: outside of codegen and targets nothing asks which target it is.
 ASKS_WHICH_TARGET = re.compile(r"(?<!c10::)\bDeviceType::C\w+")  # what differs is a column of ir/device_types.h or a function of TargetRuntime
 FORBIDDEN_WORDS = {
-    "schedule": re.compile(r"\b(cuda|nvrtc|CUDA|DeviceType::Cuda)\b"),
+    **{layer: re.compile(r"\b(cuda|nvrtc|CUDA|DeviceType::Cuda)\b") for layer in ("kernels", "schedule")},
     **{layer: ASKS_WHICH_TARGET for layer in ("runtime", "driver", "torch_bridge", "api")},
 }
 

@@ -29,6 +29,10 @@ struct Target {
   double warpgroup_flops() const { return arch.ends_with("a") ? machine.wgmma_flops : 0; }
 };
 
+// The one distinction between kinds of target that planning makes: many threads that exchange registers and hide latency, rather than few
+// threads with vectors and caches.
+inline bool is_gpu(const Target& target) { return target.warp > 1; }
+
 // All of it on one line, for keys of caches.
 std::string to_string(const Target& target);
 

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "ir/plan/serial_rows.h"
+#include "ir/target.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
-#include "schedule/is_gpu.h"
 #include "schedule/plan/serial_rows.h"
 
 namespace cxxinductor::schedule {

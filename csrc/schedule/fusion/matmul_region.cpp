@@ -5,8 +5,8 @@
 
 #include "ir/library_ops.h"
 #include "ir/loops/region_rewrite.h"
+#include "ir/target.h"
 #include "schedule/fusion/score_fusion.h"
-#include "schedule/is_gpu.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {

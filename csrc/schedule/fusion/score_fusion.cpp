@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ir/target.h"
 #include "schedule/fusion/dependencies.h"
-#include "schedule/is_gpu.h"
 
 namespace cxxinductor::schedule {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "ir/loops/region_rewrite.h"
-#include "schedule/is_gpu.h"
+#include "ir/target.h"
 #include "schedule/plan/matmul.h"
 #include "support/error.h"
 

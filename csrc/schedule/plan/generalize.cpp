@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "ir/plan/index_width.h"
+#include "ir/target.h"
 #include "schedule/fusion/score_fusion.h"
-#include "schedule/is_gpu.h"
 #include "schedule/plan/kernel_constants.h"
 #include "schedule/plan/kernel_integers.h"
 #include "schedule/plan/mapping.h"

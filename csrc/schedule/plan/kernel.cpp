@@ -7,18 +7,22 @@
 #include "ir/plan/index_width.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
-#include "schedule/is_gpu.h"
-#include "schedule/plan/access.h"
+#include "ir/target.h"
+#include "kernels/region/access.h"
+#include "kernels/region/region_edit.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/matmul.h"
 #include "schedule/plan/online_softmax.h"
-#include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::FlatRegion;
+using kernels::flatten;
+using kernels::offset_of;
+using kernels::rewrite_expressions;
 using loops::Stmt;
 using loops::StmtId;
 using loops::VarId;
@@ -164,7 +168,7 @@ FlatRegion prepare_region(const loops::Program& program, const loops::Region& re
   order_variables(flat, target);
   merge_variables(flat);
   const bool matmul = arrange_matmul(flat, target);
-  if (!matmul) flatten_stores(flat, target);
+  if (!matmul && !transposed_variable(flat).valid()) flatten_stores(flat, target);
   name_variables(flat);
   flat.matmul = matmul;
   return flat;

@@ -7,7 +7,7 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 
 namespace cxxinductor::schedule {
 
@@ -30,15 +30,15 @@ struct MappedKernel {
 
 // A region in the form that kernels are made of; target: of the region's device.
 // assumptions: as flatten takes them.
-FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
-                          const sym::Assumptions& assumptions);
+kernels::FlatRegion prepare_region(const loops::Program& program, const loops::Region& region, const Target& target,
+                                   const sym::Assumptions& assumptions);
 
-MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target);
+MappedKernel build_kernel(const loops::Program& program, kernels::FlatRegion flat, const Target& target);
 
 // A kernel for all regions that differ from this one only in the number of elements, which is a symbol of the kernel and an
 // argument of the launch. None unless the region runs over one variable of constant extent and each of its
 // accesses either goes along with it or stays.
-std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const FlatRegion& flat,
+std::optional<MappedKernel> build_sized_kernel(const loops::Program& program, const kernels::FlatRegion& flat,
                                                const Target& target);
 
 // Elements from a tensor's first to one past its last, as stored; exact for dense tensors, an upper bound otherwise.

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <utility>
 
-#include "schedule/plan/flat_region.h"
-#include "schedule/plan/region_edit.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/region/region_edit.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::BodyCopier;
+using kernels::offset_of;
 using loops::Stmt;
 using loops::StmtId;
 

@@ -6,11 +6,12 @@
 #include <vector>
 
 #include "ir/plan/text.h"
-#include "schedule/plan/region_edit.h"
+#include "kernels/region/region_edit.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::rewrite_expressions;
 using plan::Kernel;
 using plan::StmtId;
 using sym::Expr;

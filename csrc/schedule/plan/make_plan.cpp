@@ -33,6 +33,7 @@
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::FlatRegion;
 using plan::Buffer;
 using plan::Plan;
 using sym::Expr;

@@ -5,8 +5,8 @@
 
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
-#include "schedule/is_gpu.h"
-#include "schedule/plan/access.h"
+#include "ir/target.h"
+#include "kernels/region/access.h"
 #include "schedule/plan/matmul.h"
 #include "schedule/plan/serial_rows.h"
 #include "sym/integer.h"
@@ -14,6 +14,8 @@
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::FlatRegion;
+using kernels::Schedule;
 using loops::Stmt;
 using loops::VarId;
 using plan::Mapping;
@@ -365,6 +367,11 @@ VarId transposed_variable(const FlatRegion& flat) {
     if (!best.valid() || bytes[v] > bytes[best]) best = v;
   }
   return best;
+}
+
+VarId vector_variable(const plan::Mapping& mapping) {
+  const std::vector<VarId>& vars = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
+  return vars.empty() ? VarId() : vars.back();
 }
 
 Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {

@@ -3,27 +3,30 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
-#include "schedule/plan/flat_region.h"
-#include "schedule/plan/segments.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/region/segments.h"
 
 namespace cxxinductor::schedule {
 
 struct MappedRegion {
   plan::Mapping mapping;
-  Schedule schedule;
+  kernels::Schedule schedule;
 };
 
 // flat: ordered, merged and named.
-MappedRegion map_region(const FlatRegion& flat, const Target& target);
+MappedRegion map_region(const kernels::FlatRegion& flat, const Target& target);
 
 // The variable along which loads of a region without reductions are contiguous, where it is not the stores' (the last one of
 // space) and both are long enough to pay for tiles.
-loops::VarId transposed_variable(const FlatRegion& flat);
+loops::VarId transposed_variable(const kernels::FlatRegion& flat);
+
+// The vector variable of a mapping (see plan::MappingKind); invalid when there is none.
+loops::VarId vector_variable(const plan::Mapping& mapping);
 
 // Groups in all runs over `vars`.
-sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& vars, int vector_width);
+sym::Expr group_count(const kernels::FlatRegion& flat, const std::vector<loops::VarId>& vars, int vector_width);
 
 // Launch::grid_x, see plan::MappingKind.
-sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
+sym::Expr grid_size(const kernels::FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
 }  // namespace cxxinductor::schedule

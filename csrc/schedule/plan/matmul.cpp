@@ -4,14 +4,18 @@
 #include <array>
 
 #include "ir/plan/matmul.h"
-#include "schedule/plan/access.h"
+#include "kernels/region/access.h"
+#include "kernels/region/region_edit.h"
 #include "schedule/plan/matmul_cost.h"
-#include "schedule/plan/region_edit.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::FlatRegion;
+using kernels::flatten;
+using kernels::linear_in;
+using kernels::offset_of;
 using loops::Stmt;
 using loops::StmtId;
 using loops::VarId;

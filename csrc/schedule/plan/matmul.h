@@ -9,7 +9,7 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/matmul_cost.h"
 
@@ -17,7 +17,7 @@ namespace cxxinductor::schedule {
 
 // Brings a flat region (ordered, merged) into the form of plan::MappingKind::Matmul: space is the batch, then m, then n.
 // Returns false and changes nothing if the template cannot compute the region, or if it is too small for the tiles.
-bool arrange_matmul(FlatRegion& flat, const Target& target);
+bool arrange_matmul(kernels::FlatRegion& flat, const Target& target);
 // Size of the product that a region of a program computes, and the expected time of its kernel without the epilogue.
 struct MatmulEstimate {
   MatmulSize size;
@@ -25,10 +25,10 @@ struct MatmulEstimate {
 };
 std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
 // flat: arranged and named.
-MappedRegion map_matmul(const FlatRegion& flat, const Target& target);
+MappedRegion map_matmul(const kernels::FlatRegion& flat, const Target& target);
 // Blocks of a product by warp groups that run at a time: each computes tile after tile.
 int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target);
 // Kinds of accesses of a kernel mapped so.
-void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat);
+void describe_matmul_accesses(plan::Kernel& kernel, const kernels::FlatRegion& flat);
 
 }  // namespace cxxinductor::schedule

@@ -2,11 +2,14 @@
 
 #include <map>
 
-#include "schedule/plan/region_edit.h"
+#include "kernels/region/region_edit.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::BodyCopier;
+using kernels::FlatRegion;
+using kernels::drop_dead;
 using loops::Stmt;
 using loops::StmtId;
 

@@ -4,11 +4,11 @@
 
 #include <optional>
 
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 
 namespace cxxinductor::schedule {
 
 // The region with every such pair of reductions merged; nothing if there is none.
-std::optional<FlatRegion> join_softmax_sums(const FlatRegion& flat);
+std::optional<kernels::FlatRegion> join_softmax_sums(const kernels::FlatRegion& flat);
 
 }  // namespace cxxinductor::schedule

@@ -10,6 +10,10 @@
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::FlatRegion;
+using kernels::Schedule;
+using kernels::offset_of;
+
 // One block per multiprocessor, with half its threads and 128 registers each. On an H200 that was faster than smaller and
 // more blocks, because registers that hold rows and sums keep loads in flight. (1024 threads have 64 registers each: a row of
 // 16384 16-bit elements and the next one then spill.)

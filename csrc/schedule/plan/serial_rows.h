@@ -26,6 +26,6 @@ struct SerialRowShape {
 std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target);
 
 // flat has a serial variable. Unsupported if the row does not fit.
-MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan::Mapping mapping);
+MappedRegion map_serial_rows(const kernels::FlatRegion& flat, const Target& target, plan::Mapping mapping);
 
 }  // namespace cxxinductor::schedule

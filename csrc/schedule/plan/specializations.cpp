@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "schedule/is_gpu.h"
+#include "ir/target.h"
 #include "schedule/plan/mapping.h"
 
 namespace cxxinductor::schedule {

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "ir/plan/plan.h"
-#include "schedule/plan/flat_region.h"
-#include "schedule/plan/persistent_values.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/region/persistent_values.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 struct Schedule {
   IdVector<loops::StmtId, plan::MemorySpace> memory_spaces;
@@ -23,4 +23,4 @@ Schedule schedule_looped(const FlatRegion& flat);
 // bytes.
 Schedule schedule_persistent(const FlatRegion& flat, RematPolicy policy);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -1,8 +1,8 @@
-#include "schedule/plan/segments.h"
+#include "kernels/region/segments.h"
 
 #include <algorithm>
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
 using loops::BufferId;
@@ -210,4 +210,4 @@ Schedule schedule_persistent(const FlatRegion& flat, RematPolicy policy) {
   return schedule_row_loops(flat, levels, persistent);
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

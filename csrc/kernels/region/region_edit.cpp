@@ -1,9 +1,9 @@
-#include "schedule/plan/region_edit.h"
+#include "kernels/region/region_edit.h"
 
 #include <algorithm>
 #include <string>
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 using loops::Stmt;
 using loops::StmtId;
@@ -102,4 +102,4 @@ void merge_equal(loops::Region& region) {
   region.body = copier.body();
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

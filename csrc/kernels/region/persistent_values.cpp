@@ -1,9 +1,9 @@
-#include "schedule/plan/persistent_values.h"
+#include "kernels/region/persistent_values.h"
 
 #include <algorithm>
 #include <limits>
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
 using loops::Stmt;
@@ -125,4 +125,4 @@ std::vector<bool> choose_persistent_values(const FlatRegion& flat, const std::ve
   return marked;
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

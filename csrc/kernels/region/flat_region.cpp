@@ -1,13 +1,13 @@
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 
 #include <algorithm>
 
 #include "ir/loops/index_algebra.h"
 #include "ir/strides.h"
-#include "schedule/plan/region_edit.h"
+#include "kernels/region/region_edit.h"
 #include "support/error.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
 using loops::Stmt;
@@ -184,4 +184,4 @@ FlatRegion flatten(const loops::Program& program, const loops::Region& region, c
   return flat;
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

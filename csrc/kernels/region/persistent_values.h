@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // What must stay in registers rather than be recomputed.
 struct RematPolicy {
@@ -20,4 +20,4 @@ struct RematPolicy {
 // statements have the fewest bytes; among equal cuts they are the latest, or the earliest.
 std::vector<bool> choose_persistent_values(const FlatRegion& flat, const std::vector<int>& first, RematPolicy policy);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -1,11 +1,10 @@
-#include "schedule/plan/access.h"
+#include "kernels/region/access.h"
 
 #include <algorithm>
 
-#include "schedule/is_gpu.h"
-#include "schedule/plan/mapping.h"
+#include "ir/target.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 using loops::Stmt;
 using loops::VarId;
@@ -45,11 +44,6 @@ bool width_pays(const FlatRegion& flat, const std::vector<const Stmt*>& contiguo
 }
 
 }  // namespace
-
-VarId vector_variable(const plan::Mapping& mapping) {
-  const std::vector<VarId>& vars = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
-  return vars.empty() ? VarId() : vars.back();
-}
 
 AccessKind classify_access(const FlatRegion& flat, const Stmt& stmt, VarId v, int width, bool aligned_only) {
   if (!v.valid() || !stmt.vars.contains(v)) return AccessKind::Broadcast;
@@ -106,4 +100,4 @@ int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   return width;
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

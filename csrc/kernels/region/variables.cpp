@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <string>
 
-#include "schedule/is_gpu.h"
-#include "schedule/plan/flat_region.h"
-#include "schedule/plan/mapping.h"
-#include "schedule/plan/region_edit.h"
+#include "ir/target.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/region/region_edit.h"
 #include "support/error.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
 using loops::Stmt;
@@ -191,7 +190,6 @@ constexpr int most_decoded_loads = 2;
 // Whether the last two variables may become one along which stores are whole vectors, while loads divide by the row's length.
 bool wants_flat_stores(const FlatRegion& flat, const Target& target) {
   if (!is_gpu(target) || !flat.row.empty() || flat.space.size() < 2) return false;
-  if (transposed_variable(flat).valid()) return false;  // tiles read along the rows that flat stores would read across
   const VarId outer = flat.space[flat.space.size() - 2], inner = flat.space.back();
   int loads = 0, stores = 0;
   for (const Stmt& stmt : flat.region.body) {
@@ -298,4 +296,4 @@ void name_variables(FlatRegion& flat) {
   replace_variables(flat, std::move(vars), std::move(space), std::move(row), serial.empty() ? VarId() : serial.front(), names);
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -3,12 +3,9 @@
 
 #include "ir/plan/plan.h"
 #include "ir/target.h"
-#include "schedule/plan/flat_region.h"
+#include "kernels/region/flat_region.h"
 
-namespace cxxinductor::schedule {
-
-// The vector variable of a mapping (see plan::MappingKind); invalid when there is none.
-loops::VarId vector_variable(const plan::Mapping& mapping);
+namespace cxxinductor::kernels {
 
 // Kind of a Load or Store along v in groups of `width`. aligned_only: wide accesses need a multiple of width in every
 // other term of the offset.
@@ -26,4 +23,4 @@ bool is_tiled(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, l
 // Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.
 int choose_vector_width(const FlatRegion& flat, loops::VarId v, const Target& target);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -5,7 +5,7 @@
 
 #include "ir/loops/loops.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // Replaces every symbolic expression of a statement by f(expression), in a fixed order.
 template <class F>
@@ -48,4 +48,4 @@ void drop_dead(loops::Region& region);
 // Keeps the first of equal pure statements. A load before and one after a store to the same buffer are not equal.
 void merge_equal(loops::Region& region);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -12,7 +12,7 @@
 #include "ir/loops/loops.h"
 #include "ir/target.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
@@ -47,7 +47,8 @@ bool has_write_conflicts(const FlatRegion& flat);  // in some store
 void merge_variables(FlatRegion& flat);
 
 // On GPUs: makes one variable of the last two where only that lets narrow stores go out in whole vectors
-// (rows of an odd length); loads then divide by the row's length.
+// (rows of an odd length); loads then divide by the row's length. Not for regions that tiles suit: tiles read along the rows
+// that flat stores would read across.
 void flatten_stores(FlatRegion& flat, const Target& target);
 
 // Gives variables their canonical order (space, row) and names.
@@ -63,4 +64,4 @@ std::optional<Linear> linear_in(const loops::Region& region, sym::Expr e, loops:
 // Product of the extents of vars, simplified.
 sym::Expr points(const FlatRegion& flat, const std::vector<loops::VarId>& vars);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels
