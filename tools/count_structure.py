@@ -38,8 +38,8 @@ def statements():
 
 
 def mappings():
-    kinds = re.findall(r"^  ([A-Z]\w+),", re.search(r"enum class MappingKind[^{]*\{(.*?)\n\};", CODE["csrc/ir/plan/plan.h"], re.DOTALL)[1], re.MULTILINE)
-    return {name: naming(rf"\bMappingKind::{name}\b") for name in kinds}
+    shapes = re.search(r"using Shape = std::variant<([^>]*)>", CODE["csrc/ir/plan/mapping.h"])[1].split(", ")
+    return {name: naming(rf"\b(?:plan::|as<|get<){name}\b", ("csrc/ir/plan/mapping.",)) for name in shapes}
 
 
 def target_questions():

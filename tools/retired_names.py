@@ -78,6 +78,7 @@ run_later run_in_background
 Takeover BufferReuse
 take_over reuse_storage
 mapping\\.band mapping.group_m
+MappingKind plan::Shape
 drop_roundings elide_rounding_casts
 loops-roundings loops-elide-rounding-casts
 Observations MaskedLoadUses

@@ -66,7 +66,7 @@ bool has_write_conflicts(const plan::Kernel& kernel) {
 // The whole kernel if it is small, else its first and last points; none when a row alone is too long.
 std::vector<plan::Kernel> parts_to_run(const plan::Kernel& kernel, const Symbols& symbols, InterpLimits limits) {
   int64_t row = points_of(kernel, kernel.mapping.row, symbols);
-  if (kernel.mapping.serial.valid()) row *= extent(kernel, kernel.mapping.serial, symbols);
+  if (const plan::VarId serial = plan::serial_variable(kernel.mapping); serial.valid()) row *= extent(kernel, serial, symbols);
   int64_t points = row * points_of(kernel, kernel.mapping.space, symbols);
   if (points <= limits.points) return {kernel};
   // With write conflicts, an element is the result of all points that write it.

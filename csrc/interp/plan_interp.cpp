@@ -6,8 +6,10 @@
 
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
+#include "ir/plan/matmul.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/symbols.h"
+#include "support/overloaded.h"
 #include "sym/integer.h"
 
 namespace cxxinductor::interp {
@@ -21,36 +23,31 @@ int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& va
   return points;
 }
 
-// The number of blocks (CPU: units) that the mapping's formulas in plan.h give.
+// The number of blocks (CPU: units) that the formulas in mapping.h give.
 int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
   const plan::Mapping& mapping = kernel.mapping;
-  const bool cpu = kernel.device.type == DeviceType::Cpu;
   const int64_t space = points_of(kernel, mapping.space, symbols);
   const auto extent = [&](plan::VarId v) { return evaluate(kernel.region.vars[v].extent, symbols); };
   const int64_t last = mapping.space.empty() ? 1 : extent(mapping.space.back());
   const int64_t outer = last == 0 ? 0 : space / last;
-  switch (mapping.kind) {
-    case plan::MappingKind::Pointwise: {
-      if (cpu) return ceil_quotient(space, mapping.chunk);
-      const int64_t groups = outer * ceil_quotient(last, mapping.vector_width);
-      return ceil_quotient(groups, int64_t{mapping.block_threads} * mapping.unroll);
-    }
-    case plan::MappingKind::Rows:
-      return cpu || mapping.serial.valid() ? space : ceil_quotient(space, mapping.rows_per_block);
-    case plan::MappingKind::Columns:
-      return outer * ceil_quotient(last, mapping.columns_per_block);
-    case plan::MappingKind::Tiles: {
-      const int64_t across = extent(mapping.tile_var);
-      if (across == 0) return 0;
-      return outer / across * ceil_quotient(across, mapping.tile) * ceil_quotient(last, mapping.tile);
-    }
-    case plan::MappingKind::Matmul: {
-      const int64_t rows = extent(mapping.space[mapping.space.size() - 2]);
-      if (rows == 0) return 0;
-      return outer / rows * ceil_quotient(rows, mapping.tile_m) * ceil_quotient(last, mapping.tile_n);
-    }
-  }
-  return 0;
+  const auto tiled = [&](int64_t across, int tile, int last_tile) {
+    return across == 0 ? 0 : outer / across * ceil_quotient(across, tile) * ceil_quotient(last, last_tile);
+  };
+  return std::visit(
+      Overloaded{[&](const plan::Pointwise& shape) {
+                   const int64_t groups = outer * ceil_quotient(last, mapping.vector_width);
+                   return ceil_quotient(groups, int64_t{shape.block_threads} * shape.unroll);
+                 },
+                 [&](const plan::Rows& shape) { return ceil_quotient(space, shape.rows_per_block); },
+                 [&](const plan::SerialRows&) { return space; },
+                 [&](const plan::Columns& shape) { return outer * ceil_quotient(last, shape.columns_per_block); },
+                 [&](const plan::Tiles& shape) { return tiled(extent(shape.tile_var), shape.tile, shape.tile); },
+                 [&](const plan::Matmul& shape) { return tiled(extent(plan::matmul_m(mapping)), shape.tile_m, shape.tile_n); },
+                 [&](const plan::CpuPointwise& shape) { return ceil_quotient(space, shape.chunk); },
+                 [&](const plan::CpuRows&) { return space; },
+                 [&](const plan::CpuColumns& shape) { return outer * ceil_quotient(last, shape.columns_per_unit); },
+                 [&](const plan::CpuTiles& shape) { return tiled(extent(shape.tile_var), shape.tile, shape.tile); }},
+      mapping.shape);
 }
 
 class PlanRun {

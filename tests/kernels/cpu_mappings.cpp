@@ -178,8 +178,8 @@ TEST_CASE("rows: softmax, persistent, looped and of dynamic length", "[cpu]") {
     const bool dynamic = length == "s1";
     CpuProgram program(with(with(softmax, "$N", length), "$WHERE", dynamic ? ", 1 <= s1 <= 10000" : ""));
     if (length != "1") {
-      CHECK(program.kernel().mapping.kind == plan::MappingKind::Rows);
-      CHECK(program.kernel().mapping.persistent == (length == "1000" || length == "7"));
+      REQUIRE(program.kernel().mapping.as<plan::CpuRows>());
+      CHECK(is_persistent(program.kernel().mapping) == (length == "1000" || length == "7"));
     }
     for (int64_t n : dynamic ? std::vector<int64_t>{1, 15, 16, 130, 999} : std::vector<int64_t>{std::stoll(length)}) {
       const int64_t rows = 5;
@@ -317,7 +317,7 @@ TEST_CASE("columns: sums, extremes and what follows them, cut strips, several ou
       return @mean, @m2, @at, @c
     })",
         target);
-    CHECK(program.kernel().mapping.kind == plan::MappingKind::Columns);
+    CHECK(program.kernel().mapping.as<plan::CpuColumns>());
     for (auto [a, b, c] :
          std::vector<std::array<size_t, 3>>{{1, 1, 1}, {2, 300, 70}, {3, 5, 16}, {1, 200, 129}, {2, 9, 3}}) {
       const Numbers x = some_numbers(a * b * c);

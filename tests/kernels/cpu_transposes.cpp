@@ -56,8 +56,8 @@ TEST_CASE("transposed loads of every width go through tiles", "[cpu]") {
       const DType type = *find_dtype(dtype);
       INFO(dtype << " on " << target.arch);
       CpuProgram program(with(text, "$T", dtype), target);
-      REQUIRE(program.kernel().mapping.kind == plan::MappingKind::Tiles);
-      CHECK(program.kernel().mapping.tile * byte_size(type) >= 64);  // whole cache lines
+      REQUIRE(program.kernel().mapping.as<plan::CpuTiles>());
+      CHECK(tile_size(program.kernel().mapping) * byte_size(type) >= 64);  // whole cache lines
       CHECK(count_staged(program.kernel()) == 1);
       for (const auto& [n, m] : sizes) {
         const uint32_t limit = type == DType::Bool ? 2 : 100;
@@ -98,7 +98,7 @@ TEST_CASE("a batch of transposes with operands of several widths, slices and a m
     }
     return @z
   })");
-  REQUIRE(program.kernel().mapping.kind == plan::MappingKind::Tiles);
+  REQUIRE(program.kernel().mapping.as<plan::CpuTiles>());
   CHECK(count_staged(program.kernel()) == 2);
   for (const auto& [n, m] : sizes) {
     if (n > 150) continue;

@@ -310,7 +310,7 @@ TEST_CASE("a variance with an infinite element is no number, wherever it lies; o
     return @v
   })",
                                   "cuda:0"));
-  REQUIRE(program.kernel().mapping.kind == plan::MappingKind::Columns);
+  REQUIRE(program.kernel().mapping.as<plan::Columns>());
   for (const int64_t row : {0, 1, 31, 33, 63}) {
     INFO("row " << row);
     const auto variances = [&](double element) {
@@ -377,7 +377,7 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
     for (const Variant variant : {kVector32, kScalar32}) {
       CudaProgram cuda(on_device(norm_backward(shape, true), "cuda:0"), variant);
       const plan::Kernel& kernel = cuda.kernel();
-      REQUIRE(kernel.mapping.serial.valid());
+      REQUIRE(kernel.mapping.as<plan::SerialRows>());
       CHECK(std::count(kernel.memory_spaces.begin(), kernel.memory_spaces.end(), plan::MemorySpace::Shared) == shared);
       CHECK((codegen::cuda_launch_shape(kernel, variant).dynamic_shared_bytes > 0) == (shared > 0));
       INFO(cuda.source().substr(cuda.source().find("typedef")));
@@ -393,7 +393,7 @@ TEST_CASE("sums across rows of what a row's kernel computes join its walk", "[cu
   CudaProgram cuda(schedule::fuse(loops::parse(on_device(text, "cuda:0")), gpu_target(), Options(), nullptr), {},
                    gpu_target());
   const plan::Plan& plan = cuda.executable->plan();
-  REQUIRE(cuda.kernel().mapping.serial.valid());
+  REQUIRE(cuda.kernel().mapping.as<plan::SerialRows>());
   CHECK(plan.kernels.size() == 2);  // the walk, and the sums of its parts
   CHECK(std::count_if(cuda.kernel().params.begin(), cuda.kernel().params.end(),
                       [](const plan::Param& param) { return param.read; }) == 3);
@@ -422,13 +422,14 @@ TEST_CASE("a walk's states of narrow values are wider than these", "[cuda]") {
   };
   CpuProgram cpu(on_device(text(false), "cpu"));
   CudaProgram cuda(on_device(text(true), "cuda:0"));
-  REQUIRE(cuda.kernel().mapping.rows_per_block > 1);
+  const auto* rows = cuda.kernel().mapping.as<plan::SerialRows>();
+  REQUIRE(rows);
+  REQUIRE(rows->rows_per_block > 1);
   INFO(cuda.source().substr(cuda.source().find("typedef")));
   const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
   check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 1e-3);
   // 32-bit states of the elements of all parts, which fit.
-  const plan::Mapping& mapping = cuda.kernel().mapping;
-  const int states = mapping.rows_per_block * mapping.items_per_thread * mapping.threads_per_row * mapping.vector_width;
+  const int states = rows->rows_per_block * rows->items_per_thread * rows->threads_per_row * cuda.kernel().mapping.vector_width;
   CHECK_THAT(cuda.source(), mentions(fmt::format("cxxi_shared[{}]", states * 4 / 16)));
 }
 

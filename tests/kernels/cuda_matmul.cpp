@@ -28,7 +28,7 @@ plan::Plan planned(const MatmulProgram& product, const Target& target = gpu_targ
   plan::Plan plan = schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), target, Options());
   plan::verify_or_throw(plan, "plan");
   REQUIRE(plan.kernels.size() == 1);
-  REQUIRE(plan.kernels[plan::KernelId(0)].mapping.kind == plan::MappingKind::Matmul);
+  REQUIRE(plan.kernels[plan::KernelId(0)].mapping.as<plan::Matmul>());
   return plan;
 }
 
@@ -99,16 +99,16 @@ TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
 }
 
 TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][matmul]") {
-  const auto kind = [](const MatmulProgram& product) {
+  const auto fits = [](const MatmulProgram& product) {
     const plan::Plan plan =
         schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
-    return plan.kernels[plan::KernelId(0)].mapping.kind;
+    return plan.kernels[plan::KernelId(0)].mapping.as<plan::Matmul>() != nullptr;
   };
-  CHECK(kind({.m = 72, .n = 64, .k = 60}) != plan::MappingKind::Matmul);  // rows of 120 bytes
-  CHECK(kind({.m = 72, .n = 64, .k = 64, .left = {true, 4}}) != plan::MappingKind::Matmul);
-  CHECK(kind({.m = 64, .n = 64, .k = 60}) == plan::MappingKind::Matmul);  // one tile: read element by element
-  CHECK(kind({.m = 64, .n = 8, .k = 64}) != plan::MappingKind::Matmul);  // tiles would be mostly empty
-  CHECK(kind({.m = 64, .n = 64, .k = 64, .dtype = "f32"}) != plan::MappingKind::Matmul);
+  CHECK_FALSE(fits({.m = 72, .n = 64, .k = 60}));  // rows of 120 bytes
+  CHECK_FALSE(fits({.m = 72, .n = 64, .k = 64, .left = {true, 4}}));
+  CHECK(fits({.m = 64, .n = 64, .k = 60}));  // one tile: read element by element
+  CHECK_FALSE(fits({.m = 64, .n = 8, .k = 64}));  // tiles would be mostly empty
+  CHECK_FALSE(fits({.m = 64, .n = 64, .k = 64, .dtype = "f32"}));
 }
 
 TEST_CASE("NVRTC compiles the product template with every tile, without a warning", "[cuda][nvrtc][matmul]") {

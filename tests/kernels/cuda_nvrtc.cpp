@@ -67,7 +67,7 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
       const Target target = cuda_target(arch, 132);
       const plan::Plan plan = programs::plan_for(on_device(norm_backward(shape, true), "cuda:0"), target);
       const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
-      REQUIRE(kernel.mapping.serial.valid());
+      REQUIRE(kernel.mapping.as<plan::SerialRows>());
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
       CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.machine.shared_bytes_per_block);
       CHECK(nvrtc

@@ -75,7 +75,7 @@ void compare(const std::string& text, const std::vector<std::map<std::string, in
     CudaProgram cuda(on_device(text, "cuda:0"), configuration.variant, cuda_target("sm_90a", configuration.multiprocessors));
     INFO(cuda.source().substr(cuda.source().find("typedef")));
     for (size_t k = 0; k < vector_widths.size(); ++k) {
-      REQUIRE(cuda.kernel(k).mapping.kind == plan::MappingKind::Tiles);
+      REQUIRE(cuda.kernel(k).mapping.as<plan::Tiles>());
       CHECK(cuda.kernel(k).mapping.vector_width == vector_widths[k]);
     }
     for (const auto& symbols : calls) {

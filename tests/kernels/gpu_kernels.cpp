@@ -87,11 +87,17 @@ double copy_bytes_per_ms(GpuMachine& machine) {
   return 2.0 * static_cast<double>(bytes) / time;
 }
 
-std::string describe(const plan::Mapping& m) {
-  static constexpr const char* kinds[] = {"pointwise", "rows", "columns", "tiles", "matmul"};
-  return fmt::format("{}{} v{} u{} block {} per_row {} items {}", kinds[static_cast<int>(m.kind)],
-                     m.persistent ? " persistent" : "", m.vector_width, m.unroll, m.block_threads, m.threads_per_row,
-                     m.items_per_thread);
+std::string describe(const plan::Mapping& mapping) {
+  return std::visit(
+      [&](const auto& shape) {
+        std::string text = fmt::format("{} v{}", shape.keyword, mapping.vector_width);
+        plan::for_each_field(shape, [&](const auto& field, const auto& value) {
+          if constexpr (!std::is_same_v<std::remove_cvref_t<decltype(value)>, plan::VarId>)
+            text += fmt::format(" {} {}", field.keyword, value);
+        });
+        return text;
+      },
+      mapping.shape);
 }
 
 // Different values everywhere in the first part, then copies of it.

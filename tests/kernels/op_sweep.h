@@ -110,7 +110,7 @@ inline plan::Kernel one_op_kernel(const std::string& name, const std::vector<DTy
   kernel.segments = {segment};
   kernel.mapping.space = {var};
   kernel.mapping.vector_width = width;
-  kernel.mapping.chunk = 1024;
+  kernel.mapping.shape = plan::CpuPointwise{.chunk = 1024};
   return kernel;
 }
 

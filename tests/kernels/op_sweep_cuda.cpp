@@ -9,7 +9,7 @@ namespace {
 
 int64_t blocks(int64_t count, const plan::Mapping& mapping) {
   const int64_t groups = (count + mapping.vector_width - 1) / mapping.vector_width;
-  return (groups + mapping.block_threads - 1) / mapping.block_threads;
+  return (groups + block_threads(mapping) - 1) / block_threads(mapping);
 }
 
 // The kernels that the sweeps make, as a GPU wants them.
@@ -20,7 +20,7 @@ std::vector<plan::Kernel> on_cuda(const std::vector<const plan::Kernel*>& kernel
     changed.back().device = changed.back().region.device = {DeviceType::Cuda, 0};
     changed.back().mapping.vector_width = 4;
     changed.back().mapping.vector_tail = true;
-    changed.back().mapping.block_threads = 64;
+    changed.back().mapping.shape = plan::Pointwise{.block_threads = 64};
   }
   return changed;
 }

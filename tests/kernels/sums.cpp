@@ -55,7 +55,7 @@ struct Schedule {
   bool fuse = false;     // the way from regions, which splits reductions and walks rows
   bool moments = false;  // mean and squared deviations instead of a sum
   // What the plan must hold, so that the schedule is the one that the name says.
-  plan::MappingKind kind = plan::MappingKind::Rows;
+  bool (*shape)(const plan::Mapping&) = plan::is_rows;
   size_t kernels = 1;
 };
 
@@ -177,34 +177,33 @@ constexpr const char* kFewRowMoments = R"(program @p on DEVICE (@x: f32[SUMS, LE
   return @s, @v
 })";
 
-using Kind = plan::MappingKind;
 constexpr Schedule kGpuSchedules[] = {
     {.name = "rows", .text = kRows, .sums = 32, .length = 20000},
     {.name = "one row", .text = kRows, .sums = 1, .length = 100000},
     {.name = "rows, two sums", .text = kSiblings, .sums = 32, .length = 16000},
     {.name = "rows in registers", .text = kKnownRows, .sums = 32, .length = 8192},
-    {.name = "columns", .text = kColumns, .sums = 32, .length = 20000, .columns = true, .kind = Kind::Columns},
+    {.name = "columns", .text = kColumns, .sums = 32, .length = 20000, .columns = true, .shape = plan::is_columns},
     {.name = "a row in pieces", .text = kOneRow, .sums = 1, .length = 100000, .fuse = true, .kernels = 2},
     {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 20000, .columns = true, .fuse = true,
-     .kind = Kind::Columns, .kernels = 2},
+     .shape = plan::is_columns, .kernels = 2},
     {.name = "walk", .text = kWalk, .sums = 32, .length = 32768, .columns = true, .fuse = true, .kernels = 2},
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 20000, .moments = true},
     {.name = "moments of columns", .text = kColumnMoments, .sums = 32, .length = 20000, .columns = true,
-     .moments = true, .kind = Kind::Columns},
+     .moments = true, .shape = plan::is_columns},
     {.name = "moments of rows in pieces", .text = kFewRowMoments, .sums = 1, .length = 200000, .fuse = true,
      .moments = true, .kernels = 2},
 };
 constexpr Schedule kCpuSchedules[] = {
     {.name = "rows", .text = kRows, .sums = 32, .length = 30000},
     {.name = "rows, two sums", .text = kSiblings, .sums = 32, .length = 10000},
-    {.name = "columns", .text = kColumns, .sums = 40, .length = 10000, .columns = true, .kind = Kind::Columns},
-    {.name = "long columns", .text = kColumns, .sums = 33, .length = 100000, .columns = true, .kind = Kind::Columns},
+    {.name = "columns", .text = kColumns, .sums = 40, .length = 10000, .columns = true, .shape = plan::is_columns},
+    {.name = "long columns", .text = kColumns, .sums = 33, .length = 100000, .columns = true, .shape = plan::is_columns},
     {.name = "a row in pieces", .text = kOneRow, .sums = 1, .length = 100000, .fuse = true, .kernels = 2},
     {.name = "columns in pieces", .text = kFewColumns, .sums = 32, .length = 30000, .columns = true, .fuse = true,
-     .kind = Kind::Columns, .kernels = 2},
+     .shape = plan::is_columns, .kernels = 2},
     {.name = "moments of rows", .text = kRowMoments, .sums = 32, .length = 30000, .moments = true},
     {.name = "moments of columns", .text = kColumnMoments, .sums = 40, .length = 30000, .columns = true,
-     .moments = true, .kind = Kind::Columns},
+     .moments = true, .shape = plan::is_columns},
 };
 
 std::string text_of(const Schedule& schedule, const std::string& device) {
@@ -319,7 +318,7 @@ void check(const Schedule& schedule, Program& program, std::span<const Terms> ki
   const plan::Plan& plan = program.executable->plan();
   CHECK(std::ranges::count_if(plan.steps, [](const plan::Step& step) { return std::holds_alternative<plan::Launch>(step); }) ==
         static_cast<int64_t>(schedule.kernels));
-  CHECK(plan.kernels[plan::KernelId(0)].mapping.kind == schedule.kind);
+  CHECK(schedule.shape(plan.kernels[plan::KernelId(0)].mapping));
   for (const Terms& kind : kinds) {
     Errors errors;
     run_samples(schedule, program, kind, errors);

@@ -41,11 +41,11 @@ class CpuKernelEmitter {
 
   // Loops of the mappings (kernel_loops.cpp).
   void emit_signature();
-  void emit_pointwise();
+  void emit_pointwise(const plan::CpuPointwise& shape);
   void emit_run();
   void emit_vector_loop(std::string_view end, std::string_view arguments);
   void emit_rows();
-  void emit_columns();
+  void emit_columns(const plan::CpuColumns& shape);
   void emit_row_loop(const plan::Segment& segment);
   void emit_pass(const std::vector<StmtId>& in_blocks, int sets);
   sym::Expr points_of_row() const;
@@ -54,8 +54,8 @@ class CpuKernelEmitter {
                       int count);
   void put_blocks_aside(const std::vector<StmtId>& in_blocks, std::string_view condition);
   void emit_strip_segment(const plan::Segment& segment);
-  void emit_tiles();
-  void stage_loads(const plan::Segment& segment);
+  void emit_tiles(const plan::CpuTiles& shape);
+  void stage_loads(const plan::Segment& segment, const plan::CpuTiles& shape);
   void decode(std::string_view number, std::span<const VarId> vars);
   void open_body(std::string_view parameters, const std::vector<StmtId>& stmts);
   void call_body(std::string_view arguments);

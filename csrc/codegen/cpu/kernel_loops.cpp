@@ -4,6 +4,7 @@
 #include "codegen/cpu/kernel_emitter.h"
 #include "codegen/cpu/uniform_masks.h"
 #include "support/error.h"
+#include "support/overloaded.h"
 
 namespace cxxinductor::codegen {
 namespace {
@@ -26,14 +27,13 @@ std::string product_text(const std::vector<std::string>& factors) {
 CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable& origins, TextWriter& out)
     : kernel_(kernel), origins_(origins), out_(out) {
   const plan::Mapping& mapping = kernel.mapping;
-  const bool rows = mapping.kind == plan::MappingKind::Rows;
-  const std::vector<VarId>& list = rows ? mapping.row : mapping.space;
-  if (!list.empty()) vector_var_ = list.back();
+  const auto* rows = mapping.as<plan::CpuRows>();
+  vector_var_ = vector_variable(mapping);
   width_ = vector_var_.valid() ? mapping.vector_width : 1;
-  sets_ = rows && width_ > 1 ? std::clamp(mapping.unroll, 1, 8) : 1;
-  strip_ = mapping.kind == plan::MappingKind::Columns;
+  sets_ = rows && width_ > 1 ? rows->sets : 1;
+  strip_ = mapping.as<plan::CpuColumns>() != nullptr;
   for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
-  if (!rows || !mapping.persistent) return;
+  if (!rows || !rows->persistent) return;
   sym::Expr length = 1;
   int64_t persistent_bytes = 0;
   for (VarId v : mapping.row) length = length * kernel.region.vars[v].extent;
@@ -49,22 +49,18 @@ CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable
 
 void CpuKernelEmitter::emit() {
   emit_signature();
-  switch (kernel_.mapping.kind) {
-    case plan::MappingKind::Pointwise:
-      emit_pointwise();
-      break;
-    case plan::MappingKind::Rows:
-      emit_rows();
-      break;
-    case plan::MappingKind::Columns:
-      emit_columns();
-      break;
-    case plan::MappingKind::Tiles:
-      emit_tiles();
-      break;
-    case plan::MappingKind::Matmul:
-      throw_internal("kernel {}: the CPU has no such mapping", kernel_.name);
-  }
+  const auto refuse = [this](std::string_view shape) { throw_internal("kernel {}: the CPU has no mapping {}", kernel_.name, shape); };
+  std::visit(Overloaded{[&](const plan::CpuPointwise& shape) { emit_pointwise(shape); },
+                        [&](const plan::CpuRows&) { emit_rows(); },
+                        [&](const plan::CpuColumns& shape) { emit_columns(shape); },
+                        [&](const plan::CpuTiles& shape) { emit_tiles(shape); },
+                        [&](const plan::Pointwise& gpu) { refuse(gpu.keyword); },
+                        [&](const plan::Rows& gpu) { refuse(gpu.keyword); },
+                        [&](const plan::SerialRows& gpu) { refuse(gpu.keyword); },
+                        [&](const plan::Columns& gpu) { refuse(gpu.keyword); },
+                        [&](const plan::Tiles& gpu) { refuse(gpu.keyword); },
+                        [&](const plan::Matmul& gpu) { refuse(gpu.keyword); }},
+             kernel_.mapping.shape);
   out_.dedent();
   out_.line("}}");
 }
@@ -123,7 +119,7 @@ void CpuKernelEmitter::call_body(std::string_view arguments) {
   }
 }
 
-void CpuKernelEmitter::emit_pointwise() {
+void CpuKernelEmitter::emit_pointwise(const plan::CpuPointwise& shape) {
   const plan::Mapping& mapping = kernel_.mapping;
   const plan::Segment& segment = kernel_.segments.at(0);
   for (VarId v : mapping.space) running_ |= loops::VarSet::of(v);
@@ -136,8 +132,8 @@ void CpuKernelEmitter::emit_pointwise() {
   std::vector<std::string> extents;
   for (VarId v : mapping.space) extents.push_back(extent(v));
   out_.line("const index cxxi_points = {};", product_text(extents));
-  out_.line("index cxxi_point = cxxi_begin * {};", mapping.chunk);
-  out_.line("const index cxxi_stop = cxxi_end * {0} < cxxi_points ? cxxi_end * {0} : cxxi_points;", mapping.chunk);
+  out_.line("index cxxi_point = cxxi_begin * {};", shape.chunk);
+  out_.line("const index cxxi_stop = cxxi_end * {0} < cxxi_points ? cxxi_end * {0} : cxxi_points;", shape.chunk);
   out_.line("if (cxxi_point >= cxxi_stop) return;");
   decode("cxxi_point", mapping.space);
   if (width_ > 1) {
@@ -357,10 +353,9 @@ sym::Expr CpuKernelEmitter::points_of_row() const {
   return points;
 }
 
-void CpuKernelEmitter::emit_columns() {
+void CpuKernelEmitter::emit_columns(const plan::CpuColumns& shape) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int columns = mapping.columns_per_block;
-  CXXI_CHECK(columns % width_ == 0, "{}: strips of {} columns, vectors of {}", kernel_.name, columns, width_);
+  const int columns = shape.columns_per_unit;
   out_.line("const index cxxi_columns = {};", extent(vector_var_));
   out_.line("const index cxxi_strips = (cxxi_columns + {}) / {};", columns - 1, columns);
   out_.line("for (index cxxi_unit = cxxi_begin; cxxi_unit < cxxi_end; ++cxxi_unit) {{");
@@ -440,12 +435,11 @@ void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
 
 // ---- Tiles ------------------------------------------------------------------------------------------------------
 
-void CpuKernelEmitter::emit_tiles() {
+void CpuKernelEmitter::emit_tiles(const plan::CpuTiles& shape) {
   const plan::Mapping& mapping = kernel_.mapping;
   const plan::Segment& segment = kernel_.segments.at(0);
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
-  const int tile = mapping.tile;
-  CXXI_CHECK(tile % width_ == 0, "{}: tiles of {} columns, vectors of {}", kernel_.name, tile, width_);
+  const VarId across = mapping.space.back(), along = shape.tile_var;
+  const int tile = shape.tile;
   std::vector<VarId> outer;
   for (VarId v : mapping.space) {
     running_ |= loops::VarSet::of(v);
@@ -467,7 +461,7 @@ void CpuKernelEmitter::emit_tiles() {
   };
   side("across", across, "cxxi_strip % cxxi_tiles_across");
   side("along", along, "cxxi_unit % cxxi_tiles_along");
-  stage_loads(segment);
+  stage_loads(segment, shape);
   open_body(fmt::format(", index {}, index {}, index cxxi_element", variable(along), variable(across)), segment.stmts);
   out_.line("for (index cxxi_t = cxxi_along; cxxi_t < cxxi_along_end; ++cxxi_t) {{");
   out_.indent();
@@ -481,8 +475,8 @@ void CpuKernelEmitter::emit_tiles() {
 }
 
 // Fills the arrays of a tile's Staged loads.
-void CpuKernelEmitter::stage_loads(const plan::Segment& segment) {
-  const VarId across = kernel_.mapping.space.back(), along = kernel_.mapping.tile_var;
+void CpuKernelEmitter::stage_loads(const plan::Segment& segment, const plan::CpuTiles& shape) {
+  const VarId across = kernel_.mapping.space.back(), along = shape.tile_var;
   out_.line("{{");
   out_.indent();
   out_.line("const index {} = cxxi_across, {} = cxxi_along;", variable(across), variable(along));
@@ -492,7 +486,7 @@ void CpuKernelEmitter::stage_loads(const plan::Segment& segment) {
     const bool linear = sym::split_linear(kernel_.offsets[id], kernel_.region.symbol(across), &step, &rest);
     CXXI_CHECK(linear, "{}: %{} is staged, but not linear across the tile", kernel_.name, id.index());
     out_.line("cxxi::stage<{}, {}>(w{}, p{} + {}, {}, cxxi_along_end - cxxi_along, cxxi_across_end - cxxi_across);",
-              cpu_dtype_tag(stmt(id).dtype), kernel_.mapping.tile, id.index(),
+              cpu_dtype_tag(stmt(id).dtype), shape.tile, id.index(),
               stmt(id).as<loops::Load>()->buffer.index(), expression(kernel_.offsets[id]), expression(step));
   }
   out_.dedent();

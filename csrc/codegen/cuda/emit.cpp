@@ -21,7 +21,7 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
       return std::any_of(kernel->region.body.begin(), kernel->region.body.end(), wanted);
     });
   };
-  const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.kind == plan::MappingKind::Matmul; };
+  const auto is_matmul = [](const plan::Kernel* kernel) { return kernel->mapping.as<plan::Matmul>() != nullptr; };
   if (any([](const loops::Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; }) &&
       !std::all_of(kernels.begin(), kernels.end(), is_matmul)) {
     add_template(out, "cuda/reduce.cuh", templates);
@@ -36,7 +36,11 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
     add_template(out, "cuda/tensor_core.cuh", templates);
     add_template(out, "cuda/matmul.cuh", templates);
   }
-  if (std::any_of(kernels.begin(), kernels.end(), [](const plan::Kernel* kernel) { return kernel->mapping.warpgroups; })) {
+  const auto uses_warpgroups = [](const plan::Kernel* kernel) {
+    const auto* matmul = kernel->mapping.as<plan::Matmul>();
+    return matmul && matmul->warpgroups;
+  };
+  if (std::any_of(kernels.begin(), kernels.end(), uses_warpgroups)) {
     add_template(out, "cuda/warpgroup.cuh", templates);
     add_template(out, "cuda/warpgroup_matmul.cuh", templates);
   }
@@ -54,9 +58,9 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
 
 plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
   plan::LaunchShape shape;
-  shape.block_x = kernel.mapping.block_threads;
-  if (kernel.mapping.kind == plan::MappingKind::Matmul) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
-  if (kernel.mapping.serial.valid()) shape.dynamic_shared_bytes = plan::serial_shared_bytes(kernel);
+  shape.block_x = plan::block_threads(kernel.mapping);
+  if (kernel.mapping.as<plan::Matmul>()) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
+  if (kernel.mapping.as<plan::SerialRows>()) shape.dynamic_shared_bytes = plan::serial_shared_bytes(kernel);
   return shape;
 }
 

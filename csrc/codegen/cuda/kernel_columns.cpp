@@ -7,9 +7,7 @@
 namespace cxxinductor::codegen {
 void CudaKernelEmitter::emit_columns() {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int columns = mapping.columns_per_block, groups = columns / width_, threads = mapping.threads_per_row;
-  CXXI_CHECK(columns % width_ == 0 && groups * threads == mapping.block_threads,
-             "{}: {} threads for strips of {} columns by {}", kernel_.name, mapping.block_threads, columns, threads);
+  const int columns = mapping.get<plan::Columns>().columns_per_block, groups = columns / width_;
   const sym::Expr size = kernel_.region.vars[vector_var_].extent;
   const sym::Expr strips = sym::simplify(sym::ceil_div(size, columns), kernel_.assumptions);
   dead_rows_ = !proven_multiple(size, columns);
@@ -39,7 +37,7 @@ void CudaKernelEmitter::emit_columns() {
   for (const Stmt& s : kernel_.region.body) {
     const auto* reduce = s.as<loops::Reduce>();
     if (!reduce) continue;
-    const int64_t states = int64_t{mapping.block_threads} * (has_lanes(stmt(reduce->operand)) ? width_ : 1);
+    const int64_t states = int64_t{block_threads(mapping)} * (has_lanes(stmt(reduce->operand)) ? width_ : 1);
     shared = std::max(shared, states * state_bytes(reduce->reduction, stmt(reduce->operand).dtype));
   }
   if (shared > kSharedBytes)
@@ -59,7 +57,7 @@ void CudaKernelEmitter::emit_column_segment(const plan::Segment& segment) {
     emit_points(segment);
     return;
   }
-  body.side_effects = mapping.threads_per_row > 1 ? "cxxi_lane == 0" : "";
+  body.side_effects = threads_per_row() > 1 ? "cxxi_lane == 0" : "";
   if (dead_rows_) body.side_effects += body.side_effects.empty() ? "cxxi_live" : " && cxxi_live";
   std::vector<StmtId> stmts;
   for (StmtId id : segment.stmts) {
@@ -78,7 +76,8 @@ void CudaKernelEmitter::emit_column_segment(const plan::Segment& segment) {
 
 void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int unroll = mapping.unroll, threads = mapping.threads_per_row;
+  const auto& shape = mapping.get<plan::Columns>();
+  const int unroll = shape.in_flight, threads = shape.threads_per_row;
   std::vector<StmtId> reduces;
   for (StmtId id : segment.stmts) {
     const auto* reduce = stmt(id).as<loops::Reduce>();
@@ -129,7 +128,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   }
   close();
   early_.clear();
-  const int groups = mapping.columns_per_block / width_;
+  const int groups = shape.columns_per_block / width_;
   for (StmtId id : reduces) {
     const Stmt& s = stmt(id);
     if (threads > 1) out_.line("cxxi_column_reduce<{}, {}>(r{}, cxxi_shared);", threads, groups, id.index());

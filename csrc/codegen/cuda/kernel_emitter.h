@@ -88,6 +88,8 @@ class CudaKernelEmitter {
   std::vector<StmtId> persistent_loads(bool serial) const;
   std::vector<StmtId> row_loads_ahead() const;
   void emit_row_start();
+  int threads_per_row() const;   // of rows and columns
+  int items_per_thread() const;  // of persistent rows
   sym::Expr groups_of_row() const;
   bool shares_are_equal(const loops::Reduce& reduce) const;
   void declare_persistent_values();
@@ -159,11 +161,11 @@ class CudaKernelEmitter {
   bool is_staged(StmtId id) const { return staged_.count(id.index()) != 0; }
   bool persistent(StmtId id) const { return kernel_.memory_spaces[id] == plan::MemorySpace::Persistent; }
   bool shared(StmtId id) const { return kernel_.memory_spaces[id] == plan::MemorySpace::Shared; }
-  bool is_serial() const { return kernel_.mapping.serial.valid(); }
+  bool is_serial() const { return kernel_.mapping.as<plan::SerialRows>() != nullptr; }
   // A reduction over the serial variable: a state for each element of the thread's items.
   bool is_across(StmtId id) const {
     const auto* reduce = stmt(id).as<loops::Reduce>();
-    return reduce && is_serial() && reduce->over.contains(kernel_.mapping.serial);
+    return reduce && is_serial() && reduce->over.contains(serial_variable(kernel_.mapping));
   }
   std::string variable(VarId v) const;
   std::string extent(VarId v) const;

@@ -4,18 +4,15 @@
 #include "codegen/cuda/kernel_emitter.h"
 #include "ir/plan/grouped_launch.h"
 #include "support/error.h"
+#include "support/overloaded.h"
 
 namespace cxxinductor::codegen {
 CudaKernelEmitter::CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins,
                                      TextWriter& out)
     : kernel_(kernel), variant_(variant), origins_(origins), out_(out) {
-  const plan::Mapping& mapping = kernel.mapping;
-  const std::vector<VarId>& list = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
-  if (!list.empty()) {
-    vector_var_ = list.back();
-    width_ = mapping.vector_width;
-  }
-  columns_ = mapping.kind == plan::MappingKind::Columns;
+  vector_var_ = vector_variable(kernel.mapping);
+  width_ = vector_var_.valid() ? kernel.mapping.vector_width : 1;
+  columns_ = kernel.mapping.as<plan::Columns>() != nullptr;
 }
 
 bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
@@ -24,29 +21,24 @@ bool CudaKernelEmitter::has_checks(const plan::Kernel& kernel) {
 }
 
 void CudaKernelEmitter::emit() {
-  if (kernel_.mapping.kind == plan::MappingKind::Matmul) {
-    emit_matmul();
-    return;
-  }
-  emit_signature();
-  emit_uniform_loads();
-  switch (kernel_.mapping.kind) {
-    case plan::MappingKind::Pointwise:
-      emit_pointwise();
-      break;
-    case plan::MappingKind::Rows:
-      emit_rows();
-      break;
-    case plan::MappingKind::Columns:
-      emit_columns();
-      break;
-    case plan::MappingKind::Tiles:
-      emit_tiles();
-      break;
-    case plan::MappingKind::Matmul:
-      throw_internal("a matmul is a template");
-  }
-  close();
+  const auto around = [this](void (CudaKernelEmitter::*emit_threads)()) {
+    emit_signature();
+    emit_uniform_loads();
+    (this->*emit_threads)();
+    close();
+  };
+  const auto refuse = [this](std::string_view shape) { throw_internal("kernel {}: a GPU has no mapping {}", kernel_.name, shape); };
+  std::visit(Overloaded{[&](const plan::Pointwise&) { around(&CudaKernelEmitter::emit_pointwise); },
+                        [&](const plan::Rows&) { around(&CudaKernelEmitter::emit_rows); },
+                        [&](const plan::SerialRows&) { around(&CudaKernelEmitter::emit_serial_rows); },
+                        [&](const plan::Columns&) { around(&CudaKernelEmitter::emit_columns); },
+                        [&](const plan::Tiles&) { around(&CudaKernelEmitter::emit_tiles); },
+                        [&](const plan::Matmul&) { emit_matmul(); },
+                        [&](const plan::CpuPointwise& cpu) { refuse(cpu.keyword); },
+                        [&](const plan::CpuRows& cpu) { refuse(cpu.keyword); },
+                        [&](const plan::CpuColumns& cpu) { refuse(cpu.keyword); },
+                        [&](const plan::CpuTiles& cpu) { refuse(cpu.keyword); }},
+             kernel_.mapping.shape);
 }
 
 std::vector<std::string> CudaKernelEmitter::parameters() const {
@@ -68,7 +60,7 @@ std::vector<std::string> CudaKernelEmitter::parameters() const {
 
 // The shape of serial rows needs all registers that one block per multiprocessor leaves each thread.
 std::string CudaKernelEmitter::launch_bounds() const {
-  return fmt::format("{}{}", kernel_.mapping.block_threads, is_serial() ? ", 1" : "");
+  return fmt::format("{}{}", block_threads(kernel_.mapping), is_serial() ? ", 1" : "");
 }
 
 void CudaKernelEmitter::emit_signature() {
@@ -199,19 +191,20 @@ void CudaKernelEmitter::emit_pointwise() {
   body.lanes = width_ > 1;
   for (VarId v : mapping.space) body.running |= loops::VarSet::of(v);
   if (!whole_groups()) body.count = "cxxi_lanes";
-  const int unroll = mapping.unroll;
+  const auto& shape = mapping.get<plan::Pointwise>();
+  const int unroll = shape.unroll;
   // Blocks without a tail that draw random words: one straight body, in which the compiler shares the keys of all groups of a thread.
   // Without keys to share it would only raise register pressure: gelu lost a seventh of its speed.
   const bool draws = std::any_of(kernel_.region.body.begin(), kernel_.region.body.end(), [](const Stmt& s) {
     const auto* apply = s.as<loops::Apply>();
     return apply && info(apply->op).traits.random;
   });
-  const bool even = draws && proven_multiple(group_count(mapping.space, width_), int64_t{mapping.block_threads} * unroll);
+  const bool even = draws && proven_multiple(group_count(mapping.space, width_), int64_t{shape.block_threads} * unroll);
   if (!even) out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.space, width_));
   const auto enter = [&] {
     const std::string block =
         unroll > 1 ? fmt::format("(cxxi_uint({}) * {} + u)", block_, unroll) : fmt::format("cxxi_uint({})", block_);
-    out_.line("const cxxi_uint cxxi_linear = {} * {} + threadIdx.x;", block, mapping.block_threads);
+    out_.line("const cxxi_uint cxxi_linear = {} * {} + threadIdx.x;", block, shape.block_threads);
     open(even ? "{" : "if (cxxi_linear < cxxi_groups) {");
     decode("cxxi_linear", mapping.space, width_);
     if (!body.count.empty())

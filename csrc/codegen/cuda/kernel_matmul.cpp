@@ -9,11 +9,11 @@ namespace {
 
 constexpr int kChunk = 8;  // elements of a factor that move together
 
-std::string tile_type(const plan::Mapping& mapping) {
-  const std::string sizes = fmt::format("{}, {}, {}", mapping.tile_m, mapping.tile_n, mapping.tile_k);
-  const std::string rest = fmt::format("{}, {}, {}", mapping.stages, mapping.left_along_k, mapping.right_along_k);
-  if (mapping.warpgroups) return fmt::format("cxxi_warpgroup_matmul<Factor, {}, {}, {}>", sizes, mapping.warps_m / 4, rest);
-  return fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}>", sizes, mapping.warps_m, mapping.warps_n, rest);
+std::string tile_type(const plan::Matmul& matmul) {
+  const std::string sizes = fmt::format("{}, {}, {}", matmul.tile_m, matmul.tile_n, matmul.tile_k);
+  const std::string rest = fmt::format("{}, {}, {}", matmul.stages, matmul.left_along_k, matmul.right_along_k);
+  if (matmul.warpgroups) return fmt::format("cxxi_warpgroup_matmul<Factor, {}, {}, {}>", sizes, matmul.warps_m / 4, rest);
+  return fmt::format("cxxi_matmul<Factor, {}, {}, {}, {}>", sizes, matmul.warps_m, matmul.warps_n, rest);
 }
 
 }  // namespace
@@ -30,18 +30,19 @@ std::string CudaKernelEmitter::text_of(VarId vector_var, int width, Emit emit) c
 
 void CudaKernelEmitter::emit_matmul() {
   const plan::Mapping& mapping = kernel_.mapping;
+  const auto& matmul = mapping.get<plan::Matmul>();
   const plan::MatmulParts parts = plan::matmul_parts(kernel_);
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   const std::vector<VarId> batch(mapping.space.begin(), mapping.space.end() - 2);
   TemplateVariables variables;
-  variables["threads"] = std::to_string(mapping.block_threads);
+  variables["threads"] = std::to_string(block_threads(mapping));
   variables["name"] = kernel_.name;
   variables["parameters"] = fmt::format("{}", fmt::join(parameters(), ", "));
   variables["symbols"] = text_of({}, 1, [](CudaKernelEmitter& part) { part.declare_symbols(); });
   variables["factor"] = cuda_type(stmt(parts.left).dtype);
   variables["kept"] = cuda_type(stmt(parts.kept).dtype);
-  variables["tile"] = tile_type(mapping);
-  if (mapping.warpgroups) {
+  variables["tile"] = tile_type(matmul);
+  if (matmul.warpgroups) {
     std::string problems;
     for (VarId v : batch) problems += (problems.empty() ? "" : " * ") + fmt::format("cxxi_uint({})", extent(v));
     variables["problems"] = problems.empty() ? "1" : problems;
@@ -49,20 +50,20 @@ void CudaKernelEmitter::emit_matmul() {
     variables["padding"] = std::to_string(plan::matmul_row_padding);
   }
   variables["width"] = std::to_string(mapping.vector_width);
-  variables["unroll"] = std::to_string(mapping.unroll);
-  variables["band"] = std::to_string(mapping.group_m);
+  variables["unroll"] = std::to_string(matmul.unroll);
+  variables["band"] = std::to_string(matmul.group_m);
   variables["rows"] = extent(m);
   variables["columns"] = extent(n);
   variables["depth"] = extent(parts.k);
   variables["batch"] = text_of({}, 1, [&](CudaKernelEmitter& part) { part.decode("cxxi_problem", batch, 1); });
-  variables["left"] = factor(parts.left, m, mapping.left_along_k);
-  variables["right"] = factor(parts.right, n, mapping.right_along_k);
+  variables["left"] = factor(parts.left, m, matmul.left_along_k);
+  variables["right"] = factor(parts.right, n, matmul.right_along_k);
   variables["m"] = variable(m);
   variables["n"] = variable(n);
   variables["sums"] = fmt::format("g{}", parts.kept.index());
   variables["epilogue"] =
       text_of(n, mapping.vector_width, [&](CudaKernelEmitter& part) { part.emit_epilogue(parts.kept); });
-  out_.raw_line(render_template_file(mapping.warpgroups ? "cuda/warpgroup_kernel.cuh" : "cuda/matmul_kernel.cuh", variables));
+  out_.raw_line(render_template_file(matmul.warpgroups ? "cuda/warpgroup_kernel.cuh" : "cuda/matmul_kernel.cuh", variables));
 }
 
 std::string CudaKernelEmitter::factor(StmtId value, VarId across, bool along_k) {

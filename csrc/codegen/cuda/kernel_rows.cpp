@@ -21,13 +21,9 @@ std::set<uint32_t> segment_ids(const plan::Segment& segment) {
 }  // namespace
 
 void CudaKernelEmitter::emit_rows() {
-  if (is_serial()) {
-    emit_serial_rows();
-    return;
-  }
   emit_row_start();
   // A persistent row of symbolic length.
-  if (kernel_.mapping.persistent && !groups_of_row().is_constant())
+  if (kernel_.mapping.get<plan::Rows>().persistent && !groups_of_row().is_constant())
     out_.line("const cxxi_uint cxxi_groups = {};", count_text(kernel_.mapping.row, width_));
   declare_persistent_values();
   emit_row_segments();
@@ -37,7 +33,7 @@ void CudaKernelEmitter::emit_row_segments() {
   const plan::Mapping& mapping = kernel_.mapping;
   loops::VarSet space;
   for (VarId v : mapping.space) space |= loops::VarSet::of(v);
-  if (is_serial()) space |= loops::VarSet::of(mapping.serial);
+  if (is_serial()) space |= loops::VarSet::of(serial_variable(mapping));
   std::set<uint32_t> declared;
   for (const plan::Segment& segment : kernel_.segments) {
     if (segment.kind == plan::Segment::Kind::Epilogue) continue;
@@ -47,7 +43,7 @@ void CudaKernelEmitter::emit_row_segments() {
     }
     Body body;
     body.running = space;
-    body.side_effects = mapping.threads_per_row > 1 ? "cxxi_lane == 0" : "";
+    body.side_effects = threads_per_row() > 1 ? "cxxi_lane == 0" : "";
     if (dead_rows_) body.side_effects += body.side_effects.empty() ? "cxxi_live" : " && cxxi_live";
     std::vector<StmtId> stmts;
     for (StmtId id : segment.stmts)
@@ -58,9 +54,8 @@ void CudaKernelEmitter::emit_row_segments() {
 
 void CudaKernelEmitter::emit_row_start() {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block;
-  CXXI_CHECK(threads <= 32 || mapping.block_threads % 32 == 0, "{}: rows of {} threads in blocks of {}", kernel_.name,
-             threads, mapping.block_threads);
+  const auto& shape = mapping.get<plan::Rows>();
+  const int threads = shape.threads_per_row, rows = shape.rows_per_block;
   sym::Expr count = 1;
   for (VarId v : mapping.space) count = count * kernel_.region.vars[v].extent;
   dead_rows_ = rows > 1 && !proven_multiple(count, rows);
@@ -81,6 +76,17 @@ void CudaKernelEmitter::emit_row_start() {
   decode("cxxi_row", mapping.space, 1);
 }
 
+int CudaKernelEmitter::threads_per_row() const {
+  if (const auto* rows = kernel_.mapping.as<plan::Rows>()) return rows->threads_per_row;
+  if (const auto* rows = kernel_.mapping.as<plan::SerialRows>()) return rows->threads_per_row;
+  return kernel_.mapping.get<plan::Columns>().threads_per_row;
+}
+
+int CudaKernelEmitter::items_per_thread() const {
+  const auto* rows = kernel_.mapping.as<plan::Rows>();
+  return rows ? rows->items_per_thread : kernel_.mapping.get<plan::SerialRows>().items_per_thread;
+}
+
 sym::Expr CudaKernelEmitter::groups_of_row() const {
   sym::Expr groups = 1;
   for (size_t d = 0; d < kernel_.mapping.row.size(); ++d) {
@@ -93,7 +99,7 @@ sym::Expr CudaKernelEmitter::groups_of_row() const {
 // Whether every thread of a row has equally many elements of the reduction, and its struct makes use of that.
 bool CudaKernelEmitter::shares_are_equal(const loops::Reduce& reduce) const {
   const std::vector<VarId>& row = kernel_.mapping.row;
-  return !info(reduce.reduction).cuda.empty() && whole_groups() && proven_multiple(groups_of_row(), kernel_.mapping.threads_per_row) &&
+  return !info(reduce.reduction).cuda.empty() && whole_groups() && proven_multiple(groups_of_row(), threads_per_row()) &&
          std::all_of(row.begin(), row.end(), [&](VarId v) { return reduce.over.contains(v); });
 }
 
@@ -101,7 +107,7 @@ void CudaKernelEmitter::declare_persistent_values() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
     const StmtId id(i);
     if (persistent(id) && !is_across(id))
-      out_.line("{} w{}[{}] = {{}};", storage(id), i, kernel_.mapping.items_per_thread);
+      out_.line("{} w{}[{}] = {{}};", storage(id), i, items_per_thread());
   }
 }
 
@@ -125,7 +131,7 @@ void CudaKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   }
   for (uint32_t index : kept) out_.line("cxxi_keep_packed(w{});", index);
   declare_divisors(segment);
-  kernel_.mapping.persistent ? emit_persistent_items(segment) : emit_looped_items(segment, reduces);
+  is_persistent(kernel_.mapping) ? emit_persistent_items(segment) : emit_looped_items(segment, reduces);
   early_.clear();
   block_reduce(reduces);
 }
@@ -166,7 +172,7 @@ void CudaKernelEmitter::emit_item(const plan::Segment& segment, const std::vecto
 void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const sym::Interval groups = sym::bounds(groups_of_row(), kernel_.assumptions);
-  const int items = mapping.items_per_thread, threads = mapping.threads_per_row;
+  const int items = items_per_thread(), threads = threads_per_row();
   CXXI_CHECK(int64_t{items} * threads >= groups.high, "{}: {} threads with {} items cannot hold {} groups",
              kernel_.name, threads, items, groups.high);
   std::string guard = dead_rows_ ? "cxxi_live" : "";
@@ -185,7 +191,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   body.lanes = width_ > 1;
   for (const auto* list : {&mapping.space, &mapping.row})
     for (VarId v : *list) body.running |= loops::VarSet::of(v);
-  if (is_serial()) body.running |= loops::VarSet::of(mapping.serial);
+  if (is_serial()) body.running |= loops::VarSet::of(serial_variable(mapping));
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "cxxi_position";
   body.item = items == 1 ? "[0]" : "[k]";
@@ -234,7 +240,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
 // Those whose states a thread of a loop over `units` (groups of a row, points of a column) puts aside: roundings matter, and
 // the loop may be long.
 std::vector<plan::StmtId> CudaKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const {
-  const int64_t updates = sym::bounds(sym::ceil_div(units, kernel_.mapping.threads_per_row), kernel_.assumptions).high;
+  const int64_t updates = sym::bounds(sym::ceil_div(units, threads_per_row()), kernel_.assumptions).high;
   std::vector<StmtId> found;
   if (updates <= 2 * kUpdatesOfBlock) return found;
   std::copy_if(reduces.begin(), reduces.end(), std::back_inserter(found), [&](StmtId id) {
@@ -257,14 +263,15 @@ void CudaKernelEmitter::declare_blocks(const std::vector<StmtId>& reduces, bool 
 // At the end of a turn of the loop.
 void CudaKernelEmitter::put_blocks_aside(const std::vector<StmtId>& reduces, std::string_view states) {
   if (reduces.empty()) return;
-  open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(kUpdatesOfBlock / kernel_.mapping.unroll, 1)));
+  open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(kUpdatesOfBlock / unrolled_groups(kernel_.mapping), 1)));
   for (StmtId id : reduces) out_.line("cxxi_put_aside({1}{0}, b{0});", id.index(), states);
   close();
 }
 
 void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const std::vector<StmtId>& reduces) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int unroll = mapping.unroll, threads = mapping.threads_per_row;
+  const auto& shape = mapping.get<plan::Rows>();
+  const int unroll = shape.in_flight, threads = shape.threads_per_row;
   const sym::Expr groups = groups_of_row();
   const bool even = proven_multiple(groups, int64_t{threads} * unroll);
   Body body;
@@ -308,8 +315,7 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const st
 }
 
 void CudaKernelEmitter::block_reduce(const std::vector<StmtId>& reduces) {
-  const plan::Mapping& mapping = kernel_.mapping;
-  const int threads = mapping.threads_per_row;
+  const int threads = threads_per_row();
   if (reduces.empty()) return;
   const auto equal = [&](StmtId id) { return shares_are_equal(*stmt(id).as<loops::Reduce>()); };
   const std::string turn = is_serial() ? "[cxxi_step & 1]" : "";
@@ -318,7 +324,7 @@ void CudaKernelEmitter::block_reduce(const std::vector<StmtId>& reduces) {
       const auto& reduce = *stmt(id).as<loops::Reduce>();
       // Two serial rows are in progress: threads may write the states of the next one before all have read those of this one.
       out_.line("__shared__ {} h{}{}[{}];", cuda_state(reduce.reduction, stmt(reduce.operand).dtype), id.index(),
-                is_serial() ? "[2]" : "", mapping.block_threads / 32);
+                is_serial() ? "[2]" : "", block_threads(kernel_.mapping) / 32);
       out_.line("cxxi_share_row<{0}>(r{1}, h{1}{2});", equal(id), id.index(), turn);
     }
     out_.line("__syncthreads();");

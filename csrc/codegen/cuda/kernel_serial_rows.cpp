@@ -18,10 +18,10 @@ constexpr int64_t kJoinedBytes = 32 * 1024;  // of states that are joined at a t
 
 void CudaKernelEmitter::emit_serial_rows() {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block;
-  const sym::Expr length = sym::simplify(kernel_.region.vars[mapping.serial].extent, kernel_.assumptions);
-  CXXI_CHECK(length.is_constant() && mapping.block_threads == threads * rows, "{}: a walk of {} rows by {} threads",
-             kernel_.name, sym::to_string(length), mapping.block_threads);
+  const auto& shape = mapping.get<plan::SerialRows>();
+  const int threads = shape.threads_per_row, rows = shape.rows_per_block;
+  const sym::Expr length = sym::simplify(kernel_.region.vars[shape.serial].extent, kernel_.assumptions);
+  CXXI_CHECK(length.is_constant(), "{}: a block executes {} rows", kernel_.name, sym::to_string(length));
   const int64_t steps = sym::ceil_quotient(length.constant(), rows);
   dead_rows_ = length.constant() % rows != 0;
   out_.line("const cxxi_uint cxxi_lane = threadIdx.x % {0}, cxxi_slot = threadIdx.x / {0};", threads);
@@ -32,14 +32,14 @@ void CudaKernelEmitter::emit_serial_rows() {
   declare_shared_sums();
   const std::vector<StmtId> once = persistent_loads(false), ahead = persistent_loads(true), of_row = row_loads_ahead();
   emit_serial_loads(once, 'w');
-  for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), mapping.items_per_thread);
+  for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), shape.items_per_thread);
   for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
   const auto load_row = [&] {
     for (StmtId id : of_row)
       out_.line("n{} = {};", id.index(), scalar_load(id, *stmt(id).as<loops::Load>(), Body{}, false));
     emit_serial_loads(ahead, 'n');
   };
-  const std::string serial = variable(mapping.serial);
+  const std::string serial = variable(shape.serial);
   const auto enter = [&](std::string_view step) {
     out_.line("const cxxi_index {} = cxxi_index({}) * {} + cxxi_index(cxxi_slot);", serial, step, rows);
   };
@@ -61,7 +61,7 @@ void CudaKernelEmitter::emit_serial_rows() {
     for (StmtId id : of_row) out_.line("const {} v{} = n{};", cuda_type(stmt(id).dtype), id.index(), id.index());
     for (StmtId id : ahead) {
       out_.line("#pragma unroll");
-      out_.line("for (int k = 0; k < {0}; ++k) w{1}[k] = n{1}[k];", mapping.items_per_thread, id.index());
+      out_.line("for (int k = 0; k < {0}; ++k) w{1}[k] = n{1}[k];", shape.items_per_thread, id.index());
     }
     open("{");
     enter("cxxi_step + 1");
@@ -87,7 +87,7 @@ void CudaKernelEmitter::declare_sums() {
     if (!is_across(StmtId(i)) || shared(StmtId(i))) continue;
     const auto& reduce = *stmt(StmtId(i)).as<loops::Reduce>();
     const std::string state = cuda_state(reduce.reduction, stmt(reduce.operand).dtype);
-    const int items = kernel_.mapping.items_per_thread;
+    const int items = items_per_thread();
     out_.line("{} r{}[{}][{}];", state, i, items, width_);
     out_.line("#pragma unroll");
     out_.line("for (int k = 0; k < {}; ++k) {{", items);
@@ -98,12 +98,12 @@ void CudaKernelEmitter::declare_sums() {
 }
 
 void CudaKernelEmitter::declare_shared_sums() {
-  const plan::Mapping& mapping = kernel_.mapping;
+  const auto& shape = kernel_.mapping.get<plan::SerialRows>();
   std::vector<StmtId> sums;
   for (size_t i = 0; i < kernel_.region.body.size(); ++i)
     if (shared(StmtId(i))) sums.push_back(StmtId(i));
   if (sums.empty()) return;
-  CXXI_CHECK(mapping.rows_per_block == 1, "{}: {} rows at a time share sums", kernel_.name, mapping.rows_per_block);
+  CXXI_CHECK(shape.rows_per_block == 1, "{}: {} rows at a time share sums", kernel_.name, shape.rows_per_block);
   const int64_t groups = plan::groups_of_row(kernel_);
   out_.line("CXXI_DYNAMIC_SHARED(cxxi_shared);");
   int64_t offset = 0;
@@ -117,7 +117,7 @@ void CudaKernelEmitter::declare_shared_sums() {
     out_.line("{} r{}[{}];", state, id.index(), width_);
     out_.line("#pragma unroll");
     out_.line("for (int e = 0; e < {}; ++e) r{}[e] = {}::start();", width_, id.index(), state);
-    out_.line("for (cxxi_uint i = cxxi_lane; i < {}u; i += {}) s{}.store(r{}, i);", groups, mapping.threads_per_row,
+    out_.line("for (cxxi_uint i = cxxi_lane; i < {}u; i += {}) s{}.store(r{}, i);", groups, shape.threads_per_row,
               id.index(), id.index());
     close();
   }
@@ -140,7 +140,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::persistent_loads(bool serial) const
   for (const plan::Segment& segment : kernel_.segments) {
     if (segment.kind != plan::Segment::Kind::RowLoop) continue;
     for (StmtId id : early_loads(segment.stmts))
-      if (persistent(id) && stmt(id).vars.contains(kernel_.mapping.serial) == serial) found.push_back(id);
+      if (persistent(id) && stmt(id).vars.contains(serial_variable(kernel_.mapping)) == serial) found.push_back(id);
   }
   std::sort(found.begin(), found.end());
   found.erase(std::unique(found.begin(), found.end()), found.end());
@@ -153,7 +153,7 @@ std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
   for (const plan::Segment& segment : kernel_.segments) {
     if (segment.kind != plan::Segment::Kind::PerRow) continue;
     for (StmtId id : early_loads(segment.stmts))
-      if (stmt(id).vars.contains(kernel_.mapping.serial)) found.push_back(id);
+      if (stmt(id).vars.contains(serial_variable(kernel_.mapping))) found.push_back(id);
   }
   return found;
 }
@@ -161,14 +161,13 @@ std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
 // Into arrays over the thread's items: `prefix` and the number of the statement.
 void CudaKernelEmitter::emit_serial_loads(const std::vector<StmtId>& loads, char prefix) {
   if (loads.empty()) return;
-  const plan::Mapping& mapping = kernel_.mapping;
-  const int items = mapping.items_per_thread;
+  const int items = items_per_thread(), threads = threads_per_row();
   const int64_t groups = groups_of_row().constant();
   out_.line("#pragma unroll");
   open(fmt::format("for (int k = 0; k < {}; ++k) {{", items));
-  out_.line("const cxxi_uint cxxi_linear = cxxi_lane + k * {};", mapping.threads_per_row);
-  open(groups == int64_t{items} * mapping.threads_per_row ? "{" : fmt::format("if (cxxi_linear < {}u) {{", groups));
-  decode("cxxi_linear", mapping.row, width_);
+  out_.line("const cxxi_uint cxxi_linear = cxxi_lane + k * {};", threads);
+  open(groups == int64_t{items} * threads ? "{" : fmt::format("if (cxxi_linear < {}u) {{", groups));
+  decode("cxxi_linear", kernel_.mapping.row, width_);
   Body body;
   body.lanes = width_ > 1;
   if (!whole_groups()) {
@@ -194,7 +193,8 @@ void CudaKernelEmitter::emit_serial_loads(const std::vector<StmtId>& loads, char
 
 void CudaKernelEmitter::emit_serial_epilogue(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int threads = mapping.threads_per_row, rows = mapping.rows_per_block, items = mapping.items_per_thread;
+  const auto& shape = mapping.get<plan::SerialRows>();
+  const int threads = shape.threads_per_row, rows = shape.rows_per_block, items = shape.items_per_thread;
   int64_t bytes = 0;
   for (size_t i = 0; i < kernel_.region.body.size(); ++i)
     if (is_across(StmtId(i)))

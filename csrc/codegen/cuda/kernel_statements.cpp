@@ -406,7 +406,7 @@ plan::StmtId CudaKernelEmitter::rounded_value(StmtId id) const {
 bool CudaKernelEmitter::shares_divisor(StmtId id) const {
   const auto* apply = stmt(id).as<loops::Apply>();
   if (!apply || apply->op != ScalarOp::Div || stmt(id).dtype != DType::F32) return false;
-  return kernel_.mapping.kind == plan::MappingKind::Rows && kernel_.memory_spaces[id] != plan::MemorySpace::Row &&
+  return is_rows(kernel_.mapping) && kernel_.memory_spaces[id] != plan::MemorySpace::Row &&
          kernel_.memory_spaces[apply->operands[1]] == plan::MemorySpace::Row;
 }
 

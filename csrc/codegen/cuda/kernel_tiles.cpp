@@ -20,7 +20,7 @@ std::string CudaKernelEmitter::tile_group(StmtId id) const {
 }
 
 plan::TileLayout CudaKernelEmitter::tile_layout(StmtId id) const {
-  return {kernel_.mapping.tile, width_, byte_size(stmt(id).dtype)};
+  return {tile_size(kernel_.mapping), width_, byte_size(stmt(id).dtype)};
 }
 
 std::vector<plan::StmtId> CudaKernelEmitter::declare_tiles(const plan::Segment& segment) {
@@ -37,8 +37,8 @@ std::vector<plan::StmtId> CudaKernelEmitter::declare_tiles(const plan::Segment& 
 
 void CudaKernelEmitter::emit_tile_origin() {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int tile = mapping.tile, groups = tile / width_;
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  const int tile = tile_size(mapping), groups = tile / width_;
+  const VarId across = mapping.space.back(), along = tile_variable(mapping);
   const auto tiles = [&](VarId v) {
     return expression(sym::simplify(sym::ceil_div(kernel_.region.vars[v].extent, tile), kernel_.assumptions), false);
   };
@@ -57,8 +57,8 @@ void CudaKernelEmitter::emit_tile_origin() {
 // Squares of width_ x width_ elements, all of a thread's before it puts one down.
 void CudaKernelEmitter::emit_tile_loads(const std::vector<StmtId>& staged, bool edges) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const int groups = mapping.tile / width_, abreast = mapping.block_threads / groups, squares = groups / abreast;
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  const int groups = tile_size(mapping) / width_, abreast = block_threads(mapping) / groups, squares = groups / abreast;
+  const VarId across = mapping.space.back(), along = tile_variable(mapping);
   for (StmtId id : staged) out_.line("{} m{}[{}][{}] = {{}};", tile_group(id), id.index(), squares, width_);
   out_.line("#pragma unroll");
   open(fmt::format("for (int u = 0; u < {}; ++u) {{", squares));
@@ -74,7 +74,7 @@ void CudaKernelEmitter::emit_tile_loads(const std::vector<StmtId>& staged, bool 
 }
 
 void CudaKernelEmitter::emit_tile_stores(const std::vector<StmtId>& staged) {
-  const int groups = kernel_.mapping.tile / width_, abreast = kernel_.mapping.block_threads / groups;
+  const int groups = tile_size(kernel_.mapping) / width_, abreast = block_threads(kernel_.mapping) / groups;
   out_.line("#pragma unroll");
   open(fmt::format("for (int u = 0; u < {}; ++u) {{", groups / abreast));
   for (StmtId id : staged) out_.line("cxxi_transpose(m{}[u]);", id.index());
@@ -98,10 +98,10 @@ std::vector<plan::StmtId> CudaKernelEmitter::loads_beside_tile(const plan::Segme
 // Opens the loop over a thread's groups of the tile, which lie along the last variable of space.
 void CudaKernelEmitter::open_tile_groups(bool edges) {
   const plan::Mapping& mapping = kernel_.mapping;
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  const VarId across = mapping.space.back(), along = tile_variable(mapping);
   out_.line("#pragma unroll");
   open(fmt::format("for (int u = 0; u < {}; ++u) {{", tile_turns()));
-  out_.line("const int cxxi_row = cxxi_y + u * {};", mapping.tile / tile_turns());
+  out_.line("const int cxxi_row = cxxi_y + u * {};", tile_size(mapping) / tile_turns());
   out_.line("const cxxi_index {} = cxxi_across + cxxi_x * {}, {} = cxxi_along + cxxi_row;", variable(across), width_,
             variable(along));
   open(!edges ? std::string("{")
@@ -132,18 +132,16 @@ void CudaKernelEmitter::emit_tile(const std::vector<StmtId>& staged, const std::
 void CudaKernelEmitter::emit_tiles() {
   const plan::Mapping& mapping = kernel_.mapping;
   const plan::Segment& segment = kernel_.segments.at(0);
-  const int groups = mapping.tile / width_, abreast = mapping.block_threads / groups;
-  CXXI_CHECK(whole_groups() && mapping.tile % width_ == 0 && mapping.block_threads % groups == 0 && groups % abreast == 0,
-             "{}: tiles of {} in groups of {} by {} threads", kernel_.name, mapping.tile, width_, mapping.block_threads);
-  const VarId across = mapping.space.back(), along = mapping.tile_var;
+  const int tile = tile_size(mapping);
+  const VarId across = mapping.space.back(), along = tile_variable(mapping);
   const std::vector<StmtId> staged = declare_tiles(segment);
   const std::vector<StmtId> early = loads_beside_tile(segment);
   for (StmtId id : early) early_.insert(id.index());
   emit_tile_origin();
-  const auto has_edges = [&](VarId v) { return !proven_multiple(kernel_.region.vars[v].extent, mapping.tile); };
+  const auto has_edges = [&](VarId v) { return !proven_multiple(kernel_.region.vars[v].extent, tile); };
   if (!has_edges(across) && !has_edges(along)) return emit_tile(staged, early, false);
-  open(fmt::format("if ({} - cxxi_across >= {} && {} - cxxi_along >= {}) {{", extent(across), mapping.tile, extent(along),
-                   mapping.tile));
+  open(fmt::format("if ({} - cxxi_across >= {} && {} - cxxi_along >= {}) {{", extent(across), tile, extent(along),
+                   tile));
   emit_tile(staged, early, false);
   close("} else {");
   out_.indent();
@@ -160,8 +158,8 @@ std::string CudaKernelEmitter::staged_element(StmtId id) const {
 }
 
 int CudaKernelEmitter::tile_turns() const {
-  const plan::Mapping& mapping = kernel_.mapping;
-  return mapping.tile * mapping.tile / (width_ * mapping.block_threads);
+  const auto& tiles = kernel_.mapping.get<plan::Tiles>();
+  return tiles.tile * tiles.tile / (width_ * tiles.block_threads);
 }
 
 }  // namespace cxxinductor::codegen

@@ -77,11 +77,11 @@ std::vector<bool> backward_slice(const loops::Region& region, StmtId value) {
 }
 
 int64_t matmul_shared_bytes(const Kernel& kernel) {
-  const Mapping& mapping = kernel.mapping;
+  const auto& matmul = kernel.mapping.get<Matmul>();
   const DType kept = kernel.region.body[matmul_parts(kernel).kept].dtype;
-  const int64_t factors = int64_t{2} * mapping.stages * (mapping.tile_m + mapping.tile_n) * mapping.tile_k;
-  if (mapping.warpgroups) return factors + int64_t{mapping.warps_m} * warpgroup_part_bytes;
-  const int64_t sums = int64_t{byte_size(kept)} * mapping.tile_m * (mapping.tile_n + matmul_row_padding);
+  const int64_t factors = int64_t{2} * matmul.stages * (matmul.tile_m + matmul.tile_n) * matmul.tile_k;
+  if (matmul.warpgroups) return factors + int64_t{matmul.warps_m} * warpgroup_part_bytes;
+  const int64_t sums = int64_t{byte_size(kept)} * matmul.tile_m * (matmul.tile_n + matmul_row_padding);
   return std::max(factors, sums);
 }
 

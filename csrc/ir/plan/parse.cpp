@@ -100,18 +100,24 @@ class KernelParser {
   void parse_mapping() {
     Mapping& mapping = kernel_.mapping;
     cursor_.expect("mapping");
-    mapping.kind = parse_keyword(cursor_, mapping_keywords, "a kind of mapping");
+    mapping.shape = parse_keyword(cursor_, shape_keywords, "a shape of mapping");
     cursor_.expect("space");
     mapping.space = parse_vars();
-    cursor_.expect("row");
-    mapping.row = parse_vars();
-    if (cursor_.accept("serial")) mapping.serial = parse_var();
-    for (const auto& [word, member] : mapping_integers)
-      if (cursor_.accept(word)) mapping.*member = parse_int(cursor_, word, 0, max_number);
-    for (const auto& [word, member] : mapping_counts)
-      if (cursor_.accept(word)) mapping.*member = cursor_.integer(word);
-    for (const auto& [word, member] : mapping_flags) mapping.*member = cursor_.accept(word);
-    if (cursor_.accept("tile_var")) mapping.tile_var = parse_var();
+    if (cursor_.accept("row")) mapping.row = parse_vars();
+    parse_field("vector_width", mapping.vector_width);
+    parse_field("vector_tail", mapping.vector_tail);
+    std::visit(
+        [this](auto& shape) {
+          for_each_field(shape, [this](const auto& field, auto& value) { parse_field(field.keyword, value); });
+        },
+        mapping.shape);
+  }
+  void parse_field(std::string_view keyword, int& value) {
+    if (cursor_.accept(keyword)) value = parse_int(cursor_, keyword, 0, max_number);
+  }
+  void parse_field(std::string_view keyword, bool& value) { value = cursor_.accept(keyword); }
+  void parse_field(std::string_view keyword, VarId& value) {
+    if (cursor_.accept(keyword)) value = parse_var();
   }
 
   void parse_body() {

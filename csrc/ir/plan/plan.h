@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "ir/plan/mapping.h"
 #include "ir/target.h"
 
 namespace cxxinductor::plan {
@@ -22,98 +23,17 @@ struct KernelTag;
 using BufferId = Id<BufferTag>;
 using KernelId = Id<KernelTag>;
 using loops::StmtId;
-using loops::VarId;
 using loops::VarSet;
 
 // ---- Kernels ----------------------------------------------------------------------------------------------------
 
-// Words used below.
-//   vector variable  the last of `row` for Rows, the last of `space` for the other kinds. None (vector_width 1, every
-//                    access Broadcast) when that list is empty.
-//   group            vector_width consecutive values of the vector variable, starting at a multiple of vector_width.
-//                    A run (one pass over the vector variable) has ceil_div(extent, vector_width) groups; its last
-//                    group is partial only if Mapping::vector_tail. Groups are numbered row-major over (outer
-//                    variables, group of the run): group g is group g % groups_per_run of run g / groups_per_run.
+// Words used below, beside those of mapping.h.
 //   lanes            a statement has one value for each element of a group exactly if its vars hold the vector
 //                    variable; otherwise one value per group.
 //   once-only        a Store or Check whose vars lack some variables that its segment runs over (RowLoop: space and row;
 //                    PerRow: space) runs only where those variables are 0.
 // Both variants of a kernel (Variant::vectorized) have the same mapping and grid; without it Vector accesses are made
 // element by element, since addresses may be misaligned.
-enum class MappingKind : uint8_t {
-  // Every point of `space` once. No reductions.
-  //   GPU: thread t of block b takes the groups (b * unroll + u) * block_threads + t, u < unroll.
-  //     grid_x = ceil_div(groups, block_threads * unroll)
-  //   CPU: unit u = points [u * chunk, min((u + 1) * chunk, points)) of the row-major linearised `space`; a thread that
-  //     gets units [begin, end) walks one contiguous range of points. grid_x = ceil_div(points, chunk)
-  Pointwise,
-  // A row is a point of `space` (row-major number); its elements are the points of `row` (row-major). persistent: values
-  // with MemorySpace::Persistent survive from row loop to row loop; other values are computed again by each row loop that lists them.
-  //   GPU: row = b * rows_per_block + t / threads_per_row; lane = t % threads_per_row takes the groups
-  //     lane + k * threads_per_row of the row (persistent: k < items_per_thread, which holds the longest row). Rows past the end
-  //     still meet barriers and shuffles. threads_per_row may exceed the warp. grid_x = ceil_div(rows, rows_per_block)
-  //   CPU: unit = a row, grid_x = rows; Persistent values lie in a per-thread array of the row's (constant) length.
-  //   serial, persistent rows on GPUs only: a block has one point of `space` and executes the points of `serial` one
-  //     after the other, rows_per_block at a time, t / threads_per_row being the first; each of them is a row. Reductions
-  //     over the serial variable give a value for each element of the row: every thread adds up those of its groups, and the
-  //     threads of a block that hold the same groups join at the end. grid_x = points of space
-  Rows,
-  // The last variable of `space` is the contiguous one in memory and `row` lies across it. A strip is columns_per_block
-  // consecutive columns (values of the last space variable, the last strip may be cut) at one point of the outer space
-  // variables; strip number = outer point * ceil_div(columns, columns_per_block) + strip of the outer point. Never
-  // persistent.
-  //   GPU: block = strip; c = t % (columns_per_block / vector_width) is the thread's group in the strip
-  //     and y = t / (columns_per_block / vector_width) < threads_per_row; it walks points y + k * threads_per_row of
-  //     the row-major `row`. grid_x = strips
-  //   CPU: unit = strip, grid_x = strips; columns_per_block is a multiple of vector_width.
-  Columns,
-  // Pointwise over a transposing access, tile x tile points of tile_var (contiguous in the Staged loads) and the last variable
-  // `c` of space (contiguous in the stores), cut at the edges; numbered by outer point, then tile. grid_x = tiles
-  //   GPU: block = tile (tile_var, c), threads (x, y) = (t % groups, t / groups) with groups = tile / vector_width. A thread
-  //     loads squares of vector_width x vector_width points, with groups along tile_var at x and along c at y + k *
-  //     (block_threads / groups), and puts them into shared memory as groups along c (tile_layout.h). The body then runs with
-  //     c = x * vector_width and tile_var = y + k * (block_threads / groups). Groups are whole: both extents are multiples of
-  //     vector_width.
-  //   CPU: unit = tile (c, tile_var), so that a thread reads on where it stopped. Staged loads are transposed into an array
-  //     on the stack; then the body runs for each value of tile_var, in vectors along c, of which tile is a multiple.
-  Tiles,
-  // A product on tensor cores: one sum over the one variable k of `row`, of products of two 16-bit floats (matmul.h names
-  // the parts). `space` ends with m and n: the left factor varies over m and k, the right one over n and k, both over any
-  // of the variables before (the batch). Two segments: a RowLoop with all that the sum needs, a PerRow with the epilogue.
-  // GPUs only: a block computes tile_m x tile_n sums at one point of the batch, in steps of tile_k, of
-  // which stages - 1 are under way, with warps_m x warps_n warps. Factors pass through shared memory in chunks of 8
-  // elements along k, or along m (n) without left_along_k (right_along_k); a factor that is a Load has access Staged and
-  // is linear in its variables, other factors are computed by their statements, for which the chunk is the group. Sums
-  // then pass through shared memory into groups along n, for which the epilogue runs. Block number = batch point * tiles
-  // + number of the tile; tiles are numbered in bands of `group_m` rows of tiles, down each column of a band. grid_x =
-  // blocks. With warpgroups a block computes every grid_x-th tile of all batch points, and grid_x is as many as run at a time.
-  Matmul,
-};
-
-struct Mapping {
-  MappingKind kind = MappingKind::Pointwise;
-  std::vector<VarId> space;  // outermost first; every variable of the region is in space or in row, or is serial
-  std::vector<VarId> row;    // outermost first; empty for Pointwise and Tiles
-  VarId serial;                // Rows: its points are executed one after the other by a block; mostly invalid
-  int vector_width = 1;      // elements of a group, a power of two
-  bool vector_tail = false;  // the vector variable's extent is not known to be a multiple of vector_width
-  int unroll = 1;            // Pointwise: groups per thread; Rows looped, Columns: groups (points) in flight
-  int block_threads = 256;   // Rows: threads_per_row * rows_per_block; Columns: threads_per_row * groups of the strip
-  int threads_per_row = 1;   // power of two; Columns: threads that share a column
-  int rows_per_block = 1;
-  int items_per_thread = 1;  // Rows persistent on a GPU: groups a thread holds
-  bool persistent = false;
-  int columns_per_block = 32;
-  VarId tile_var;            // Tiles
-  int tile = 32;
-  int tile_m = 1, tile_n = 1, tile_k = 1;  // Matmul, these and the next two lines
-  int warps_m = 1, warps_n = 1, stages = 1, group_m = 1;
-  bool left_along_k = false, right_along_k = false;
-  bool warpgroups = false;   // warps multiply in groups of four, each for all of tile_n: sm_90a
-  int chunk = 1;             // CPU Pointwise: points a unit
-  int grain = 1;             // CPU: units below which a second thread does not pay
-  bool sequential = false;   // CPU: one thread executes all units in order, since a store has write conflicts
-};
 
 // What a load or store looks like along the vector variable. Masked accesses are Vector only if the mask has one value
 // a group.
@@ -248,7 +168,7 @@ struct Launch {
   KernelId kernel;
   std::vector<BufferId> args;
   std::vector<sym::Expr> symbol_args;
-  sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see MappingKind; 0: nothing to do
+  sym::Expr grid_x = 1, grid_y = 1;  // blocks, or (CPU) units that threads divide, see mapping.h; 0: nothing to do
   std::vector<Specialization> specializations;  // the first whose properties hold is the best
   OriginId origin;
 };

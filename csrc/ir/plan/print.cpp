@@ -51,18 +51,28 @@ class KernelPrinter {
 
   void print_mapping() {
     const Mapping& mapping = kernel_.mapping;
-    const Mapping defaults;
-    std::string text = fmt::format("mapping {} space {} row {}", keyword_of(mapping_keywords, mapping.kind),
-                                   var_list(mapping.space), var_list(mapping.row));
-    if (mapping.serial.valid()) text += " serial " + var_name(mapping.serial);
-    for (const auto& [word, member] : mapping_integers)
-      if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
-    for (const auto& [word, member] : mapping_counts)
-      if (mapping.*member != defaults.*member) text += fmt::format(" {} {}", word, mapping.*member);
-    for (const auto& [word, member] : mapping_flags)
-      if (mapping.*member) text += fmt::format(" {}", word);
-    if (mapping.tile_var.valid()) text += " tile_var " + var_name(mapping.tile_var);
-    writer_.raw_line(text);
+    std::visit(
+        [&](const auto& shape) {
+          std::string text = fmt::format("mapping {} space {}", shape.keyword, var_list(mapping.space));
+          if (!mapping.row.empty()) text += " row " + var_list(mapping.row);
+          text += field_text("vector_width", mapping.vector_width, 1) + field_text("vector_tail", mapping.vector_tail, false);
+          const std::remove_cvref_t<decltype(shape)> defaults;
+          for_each_field(shape, [&](const auto& field, const auto& value) {
+            text += field_text(field.keyword, value, defaults.*field.member);
+          });
+          writer_.raw_line(text);
+        },
+        mapping.shape);
+  }
+  // Nothing for a value that is the default.
+  std::string field_text(std::string_view keyword, int value, int usual) const {
+    return value == usual ? "" : fmt::format(" {} {}", keyword, value);
+  }
+  std::string field_text(std::string_view keyword, bool value, bool usual) const {
+    return value == usual ? "" : fmt::format(" {}", keyword);
+  }
+  std::string field_text(std::string_view keyword, VarId value, VarId usual) const {
+    return value == usual ? "" : fmt::format(" {} {}", keyword, var_name(value));
   }
 
   void print_body() {

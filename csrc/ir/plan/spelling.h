@@ -9,37 +9,12 @@
 
 namespace cxxinductor::plan {
 
-inline constexpr std::array mapping_keywords = {std::pair{std::string_view("pointwise"), MappingKind::Pointwise},
-                                             std::pair{std::string_view("rows"), MappingKind::Rows},
-                                             std::pair{std::string_view("columns"), MappingKind::Columns},
-                                             std::pair{std::string_view("tiles"), MappingKind::Tiles},
-                                             std::pair{std::string_view("matmul"), MappingKind::Matmul}};
-
-// Numbers and flags of a mapping; those that have their default value are not printed.
-inline constexpr std::array mapping_integers = {
-    std::pair{std::string_view("vector_width"), &Mapping::vector_width},
-    std::pair{std::string_view("unroll"), &Mapping::unroll},
-    std::pair{std::string_view("block_threads"), &Mapping::block_threads},
-    std::pair{std::string_view("threads_per_row"), &Mapping::threads_per_row},
-    std::pair{std::string_view("rows_per_block"), &Mapping::rows_per_block},
-    std::pair{std::string_view("items_per_thread"), &Mapping::items_per_thread},
-    std::pair{std::string_view("columns_per_block"), &Mapping::columns_per_block},
-    std::pair{std::string_view("tile"), &Mapping::tile},
-    std::pair{std::string_view("tile_m"), &Mapping::tile_m},
-    std::pair{std::string_view("tile_n"), &Mapping::tile_n},
-    std::pair{std::string_view("tile_k"), &Mapping::tile_k},
-    std::pair{std::string_view("warps_m"), &Mapping::warps_m},
-    std::pair{std::string_view("warps_n"), &Mapping::warps_n},
-    std::pair{std::string_view("stages"), &Mapping::stages},
-    std::pair{std::string_view("group_m"), &Mapping::group_m}};
-inline constexpr std::array mapping_counts = {std::pair{std::string_view("chunk"), &Mapping::chunk},
-                                              std::pair{std::string_view("grain"), &Mapping::grain}};
-inline constexpr std::array mapping_flags = {std::pair{std::string_view("vector_tail"), &Mapping::vector_tail},
-                                             std::pair{std::string_view("persistent"), &Mapping::persistent},
-                                             std::pair{std::string_view("sequential"), &Mapping::sequential},
-                                             std::pair{std::string_view("left_along_k"), &Mapping::left_along_k},
-                                             std::pair{std::string_view("right_along_k"), &Mapping::right_along_k},
-                                             std::pair{std::string_view("warpgroups"), &Mapping::warpgroups}};
+// Shapes of mappings by their keywords, with the fields' defaults.
+template <class... Shapes>
+constexpr auto keywords_of(const std::variant<Shapes...>*) {
+  return std::array{std::pair{Shapes::keyword, Shape(Shapes())}...};
+}
+inline constexpr auto shape_keywords = keywords_of(static_cast<const Shape*>(nullptr));
 
 inline constexpr std::array segment_keywords = {std::pair{std::string_view("per_row"), Segment::Kind::PerRow},
                                              std::pair{std::string_view("row_loop"), Segment::Kind::RowLoop},

@@ -4,10 +4,10 @@
 //  P2  A kernel's region is valid (L1 to L8, L12, L13) over the kernel's parameters and symbols, and on the kernel's device.
 //  P3  Each statement has an offset, a kind of access and a memory space; offsets and index_limit use variables and symbols
 //      of the kernel.
-//  P4  Every variable is in space or in row exactly once, or is the serial variable. Only kinds with rows have row variables,
-//      only persistent rows of a GPU a serial variable. Numbers are positive and agree with one another. Reductions are over
-//      row variables and give values that vary over space (and the serial variable), or are over the serial variable. A matmul
-//      has the parts that matmul.h names.
+//  P4  The mapping's shape is one of the kernel's kind of device. Every variable is in space or in row exactly once, or is the
+//      serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Reductions are
+//      over row variables and give values that vary over space (and the serial variable), or are over the serial variable. A
+//      matmul has the parts that matmul.h names.
 //  P5  Segments compute every statement after its operands, in the order of the body. PerRow segments compute statements that
 //      vary over space alone. The result of a reduction is read in a later segment. One segment computes each store, check,
 //      reduction and persistent value. Only stores read a reduction over the serial variable, and these are the epilogue.
@@ -316,7 +316,7 @@ class Verifier {
     }
     const Kernel& kernel = plan_.kernels[group.launches[0].kernel];
     const std::string place = "grouped launch of @" + kernel.name;
-    if (kernel.mapping.kind == MappingKind::Matmul) report("P16", place, "is of a template, which takes no table");
+    if (kernel.mapping.as<Matmul>()) report("P16", place, "is of a template, which takes no table");
     if (static_cast<size_t>(kernel.max_grouped) > grouped_capacity(kernel))
       report("P16", place, "has a table for {} launches, {} fit", kernel.max_grouped, grouped_capacity(kernel));
     std::map<BufferId, std::pair<size_t, bool>> users;  // the first launch that uses it; whether one writes it

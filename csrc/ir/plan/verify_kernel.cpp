@@ -5,7 +5,6 @@
 
 #include "ir/loops/verify_region.h"
 #include "ir/plan/matmul.h"
-#include "ir/plan/spelling.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
@@ -13,6 +12,7 @@
 namespace cxxinductor::plan {
 namespace {
 
+bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 bool is_c_identifier(std::string_view name) { return is_symbol_name(name) && name.find('.') == name.npos; }
 
 class KernelVerifier {
@@ -63,13 +63,29 @@ class KernelVerifier {
     for (const auto* vars : {&kernel_.mapping.space, &kernel_.mapping.row})
       for (VarId v : *vars)
         if (!region_.vars.contains(v)) report("P4", "the mapping names a variable that does not exist");
-    if (kernel_.mapping.tile_var.valid() && !region_.vars.contains(kernel_.mapping.tile_var))
-      report("P4", "the mapping's tile_var does not exist");
-    if (kernel_.mapping.serial.valid() && !region_.vars.contains(kernel_.mapping.serial))
-      report("P4", "the mapping's serial variable does not exist");
+    std::visit([this](const auto& shape) { check_fields(shape); }, kernel_.mapping.shape);
     for (const Segment& segment : kernel_.segments)
       for (StmtId id : segment.stmts)
         if (!region_.body.contains(id)) report("P5", "a segment lists a statement that does not exist");
+  }
+
+  template <class OneShape>
+  void check_fields(const OneShape& shape) {
+    if (shape.on_gpu != (kernel_.device.type == DeviceType::Cuda))
+      report("P4", "a mapping as {} on {}", shape.keyword, to_string(kernel_.device));
+    if (const int width = kernel_.mapping.vector_width; !is_power_of_two(width))
+      report("P4", "vector_width is {}, expected a power of two", width);
+    for_each_field(shape, [&](const auto& field, const auto& value) {
+      using Value = std::remove_cvref_t<decltype(value)>;
+      if constexpr (std::is_same_v<Value, VarId>) {
+        if (!region_.vars.contains(value)) report("P4", "the mapping's {} does not exist", field.keyword);
+      } else if constexpr (std::is_same_v<Value, int>) {
+        if (value < field.low || value > field.high)
+          report("P4", "{} is {}, expected {} to {}", field.keyword, value, field.low, field.high);
+        else if (field.power_of_two && !is_power_of_two(value))
+          report("P4", "{} is {}, expected a power of two", field.keyword, value);
+      }
+    });
   }
 
   void check_exprs() {
@@ -103,7 +119,7 @@ class KernelVerifier {
       if (!param.read)
         report("P7", "%{} updates parameter {}, which is not declared read", access.stmt.index(),
                access.buffer.index());
-      if (store->conflict_order && kernel_.device.type == DeviceType::Cpu && !kernel_.mapping.sequential)
+      if (store->conflict_order && kernel_.device.type == DeviceType::Cpu && !is_sequential(kernel_.mapping))
         report("P14", "points of %{} may meet, and several threads make them", access.stmt.index());
     }
     for (const Param& param : kernel_.params)
@@ -117,24 +133,18 @@ class KernelVerifier {
     size_t listed = mapping.space.size() + mapping.row.size();
     for (VarId v : mapping.space) space |= VarSet::of(v);
     for (VarId v : mapping.row) row |= VarSet::of(v);
-    if (mapping.serial.valid()) {
-      serial_ = VarSet::of(mapping.serial);
+    if (const VarId serial = serial_variable(mapping); serial.valid()) {
+      serial_ = VarSet::of(serial);
       ++listed;
-      if (!mapping.persistent || kernel_.device.type != DeviceType::Cuda)
-        report("P4", "only persistent rows of a GPU have a serial variable");
     }
     if ((space | row | serial_).count() != static_cast<int>(listed) || listed != region_.vars.size())
       report("P4", "every variable is in space or in row exactly once, or is the serial variable");
-    bool has_row = mapping.kind == MappingKind::Rows || mapping.kind == MappingKind::Columns ||
-                   mapping.kind == MappingKind::Matmul;
-    if (!has_row && !mapping.row.empty()) report("P4", "a mapping without rows lists row variables");
-    if (mapping.tile_var.valid() != (mapping.kind == MappingKind::Tiles))
-      report("P4", "tile_var belongs to tiles, and only to them");
-    if (mapping.tile_var.valid() && (!space.contains(mapping.tile_var) || mapping.tile_var == mapping.space.back()))
-      report("P4", "tile_var is a variable of space other than the last");
-    if (mapping.persistent && mapping.kind != MappingKind::Rows) report("P4", "only rows are persistent");
-    check_mapping_integers();
-    if (mapping.kind == MappingKind::Matmul) check_matmul();
+    if ((is_pointwise(mapping) || is_tiles(mapping)) && !mapping.row.empty())
+      report("P4", "a mapping without rows lists row variables");
+    if (const int threads = block_threads(mapping); threads > most_block_threads) report("P4", "a block of {} threads", threads);
+    if (is_columns(mapping)) check_columns();
+    if (is_tiles(mapping)) check_tiles();
+    if (mapping.as<Matmul>()) check_matmul();
     space_ = space | serial_;
     for (size_t s = 0; s < region_.body.size(); ++s) {
       if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
@@ -147,11 +157,12 @@ class KernelVerifier {
   // A reduction over the serial variable.
   bool is_across(StmtId id) const {
     const auto* reduce = region_.body[id].as<loops::Reduce>();
-    return reduce && kernel_.mapping.serial.valid() && reduce->over == serial_;
+    return reduce && !serial_.empty() && reduce->over == serial_;
   }
 
   void check_matmul() {
     const Mapping& mapping = kernel_.mapping;
+    const auto& matmul = mapping.get<Matmul>();
     const auto parts = find_matmul(region_);
     if (!parts || mapping.space.size() < 2 || mapping.row != std::vector<VarId>{parts->k})
       return report("P4", "a matmul is one sum of products of narrow floats, over the variable of its row");
@@ -160,65 +171,51 @@ class KernelVerifier {
     const bool straight = left.contains(m) && right.contains(n) && !left.contains(n) && !right.contains(m);
     const bool swapped = left.contains(n) && right.contains(m) && !left.contains(m) && !right.contains(n);
     if (!straight && !swapped) report("P4", "of a matmul's factors one varies over m, the other over n");
-    if (mapping.block_threads != 32 * mapping.warps_m * mapping.warps_n)
-      report("P4", "{} x {} warps are no block of {} threads", mapping.warps_m, mapping.warps_n, mapping.block_threads);
-    for (int tile : {mapping.tile_m, mapping.tile_n, mapping.tile_k})
-      if (tile & (tile - 1)) report("P4", "a tile of {} is no power of two", tile);
     // Whole fragments of 16 x 16 for each warp, and two steps of 16 to take turns in registers.
-    if (mapping.tile_m % (16 * mapping.warps_m) != 0 || mapping.tile_n % (16 * mapping.warps_n) != 0 ||
-        mapping.tile_k % 32 != 0 || mapping.stages < 2)
-      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to the warps", mapping.tile_m, mapping.tile_n,
-             mapping.tile_k, mapping.stages);
+    if (matmul.tile_m % (16 * matmul.warps_m) != 0 || matmul.tile_n % (16 * matmul.warps_n) != 0 || matmul.tile_k % 32 != 0)
+      report("P4", "tiles of {} x {} x {} cannot be dealt to the warps", matmul.tile_m, matmul.tile_n, matmul.tile_k);
     // Each group of warps multiplies 64 rows at a time, out of blocks of 64 elements along m or n.
-    if (mapping.warpgroups && (mapping.warps_n != 1 || mapping.warps_m % 4 != 0 || mapping.tile_m % (16 * mapping.warps_m) != 0 ||
-                               mapping.tile_n < 64 || mapping.tile_n > 256 || mapping.tile_k > 64 || mapping.stages < 3))
-      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to groups of four warps", mapping.tile_m, mapping.tile_n,
-             mapping.tile_k, mapping.stages);
+    if (matmul.warpgroups && (matmul.warps_n != 1 || matmul.warps_m % 4 != 0 || matmul.tile_n < 64 || matmul.tile_n > 256 ||
+                              matmul.tile_k > 64 || matmul.stages < 3))
+      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to groups of four warps", matmul.tile_m, matmul.tile_n,
+             matmul.tile_k, matmul.stages);
     if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::RowLoop ||
         kernel_.segments[1].kind != Segment::Kind::PerRow)
       report("P5", "a matmul has a row loop and a per-row segment");
   }
 
-  void check_mapping_integers() {
-    const Mapping& mapping = kernel_.mapping;
-    for (const auto& [word, member] : mapping_integers)
-      if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
-    for (const auto& [word, member] : mapping_counts)
-      if (mapping.*member < 1) return report("P4", "{} is {}", word, mapping.*member);
-    for (int number : {mapping.threads_per_row, mapping.vector_width})
-      if (number & (number - 1)) report("P4", "{} is no power of two (threads_per_row or vector_width)", number);
-    bool columns = mapping.kind == MappingKind::Columns;
-    if (columns && mapping.columns_per_block % mapping.vector_width != 0)
-      report("P4", "a strip of {} columns is cut into vectors of {}", mapping.columns_per_block, mapping.vector_width);
-    if (mapping.kind == MappingKind::Tiles) check_tiles();
-    int64_t abreast = mapping.kind == MappingKind::Rows ? mapping.rows_per_block
-                      : columns                         ? mapping.columns_per_block / mapping.vector_width
-                                                        : 0;
-    if (abreast && kernel_.device.type == DeviceType::Cuda &&
-        mapping.block_threads != mapping.threads_per_row * abreast)
-      report("P4", "block_threads is {}, but {} threads for each of {} make a block", mapping.block_threads,
-             mapping.threads_per_row, abreast);
+  void check_columns() {
+    const auto* columns = kernel_.mapping.as<Columns>();
+    const int strip = columns ? columns->columns_per_block : kernel_.mapping.get<CpuColumns>().columns_per_unit;
+    if (strip % kernel_.mapping.vector_width != 0)
+      report("P4", "a strip of {} columns is cut into vectors of {}", strip, kernel_.mapping.vector_width);
   }
 
   void check_tiles() {
     const Mapping& mapping = kernel_.mapping;
-    if (mapping.tile % mapping.vector_width != 0)
-      return report("P4", "a tile of {} columns is cut into vectors of {}", mapping.tile, mapping.vector_width);
-    if (kernel_.device.type != DeviceType::Cuda) return;
+    const int tile = tile_size(mapping);
+    VarSet space;
+    for (VarId v : mapping.space) space |= VarSet::of(v);
+    if (!space.contains(tile_variable(mapping)) || tile_variable(mapping) == mapping.space.back())
+      report("P4", "tile_var is a variable of space other than the last");
+    if (tile % mapping.vector_width != 0)
+      return report("P4", "a tile of {} columns is cut into vectors of {}", tile, mapping.vector_width);
+    const auto* tiles = mapping.as<Tiles>();
+    if (!tiles) return;
     if (mapping.vector_tail) report("P4", "tiles have groups of {} that are cut at their edges", mapping.vector_width);
-    const int groups = mapping.tile / mapping.vector_width, abreast = mapping.block_threads / groups;
-    if (abreast < 1 || mapping.block_threads % groups != 0 || groups % abreast != 0)
-      report("P4", "{} threads do not share {} x {} squares of a tile evenly", mapping.block_threads, groups, groups);
+    const int groups = tile / mapping.vector_width, abreast = tiles->block_threads / groups;
+    if (abreast < 1 || tiles->block_threads % groups != 0 || groups % abreast != 0)
+      report("P4", "{} threads do not share {} x {} squares of a tile evenly", tiles->block_threads, groups, groups);
     int64_t bytes = 0;
     for (size_t s = 0; s < region_.body.size() && s < kernel_.access.size(); ++s)
       if (kernel_.access[StmtId(s)] == AccessKind::Staged)
-        bytes += TileLayout{mapping.tile, mapping.vector_width, byte_size(region_.body[StmtId(s)].dtype)}.bytes();
+        bytes += TileLayout{tile, mapping.vector_width, byte_size(region_.body[StmtId(s)].dtype)}.bytes();
     if (bytes > static_shared_bytes) report("P4", "tiles of {} bytes exceed shared memory of {}", bytes, static_shared_bytes);
   }
 
   void check_segments() {
     std::vector<int> computed(region_.body.size(), -1);  // the last segment that computes the statement
-    if (kernel_.mapping.kind == MappingKind::Pointwise || kernel_.mapping.kind == MappingKind::Tiles)
+    if (is_pointwise(kernel_.mapping) || is_tiles(kernel_.mapping))
       if (kernel_.segments.size() != 1 || kernel_.segments[0].kind != Segment::Kind::RowLoop)
         report("P5", "a pointwise or tiled kernel has one row loop");
     for (size_t g = 0; g < kernel_.segments.size(); ++g) {
@@ -251,11 +248,11 @@ class KernelVerifier {
       const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
       if (region_.body[id].as<loops::Reduce>() && !settled)
         report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
-      if (memory_space == MemorySpace::Shared && (!is_across(id) || kernel_.mapping.rows_per_block != 1))
+      if (memory_space == MemorySpace::Shared && (!is_across(id) || kernel_.mapping.get<SerialRows>().rows_per_block != 1))
         report("P6", "%{} is shared and no reduction over a walk of one row at a time", s);
       if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_))
         report("P6", "%{} lives in a row and varies over it", s);
-      if (memory_space == MemorySpace::Persistent && !kernel_.mapping.persistent)
+      if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping))
         report("P6", "%{} is persistent in a kernel that keeps nothing", s);
     }
   }

@@ -53,7 +53,7 @@ Integers integers_of(Kernel kernel) {
 
 bool may_be_merged(const Kernel& kernel) {
   return kernel.symbols.empty() && kernel.max_grouped == 1 && kernel.always_index32 &&
-         kernel.mapping.kind != plan::MappingKind::Matmul && !kernel.mapping.serial.valid();
+         !kernel.mapping.as<plan::Matmul>() && !kernel.mapping.as<plan::SerialRows>();
 }
 
 // Kernels that become one: those with equal patterns and fixed integers.
@@ -241,9 +241,9 @@ double slowdown(const Kernel& merged, const Kernel& member, Expr grid, const Tar
       if (stmt.vars.contains(plan::VarId(v))) points *= size_hint(member.region.vars[plan::VarId(v)].extent, member.assumptions);
     operations += points * (info(apply->op).traits.transcendental ? bytes_per_transcendental : bytes_per_op);
   }
-  const bool each_group = member.mapping.kind == plan::MappingKind::Pointwise;
-  const double threads = static_cast<double>(grid.constant()) * member.mapping.block_threads;
-  const double divided = threads * (each_group ? member.mapping.unroll : 1) * divisions_by_arguments(merged);
+  const auto* pointwise = member.mapping.as<plan::Pointwise>();  // divides for each group
+  const double threads = static_cast<double>(grid.constant()) * block_threads(member.mapping);
+  const double divided = threads * (pointwise ? pointwise->unroll : 1) * divisions_by_arguments(merged);
   const double moved = static_cast<double>(member.bytes_read_hint + member.bytes_written_hint);
   const double before = launch_cost(target) + joint_cost(moved, operations, target);
   const double after = launch_cost(target) +

@@ -33,7 +33,7 @@ VarSet all_variables(const plan::Mapping& mapping) {
   VarSet all;
   for (loops::VarId v : mapping.space) all |= VarSet::of(v);
   for (loops::VarId v : mapping.row) all |= VarSet::of(v);
-  if (mapping.serial.valid()) all |= VarSet::of(mapping.serial);
+  if (const loops::VarId serial = serial_variable(mapping); serial.valid()) all |= VarSet::of(serial);
   return all;
 }
 
@@ -55,8 +55,7 @@ bool may_share(const Kernel& kernel, size_t read, size_t written) {
   const plan::Param& from = kernel.params[read];
   const plan::Param& to = kernel.params[written];
   // Threads of tiles and matmuls load elements for one another.
-  const bool shared =
-      kernel.mapping.kind == plan::MappingKind::Tiles || kernel.mapping.kind == plan::MappingKind::Matmul;
+  const bool shared = is_tiles(kernel.mapping) || kernel.mapping.as<plan::Matmul>();
   if (shared || from.dtype != to.dtype || from.written || to.read) return false;
   const std::optional<StmtId> store = only_store(kernel, written);
   // A store that varies over less than the whole space is executed by one of several threads that load for it.

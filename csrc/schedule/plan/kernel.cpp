@@ -92,8 +92,8 @@ void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& tar
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     AccessKind kind = classify_access(flat, stmt, v, mapping.vector_width, gpu);
-    if (mapping.kind == plan::MappingKind::Tiles && is_tiled(flat, stmt, v, mapping.tile_var)) {
-      const int64_t bytes = plan::TileLayout{mapping.tile, mapping.vector_width, byte_size(stmt.dtype)}.bytes();
+    if (is_tiles(mapping) && is_tiled(flat, stmt, v, tile_variable(mapping))) {
+      const int64_t bytes = plan::TileLayout{tile_size(mapping), mapping.vector_width, byte_size(stmt.dtype)}.bytes();
       if (!gpu || shared + bytes <= plan::static_shared_bytes) {
         kind = AccessKind::Staged;
         shared += bytes;
@@ -177,7 +177,7 @@ FlatRegion prepare_region(const loops::Program& program, const loops::Region& re
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target) {
   const bool matmul = flat.matmul;
   MappedRegion mapped = matmul ? map_matmul(flat, target) : map_region(flat, target);
-  const bool sweeps_memory = mapped.mapping.kind == plan::MappingKind::Rows && !mapped.mapping.persistent;
+  const bool sweeps_memory = is_rows(mapped.mapping) && !is_persistent(mapped.mapping);
   if (sweeps_memory && is_gpu(target)) {
     if (auto joined = join_softmax_sums(flat)) {
       flat = std::move(*joined);
@@ -205,7 +205,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
     const auto* store = stmt.as<loops::Store>();
-    const bool races = store && store->conflict_order && !kernel.mapping.sequential;
+    const bool races = store && store->conflict_order && !is_sequential(kernel.mapping);
     return (reduce && info(reduce->reduction).order_matters) ||
            (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });

@@ -126,15 +126,16 @@ class Rewriter {
 };
 
 constexpr int64_t most_updates = 64;  // of a state by one thread
+constexpr int64_t cpu_turn = 4;       // compilers unroll loops over a constant multiple of it
 
 // Loops over the one row variable of Columns test their bounds anyway, except where turns of a block take all. Longer
 // rows have sums of another kind.
 bool may_have_any_length(const Kernel& kernel) {
-  const plan::Mapping& mapping = kernel.mapping;
-  if (mapping.kind != plan::MappingKind::Columns || mapping.row.size() != 1) return false;
-  const Expr length = kernel.region.vars[mapping.row.front()].extent;
-  return length.is_constant() && length.constant() <= most_updates * mapping.threads_per_row &&
-         length.constant() % (int64_t{mapping.threads_per_row} * mapping.unroll) != 0;
+  if (!is_columns(kernel.mapping) || kernel.mapping.row.size() != 1) return false;
+  const Expr length = kernel.region.vars[kernel.mapping.row.front()].extent;
+  const auto* columns = kernel.mapping.as<plan::Columns>();
+  const int64_t threads = columns ? columns->threads_per_row : 1, turn = threads * (columns ? columns->in_flight : cpu_turn);
+  return length.is_constant() && length.constant() <= most_updates * threads && length.constant() % turn != 0;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "kernels/region/access.h"
 #include "schedule/plan/matmul.h"
 #include "schedule/plan/serial_rows.h"
+#include "support/overloaded.h"
 #include "sym/integer.h"
 
 namespace cxxinductor::schedule {
@@ -19,7 +20,7 @@ using kernels::Schedule;
 using loops::Stmt;
 using loops::VarId;
 using plan::Mapping;
-using plan::MappingKind;
+using plan::vector_variable;
 using plan::Segment;
 using sym::Expr;
 
@@ -50,7 +51,7 @@ bool uses_random(const FlatRegion& flat) {
   });
 }
 
-// ---- Kind -------------------------------------------------------------------------------------------------------
+// ---- Shape ------------------------------------------------------------------------------------------------------
 
 // Does the contiguous variable of most bytes of the widest-ranging loads lie across the row?
 bool lies_across(const FlatRegion& flat) {
@@ -70,6 +71,15 @@ bool lies_across(const FlatRegion& flat) {
   }
   // Few columns would leave most threads of a strip idle.
   return across > along && estimate(flat.extent(flat.space.back()), flat.assumptions) >= 8;
+}
+
+// How reductions relate to memory.
+enum class RowsLie : uint8_t { Nowhere, AlongMemory, AcrossMemory };
+
+RowsLie rows_lie(const FlatRegion& flat) {
+  if (flat.serial.valid()) return RowsLie::AlongMemory;
+  if (flat.row.empty()) return RowsLie::Nowhere;
+  return lies_across(flat) ? RowsLie::AcrossMemory : RowsLie::AlongMemory;
 }
 
 // ---- GPUs -----------------------------------------------------------------------------------------
@@ -102,55 +112,54 @@ int64_t widen_for_few_rows(const FlatRegion& flat, const Target& target, int64_t
   return threads;
 }
 
-void set_row_threads(Mapping& mapping, int64_t threads) {
-  mapping.threads_per_row = static_cast<int>(threads);
-  mapping.rows_per_block = static_cast<int>(std::max<int64_t>(1, 128 / threads));
-  mapping.block_threads = mapping.threads_per_row * mapping.rows_per_block;
+plan::Rows rows_of(int64_t threads) {
+  return {.threads_per_row = static_cast<int>(threads), .rows_per_block = static_cast<int>(std::max<int64_t>(1, 128 / threads))};
 }
 
-// Keeps the row in registers if it fits; returns whether it does.
-bool try_persistent_rows(const FlatRegion& flat, const Target& target, Mapping& mapping, const Schedule& persistent) {
+// Rows that stay in registers, if they fit.
+std::optional<plan::Rows> persistent_rows(const FlatRegion& flat, const Target& target, int vector_width, const Schedule& persistent) {
   // A symbolic length counts as the longest that the ranges allow, unless most rows would then leave most items idle.
   const sym::Interval lengths = bounds(points(flat, flat.row), flat.assumptions);
   const int64_t length = lengths.high;
-  const int64_t groups = bounds(group_count(flat, flat.row, mapping.vector_width), flat.assumptions).high;
+  const int64_t groups = bounds(group_count(flat, flat.row, vector_width), flat.assumptions).high;
   const bool spread = lengths.low != length && length / idle_items > std::max(lengths.low, shortest_persistent_row);
-  if (persistent.persistent_bytes == 0 || groups > longest_persistent_row || spread) return false;
+  if (persistent.persistent_bytes == 0 || groups > longest_persistent_row || spread) return std::nullopt;
   int64_t threads = std::min(threads_for_row(length), power_of_two_up(groups));
   if (threads > target.warp && uses_random(flat)) threads = std::min(2 * threads, power_of_two_up(groups));
   threads = widen_for_few_rows(flat, target, threads, groups);
   for (; threads <= target.max_threads_per_block; threads *= 2) {
     int64_t items = sym::ceil_quotient(groups, threads);
-    int64_t registers = sym::ceil_quotient(items * mapping.vector_width * persistent.persistent_bytes, 4);
+    int64_t registers = sym::ceil_quotient(items * vector_width * persistent.persistent_bytes, 4);
     if (registers > persistent_register_limit(std::max<int64_t>(threads, 128))) continue;
-    set_row_threads(mapping, threads);
-    mapping.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
-    mapping.persistent = true;
-    return true;
+    plan::Rows rows = rows_of(threads);
+    rows.items_per_thread = static_cast<int>(std::max<int64_t>(items, 1));
+    rows.persistent = true;
+    return rows;
   }
-  return false;
+  return std::nullopt;
 }
 
-void map_looped_rows(const FlatRegion& flat, const Target& target, Mapping& mapping) {
-  Expr groups = group_count(flat, flat.row, mapping.vector_width);
+plan::Rows looped_rows(const FlatRegion& flat, const Target& target, int vector_width) {
+  Expr groups = group_count(flat, flat.row, vector_width);
   // Narrow loads (rows of odd length) need more of them to keep memory busy.
-  const int64_t narrow = std::clamp<int64_t>(4 / mapping.vector_width, 1, 4);
-  const int64_t in_flight = (count_loads(flat, flat.row.back()) <= 2 ? 4 : 2) * narrow;
+  const int64_t narrow = std::clamp<int64_t>(4 / vector_width, 1, 4);
+  const int64_t most_in_flight = (count_loads(flat, flat.row.back()) <= 2 ? 4 : 2) * narrow;
   int64_t most = std::min<int64_t>(1024, target.max_threads_per_block);
-  int64_t threads = 128;
-  mapping.unroll = static_cast<int>(in_flight);
+  int64_t threads = 128, in_flight = most_in_flight;
   if (groups.is_constant()) {
     int64_t count = groups.constant();
-    threads = std::clamp<int64_t>(power_of_two_down(sym::ceil_quotient(count, in_flight)),
+    threads = std::clamp<int64_t>(power_of_two_down(sym::ceil_quotient(count, most_in_flight)),
                                   std::min<int64_t>(8, power_of_two_up(count)), most / 2);
     threads = widen_for_few_rows(flat, target, threads, count);
-    mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(count / threads), 1, in_flight));
+    in_flight = std::clamp<int64_t>(power_of_two_down(count / threads), 1, most_in_flight);
   } else if (sym::Interval range = bounds(groups, flat.assumptions); range.high <= 1024) {
     threads = 32;
   }
   // One long row runs on one block.
   if (flat.space.empty() && !groups.is_constant()) threads = most;
-  set_row_threads(mapping, threads);
+  plan::Rows rows = rows_of(threads);
+  rows.in_flight = static_cast<int>(in_flight);
+  return rows;
 }
 
 constexpr int least_strip = 8;  // columns
@@ -169,6 +178,7 @@ int words_of_column(const FlatRegion& flat) {
 }
 
 void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping) {
+  plan::Columns shape;
   Expr columns = flat.extent(flat.space.back());
   std::vector<VarId> outer(flat.space.begin(), flat.space.end() - 1);
   auto strip_width = [](int width) { return std::max(8, 32 / width) * width; };
@@ -178,50 +188,51 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
   };
   while (mapping.vector_width > 2 && few(strip_width(mapping.vector_width))) mapping.vector_width /= 2;
   if (words_of_column(flat) > most_words) mapping.vector_width = std::min(mapping.vector_width, columns_of_many_words);
-  mapping.columns_per_block = strip_width(mapping.vector_width);
+  shape.columns_per_block = strip_width(mapping.vector_width);
   // The last strip of a row leaves threads idle: 64 columns a strip would leave a quarter of 144 channels' threads without work, 32 a tenth.
   if (columns.is_constant()) {
     const int64_t count = columns.constant();
     const auto covered = [&](int64_t strip) { return sym::ceil_quotient(count, strip) * strip; };
-    for (int strip = mapping.columns_per_block / 2; strip >= std::max(least_strip, 2 * mapping.vector_width) && covered(mapping.columns_per_block) * 8 > count * 9; strip /= 2)
-      if (covered(strip) < covered(mapping.columns_per_block)) mapping.columns_per_block = strip;
+    const int least = std::max(least_strip, 2 * mapping.vector_width);
+    for (int strip = shape.columns_per_block / 2; strip >= least && covered(shape.columns_per_block) * 8 > count * 9; strip /= 2)
+      if (covered(strip) < covered(shape.columns_per_block)) shape.columns_per_block = strip;
   }
   // A thread adds up a few rows before threads join; short rows leave threads for wider strips, whatever they were narrowed for.
   int64_t length = estimate(points(flat, flat.row), flat.assumptions);
   int64_t threads = length >= 4096 ? 512 : 256;
   // Strips on a few multiprocessors alone: narrow ones, down to a sector of memory, with all threads that a block may have.
-  if (few(mapping.columns_per_block)) {
-    while (mapping.columns_per_block > least_strip && few(mapping.columns_per_block)) mapping.columns_per_block /= 2;
+  if (few(shape.columns_per_block)) {
+    while (shape.columns_per_block > least_strip && few(shape.columns_per_block)) shape.columns_per_block /= 2;
     threads = std::min<int64_t>(1024, target.max_threads_per_block);
   }
-  auto groups = [&] { return mapping.columns_per_block / mapping.vector_width; };
-  mapping.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
+  auto groups = [&] { return shape.columns_per_block / mapping.vector_width; };
+  shape.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
   int64_t width = estimate(columns, flat.assumptions);
-  while (groups() * mapping.threads_per_row < 128 && mapping.columns_per_block < width) mapping.columns_per_block *= 2;
-  mapping.unroll = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / mapping.threads_per_row), 1, 4));
-  mapping.block_threads = groups() * mapping.threads_per_row;
+  while (groups() * shape.threads_per_row < 128 && shape.columns_per_block < width) shape.columns_per_block *= 2;
+  shape.in_flight = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / shape.threads_per_row), 1, 4));
+  mapping.shape = shape;
 }
 
 void map_pointwise(const FlatRegion& flat, const Target& target, Mapping& mapping) {
+  plan::Pointwise& shape = mapping.shape.emplace<plan::Pointwise>();
   Expr count = points(flat, flat.space);
-  mapping.block_threads = 256;
+  const int loads = count_loads(flat, flat.space.empty() ? VarId() : flat.space.back());
   if (!count.is_constant()) {
-    mapping.unroll = count_loads(flat, vector_variable(mapping)) <= 2 ? 2 : 1;
+    shape.unroll = loads <= 2 ? 2 : 1;
     return;
   }
   // Narrower vectors before idle multiprocessors.
   int64_t few = int64_t{64} * target.multiprocessors;
   while (mapping.vector_width > 1 && count.constant() / mapping.vector_width < few) mapping.vector_width /= 2;
   int64_t groups = sym::ceil_quotient(count.constant(), mapping.vector_width);
-  if (groups <= int64_t{256} * target.multiprocessors) mapping.block_threads = 128;
+  if (groups <= int64_t{256} * target.multiprocessors) shape.block_threads = 128;
   // Unrolling must leave two waves of blocks, eight on a multiprocessor.
   int64_t two_waves = int64_t{2} * 8 * 256 * target.multiprocessors;
-  const int loads = count_loads(flat, vector_variable(mapping));
   int most = std::clamp(8 / std::max(loads, 1), 1, uses_random(flat) ? 2 : 4);
   // One wide load a thread: more blocks hide its latency better than more loads (a copy of 64M f32 on an H200 reaches 99 % of
   // torch's bandwidth with one, 95 with four).
   if (loads == 1 && mapping.vector_width >= 4 && !uses_random(flat)) most = 1;
-  while (mapping.unroll * 2 <= most && groups / (mapping.unroll * 2) >= two_waves) mapping.unroll *= 2;
+  while (shape.unroll * 2 <= most && groups / (shape.unroll * 2) >= two_waves) shape.unroll *= 2;
 }
 
 // Bytes that a thread moves at a time through a tile; elements of a group, whose square a thread holds; shared memory of a tile.
@@ -240,8 +251,6 @@ bool tiles_in_groups(const FlatRegion& flat, VarId tile_var, int width) {
 }
 
 void map_tiles(const FlatRegion& flat, const Target& target, Mapping& mapping, VarId tile_var) {
-  mapping.kind = MappingKind::Tiles;
-  mapping.tile_var = tile_var;
   int widest = 1, bytes = 0;
   for (const Stmt& stmt : flat.region.body) {
     if (!is_tiled(flat, stmt, flat.space.back(), tile_var)) continue;
@@ -255,20 +264,20 @@ void map_tiles(const FlatRegion& flat, const Target& target, Mapping& mapping, V
   const auto fits = [&](VarId v) { return estimate(flat.extent(v), flat.assumptions) >= large.tile; };
   const int64_t tiles = estimate(points(flat, flat.space), flat.assumptions) / (large.tile * large.tile);
   const bool pays = fits(tile_var) && fits(flat.space.back()) && tiles >= target.multiprocessors;
-  mapping.tile = pays && widest <= 4 && large.bytes() <= most_tile_bytes ? large.tile : 32;
-  const int groups = mapping.tile / mapping.vector_width;
-  mapping.block_threads = std::min(256, groups * groups);  // a thread takes a square of groups at least
+  const int tile = pays && widest <= 4 && large.bytes() <= most_tile_bytes ? large.tile : 32;
+  const int groups = tile / mapping.vector_width;
+  mapping.shape = plan::Tiles{tile_var, tile, std::min(256, groups * groups)};  // a thread takes a square of groups at least
 }
 
-MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping mapping) {
-  if (mapping.kind == MappingKind::Pointwise) {
+MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, RowsLie rows, Mapping mapping) {
+  if (rows == RowsLie::Nowhere) {
     if (VarId tile_var = transposed_variable(flat); tile_var.valid())
       map_tiles(flat, target, mapping, tile_var);
     else
       map_pointwise(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
   }
-  if (mapping.kind == MappingKind::Columns) {
+  if (rows == RowsLie::AcrossMemory) {
     map_columns(flat, target, mapping);
     return {std::move(mapping), schedule_looped(flat)};
   }
@@ -277,10 +286,13 @@ MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping m
   // again.
   for (bool expensive : {true, false}) {
     Schedule persistent = schedule_persistent(flat, {.loads = true, .expensive = expensive});
-    if (count_row_loops(persistent) > 1 && try_persistent_rows(flat, target, mapping, persistent))
+    if (count_row_loops(persistent) <= 1) continue;
+    if (const auto fitting = persistent_rows(flat, target, mapping.vector_width, persistent)) {
+      mapping.shape = *fitting;
       return {std::move(mapping), std::move(persistent)};
+    }
   }
-  map_looped_rows(flat, target, mapping);
+  mapping.shape = looped_rows(flat, target, mapping.vector_width);
   return {std::move(mapping), schedule_looped(flat)};
 }
 
@@ -290,6 +302,7 @@ MappedRegion map_for_gpu(const FlatRegion& flat, const Target& target, Mapping m
 constexpr int64_t operations_for_thread = 65536;
 // Persistent values of a row must stay in a core's own caches.
 constexpr int64_t row_buffer_bytes = 65536;
+constexpr int points_of_chunk = 1024;
 constexpr int64_t tile_buffer_bytes = 16384, cache_line_bytes = 64, smallest_tile = 16;
 
 int64_t operations_at_point(const FlatRegion& flat) {
@@ -301,11 +314,9 @@ int64_t operations_at_point(const FlatRegion& flat) {
   return std::max<int64_t>(operations, 1);
 }
 
-// Tiles whose sides are whole cache lines of the narrowest staged type, as long as all staged values of a tile stay in the
+// A side of a tile: whole cache lines of the narrowest staged type, as long as all staged values of a tile stay in the
 // first-level cache.
-void tile_for_cores(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
-  mapping.kind = MappingKind::Tiles;
-  mapping.tile_var = tile_var;
+int tile_for_cores(const FlatRegion& flat, int vector_width, VarId tile_var) {
   int64_t narrowest = 8, bytes = 0;
   for (const Stmt& stmt : flat.region.body) {
     if (!stmt.as<loops::Load>() || !is_staged(flat, stmt, flat.space.back(), tile_var)) continue;
@@ -314,38 +325,42 @@ void tile_for_cores(const FlatRegion& flat, Mapping& mapping, VarId tile_var) {
   }
   int64_t tile = cache_line_bytes / narrowest;
   while (tile > smallest_tile && tile * tile * bytes > tile_buffer_bytes) tile /= 2;
-  mapping.tile = static_cast<int>(std::max<int64_t>(tile, mapping.vector_width));
+  return static_cast<int>(std::max<int64_t>(tile, vector_width));
 }
 
-MappedRegion map_for_cpu(const FlatRegion& flat, Mapping mapping) {
-  mapping.block_threads = 1;
-  mapping.unroll = mapping.kind == MappingKind::Pointwise ? 1 : 4;
-  mapping.sequential = has_write_conflicts(flat);
-  int64_t points_of_unit = 1;
-  Schedule schedule = schedule_looped(flat);
-  VarId tile_var;
-  if (mapping.kind == MappingKind::Pointwise && !mapping.sequential) tile_var = transposed_variable(flat);
-  if (tile_var.valid()) {
-    tile_for_cores(flat, mapping, tile_var);
-    points_of_unit = int64_t{mapping.tile} * mapping.tile;
-  } else if (mapping.kind == MappingKind::Pointwise) {
-    points_of_unit = mapping.chunk = 1024;
-  } else {
-    int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1);
-    points_of_unit = length;
-    if (mapping.kind == MappingKind::Columns) {
-      mapping.columns_per_block = 4 * mapping.vector_width;
-      points_of_unit = length * mapping.columns_per_block;
-    } else if (Expr row = points(flat, flat.row); row.is_constant()) {
-      Schedule persistent = schedule_persistent(flat, {.loads = false, .expensive = true});
-      int64_t bytes = row.constant() * persistent.persistent_bytes;
-      mapping.persistent = bytes > 0 && bytes <= row_buffer_bytes;
-      if (mapping.persistent) schedule = std::move(persistent);
+int grain_of(const FlatRegion& flat, int64_t points_of_unit) {
+  return static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
+}
+
+MappedRegion map_for_cpu(const FlatRegion& flat, RowsLie rows, Mapping mapping) {
+  const bool sequential = has_write_conflicts(flat);
+  if (rows == RowsLie::Nowhere) {
+    const VarId tile_var = sequential ? VarId() : transposed_variable(flat);
+    if (tile_var.valid()) {
+      const int tile = tile_for_cores(flat, mapping.vector_width, tile_var);
+      mapping.shape = plan::CpuTiles{tile_var, tile, grain_of(flat, int64_t{tile} * tile)};
+    } else {
+      mapping.shape = plan::CpuPointwise{points_of_chunk, grain_of(flat, points_of_chunk), sequential};
     }
+    return {std::move(mapping), schedule_looped(flat)};
   }
-  mapping.grain =
-      static_cast<int>(std::max<int64_t>(1, operations_for_thread / (points_of_unit * operations_at_point(flat))));
-  return {std::move(mapping), std::move(schedule)};
+  const int64_t length = std::max<int64_t>(estimate(points(flat, flat.row), flat.assumptions), 1);
+  if (rows == RowsLie::AcrossMemory) {
+    const int columns = 4 * mapping.vector_width;
+    mapping.shape = plan::CpuColumns{columns, grain_of(flat, length * columns), sequential};
+    return {std::move(mapping), schedule_looped(flat)};
+  }
+  plan::CpuRows& shape = mapping.shape.emplace<plan::CpuRows>();
+  shape.sets = 4;
+  shape.grain = grain_of(flat, length);
+  shape.sequential = sequential;
+  if (Expr row = points(flat, flat.row); row.is_constant()) {
+    Schedule persistent = schedule_persistent(flat, {.loads = false, .expensive = true});
+    int64_t bytes = row.constant() * persistent.persistent_bytes;
+    shape.persistent = bytes > 0 && bytes <= row_buffer_bytes;
+    if (shape.persistent) return {std::move(mapping), std::move(persistent)};
+  }
+  return {std::move(mapping), schedule_looped(flat)};
 }
 
 }  // namespace
@@ -369,11 +384,6 @@ VarId transposed_variable(const FlatRegion& flat) {
   return best;
 }
 
-VarId vector_variable(const plan::Mapping& mapping) {
-  const std::vector<VarId>& vars = mapping.kind == plan::MappingKind::Rows ? mapping.row : mapping.space;
-  return vars.empty() ? VarId() : vars.back();
-}
-
 Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int vector_width) {
   if (vars.empty()) return 1;
   std::vector<VarId> outer(vars.begin(), vars.end() - 1);
@@ -384,48 +394,44 @@ MappedRegion map_region(const FlatRegion& flat, const Target& target) {
   Mapping mapping;
   mapping.space = flat.space;
   mapping.row = flat.row;
-  mapping.serial = flat.serial;
-  if (flat.serial.valid())
-    mapping.kind = MappingKind::Rows;
-  else if (!flat.row.empty())
-    mapping.kind = lies_across(flat) ? MappingKind::Columns : MappingKind::Rows;
-  mapping.vector_width = choose_vector_width(flat, vector_variable(mapping), target);
-  MappedRegion mapped = is_gpu(target) ? map_for_gpu(flat, target, std::move(mapping))
-                                                     : map_for_cpu(flat, std::move(mapping));
+  const RowsLie rows = rows_lie(flat);
+  const std::vector<VarId>& list = rows == RowsLie::AlongMemory ? flat.row : flat.space;
+  mapping.vector_width = choose_vector_width(flat, list.empty() ? VarId() : list.back(), target);
+  MappedRegion mapped = is_gpu(target) ? map_for_gpu(flat, target, rows, std::move(mapping)) : map_for_cpu(flat, rows, std::move(mapping));
   VarId v = vector_variable(mapped.mapping);
   mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
   return mapped;
 }
 
 Expr grid_size(const FlatRegion& flat, const Mapping& mapping, const Target& target) {
-  bool gpu = is_gpu(target);
-  Expr grid = 1;
-  switch (mapping.kind) {
-    case MappingKind::Pointwise:
-      grid = gpu ? ceil_div(group_count(flat, mapping.space, mapping.vector_width),
-                                   mapping.block_threads * mapping.unroll)
-                        : ceil_div(points(flat, mapping.space), mapping.chunk);
-      break;
-    case MappingKind::Rows:
-      grid = ceil_div(points(flat, mapping.space), gpu && !mapping.serial.valid() ? mapping.rows_per_block : 1);
-      break;
-    case MappingKind::Columns:
-      grid = group_count(flat, mapping.space, mapping.columns_per_block);
-      break;
-    case MappingKind::Tiles:
-      for (VarId v : mapping.space) {
-        bool tiled = v == mapping.tile_var || v == mapping.space.back();
-        grid = grid * (tiled ? ceil_div(flat.extent(v), mapping.tile) : flat.extent(v));
-      }
-      break;
-    case MappingKind::Matmul:
-      for (VarId v : mapping.space) {
-        const int tile = v == plan::matmul_m(mapping) ? mapping.tile_m : v == plan::matmul_n(mapping) ? mapping.tile_n : 1;
-        grid = grid * ceil_div(flat.extent(v), tile);
-      }
-      if (mapping.warpgroups) grid = sym::min(grid, matmul_blocks_abreast(mapping, target));
-      break;
-  }
+  const auto tiles = [&](VarId tile_var, int tile) {
+    Expr grid = 1;
+    for (VarId v : mapping.space)
+      grid = grid * (v == tile_var || v == mapping.space.back() ? ceil_div(flat.extent(v), tile) : flat.extent(v));
+    return grid;
+  };
+  const auto blocks = [&](const plan::Matmul& matmul) {
+    Expr grid = 1;
+    for (VarId v : mapping.space) {
+      const int tile = v == plan::matmul_m(mapping) ? matmul.tile_m : v == plan::matmul_n(mapping) ? matmul.tile_n : 1;
+      grid = grid * ceil_div(flat.extent(v), tile);
+    }
+    return matmul.warpgroups ? sym::min(grid, matmul_blocks_abreast(matmul, target)) : grid;
+  };
+  const Expr grid = std::visit(
+      Overloaded{[&](const plan::Pointwise& shape) {
+                   return ceil_div(group_count(flat, mapping.space, mapping.vector_width), shape.block_threads * shape.unroll);
+                 },
+                 [&](const plan::Rows& shape) { return ceil_div(points(flat, mapping.space), shape.rows_per_block); },
+                 [&](const plan::SerialRows&) { return points(flat, mapping.space); },
+                 [&](const plan::Columns& shape) { return group_count(flat, mapping.space, shape.columns_per_block); },
+                 [&](const plan::Tiles& shape) { return tiles(shape.tile_var, shape.tile); },
+                 [&](const plan::Matmul& shape) { return blocks(shape); },
+                 [&](const plan::CpuPointwise& shape) { return ceil_div(points(flat, mapping.space), shape.chunk); },
+                 [&](const plan::CpuRows&) { return points(flat, mapping.space); },
+                 [&](const plan::CpuColumns& shape) { return group_count(flat, mapping.space, shape.columns_per_unit); },
+                 [&](const plan::CpuTiles& shape) { return tiles(shape.tile_var, shape.tile); }},
+      mapping.shape);
   return simplify(grid, flat.assumptions);
 }
 

@@ -1,4 +1,4 @@
-// Maps a region's points to threads: kind, widths and counts, from the region's accesses and the target's properties.
+// Maps a region's points to threads: shape, widths and counts, from the region's accesses and the target's properties.
 #pragma once
 
 #include "ir/plan/plan.h"
@@ -20,13 +20,10 @@ MappedRegion map_region(const kernels::FlatRegion& flat, const Target& target);
 // space) and both are long enough to pay for tiles.
 loops::VarId transposed_variable(const kernels::FlatRegion& flat);
 
-// The vector variable of a mapping (see plan::MappingKind); invalid when there is none.
-loops::VarId vector_variable(const plan::Mapping& mapping);
-
 // Groups in all runs over `vars`.
 sym::Expr group_count(const kernels::FlatRegion& flat, const std::vector<loops::VarId>& vars, int vector_width);
 
-// Launch::grid_x, see plan::MappingKind.
+// Launch::grid_x, see ir/plan/mapping.h.
 sym::Expr grid_size(const kernels::FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
 }  // namespace cxxinductor::schedule

@@ -254,26 +254,25 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
 MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   MappedRegion mapped;
   plan::Mapping& mapping = mapped.mapping;
-  mapping.kind = plan::MappingKind::Matmul;
+  plan::Matmul& matmul = mapping.shape.emplace<plan::Matmul>();
   mapping.space = flat.space;
   mapping.row = flat.row;
   plan::MatmulParts parts = *plan::find_matmul(flat.region);
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   if (flat.region.body[parts.right].vars.contains(m)) std::swap(parts.left, parts.right);
   const bool small = is_small(flat, parts.k);
-  mapping.left_along_k = *runs_along_k(flat, parts.left, parts.k, m, small);
-  mapping.right_along_k = *runs_along_k(flat, parts.right, parts.k, n, small);
+  matmul.left_along_k = *runs_along_k(flat, parts.left, parts.k, m, small);
+  matmul.right_along_k = *runs_along_k(flat, parts.right, parts.k, n, small);
 
   const MatmulTile tile = best_tile(size_of(flat, parts.k), kept_bytes(flat, parts), target);
-  mapping.tile_m = tile.m;
-  mapping.tile_n = tile.n;
-  mapping.tile_k = tile.k;
-  mapping.warps_m = tile.warps_m;
-  mapping.warps_n = tile.warps_n;
-  mapping.stages = tile.stages;
-  mapping.warpgroups = tile.warpgroups;
-  mapping.group_m = 8;
-  mapping.block_threads = matmul_threads(tile);
+  matmul.tile_m = tile.m;
+  matmul.tile_n = tile.n;
+  matmul.tile_k = tile.k;
+  matmul.warps_m = tile.warps_m;
+  matmul.warps_n = tile.warps_n;
+  matmul.stages = tile.stages;
+  matmul.warpgroups = tile.warpgroups;
+  matmul.group_m = 8;
   mapping.vector_width = choose_vector_width(flat, n, target);
   mapping.vector_tail = !prove_divides(mapping.vector_width, flat.extent(n), flat.assumptions);
 
@@ -288,7 +287,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
     for (StmtId operand : loops::operands(stmt))
       if (operand != parts.sum) after[operand.index()] = true;
   }
-  mapping.unroll = transcendental ? 1 : 4;
+  matmul.unroll = transcendental ? 1 : 4;
   mapped.schedule.memory_spaces.resize(needed.size(), plan::MemorySpace::Local);
   mapped.schedule.memory_spaces[parts.sum] = plan::MemorySpace::Row;
   mapped.schedule.segments.resize(2);
@@ -300,19 +299,20 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   return mapped;
 }
 
-int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target) {
+int matmul_blocks_abreast(const plan::Matmul& matmul, const Target& target) {
   const auto tile = std::find_if(matmul_tiles.begin(), matmul_tiles.end(), [&](const MatmulTile& candidate) {
-    return candidate.warpgroups == mapping.warpgroups && candidate.m == mapping.tile_m && candidate.n == mapping.tile_n &&
-           candidate.k == mapping.tile_k && candidate.warps_m == mapping.warps_m && candidate.stages == mapping.stages;
+    return candidate.warpgroups == matmul.warpgroups && candidate.m == matmul.tile_m && candidate.n == matmul.tile_n &&
+           candidate.k == matmul.tile_k && candidate.warps_m == matmul.warps_m && candidate.stages == matmul.stages;
   });
-  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", mapping.tile_m, mapping.tile_n,
-             mapping.tile_k, mapping.stages);
+  CXXI_CHECK(tile != matmul_tiles.end(), "{} x {} x {} in {} stages is no tile of the template's", matmul.tile_m, matmul.tile_n,
+             matmul.tile_k, matmul.stages);
   return target.multiprocessors * matmul_residents(*tile, target);
 }
 
 void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   const plan::MatmulParts parts = plan::matmul_parts(kernel);
   const plan::Mapping& mapping = kernel.mapping;
+  const auto& matmul = mapping.get<plan::Matmul>();
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left),
                           right = plan::backward_slice(kernel.region, parts.right);
@@ -321,7 +321,7 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
-    const bool along_k = (of_left && mapping.left_along_k) || (of_right && mapping.right_along_k);
+    const bool along_k = (of_left && matmul.left_along_k) || (of_right && matmul.right_along_k);
     const VarId of_side = of_left ? m : n, along = along_k ? parts.k : of_side;
     const int width = of_left || of_right ? chunk : mapping.vector_width;
     AccessKind kind = classify_access(flat, stmt, along, width, true);

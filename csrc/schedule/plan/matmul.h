@@ -15,7 +15,7 @@
 
 namespace cxxinductor::schedule {
 
-// Brings a flat region (ordered, merged) into the form of plan::MappingKind::Matmul: space is the batch, then m, then n.
+// Brings a flat region (ordered, merged) into the form of plan::Matmul: space is the batch, then m, then n.
 // Returns false and changes nothing if the template cannot compute the region, or if it is too small for the tiles.
 bool arrange_matmul(kernels::FlatRegion& flat, const Target& target);
 // Size of the product that a region of a program computes, and the expected time of its kernel without the epilogue.
@@ -27,7 +27,7 @@ std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, con
 // flat: arranged and named.
 MappedRegion map_matmul(const kernels::FlatRegion& flat, const Target& target);
 // Blocks of a product by warp groups that run at a time: each computes tile after tile.
-int matmul_blocks_abreast(const plan::Mapping& mapping, const Target& target);
+int matmul_blocks_abreast(const plan::Matmul& matmul, const Target& target);
 // Kinds of accesses of a kernel mapped so.
 void describe_matmul_accesses(plan::Kernel& kernel, const kernels::FlatRegion& flat);
 

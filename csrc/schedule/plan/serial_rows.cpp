@@ -142,11 +142,7 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan:
                       flat.region.name, needs.groups, needs.persistent_bytes, needs.states.size());
   keep_shared_operands(flat, needs, *shape, schedule);
   for (int i = 0; i < shape->shared_states; ++i) schedule.memory_spaces[across[static_cast<size_t>(i)]] = plan::MemorySpace::Shared;
-  mapping.threads_per_row = shape->threads_per_row;
-  mapping.rows_per_block = shape->rows_per_block;
-  mapping.items_per_thread = shape->items_per_thread;
-  mapping.block_threads = block_threads;
-  mapping.persistent = true;
+  mapping.shape = plan::SerialRows{flat.serial, shape->threads_per_row, shape->rows_per_block, shape->items_per_thread};
   return {std::move(mapping), std::move(schedule)};
 }
 

@@ -90,7 +90,7 @@ class Specializer {
     std::vector<SpecialKernel> found;
     const plan::Mapping& mapping = mapped_.kernel.mapping;
     const std::optional<std::string> symbol = row_symbol();
-    if (mapping.kind != plan::MappingKind::Rows || mapping.persistent || !symbol) return found;
+    if (!is_rows(mapping) || is_persistent(mapping) || !symbol) return found;
     const sym::Interval range = program_.assumptions.range(*symbol);
     int64_t low = std::max<int64_t>(range.low, 0);
     for (const int64_t high : row_buckets) {
@@ -101,7 +101,7 @@ class Specializer {
       std::vector<Assumptions> kinds{rows};
       if (!multiples.divisors().empty()) kinds.insert(kinds.begin(), joined(rows, multiples));
       for (const Assumptions& assumptions : kinds)
-        if (auto special = build(assumptions); special && special->kernel.mapping.persistent) found.push_back(std::move(*special));
+        if (auto special = build(assumptions); special && is_persistent(special->kernel.mapping)) found.push_back(std::move(*special));
     }
     return found;
   }
@@ -116,7 +116,7 @@ class Specializer {
 
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped) {
-  const bool plain = mapped.kernel.mapping.kind != plan::MappingKind::Matmul && !mapped.kernel.mapping.serial.valid();
+  const bool plain = !mapped.kernel.mapping.as<plan::Matmul>() && !mapped.kernel.mapping.as<plan::SerialRows>();
   if (is_gpu(target) && plain && !mapped.kernel.symbols.empty())
     Specializer(program, region, target, mapped).run();
 }

@@ -29,8 +29,7 @@ class LoadedCpuKernel : public runtime::LoadedKernel {
  public:
   LoadedCpuKernel(const plan::Kernel& kernel, const OriginTable& origins, KernelFunction function)
       : function_(function),
-        grain_(kernel.mapping.sequential ? std::numeric_limits<int64_t>::max()
-                                         : std::max<int64_t>(kernel.mapping.grain, 1)),
+        grain_(plan::is_sequential(kernel.mapping) ? std::numeric_limits<int64_t>::max() : plan::grain(kernel.mapping)),
         checks_(runtime::check_texts(kernel, origins)) {}
 
   void launch(runtime::Host& host, const runtime::LaunchArgs& args, void*) const override {

@@ -21,7 +21,7 @@ size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u :
 double cost_of(const plan::Kernel& kernel) {
   double cost = 5;
   for (const plan::Segment& segment : kernel.segments) cost += static_cast<double>(segment.stmts.size());
-  return cost * kernel.mapping.vector_width * std::max(kernel.mapping.unroll, kernel.mapping.items_per_thread);
+  return cost * kernel.mapping.vector_width * plan::unrolled_groups(kernel.mapping);
 }
 
 // The text without comments and #line: equal code of two models is one entry of the cache.

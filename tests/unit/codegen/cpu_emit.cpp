@@ -43,7 +43,7 @@ plan::Kernel exp_kernel(DType dtype, OriginTable& origins, Origin origin) {
   kernel.segments = {segment};
   kernel.mapping.space = {i};
   kernel.mapping.vector_width = 8;
-  kernel.mapping.chunk = 1024;
+  kernel.mapping.shape = plan::CpuPointwise{.chunk = 1024};
   return kernel;
 }
 
@@ -120,6 +120,6 @@ TEST_CASE("opaque dtypes are unsupported, the Matmul mapping is not the CPU's", 
   const plan::Kernel opaque = exp_kernel(DType::C64, origins, {});
   CHECK_THROWS_AS(emit_cpu({&opaque}, cpu_target("x86-64-v3", 4), origins), Unsupported);
   plan::Kernel matmul = exp_kernel(DType::F32, origins, {});
-  matmul.mapping.kind = plan::MappingKind::Matmul;
+  matmul.mapping.shape = plan::Matmul();
   CHECK_THROWS_AS(emit_cpu({&matmul}, cpu_target("x86-64-v3", 4), origins), InternalError);
 }

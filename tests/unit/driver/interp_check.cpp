@@ -146,7 +146,7 @@ TEST_CASE("check=interp finds stores that a kernel should not make", "[driver][c
       %0 = load @0[i0] at (i0) vector  ; (i0)
       store @1[i0] = %0 at (i0) vector  ; (i0)
     }
-    mapping pointwise space [i0] row [] vector_width 4 chunk 4
+    mapping cpu_pointwise space [i0] vector_width 4 chunk 4
     row_loop [%0, %1]
   }
   allocate @y

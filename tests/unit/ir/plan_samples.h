@@ -28,7 +28,7 @@ inline const char* const every_plan_kind =
       store @1[1000*i + j] = %7 at (1000*i + j) vector  ; (i j)
       store @2[0] = %5 at (0) broadcast  ; (i)
     }
-    mapping rows space [i] row [j] vector_width 8 block_threads 128 threads_per_row 32 rows_per_block 4 items_per_thread 4 vector_tail persistent
+    mapping rows space [i] row [j] vector_width 8 vector_tail threads_per_row 32 rows_per_block 4 items_per_thread 4 persistent
     row_loop [%0, %1, %2]
     row_loop [%1, %3, %4, %5]
     row_loop [%6, %7, %8]
@@ -41,7 +41,7 @@ inline const char* const every_plan_kind =
       %1 = load @0[i + 10*j] at (i + 10*j) staged  ; (i j)
       store @1[100*i + j] = %1 at (100*i + j) strided  ; (i j)
     }
-    mapping tiles space [i, j] row [] chunk 64 grain 2 tile_var i
+    mapping tiles space [i, j] tile_var i
     row_loop [%0, %1, %2]
   }
   kernel @fill on cuda:0 (f32 written, f32 read by_value) symbols [n] where 0 <= i, 1 <= n {
@@ -50,7 +50,7 @@ inline const char* const every_plan_kind =
       %0 = load @1[0] at (0) broadcast  ; ()
       store @0[i] = %0 at (i) vector  ; (i)
     }
-    mapping pointwise space [i] row [] vector_width 4 vector_tail
+    mapping pointwise space [i] vector_width 4 vector_tail
     row_loop [%0, %1]
   }
   allocate @y
@@ -91,7 +91,7 @@ inline const char* const matmul_plan =
       %9 = cast<bf16>(%8)  ; (i0 i1)
       store @3[96*i0 + i1] = %9 at (96*i0 + i1) vector  ; (i0 i1)
     }
-    mapping matmul space [i0, i1] row [r0] vector_width 8 unroll 4 block_threads 128 tile_m 64 tile_n 32 tile_k 64 warps_m 2 warps_n 2 stages 4 group_m 8 left_along_k right_along_k
+    mapping matmul space [i0, i1] row [r0] vector_width 8 tile_m 64 tile_n 32 tile_k 64 warps_m 2 warps_n 2 stages 4 group_m 8 unroll 4 left_along_k right_along_k
     row_loop [%0, %1, %2, %3, %4, %5]
     per_row [%6, %7, %8, %9, %10]
   }

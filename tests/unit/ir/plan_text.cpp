@@ -1,4 +1,5 @@
 // Round trips and rejected texts of the plan IR.
+#include "ir/plan/spelling.h"
 #include "ir/plan/text.h"
 #include "support/error.h"
 #include "unit/catch.h"
@@ -55,18 +56,42 @@ TEST_CASE("a kernel's canonical text leaves out names and origins, and nothing e
   CHECK(differs([](plan::Kernel& k) { k.access[loops::StmtId(0)] = plan::AccessKind::Strided; }));
   CHECK(differs([](plan::Kernel& k) { k.memory_spaces[loops::StmtId(0)] = plan::MemorySpace::Row; }));
   CHECK(differs([](plan::Kernel& k) { k.segments.pop_back(); }));
-  CHECK(differs([](plan::Kernel& k) { k.mapping.chunk = 77; }));
-  CHECK(differs([](plan::Kernel& k) { k.mapping.persistent = !k.mapping.persistent; }));
+  CHECK(differs([](plan::Kernel& k) { k.mapping.vector_width = 2; }));
+  CHECK(differs([](plan::Kernel& k) { std::get<plan::Rows>(k.mapping.shape).rows_per_block = 77; }));
+  CHECK(differs([](plan::Kernel& k) { std::get<plan::Rows>(k.mapping.shape).persistent = false; }));
   CHECK(differs([](plan::Kernel& k) { k.index_limit = 1; }));
   CHECK(differs([](plan::Kernel& k) { k.always_index32 = !k.always_index32; }));
   CHECK(differs([](plan::Kernel& k) { k.order_changed = !k.order_changed; }));
   CHECK(differs([](plan::Kernel& k) { k.region.vars[loops::VarId(0)].extent = 3; }));
 }
 
+TEST_CASE("every field of every shape of mapping is in the text", "[ir][plan]") {
+  plan::Kernel kernel = parse(every_plan_kind).kernels[plan::KernelId(0)];
+  for (const auto& [keyword, usual] : plan::shape_keywords) {
+    INFO(keyword);
+    kernel.mapping.shape = usual;
+    const std::string text = print(kernel);
+    std::visit(
+        [&](const auto& defaults) {
+          plan::for_each_field(defaults, [&](const auto& field, const auto& value) {
+            INFO(field.keyword);
+            auto shape = defaults;
+            if constexpr (std::is_same_v<std::remove_cvref_t<decltype(value)>, plan::VarId>)
+              shape.*field.member = plan::VarId(0);
+            else
+              shape.*field.member = !value;
+            kernel.mapping.shape = shape;
+            CHECK(print(kernel) != text);
+          });
+        },
+        usual);
+  }
+}
+
 TEST_CASE("bad plan text names the line and what was expected", "[ir][plan]") {
   for (auto [text, message] : std::vector<std::pair<std::string, std::string>>{
            {"plan @p", "expected 'for'"},
-           {edited("mapping rows", "mapping heaps"), "a kind of mapping"},
+           {edited("mapping rows", "mapping heaps"), "a shape of mapping"},
            {edited("space [i]", "space [q]"), "a variable of the region"},
            {edited("load @0[", "load @9["), "parameters"},
            {edited("memory_space row", "memory_space away"), "where the value lives"},

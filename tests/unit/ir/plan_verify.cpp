@@ -12,6 +12,10 @@ using namespace cxxinductor::plan;
 namespace {
 
 Kernel& kernel(Plan& p, size_t k) { return p.kernels[KernelId(k)]; }
+template <class Kind>
+Kind& shape(Plan& p, size_t k) {
+  return std::get<Kind>(kernel(p, k).mapping.shape);
+}
 loops::Stmt& stmt(Plan& p, size_t k, size_t s) { return kernel(p, k).region.body[StmtId(s)]; }
 Launch& launch(Plan& p, size_t step) { return std::get<Launch>(p.steps[step]); }
 GroupedLaunch& grouped_launch(Plan& p, size_t step) { return std::get<GroupedLaunch>(p.steps[step]); }
@@ -63,7 +67,7 @@ constexpr const char* serial_rows =
       %3 = reduce<sum>(%0) over w0 memory_space shared  ; (i0 r0)
       store @2[1000*i0 + r0] = %3 at (1000*i0 + r0) vector  ; (i0 r0)
     }
-    mapping rows space [i0] row [r0] serial w0 vector_width 4 block_threads 512 threads_per_row 512 persistent
+    mapping serial_rows space [i0] row [r0] vector_width 4 serial w0 threads_per_row 512
     row_loop [%0, %1, %3]
     per_row [%2]
     epilogue [%4]
@@ -84,15 +88,16 @@ TEST_CASE("walks have counterexamples too", "[ir][plan]") {
     check_contains(report_after(edit, serial_rows), what);
   };
   CHECK(report_after([](Plan& p) { kernel(p, 0).memory_spaces[StmtId(3)] = MemorySpace::Persistent; }, serial_rows) == "");
-  breaks("P4: kernel @sums: only persistent rows", [](Plan& p) { kernel(p, 0).mapping.persistent = false; });
+  breaks("P4: kernel @sums: the mapping's serial does not exist", [](Plan& p) { shape<SerialRows>(p, 0).serial = VarId(3); });
+  breaks("P4: kernel @sums: every variable is in space", [](Plan& p) { shape<SerialRows>(p, 0).serial = VarId(2); });
   breaks("P5: kernel @sums: %4 is a store of", [](Plan& p) { kernel(p, 0).segments[2].kind = Segment::Kind::RowLoop; });
   breaks("P6: kernel @sums: the reduction %3", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(3)] = MemorySpace::Row; });
   breaks("P6: kernel @sums: the reduction %1", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(1)] = MemorySpace::Shared; });
   breaks("P6: kernel @sums: %1 is shared", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(1)] = MemorySpace::Shared; });
   breaks("P6: kernel @sums: %0 is shared", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(0)] = MemorySpace::Shared; });
   breaks("P6: kernel @sums: %3 is shared", [](Plan& p) {
-    kernel(p, 0).mapping.threads_per_row = 256;
-    kernel(p, 0).mapping.rows_per_block = 2;
+    shape<SerialRows>(p, 0).threads_per_row = 256;
+    shape<SerialRows>(p, 0).rows_per_block = 2;
   });
 }
 
@@ -112,19 +117,20 @@ TEST_CASE("each invariant of kernels in a plan has a counterexample", "[ir][plan
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.space.push_back(VarId(1)); });
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.space.push_back(VarId(9)); });
   breaks("P4", [](Plan& p) { std::swap(kernel(p, 0).mapping.space, kernel(p, 0).mapping.row); });
-  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.unroll = 0; });
-  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.chunk = 0; });
-  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.threads_per_row = 48; });
-  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.block_threads = 64; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = {}; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile_var = VarId(1); });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.kind = MappingKind::Pointwise; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.persistent = true; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.vector_width = 6; });
+  breaks("P4", [](Plan& p) { shape<Rows>(p, 0).in_flight = 0; });
+  breaks("P4", [](Plan& p) { shape<Rows>(p, 0).threads_per_row = 48; });
+  breaks("P4", [](Plan& p) { shape<Rows>(p, 0).rows_per_block = 64; });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = CpuRows(); });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = Pointwise(); });
+  breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = Columns{.columns_per_block = 12}; });
+  breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile_var = {}; });
+  breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile_var = VarId(1); });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.vector_tail = true; });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.vector_width = 64; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 48; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.block_threads = 2048; });
-  breaks("P4", [](Plan& p) { kernel(p, 1).mapping.tile = 128; });
+  breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).block_threads = 48; });
+  breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).block_threads = 2048; });
+  breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile = 128; });
   breaks("P4", [](Plan& p) { kernel(p, 2).max_grouped = 0; });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::PerRow; });
@@ -139,7 +145,7 @@ TEST_CASE("each invariant of kernels in a plan has a counterexample", "[ir][plan
   breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(4)] = MemorySpace::Local; });
   breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(2)] = MemorySpace::Local; });
   breaks("P6", [](Plan& p) { kernel(p, 0).memory_spaces[StmtId(4)] = MemorySpace::Row; });
-  breaks("P6", [](Plan& p) { kernel(p, 0).mapping.persistent = false; });
+  breaks("P6", [](Plan& p) { shape<Rows>(p, 0).persistent = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[0].read = false; });
   breaks("P7", [](Plan& p) { kernel(p, 0).params[1].written = false; });
   breaks("P7", [](Plan& p) { kernel(p, 1).params[1].by_value = true; });
@@ -250,7 +256,7 @@ TEST_CASE("updates need memory that is read, and turns that one thread takes", "
           %1 = load @1[i] at (i) strided
           update<add> @2[%1] = %0 conflict_order (i) at (%1) strided
         }
-        mapping pointwise space [i] row [] sequential
+        mapping cpu_pointwise space [i] sequential
         row_loop [%0, %1, %2]
       }
       launch @update(@s, @k, @x) symbols [] grid [1, 1]
@@ -263,7 +269,7 @@ TEST_CASE("updates need memory that is read, and turns that one thread takes", "
   };
   CHECK(report_after([](Plan&) {}) == "");
   check_contains(report_after([](Plan& p) { kernel(p, 0).params[2].read = false; }), "P7:");
-  check_contains(report_after([](Plan& p) { kernel(p, 0).mapping.sequential = false; }), "P14:");
+  check_contains(report_after([](Plan& p) { shape<CpuPointwise>(p, 0).sequential = false; }), "P14:");
 }
 
 TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][plan]") {
@@ -313,10 +319,11 @@ TEST_CASE("products have counterexamples of their own", "[ir][plan]") {
     for (size_t s : {2, 3, 4}) stmt(p, 0, s).vars = stmt(p, 0, 0).vars;
     stmt(p, 0, 5).vars = loops::VarSet::of(VarId(0));
   });
-  breaks("P4", "no block of", [](Plan& p) { kernel(p, 0).mapping.block_threads = 64; });
-  breaks("P4", "no power of two", [](Plan& p) { kernel(p, 0).mapping.tile_m = 96; });
-  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_k = 16; });
-  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.stages = 1; });
-  breaks("P4", "cannot be dealt", [](Plan& p) { kernel(p, 0).mapping.tile_n = 16; });
+  breaks("P4", "tile_m is 96, expected a power of two", [](Plan& p) { shape<Matmul>(p, 0).tile_m = 96; });
+  breaks("P4", "stages is 1, expected 2 to", [](Plan& p) { shape<Matmul>(p, 0).stages = 1; });
+  breaks("P4", "a block of 2048 threads", [](Plan& p) { shape<Matmul>(p, 0).warps_m = 32; });
+  breaks("P4", "cannot be dealt", [](Plan& p) { shape<Matmul>(p, 0).tile_k = 16; });
+  breaks("P4", "cannot be dealt", [](Plan& p) { shape<Matmul>(p, 0).tile_n = 16; });
+  breaks("P4", "groups of four warps", [](Plan& p) { shape<Matmul>(p, 0).warpgroups = true; });
   breaks("P5", "a row loop and a per-row", [](Plan& p) { kernel(p, 0).segments[1].kind = Segment::Kind::RowLoop; });
 }

@@ -28,7 +28,7 @@ int count_calls(const loops::Program& program) {
 void check_mapped(const Fused& fused) {
   const plan::Plan plan = schedule::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
   for (const plan::Kernel& kernel : plan.kernels)
-    if (plan::find_matmul(kernel.region)) CHECK(kernel.mapping.kind == plan::MappingKind::Matmul);
+    if (plan::find_matmul(kernel.region)) CHECK(kernel.mapping.as<plan::Matmul>());
 }
 
 double sum_of(const interp::Tensor& a, int64_t row, const interp::Tensor& b, int64_t column) {

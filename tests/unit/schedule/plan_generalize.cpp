@@ -182,13 +182,14 @@ TEST_CASE("columns of other heights are one kernel, unless a block takes all or 
   for (const std::string& message : plan::verify(plan)) FAIL_CHECK(message);
   REQUIRE(plan.kernels.size() == 1);
   const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
-  REQUIRE(kernel.mapping.kind == plan::MappingKind::Columns);
+  const auto* columns = kernel.mapping.as<plan::Columns>();
+  REQUIRE(columns);
   const sym::Expr height = kernel.region.vars[kernel.mapping.row.front()].extent;
   REQUIRE(height.is_symbol());
   CHECK(kernel.assumptions.range(height.name()) == sym::Interval{1, 256});
-  const int64_t turn = int64_t{kernel.mapping.threads_per_row} * kernel.mapping.unroll;
+  const int64_t turn = int64_t{columns->threads_per_row} * columns->in_flight;
   heights.back() = turn * 8;  // 224 or 256: whole turns
-  REQUIRE(heights.back() < 64 * kernel.mapping.threads_per_row);
+  REQUIRE(heights.back() < 64 * columns->threads_per_row);
   CHECK(plan_for(column_sums(heights), gpu()).kernels.size() == 2);
 }
 

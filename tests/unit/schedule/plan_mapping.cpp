@@ -12,7 +12,6 @@ namespace {
 using plan::AccessKind;
 using plan::MemorySpace;
 using plan::Kernel;
-using plan::MappingKind;
 using plan::Segment;
 
 // Specializations apart.
@@ -50,7 +49,8 @@ int count_access(const Kernel& kernel, AccessKind kind) {
 TEST_CASE("pointwise with a broadcast operand keeps two variables and 16-byte vectors") {
   plan::Plan plan = plan_for(gelu_bias, gpu());
   const Kernel& kernel = only_kernel(plan);
-  CHECK(kernel.mapping.kind == MappingKind::Pointwise);
+  const auto* shape = kernel.mapping.as<plan::Pointwise>();
+  REQUIRE(shape);
   CHECK(kernel.region.vars.size() == 2);
   CHECK(kernel.mapping.vector_width == 8);
   CHECK_FALSE(kernel.mapping.vector_tail);
@@ -58,7 +58,7 @@ TEST_CASE("pointwise with a broadcast operand keeps two variables and 16-byte ve
   CHECK(kernel.always_index32);
   CHECK_FALSE(kernel.order_changed);
   CHECK(first_launch(plan).grid_x ==
-        sym::Expr(512 * 1024 / 8 / (kernel.mapping.block_threads * kernel.mapping.unroll)));
+        sym::Expr(512 * 1024 / 8 / (shape->block_threads * shape->unroll)));
 }
 
 TEST_CASE("contiguous operands of a dynamic size become one variable with a tail") {
@@ -77,12 +77,13 @@ TEST_CASE("contiguous operands of a dynamic size become one variable with a tail
 
 TEST_CASE("softmax keeps its row in registers, as few bytes as possible") {
   const Kernel kernel = only_kernel(plan_for(softmax, gpu()));
-  CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK(kernel.mapping.persistent);
+  const auto* shape = kernel.mapping.as<plan::Rows>();
+  REQUIRE(shape);
+  CHECK(shape->persistent);
   CHECK(kernel.mapping.vector_width == 8);
-  CHECK(kernel.mapping.threads_per_row == 32);
-  CHECK(kernel.mapping.rows_per_block == 4);
-  CHECK(kernel.mapping.items_per_thread == 4);
+  CHECK(shape->threads_per_row == 32);
+  CHECK(shape->rows_per_block == 4);
+  CHECK(shape->items_per_thread == 4);
   CHECK(count_row_loops(kernel) == 3);
   // The bf16 load for the sum's row loop, the exponential for the last one; the cast is repeated.
   CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 2);
@@ -93,8 +94,8 @@ TEST_CASE("softmax keeps its row in registers, as few bytes as possible") {
 
 TEST_CASE("a row of dynamic length is swept again") {
   const Kernel kernel = only_kernel(plan_for(softmax_dynamic_row, gpu()));
-  CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK_FALSE(kernel.mapping.persistent);
+  CHECK(kernel.mapping.as<plan::Rows>());
+  CHECK_FALSE(is_persistent(kernel.mapping));
   CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 0);
   CHECK(kernel.mapping.vector_width == 1);
   // Every row loop lists the load; the stores are in the last one alone.
@@ -109,7 +110,7 @@ TEST_CASE("a row of dynamic length has kernels for multiples and for lengths tha
   for (const plan::Specialization& special : first_launch(plan).specializations) {
     const plan::Mapping& mapping = plan.kernels[special.kernel].mapping;
     found.push_back(fmt::format("{} width {}{}", print_where(special.when), mapping.vector_width,
-                                mapping.persistent ? " persistent" : ""));
+                                is_persistent(mapping) ? " persistent" : ""));
   }
   CHECK(found == std::vector<std::string>{
                      " where 1 <= s1 <= 64, 4 | s1 width 4 persistent", " where 1 <= s1 <= 64 width 1 persistent",
@@ -123,7 +124,7 @@ TEST_CASE("a row of dynamic length has kernels for multiples and for lengths tha
 
 TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last row loop alone") {
   const Kernel kernel = only_kernel(plan_for(layer_norm, gpu()));
-  CHECK(kernel.mapping.persistent);
+  CHECK(is_persistent(kernel.mapping));
   CHECK(count_row_loops(kernel) == 2);
   REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
   for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
@@ -138,8 +139,8 @@ TEST_CASE("layer norm keeps the rounded sum and loads its weights in the last ro
 
 TEST_CASE("on a CPU only what is expensive to compute is kept for the row") {
   const Kernel kernel = only_kernel(plan_for(softmax, cpu()));
-  CHECK(kernel.mapping.kind == MappingKind::Rows);
-  CHECK(kernel.mapping.persistent);
+  CHECK(kernel.mapping.as<plan::CpuRows>());
+  CHECK(is_persistent(kernel.mapping));
   CHECK(kernel.mapping.vector_width == 8);
   REQUIRE(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
   for (size_t s = 0; s < kernel.memory_spaces.size(); ++s)
@@ -152,9 +153,9 @@ TEST_CASE("a sum across rows is a column kernel") {
   for (const Target& target : {gpu(), cpu()}) {
     const plan::Plan plan = plan_for(column_sum, target);
     const Kernel& kernel = plan.kernels[plan::KernelId(0)];
-    CHECK(kernel.mapping.kind == MappingKind::Columns);
+    CHECK(is_columns(kernel.mapping));
+    CHECK(is_of_gpu(kernel.mapping) == (target.device == gpu().device));
     CHECK(count_access(kernel, AccessKind::Vector) >= 1);
-    CHECK(kernel.mapping.columns_per_block % kernel.mapping.vector_width == 0);
   }
 }
 
@@ -173,33 +174,33 @@ TEST_CASE("channels-last operands are walked in memory order") {
 TEST_CASE("a transposed load goes through tiles") {
   for (const Target& target : {gpu(), cpu()}) {
     const Kernel kernel = only_kernel(plan_for(transpose_add, target));
-    CHECK(kernel.mapping.kind == MappingKind::Tiles);
-    CHECK(kernel.mapping.tile_var == loops::VarId(0));
+    CHECK(tile_variable(kernel.mapping) == loops::VarId(0));
+    CHECK(is_of_gpu(kernel.mapping) == (target.device == gpu().device));
     CHECK(count_access(kernel, AccessKind::Staged) == 1);
-    CHECK(kernel.mapping.tile % kernel.mapping.vector_width == 0);
+    CHECK(tile_size(kernel.mapping) % kernel.mapping.vector_width == 0);
   }
   const Kernel kernel = only_kernel(plan_for(transpose_add, gpu()));
   CHECK(kernel.mapping.vector_width == 2);
-  CHECK(kernel.mapping.tile == 32);
-  CHECK(kernel.mapping.block_threads == 256);
+  CHECK(tile_size(kernel.mapping) == 32);
+  CHECK(block_threads(kernel.mapping) == 256);
   CHECK(first_launch(plan_for(transpose_add, gpu())).grid_x == sym::Expr(5 * 6));
 }
 
 TEST_CASE("tiles are large where every multiprocessor still has some") {
   const Target small = cuda_target("sm_90a", 8);
-  CHECK(only_kernel(plan_for(transpose_add, small)).mapping.tile == 32);  // 7 of 64 x 64
+  CHECK(tile_size(only_kernel(plan_for(transpose_add, small)).mapping) == 32);  // 7 of 64 x 64
   const Kernel narrow = only_kernel(plan_for(transpose_narrow, small));
-  CHECK(narrow.mapping.tile == 64);
-  CHECK(narrow.mapping.block_threads == 256);
+  CHECK(tile_size(narrow.mapping) == 64);
+  CHECK(block_threads(narrow.mapping) == 256);
   CHECK(first_launch(plan_for(transpose_narrow, small)).grid_x == sym::Expr(2 * 3 * 4));
 }
 
 TEST_CASE("groups of a shared tile are whole along both of its variables") {
   const Kernel narrow = only_kernel(plan_for(transpose_narrow, gpu()));
-  CHECK(narrow.mapping.kind == MappingKind::Tiles);
+  CHECK(is_tiles(narrow.mapping));
   CHECK(narrow.mapping.vector_width == 4);
-  CHECK(narrow.mapping.tile == 32);
-  CHECK(narrow.mapping.block_threads == 64);
+  CHECK(tile_size(narrow.mapping) == 32);
+  CHECK(block_threads(narrow.mapping) == 64);
   CHECK(count_access(narrow, AccessKind::Staged) == 2);
   for (const plan::Param& param : narrow.params) CHECK(param.aligned);
   std::string odd = transpose_narrow;
@@ -220,10 +221,10 @@ TEST_CASE("transposed loads go through tiles in rows of odd length too") {
                                          dtype);
     const Kernel kernel = only_kernel(plan_for(text, gpu()));
     INFO(dtype);
-    CHECK(kernel.mapping.kind == MappingKind::Tiles);
+    CHECK(is_tiles(kernel.mapping));
     CHECK(kernel.mapping.space.size() == 2);
     CHECK(kernel.mapping.vector_width == 1);
-    CHECK(kernel.mapping.tile == 64);
+    CHECK(tile_size(kernel.mapping) == 64);
   }
 }
 
@@ -236,7 +237,7 @@ TEST_CASE("tiles hold as many operands as shared memory does") {
       "%s6\n}}\nreturn @z\n}}",
       inputs, body);
   const Kernel kernel = only_kernel(plan_for(text, gpu()));
-  CHECK(kernel.mapping.kind == MappingKind::Tiles);
+  CHECK(is_tiles(kernel.mapping));
   CHECK(count_access(kernel, AccessKind::Staged) == 5);  // of 32 x 33 x 8 bytes in 48 KB
   CHECK(count_access(kernel, AccessKind::Strided) == 2);
 }
@@ -267,9 +268,10 @@ program @short on DEVICE (@x: f32[4, 65536]) {
   return @y
 })",
                                              gpu()));
-  CHECK(kernel.mapping.kind == MappingKind::Columns);
-  CHECK(kernel.mapping.threads_per_row == 1);
-  CHECK(kernel.mapping.block_threads >= 128);
+  const auto* shape = kernel.mapping.as<plan::Columns>();
+  REQUIRE(shape);
+  CHECK(shape->threads_per_row == 1);
+  CHECK(block_threads(kernel.mapping) >= 128);
 }
 
 TEST_CASE("what is updated in place is stored after the last row loop that loads it") {
@@ -318,7 +320,7 @@ program @long_softmax on DEVICE (@x: bf16[512, 65536]) {
   return @y
 })",
                                              gpu()));
-  CHECK(kernel.mapping.persistent);
+  CHECK(is_persistent(kernel.mapping));
   CHECK(count_memory_spaces(kernel, MemorySpace::Persistent) == 1);
   CHECK(kernel.memory_spaces[loops::StmtId(0)] == MemorySpace::Persistent);
 }
