@@ -57,11 +57,10 @@ bool is_of_models(std::string_view callee) {
 constexpr const char* how_to_allow =
     "expected an op of PyTorch that reads its arguments and does nothing else; option allow_ops adds ops by name";
 
-// What graph::Extern and plan::CallExtern both state.
-template <class Call>
+// What a call of any IR states.
 class CallCheck {
  public:
-  CallCheck(const Call& call, size_t results, const SchemaSource& schemas, const std::vector<Handle>& functions = {})
+  CallCheck(const cxxinductor::Call& call, size_t results, const SchemaSource& schemas, const std::vector<Handle>& functions = {})
       : call_(call), results_(results), functions_(functions) {
     name_ = call.callee;
     if (!call.overload.empty() && call.overload != "default") name_ += "." + call.overload;
@@ -138,7 +137,7 @@ class CallCheck {
     if (!list && results_ > returns.size()) refuse("expected at most {} results, found {}", returns.size(), results_);
   }
 
-  const Call& call_;
+  const cxxinductor::Call& call_;
   size_t results_;
   const std::vector<Handle>& functions_;
   std::string name_;
@@ -151,7 +150,7 @@ void check_calls(const graph::Graph& graph, const SchemaSource& schemas, const s
   for (const graph::Node& node : graph.nodes) {
     const auto* call = node.as<graph::Extern>();
     if (!call) continue;
-    CallCheck<graph::Extern> check(*call, node.results.size(), schemas);
+    CallCheck check(*call, node.results.size(), schemas);
     const Schema& schema = check.run(allowed);
     if (!call->ordered && model::must_be_ordered(call->callee, schema)) check.refuse("expected an ordered call");
   }
@@ -174,7 +173,7 @@ void check_calls(const plan::Plan& plan, const SchemaSource& schemas, const std:
                  const std::vector<Handle>& functions) {
   for (const plan::Step& step : plan.steps)
     if (const auto* call = std::get_if<plan::CallExtern>(&step))
-      CallCheck<plan::CallExtern>(*call, call->results.size(), schemas, functions).run(allowed);
+      CallCheck(*call, call->results.size(), schemas, functions).run(allowed);
 }
 
 }  // namespace cxxinductor::frontend

@@ -16,19 +16,14 @@ Arg without_expressions(const Arg& arg, const Symbols& symbols) {
   return Arg(std::move(items));
 }
 
-std::optional<std::vector<Tensor>> run_known_call(const LibraryOp& op, const std::vector<Arg>& args, const std::vector<Tensor>& operands) {
-  const bool reads = op.family == OpFamily::ScalarRead;
-  if (!reads && op.family != OpFamily::Assertion) return std::nullopt;
-  const auto argument = [&](ArgRole role) {
-    const auto position = static_cast<size_t>(op.find(role)->position);
-    return position < args.size() ? &args[position] : nullptr;
-  };
-  const Arg* tensor = argument(reads ? ArgRole::Input : ArgRole::Condition);
-  const OperandRef* ref = tensor ? tensor->as<OperandRef>() : nullptr;
+std::optional<std::vector<Tensor>> run_known_call(const Call& call, const std::vector<Tensor>& operands) {
+  const bool reads = is_call_of(call, OpFamily::ScalarRead);
+  if (!reads && !is_call_of(call, OpFamily::Assertion)) return std::nullopt;
+  const OperandRef* ref = find_operand_ref(call, reads ? ArgRole::Input : ArgRole::Condition);
   if (ref == nullptr || ref->operand >= operands.size()) return std::nullopt;
   const Tensor& operand = operands[ref->operand];
   if (reads) return std::vector<Tensor>{integer_tensor(cast(operand.elements.at(0), DType::I64).integer())};
-  const Arg* text = argument(ArgRole::Message);
+  const Arg* text = find_argument(call, ArgRole::Message);
   const auto* message = text ? text->as<std::string>() : nullptr;
   if (operand.elements.at(0).integer() == 0) throw FailedAssertion(message ? *message : "Assertion is failed");
   return std::vector<Tensor>();
@@ -71,18 +66,17 @@ void define(const std::vector<Definition>& definitions, const sym::Assumptions& 
   }
 }
 
-std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
-                                const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
-                                size_t results, size_t mutated) {
-  const LibraryOp* op = library_op(callee, overload);
-  if (auto known = op ? run_known_call(*op, args, operands) : std::nullopt) return std::move(*known);
-  if (!externs) throw_unsupported("the interpreter was given no meaning of {}.{}", callee, overload);
+std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols,
+                                size_t results) {
+  if (auto known = run_known_call(call, operands)) return std::move(*known);
+  if (!externs) throw_unsupported("the interpreter was given no meaning of {}.{}", call.callee, call.overload);
   std::vector<Arg> plain;
-  for (const Arg& arg : args) plain.push_back(without_expressions(arg, symbols));
-  std::vector<Tensor> found = externs(callee, overload, plain, operands);
+  for (const Arg& arg : call.args) plain.push_back(without_expressions(arg, symbols));
+  std::vector<Tensor> found = externs(call.callee, call.overload, plain, operands);
+  const size_t mutated = call.mutated_operands.size();
   if (found.size() != results + mutated)
-    throw_user_error("expected {} results and {} mutated operands of {}.{}, found {} tensors", results, mutated, callee,
-                     overload, found.size());
+    throw_user_error("expected {} results and {} mutated operands of {}.{}, found {} tensors", results, mutated,
+                     call.callee, call.overload, found.size());
   return found;
 }
 

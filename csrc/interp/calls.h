@@ -16,9 +16,8 @@ void check_argument(const Tensor& argument, std::string_view name, DType dtype, 
 // Calls the handler with expressions evaluated; checks that there is a tensor for each result and mutated operand. Two
 // calls have a meaning of their own: aten::_local_scalar_dense gives the element of its operand as one tensor, for the
 // symbol that it defines, and aten::_assert_scalar raises a FailedAssertion where its first argument is 0.
-std::vector<Tensor> call_extern(const ExternHandler& externs, const std::string& callee, const std::string& overload,
-                                const std::vector<Arg>& args, const std::vector<Tensor>& operands, const Symbols& symbols,
-                                size_t results, size_t mutated);
+std::vector<Tensor> call_extern(const ExternHandler& externs, const Call& call, const std::vector<Tensor>& operands, const Symbols& symbols,
+                                size_t results);
 
 // The symbols that the results of a call define get their values; those must be within the assumptions
 // (FailedAssertion).
@@ -36,8 +35,8 @@ MemRef memref_of(const View& view, const MemRef& buffer, const Symbols& symbols)
 
 // Results are stored by `give(result, tensor)`, where buffers may not exist before the call; symbols that the call
 // defines have their values by then.
-template <class Call, class Give>
-void call_extern(const Call& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions,
+template <class ExternCall, class Give>
+void call_extern(const ExternCall& call, const std::vector<MemRef>& buffers, const sym::Assumptions& assumptions,
                  Symbols& symbols, const ExternHandler& externs, Give give) {
   std::vector<Tensor> operands;
   std::vector<MemRef> memrefs(call.operands.size());
@@ -50,8 +49,7 @@ void call_extern(const Call& call, const std::vector<MemRef>& buffers, const sym
     memrefs[i] = memref_of(view, buffers[view.buffer.index()], symbols);
     operands.push_back(read_tensor(memrefs[i]));
   }
-  const std::vector<Tensor> results = call_extern(externs, call.callee, call.overload, call.args, operands, symbols,
-                                                  call.results.size(), call.mutated_operands.size());
+  const std::vector<Tensor> results = call_extern(externs, call, operands, symbols, call.results.size());
   define(call.defines, assumptions, results, symbols);
   for (size_t r = 0; r < call.results.size(); ++r) give(call.results[r], results[r]);
   for (size_t m = 0; m < call.mutated_operands.size(); ++m)

@@ -260,8 +260,7 @@ class GraphRun {
       const auto* e = std::get_if<sym::Expr>(&node.operands[i]);
       operands.push_back(e ? integer_tensor(evaluate(*e, symbols_)) : operand(node, i));
     }
-    const std::vector<Tensor> found = call_extern(externs_, kind.callee, kind.overload, kind.args, operands, symbols_,
-                                                  node.results.size(), kind.mutated_operands.size());
+    const std::vector<Tensor> found = call_extern(externs_, kind, operands, symbols_, node.results.size());
     define(kind.defines, graph_.assumptions, found, symbols_);
     for (size_t r = 0; r < node.results.size(); ++r) {
       const graph::Value& value = graph_.value(node.results[r]);

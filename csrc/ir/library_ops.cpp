@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "support/error.h"
 
@@ -14,6 +16,22 @@ constexpr LibraryOp rows[] = {
 #include "ir/library_ops.def"
 #undef LIBRARY_OP
 };
+
+// AnyCall: Call or const Call.
+template <class AnyCall>
+auto* find_in(AnyCall& call, ArgRole role) {
+  decltype(&call.args[0]) found = nullptr;
+  const LibraryOp* op = library_op(call);
+  const OpArgument* argument = op ? op->find(role) : nullptr;
+  if (argument == nullptr) return found;
+  if (argument->position == by_keyword) {
+    for (auto& [name, value] : call.kwargs)
+      if (name == argument->name) found = &value;
+  } else if (static_cast<size_t>(argument->position) < call.args.size()) {
+    found = &call.args[static_cast<size_t>(argument->position)];
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -35,7 +53,38 @@ const LibraryOp& only_op(OpFamily family) {
   return *std::ranges::find(rows, family, &LibraryOp::family);
 }
 
-std::vector<Arg> positional_arguments(const LibraryOp& op, std::initializer_list<RoleValue> values) {
+const LibraryOp* library_op(const Call& call) { return library_op(call.callee, call.overload); }
+
+bool is_call_of(const Call& call, OpFamily family) {
+  const LibraryOp* op = library_op(call);
+  return op && op->family == family;
+}
+
+const Arg* find_argument(const Call& call, ArgRole role) { return find_in(call, role); }
+Arg* find_argument(Call& call, ArgRole role) { return find_in(call, role); }
+
+const OperandRef* find_operand_ref(const Call& call, ArgRole role) {
+  const Arg* argument = find_argument(call, role);
+  return argument ? argument->as<OperandRef>() : nullptr;
+}
+
+void set_argument(Call& call, ArgRole role, Arg value) {
+  if (Arg* found = find_argument(call, role)) {
+    *found = std::move(value);
+    return;
+  }
+  const LibraryOp* op = library_op(call);
+  const OpArgument* argument = op ? op->find(role) : nullptr;
+  CXXI_CHECK(argument, "{} has no argument of this role", call.callee);
+  if (argument->position == by_keyword) {
+    call.kwargs.emplace_back(argument->name, std::move(value));
+  } else {
+    CXXI_CHECK(static_cast<size_t>(argument->position) == call.args.size(), "{} lacks arguments before {}", call.callee, argument->name);
+    call.args.push_back(std::move(value));
+  }
+}
+
+Call make_call(const LibraryOp& op, std::initializer_list<RoleValue> values) {
   std::vector<std::optional<Arg>> placed(values.size());
   for (const RoleValue& value : values) {
     const OpArgument* argument = op.find(value.role);
@@ -43,9 +92,10 @@ std::vector<Arg> positional_arguments(const LibraryOp& op, std::initializer_list
     CXXI_CHECK(position < placed.size() && !placed[position], "{}: expected its first {} arguments, once each", op.name, placed.size());
     placed[position] = value.value;
   }
-  std::vector<Arg> args;
-  for (std::optional<Arg>& arg : placed) args.push_back(std::move(*arg));
-  return args;
+  Call call;
+  call.callee = op.name;
+  for (std::optional<Arg>& arg : placed) call.args.push_back(std::move(*arg));
+  return call;
 }
 
 }  // namespace cxxinductor

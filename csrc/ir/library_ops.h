@@ -8,11 +8,8 @@
 #include <initializer_list>
 #include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
-#include "ir/call_args.h"
-#include "support/error.h"
+#include "ir/call.h"
 
 namespace cxxinductor {
 
@@ -71,74 +68,26 @@ std::span<const LibraryOp> library_ops();
 
 // Null for ops without a row.
 const LibraryOp* library_op(std::string_view callee, std::string_view overload);
+const LibraryOp* library_op(const Call& call);
+bool is_call_of(const Call& call, OpFamily family);
 
 // The op of a family that has one.
 const LibraryOp& only_op(OpFamily family);
 
-// Arguments of a call of the op, in the schema's order. The roles are those of all its first arguments, in any order.
+// Null where the call is of no row's op, the op has no argument of this role, or the call leaves it out.
+const Arg* find_argument(const Call& call, ArgRole role);
+Arg* find_argument(Call& call, ArgRole role);
+// The same where it is an operand reference.
+const OperandRef* find_operand_ref(const Call& call, ArgRole role);
+// Sets an argument of a call that has all before it.
+void set_argument(Call& call, ArgRole role, Arg value);
+
+// A call of the op's default overload, whose aliases and results are the caller's to state. The roles are those of all the first arguments, in any
+// order.
 struct RoleValue {
   ArgRole role;
   Arg value;
 };
-std::vector<Arg> positional_arguments(const LibraryOp& op, std::initializer_list<RoleValue> values);
-
-// Call: has callee, overload, args and kwargs.
-template <class Call>
-const LibraryOp* library_op(const Call& call) {
-  return library_op(call.callee, call.overload);
-}
-template <class Call>
-bool is_call_of(const Call& call, OpFamily family) {
-  const LibraryOp* op = library_op(call);
-  return op && op->family == family;
-}
-
-// Null where the call is of no row's op, the op has no argument of this role, or the call leaves it out.
-template <class Call>
-auto* find_argument(Call& call, ArgRole role) {
-  decltype(&call.args[0]) found = nullptr;
-  const LibraryOp* op = library_op(call);
-  const OpArgument* argument = op ? op->find(role) : nullptr;
-  if (argument == nullptr) return found;
-  if (argument->position == by_keyword) {
-    for (auto& [name, value] : call.kwargs)
-      if (name == argument->name) found = &value;
-  } else if (static_cast<size_t>(argument->position) < call.args.size()) {
-    found = &call.args[static_cast<size_t>(argument->position)];
-  }
-  return found;
-}
-// The same where it is an operand reference.
-template <class Call>
-auto* find_operand_ref(Call& call, ArgRole role) {
-  auto* argument = find_argument(call, role);
-  return argument ? std::get_if<OperandRef>(&argument->value) : nullptr;
-}
-// Sets an argument of a call that has all before it.
-template <class Call>
-void set_argument(Call& call, ArgRole role, Arg value) {
-  if (Arg* found = find_argument(call, role)) {
-    *found = std::move(value);
-    return;
-  }
-  const LibraryOp* op = library_op(call);
-  const OpArgument* argument = op ? op->find(role) : nullptr;
-  CXXI_CHECK(argument, "{} has no argument of this role", call.callee);
-  if (argument->position == by_keyword) {
-    call.kwargs.emplace_back(argument->name, std::move(value));
-  } else {
-    CXXI_CHECK(static_cast<size_t>(argument->position) == call.args.size(), "{} lacks arguments before {}", call.callee, argument->name);
-    call.args.push_back(std::move(value));
-  }
-}
-
-// A call of the op's default overload, whose operands and results are the caller's to state.
-template <class Call>
-Call make_call(const LibraryOp& op, std::initializer_list<RoleValue> values) {
-  Call call;
-  call.callee = op.name;
-  call.args = positional_arguments(op, values);
-  return call;
-}
+Call make_call(const LibraryOp& op, std::initializer_list<RoleValue> values);
 
 }  // namespace cxxinductor

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "ir/call_text.h"
 #include "ir/text_parts.h"
 
 namespace cxxinductor {
@@ -122,12 +123,11 @@ void parse_outputs(TextCursor& cursor, std::vector<Output>& outputs, ParseBuffer
 
 // `buffer_of` gives the buffer (with dtype, sizes, strides) that an id names: an operand that is all of it prints as
 // its name alone.
-template <class View, class Call, class Name, class BufferOf>
-std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
+template <class View, class ExternCall, class Name, class BufferOf>
+std::string print_extern(const ExternCall& call, Name name, BufferOf buffer_of) {
   std::vector<std::string> results, operands;
   for (auto result : call.results) results.push_back(name(result));
   std::string text = results.empty() ? "" : fmt::format("{} = ", fmt::join(results, ", "));
-  text += fmt::format("extern {}{}", print_callee(call.callee, call.overload), print_call_args(call.args, call.kwargs));
   for (const auto& operand : call.operands) {
     const auto* view = std::get_if<View>(&operand);
     const auto* buffer = view ? buffer_of(view->buffer) : nullptr;
@@ -136,29 +136,22 @@ std::string print_extern(const Call& call, Name name, BufferOf buffer_of) {
     else
       operands.push_back(buffer && is_whole(*view, *buffer) ? name(view->buffer) : print_view(*view, name));
   }
-  if (!operands.empty()) text += fmt::format(" with ({})", fmt::join(operands, ", "));
-  if (std::any_of(call.alias_of.begin(), call.alias_of.end(), [](int operand) { return operand >= 0; }))
-    text += " alias " + print_int_list(call.alias_of);
-  if (!call.mutated_operands.empty()) text += " mutates " + print_integers(call.mutated_operands);
-  text += print_definitions(call.defines);
-  if (call.planned_out) text += " planned_out";
+  text += print_call(call, operands);
   if constexpr (requires { call.ordered; })
     if (call.ordered) text += " ordered";
   return text;
 }
 
-template <class View, class Call, class ParseBuffer, class BufferOf>
-Call parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_of) {
-  Call call;
+template <class View, class ExternCall, class ParseBuffer, class BufferOf>
+ExternCall parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_of) {
+  ExternCall call;
   if (!cursor.looking_at("extern")) {
     do call.results.push_back(parse_buffer(cursor));
     while (cursor.accept(","));
     cursor.expect("=");
   }
   cursor.expect("extern");
-  parse_callee(cursor, call.callee, call.overload);
-  parse_call_args(cursor, call.args, call.kwargs);
-  if (cursor.accept("with")) {
+  static_cast<Call&>(call) = parse_call(cursor, call.results.size(), [&] {
     cursor.expect("(");
     do {
       if (call.operands.size() >= max_text_items) cursor.fail("fewer operands");
@@ -173,14 +166,7 @@ Call parse_extern(TextCursor& cursor, ParseBuffer parse_buffer, BufferOf buffer_
       }
     } while (cursor.accept(","));
     cursor.expect(")");
-  }
-  call.alias_of.assign(call.results.size(), -1);
-  if (cursor.accept("alias")) call.alias_of = parse_int_list(cursor, max_text_items);
-  if (cursor.accept("mutates"))
-    for (int operand : parse_int_list(cursor, max_text_items))
-      call.mutated_operands.push_back(static_cast<uint32_t>(operand));
-  call.defines = parse_definitions(cursor);
-  call.planned_out = cursor.accept("planned_out");
+  });
   if constexpr (requires { call.ordered; }) call.ordered = cursor.accept("ordered");
   return call;
 }

@@ -245,34 +245,6 @@ void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std
   });
 }
 
-std::string print_definitions(const std::vector<Definition>& definitions) {
-  std::vector<std::string> items;
-  for (const Definition& definition : definitions)
-    items.push_back(definition.result < 0
-                        ? definition.symbol + " = value"
-                        : fmt::format("{} = result {} dim {}", definition.symbol, definition.result, definition.dim));
-  return items.empty() ? "" : fmt::format(" defines [{}]", fmt::join(items, ", "));
-}
-
-std::vector<Definition> parse_definitions(TextCursor& cursor) {
-  std::vector<Definition> definitions;
-  if (!cursor.accept("defines")) return definitions;
-  cursor.expect("[");
-  do {
-    if (definitions.size() >= max_text_items) cursor.fail("fewer definitions");
-    Definition& definition = definitions.emplace_back();
-    definition.symbol = parse_symbol_name(cursor, "a symbol");
-    cursor.expect("=");
-    if (cursor.accept("value")) continue;
-    cursor.expect("result");
-    definition.result = parse_int(cursor, "a result's number", 0, max_text_items);
-    cursor.expect("dim");
-    definition.dim = parse_int(cursor, "a dimension", 0, 2 * max_text_rank);
-  } while (cursor.accept(","));
-  cursor.expect("]");
-  return definitions;
-}
-
 std::string print_where(const sym::Assumptions& assumptions) {
   constexpr sym::Interval unbounded;
   std::vector<std::string> clauses;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "ir/call_args.h"
-#include "ir/definition.h"
 #include "ir/origin.h"
 #include "ir/scalar.h"
 #include "support/text_cursor.h"
@@ -60,10 +59,6 @@ std::string print_call_args(const std::vector<Arg>& args, const std::vector<std:
                             const OperandSpelling& spell = {});
 void parse_call_args(TextCursor& cursor, std::vector<Arg>& args, std::vector<std::pair<std::string, Arg>>& kwargs,
                      const OperandReader& read_operand = {});
-
-// " defines [u0 = result 0 dim 1, u1 = value]", or nothing where a call defines no symbols.
-std::string print_definitions(const std::vector<Definition>& definitions);
-std::vector<Definition> parse_definitions(TextCursor& cursor);
 
 // ` where 1 <= s0 <= 65536, 8 | s0`, or nothing when there are none.
 std::string print_where(const sym::Assumptions& assumptions);

@@ -41,14 +41,7 @@ std::vector<loops::View> operands_in_flight(const loops::Program& program, loops
 
 void lower_extern(Context& context, const graph::Node& node, const graph::Extern& kind) {
   loops::ExternCall call;
-  call.callee = kind.callee;
-  call.overload = kind.overload;
-  call.args = kind.args;
-  call.kwargs = kind.kwargs;
-  call.alias_of = kind.alias_of;
-  call.mutated_operands = kind.mutated_operands;
-  call.defines = kind.defines;
-  call.planned_out = kind.planned_out;
+  static_cast<Call&>(call) = kind;
   call.ordered = kind.ordered;
   call.origin = node.origin;
   for (size_t i = 0; i < node.operands.size(); ++i) {

@@ -14,9 +14,8 @@
 #include <variant>
 #include <vector>
 
-#include "ir/call_args.h"
+#include "ir/call.h"
 #include "ir/combine.h"
-#include "ir/definition.h"
 #include "ir/dtype.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
@@ -120,17 +119,8 @@ struct Scatter {
   bool inplace = false;
 };
 // A call into ATen (or any dispatcher op). Operands are the tensors and symbols that `args` refers to with operand references.
-struct Extern {
-  std::string callee;     // "aten::mm"
-  std::string overload;   // "" or "default" or "dim_IntList"
-  std::vector<Arg> args;  // positional, in schema order, trailing defaults may be absent
-  std::vector<std::pair<std::string, Arg>> kwargs;
-  bool planned_out = false;  // the plan provides the results' buffers, into which the call writes
-  bool ordered = false;      // side effects or random state: keeps its place among the ordered
-  // For each result: index of the operand that it may alias, or -1 when fresh.
-  std::vector<int> alias_of;
-  std::vector<uint32_t> mutated_operands;
-  std::vector<Definition> defines;
+struct Extern : Call {
+  bool ordered = false;  // side effects or random state: keeps its place among the ordered
   // Operands whose exact strides the callee needs as stated by the value's layout (default: all of them).
   bool exact_strides = true;
 };

@@ -1,5 +1,6 @@
 #include <unordered_map>
 
+#include "ir/call_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
@@ -366,16 +367,8 @@ class Parser {
   void parse_extern(const std::vector<Declaration>& declarations) {
     Extern callee;
     Node node;
-    parse_callee(cursor_, callee.callee, callee.overload);
-    parse_call_args(cursor_, callee.args, callee.kwargs);
-    if (cursor_.accept("with")) node.operands = parse_operands(Extern{}, {});
-    callee.alias_of.assign(declarations.size(), -1);
-    if (cursor_.accept("alias")) callee.alias_of = parse_int_list(cursor_, max_text_items);
-    if (cursor_.accept("mutates"))
-      for (int operand : parse_int_list(cursor_, max_text_items))
-        callee.mutated_operands.push_back(static_cast<uint32_t>(operand));
-    callee.defines = parse_definitions(cursor_);
-    callee.planned_out = cursor_.accept("planned_out");
+    static_cast<Call&>(callee) =
+        parse_call(cursor_, declarations.size(), [&] { node.operands = parse_operands(Extern{}, {}); });
     callee.ordered = cursor_.accept("ordered");
     callee.exact_strides = !cursor_.accept("flexible_strides");
     node.kind = std::move(callee);

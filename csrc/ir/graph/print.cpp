@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "ir/call_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
 #include "ir/text_parts.h"
@@ -206,16 +207,9 @@ class Printer {
   }
 
   std::string extern_text(const Extern& e, const Node& node) const {
-    std::string text =
-        fmt::format("extern {}{}", print_callee(e.callee, e.overload), print_call_args(e.args, e.kwargs));
     std::vector<std::string> operands;
     for (const Operand& operand : node.operands) operands.push_back(operand_text(operand, std::nullopt));
-    if (!operands.empty()) text += fmt::format(" with ({})", fmt::join(operands, ", "));
-    if (std::any_of(e.alias_of.begin(), e.alias_of.end(), [](int operand) { return operand >= 0; }))
-      text += " alias " + print_int_list(e.alias_of);
-    if (!e.mutated_operands.empty()) text += " mutates " + print_integers(e.mutated_operands);
-    text += print_definitions(e.defines);
-    if (e.planned_out) text += " planned_out";
+    std::string text = print_call(e, operands);
     if (e.ordered) text += " ordered";
     if (!e.exact_strides) text += " flexible_strides";
     return text;

@@ -17,9 +17,8 @@
 #include <variant>
 #include <vector>
 
-#include "ir/call_args.h"
+#include "ir/call.h"
 #include "ir/combine.h"
-#include "ir/definition.h"
 #include "ir/origin.h"
 #include "ir/reduction.h"
 #include "ir/scalar.h"
@@ -167,17 +166,9 @@ struct View {
   sym::Expr offset;
 };
 
-struct ExternCall {
-  std::string callee;
-  std::string overload;
-  std::vector<Arg> args;
-  std::vector<std::pair<std::string, Arg>> kwargs;
+struct ExternCall : Call {
   std::vector<std::variant<View, sym::Expr>> operands;  // what the operand references refer to
   std::vector<BufferId> results;
-  std::vector<int> alias_of;  // for each result: operand index that it may alias, or -1
-  std::vector<uint32_t> mutated_operands;
-  std::vector<Definition> defines;
-  bool planned_out = false;
   bool ordered = false;
   OriginId origin;
 };

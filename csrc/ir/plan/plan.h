@@ -184,17 +184,9 @@ struct View {
   std::vector<sym::Expr> strides;
   sym::Expr offset;
 };
-struct CallExtern {
-  std::string callee;
-  std::string overload;
-  std::vector<Arg> args;
-  std::vector<std::pair<std::string, Arg>> kwargs;
+struct CallExtern : Call {
   std::vector<std::variant<View, sym::Expr>> operands;
   std::vector<BufferId> results;
-  std::vector<int> alias_of;
-  std::vector<uint32_t> mutated_operands;
-  std::vector<Definition> defines;  // of results' sizes and strides
-  bool planned_out = false;
   OriginId origin;
 };
 // Defines a symbol as the first element of a view, an integer or a bool. The host waits for it.

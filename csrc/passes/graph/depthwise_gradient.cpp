@@ -60,15 +60,15 @@ Arg list_of(const std::array<int64_t, spatial>& values) { return Arg(ArgList{Arg
 ValueId convolve(graph::Builder& build, const Gradient& gradient, ValueId of_output, ValueId weight, ValueId old) {
   graph::Graph& graph = build.graph();
   const ValueId turned = build.elementwise(ScalarOp::Identity, {build.flip(weight, {2, 3})});
-  auto callee = make_call<graph::Extern>(only_op(OpFamily::Convolution), {{ArgRole::Input, Arg(OperandRef{0})},
-                                                                         {ArgRole::Weight, Arg(OperandRef{1})},
-                                                                         {ArgRole::Bias, Arg(None{})},
-                                                                         {ArgRole::Stride, list_of({1, 1})},
-                                                                         {ArgRole::Padding, list_of(gradient.padding)},
-                                                                         {ArgRole::Dilation, list_of(gradient.dilation)},
-                                                                         {ArgRole::Transposed, Arg(false)},
-                                                                         {ArgRole::OutputPadding, list_of({0, 0})},
-                                                                         {ArgRole::Groups, Arg(graph.values[weight].sizes[0].constant())}});
+  graph::Extern callee{make_call(only_op(OpFamily::Convolution), {{ArgRole::Input, Arg(OperandRef{0})},
+                                                                  {ArgRole::Weight, Arg(OperandRef{1})},
+                                                                  {ArgRole::Bias, Arg(None{})},
+                                                                  {ArgRole::Stride, list_of({1, 1})},
+                                                                  {ArgRole::Padding, list_of(gradient.padding)},
+                                                                  {ArgRole::Dilation, list_of(gradient.dilation)},
+                                                                  {ArgRole::Transposed, Arg(false)},
+                                                                  {ArgRole::OutputPadding, list_of({0, 0})},
+                                                                  {ArgRole::Groups, Arg(graph.values[weight].sizes[0].constant())}})};
   callee.alias_of = {-1};
   callee.planned_out = true;
   graph::Value result;

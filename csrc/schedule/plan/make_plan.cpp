@@ -429,14 +429,7 @@ class PlanBuilder {
       return;
     }
     plan::CallExtern call;
-    call.callee = from.callee;
-    call.overload = from.overload;
-    call.args = from.args;
-    call.kwargs = from.kwargs;
-    call.alias_of = from.alias_of;
-    call.mutated_operands = from.mutated_operands;
-    call.defines = from.defines;
-    call.planned_out = from.planned_out;
+    static_cast<Call&>(call) = from;
     call.origin = from.origin;
     for (const auto& operand : from.operands) {
       if (const auto* view = std::get_if<loops::View>(&operand))

@@ -54,12 +54,6 @@ void check(const LibraryOp& op, const model::Schema& schema) {
   }
 }
 
-struct Callee {
-  std::string callee, overload;
-  std::vector<Arg> args;
-  std::vector<std::pair<std::string, Arg>> kwargs;
-};
-
 }  // namespace
 
 TEST_CASE("library ops: arguments have the positions and names of the schemas") {
@@ -81,7 +75,7 @@ TEST_CASE("library ops: calls are found by name and overload") {
 }
 
 TEST_CASE("library ops: arguments by role") {
-  Callee call{"aten::addmm", "", {OperandRef{2}, OperandRef{0}}, {{"alpha", Arg(2.0)}}};
+  Call call{.callee = "aten::addmm", .args = {OperandRef{2}, OperandRef{0}}, .kwargs = {{"alpha", Arg(2.0)}}};
   CHECK(find_operand_ref(call, ArgRole::Addend)->operand == 2);
   CHECK(find_operand_ref(call, ArgRole::Left)->operand == 0);
   CHECK(find_argument(call, ArgRole::Right) == nullptr);
@@ -94,18 +88,18 @@ TEST_CASE("library ops: arguments by role") {
   set_argument(call, ArgRole::Addend, None{});
   CHECK(call.args == std::vector<Arg>{None{}, OperandRef{0}, OperandRef{1}});
   CHECK(call.kwargs.back() == std::pair<std::string, Arg>("beta", 0.5));
-  Callee empty{"aten::mm", "", {}, {}};
+  Call empty{.callee = "aten::mm"};
   CHECK_THROWS_AS(set_argument(empty, ArgRole::Right, OperandRef{0}), InternalError);
   CHECK_THROWS_AS(set_argument(empty, ArgRole::Bias, OperandRef{0}), InternalError);
 }
 
 TEST_CASE("library ops: calls are made by role") {
   const LibraryOp& op = *library_op("aten::bmm", "");
-  const auto call = make_call<Callee>(op, {{ArgRole::Right, OperandRef{1}}, {ArgRole::Left, OperandRef{0}}});
+  const Call call = make_call(op, {{ArgRole::Right, OperandRef{1}}, {ArgRole::Left, OperandRef{0}}});
   CHECK(call.callee == "aten::bmm");
   CHECK(call.args == std::vector<Arg>{OperandRef{0}, OperandRef{1}});
-  CHECK_THROWS_AS(make_call<Callee>(op, {{ArgRole::Right, OperandRef{1}}}), InternalError);
-  CHECK_THROWS_AS(make_call<Callee>(op, {{ArgRole::Left, OperandRef{1}}, {ArgRole::Left, OperandRef{1}}}), InternalError);
+  CHECK_THROWS_AS(make_call(op, {{ArgRole::Right, OperandRef{1}}}), InternalError);
+  CHECK_THROWS_AS(make_call(op, {{ArgRole::Left, OperandRef{1}}, {ArgRole::Left, OperandRef{1}}}), InternalError);
 }
 
 }  // namespace cxxinductor
