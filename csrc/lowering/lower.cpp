@@ -1,5 +1,6 @@
 #include "lowering/lower.h"
 
+#include "ir/graph/node_traits.h"
 #include "lowering/context.h"
 #include "support/error.h"
 
@@ -13,11 +14,9 @@ struct LowerNode {
   void operator()(const graph::Reduce& kind) const { lower_reduce(context, node, kind); }
   void operator()(const graph::Full&) const { lower_full(context, node); }
   void operator()(const graph::Iota& kind) const { lower_iota(context, node, kind); }
-  void operator()(const graph::Permute&) const {}  // views: their readers compose coordinates
-  void operator()(const graph::Reshape&) const {}
-  void operator()(const graph::Expand&) const {}
-  void operator()(const graph::Slice&) const {}
-  void operator()(const graph::Flip&) const {}
+  template <class View>
+  requires graph::NodeTraits<View>::is_view
+  void operator()(const View&) const {}  // their readers compose coordinates
   void operator()(const graph::Pad& kind) const { lower_pad(context, node, kind); }
   void operator()(const graph::Cat& kind) const { lower_cat(context, node, kind); }
   void operator()(const graph::Gather& kind) const { lower_gather(context, node, kind); }

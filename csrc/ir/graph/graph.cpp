@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/callees.h"
+#include "ir/graph/node_traits.h"
 #include "ir/strides.h"
 
 namespace cxxinductor::graph {
@@ -49,9 +50,7 @@ ValueId storage_of(const Graph& graph, ValueId id) {
 }
 
 bool is_view(const NodeKind& kind) {
-  return std::holds_alternative<Permute>(kind) || std::holds_alternative<Reshape>(kind) ||
-         std::holds_alternative<Expand>(kind) || std::holds_alternative<Slice>(kind) ||
-         std::holds_alternative<Flip>(kind);
+  return std::visit([]<class Kind>(const Kind&) { return NodeTraits<Kind>::is_view; }, kind);
 }
 
 }  // namespace cxxinductor::graph

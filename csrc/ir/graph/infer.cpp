@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ir/graph/node_traits.h"
 #include "ir/strides.h"
 #include "support/error.h"
 
@@ -327,15 +328,12 @@ struct Inference {
 }  // namespace
 
 bool declares_sizes(const NodeKind& kind) {
-  return std::holds_alternative<Full>(kind) || std::holds_alternative<Iota>(kind) ||
-         std::holds_alternative<Reshape>(kind) || std::holds_alternative<Expand>(kind) ||
-         std::holds_alternative<Slice>(kind) || std::holds_alternative<Pad>(kind) ||
-         std::holds_alternative<Gather>(kind);
+  return std::visit([]<class Kind>(const Kind&) { return NodeTraits<Kind>::declares != Declares::Nothing; }, kind);
 }
 
 bool declares_dtype(const NodeKind& kind) {
   if (const auto* elementwise = std::get_if<Elementwise>(&kind)) return info(elementwise->op).rule == TypeRule::Cast;
-  return std::holds_alternative<Full>(kind) || std::holds_alternative<Iota>(kind);
+  return std::visit([]<class Kind>(const Kind&) { return NodeTraits<Kind>::declares == Declares::DtypeAndSizes; }, kind);
 }
 
 bool same_sizes(const sym::Assumptions& assumptions, const Sizes& a, const Sizes& b) {

@@ -1,6 +1,7 @@
 #include <unordered_map>
 
 #include "ir/call_text.h"
+#include "ir/graph/attribute_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
@@ -197,131 +198,7 @@ class Parser {
       }
       return Elementwise{*op};
     }
-    if (word == "full") return Full{};
-    if (word == "reshape") return Reshape{};
-    if (word == "expand") return Expand{};
-    bool attributed = word == "reduce" || word == "iota" || word == "permute" || word == "slice" || word == "flip" ||
-                      word == "pad" || word == "cat" || word == "gather" || word == "scatter";
-    if (!attributed) start.fail("a node kind or scalar op");
-    cursor_.expect("<");
-    NodeKind kind = parse_attributes(word);
-    cursor_.expect(">");
-    return kind;
-  }
-
-  NodeKind parse_attributes(const std::string& word) {
-    if (word == "reduce") return parse_reduce();
-    if (word == "gather") return parse_gather();
-    if (word == "scatter") return parse_scatter();
-    if (word == "permute") return Permute{dims_attribute()};
-    if (word == "flip") return Flip{dims_attribute()};
-    if (word == "cat") return Cat{dim_attribute()};
-    if (word == "iota") {
-      Iota iota;
-      key("start");
-      iota.start = parse_expr(cursor_, ",");
-      cursor_.expect(",");
-      key("step");
-      iota.step = parse_expr(cursor_, ">");
-      return iota;
-    }
-    if (word == "slice") {
-      Slice slice;
-      slice.dim = dim_attribute();
-      cursor_.expect(",");
-      key("start");
-      slice.start = parse_expr(cursor_, ",");
-      cursor_.expect(",");
-      key("step");
-      slice.step = parse_expr(cursor_, ">");
-      return slice;
-    }
-    Pad pad;
-    key("low");
-    pad.low = parse_expr_list(cursor_);
-    cursor_.expect(",");
-    key("fill");
-    pad.fill = parse_typed_scalar(cursor_);
-    return pad;
-  }
-
-  void key(std::string_view name) {
-    cursor_.expect(name);
-    cursor_.expect("=");
-  }
-  int dim_attribute() {
-    key("dim");
-    return parse_int(cursor_, "a dimension", 0, max_text_rank - 1);
-  }
-  std::vector<int> dims_attribute() {
-    key("dims");
-    return parse_int_list(cursor_);
-  }
-
-  NodeKind parse_reduce() {
-    Reduce reduce;
-    TextCursor start = cursor_;
-    std::optional<Reduction> reduction = find_reduction(cursor_.identifier("a reduction"));
-    if (!reduction) start.fail("a reduction");
-    reduce.reduction = *reduction;
-    while (cursor_.accept(",")) {
-      if (cursor_.accept("keepdim"))
-        reduce.keepdim = true;
-      else
-        reduce.dims = dims_attribute();
-    }
-    return reduce;
-  }
-
-  NodeKind parse_gather() {
-    Gather gather;
-    key("source");
-    gather.source = parse_int_list(cursor_);
-    cursor_.expect(",");
-    key("index_dims");
-    gather.index_dims = parse_int_list(cursor_);
-    while (cursor_.accept(",")) {
-      if (cursor_.accept("no_wrap"))
-        gather.wrap = false;
-      else if (cursor_.accept("no_check"))
-        gather.check = false;
-      else
-        cursor_.fail("no_wrap or no_check");
-    }
-    return gather;
-  }
-
-  NodeKind parse_scatter() {
-    Scatter scatter;
-    key("target");
-    scatter.target = parse_int_list(cursor_);
-    scatter.start.assign(scatter.target.size(), 0);
-    scatter.step.assign(scatter.target.size(), 1);
-    while (cursor_.accept(",")) {
-      TextCursor start = cursor_;
-      const std::string word = cursor_.identifier("an attribute of scatter");
-      if (word == "index_dims" || word == "start" || word == "step") cursor_.expect("=");
-      if (word == "index_dims") {
-        scatter.index_dims = parse_int_list(cursor_);
-      } else if (word == "start") {
-        scatter.start = parse_expr_list(cursor_);
-      } else if (word == "step") {
-        scatter.step = parse_expr_list(cursor_);
-      } else if (word == "no_wrap") {
-        scatter.wrap = false;
-      } else if (word == "no_check") {
-        scatter.check = false;
-      } else if (word == "unique_indices") {
-        scatter.unique_indices = true;
-      } else if (word == "inplace") {
-        scatter.inplace = true;
-      } else if (const auto combine = find_combine(word)) {
-        scatter.combine = *combine;
-      } else {
-        start.fail("index_dims, start, step, a way to combine, no_wrap, no_check, unique_indices or inplace");
-      }
-    }
-    return scatter;
+    return graph::parse_kind(cursor_, word, start);
   }
 
   // Immediates take the dtype that the tensors among the operands give, so tensors are read first.

@@ -1,6 +1,5 @@
-#include <algorithm>
-
 #include "ir/call_text.h"
+#include "ir/graph/attribute_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
 #include "ir/text_parts.h"
@@ -156,54 +155,9 @@ class Printer {
   }
 
   std::string head(const Node& node) const {
-    struct Head {
-      const Graph& graph;
-      const Node& node;
-      std::string operator()(const Elementwise& e) const {
-        const ScalarOpInfo& row = info(e.op);
-        if (row.rule != TypeRule::Cast || node.results.empty()) return std::string(row.name);
-        return fmt::format("{}<{}>", row.name, to_string(graph.values[node.results[0]].dtype));
-      }
-      std::string operator()(const Reduce& r) const {
-        return fmt::format("reduce<{}{}{}>", info(r.reduction).name,
-                           r.dims.empty() ? "" : ", dims=" + print_int_list(r.dims), r.keepdim ? ", keepdim" : "");
-      }
-      std::string operator()(const Full&) const { return "full"; }
-      std::string operator()(const Iota& i) const {
-        return fmt::format("iota<start={}, step={}>", sym::to_string(i.start), sym::to_string(i.step));
-      }
-      std::string operator()(const Permute& p) const { return fmt::format("permute<dims={}>", print_int_list(p.dims)); }
-      std::string operator()(const Reshape&) const { return "reshape"; }
-      std::string operator()(const Expand&) const { return "expand"; }
-      std::string operator()(const Slice& s) const {
-        return fmt::format("slice<dim={}, start={}, step={}>", s.dim, sym::to_string(s.start), sym::to_string(s.step));
-      }
-      std::string operator()(const Flip& f) const { return fmt::format("flip<dims={}>", print_int_list(f.dims)); }
-      std::string operator()(const Pad& p) const {
-        return fmt::format("pad<low={}, fill={}>", print_expr_list(p.low), print_typed_scalar(p.fill));
-      }
-      std::string operator()(const Cat& c) const { return fmt::format("cat<dim={}>", c.dim); }
-      std::string operator()(const Gather& g) const {
-        return fmt::format("gather<source={}, index_dims={}{}{}>", print_int_list(g.source),
-                           print_int_list(g.index_dims), g.wrap ? "" : ", no_wrap", g.check ? "" : ", no_check");
-      }
-      std::string operator()(const Scatter& s) const {
-        std::string text = fmt::format("scatter<target={}", print_int_list(s.target));
-        if (!s.index_dims.empty()) text += ", index_dims=" + print_int_list(s.index_dims);
-        const auto differs = [](const std::vector<sym::Expr>& list, int64_t usual) {
-          return std::any_of(list.begin(), list.end(), [usual](sym::Expr e) { return !e.is_constant(usual); });
-        };
-        if (differs(s.start, 0)) text += ", start=" + print_expr_list(s.start);
-        if (differs(s.step, 1)) text += ", step=" + print_expr_list(s.step);
-        if (s.combine != Combine::Overwrite) text += fmt::format(", {}", name_of(s.combine));
-        for (const auto& [word, set] : {std::pair{", no_wrap", !s.wrap}, std::pair{", no_check", !s.check},
-                                        std::pair{", unique_indices", s.unique_indices}, std::pair{", inplace", s.inplace}})
-          if (set) text += word;
-        return text + ">";
-      }
-      std::string operator()(const Extern&) const { return "extern"; }
-    };
-    return std::visit(Head{graph_, node}, node.kind);
+    const auto* elementwise = node.as<Elementwise>();
+    if (!elementwise || info(elementwise->op).rule != TypeRule::Cast || node.results.empty()) return print_kind(node.kind);
+    return fmt::format("{}<{}>", print_kind(node.kind), to_string(graph_.values[node.results[0]].dtype));
   }
 
   std::string extern_text(const Extern& e, const Node& node) const {

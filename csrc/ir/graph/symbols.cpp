@@ -1,6 +1,6 @@
 #include "ir/graph/symbols.h"
 
-#include "ir/arg_expressions.h"
+#include "ir/graph/node_traits.h"
 
 namespace cxxinductor::graph {
 namespace {
@@ -11,35 +11,12 @@ void visit_all(const std::vector<sym::Expr>& list, const Visit& visit) {
   for (sym::Expr e : list) visit(e);
 }
 
-// The expressions among a kind's attributes. Every kind is listed, so that a new one does not compile until it is.
-struct VisitAttributes {
-  const Visit& visit;
-
-  void operator()(const Elementwise&) const {}
-  void operator()(const Reduce&) const {}
-  void operator()(const Full&) const {}
-  void operator()(const Iota& kind) const { visit_all({kind.start, kind.step}, visit); }
-  void operator()(const Permute&) const {}
-  void operator()(const Reshape&) const {}
-  void operator()(const Expand&) const {}
-  void operator()(const Slice& kind) const { visit_all({kind.start, kind.step}, visit); }
-  void operator()(const Flip&) const {}
-  void operator()(const Pad& kind) const { visit_all(kind.low, visit); }
-  void operator()(const Cat&) const {}
-  void operator()(const Gather&) const {}
-  void operator()(const Scatter& kind) const {
-    visit_all(kind.start, visit);
-    visit_all(kind.step, visit);
-  }
-  void operator()(const Extern& kind) const { cxxinductor::for_each_expression(kind, visit); }
-};
-
 }  // namespace
 
 void for_each_expression(const Graph& graph, const Node& node, const Visit& visit) {
   for (const Operand& operand : node.operands)
     if (const auto* e = std::get_if<sym::Expr>(&operand)) visit(*e);
-  std::visit(VisitAttributes{visit}, node.kind);
+  for_each_expression(node.kind, visit);
   for (ValueId result : node.results) {
     visit_all(graph.values[result].sizes, visit);
     visit_all(graph.values[result].layout.strides, visit);

@@ -1,0 +1,66 @@
+#include "ir/graph/node_traits.h"
+
+#include "ir/arg_expressions.h"
+
+namespace cxxinductor::graph {
+namespace {
+
+template <class Kind>
+bool same_attributes(const Kind& a, const Kind& b) {
+  bool same = true;
+  for_each_attribute<Kind>([&](const auto& attribute) { same = same && a.*attribute.member == b.*attribute.member; });
+  return same;
+}
+
+class Hasher {
+ public:
+  explicit Hasher(size_t seed) : hash_(seed) {}
+  size_t hash() const { return hash_; }
+
+  template <class T>
+  requires std::is_integral_v<T> || std::is_enum_v<T>
+  void add(T value) {
+    hash_ = hash_ * 0x9e3779b97f4a7c15ull + static_cast<size_t>(value) + (hash_ >> 31);
+  }
+  void add(sym::Expr e) { add(e.hash()); }
+  void add(const Scalar& scalar) { add(std::hash<double>()(scalar.as_real())); }
+  template <class T>
+  void add(const std::vector<T>& list) {
+    add(list.size());
+    for (const T& item : list) add(item);
+  }
+
+ private:
+  size_t hash_;
+};
+
+using Visit = std::function<void(sym::Expr)>;
+
+void visit_expressions(sym::Expr e, const Visit& visit) { visit(e); }
+void visit_expressions(const std::vector<sym::Expr>& list, const Visit& visit) {
+  for (sym::Expr e : list) visit(e);
+}
+template <class T>
+void visit_expressions(const T&, const Visit&) {}
+
+}  // namespace
+
+bool same_kind(const NodeKind& a, const NodeKind& b) {
+  if (a.index() != b.index() || std::holds_alternative<Extern>(a)) return false;
+  return std::visit([&]<class Kind>(const Kind& kind) { return same_attributes(kind, std::get<Kind>(b)); }, a);
+}
+
+size_t hash_of(const NodeKind& kind) {
+  Hasher hasher(kind.index());
+  std::visit([&]<class Kind>(const Kind& of) { for_each_attribute<Kind>([&](const auto& attribute) { hasher.add(of.*attribute.member); }); }, kind);
+  return hasher.hash();
+}
+
+void for_each_expression(const NodeKind& kind, const Visit& visit) {
+  if (const auto* callee = std::get_if<Extern>(&kind)) return cxxinductor::for_each_expression(*callee, visit);
+  std::visit(
+      [&]<class Kind>(const Kind& of) { for_each_attribute<Kind>([&](const auto& attribute) { visit_expressions(of.*attribute.member, visit); }); },
+      kind);
+}
+
+}  // namespace cxxinductor::graph
