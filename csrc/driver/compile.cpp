@@ -8,7 +8,6 @@
 #include "ir/device_types.h"
 #include "ir/graph/memory.h"
 #include "ir/graph/verify.h"
-#include "ir/plan/memory.h"
 #include "ir/plan/text.h"
 #include "runtime/disk_cache.h"
 #include "support/error.h"
@@ -57,95 +56,33 @@ std::vector<Device> devices_of(const graph::Graph& graph) {
 
 namespace {
 
-// Of the graph that the passes made to a plan, fusions with this reach. Adds to the timer.
-PipelineState plan_with_limit(const PipelineState& passed, schedule::LiveRangeLimit limit, StageTimer& timer) {
-  PipelineState state = passed;
-  state.live_range_limit = limit;
-  state.timer = std::move(timer);
-  run_stages(stages_between("lower", "plan"), state);
-  timer = std::move(state.timer);
-  return state;
-}
-
-constexpr int64_t rounding = 4096;  // of blocks, ours being more and smaller ones than eager's
-
-int64_t bytes_beyond_eager(const PipelineState& planned) { return plan::bytes_beyond_eager(std::get<plan::Plan>(planned.form)); }
-
-// A plan that holds more than eager on some device is made again with fusions that stretch lives less and less; the first
-// that holds no more is taken, else the one that exceeds eager least.
-PipelineState plan_graph(const PipelineState& passed, StageTimer& timer) {
-  constexpr size_t limits[] = {64, 8, 0};
-  PipelineState best = plan_with_limit(passed, {}, timer);
-  int64_t least = bytes_beyond_eager(best);
-  if (!passed.inputs.options.fusion) return best;
-  for (size_t limit : limits) {
-    if (least <= rounding) break;
-    PipelineState planned = plan_with_limit(passed, limit, timer);
-    const int64_t beyond = bytes_beyond_eager(planned);
-    if (beyond >= least) continue;
-    least = beyond;
-    best = std::move(planned);
-  }
-  return best;
-}
-
-PipelineState plan_inputs(const PipelineInputs& inputs, const graph::Graph& graph, StageTimer& timer) {
-  PipelineState state{.inputs = inputs, .form = graph};
-  state.timer = std::move(timer);
-  run_stages(stages_between("graph-passes", "const-graph"), state);
-  timer = std::move(state.timer);
-  return plan_graph(state, timer);
-}
-
-// Where passes spent memory that eager does not have, they are left out one by one, the last one first; the first plan that
-// holds no more than eager is taken, else the one that exceeds it least.
-PipelineState plan_within_eager(const Request& request, StageTimer& timer) {
-  PipelineState best = plan_inputs(request, request.graph, timer);
-  int64_t least = bytes_beyond_eager(best);
-  PipelineInputs without = request;
-  const std::vector<std::string_view> spenders = best.memory_spenders;
-  for (size_t s = spenders.size(); s-- > 0 && least > rounding;) {
-    without.options.skip_passes += fmt::format(",{}", spenders[s]);
-    PipelineState planned = plan_inputs(without, request.graph, timer);
-    const int64_t beyond = bytes_beyond_eager(planned);
-    if (beyond >= least) continue;
-    least = beyond;
-    best = std::move(planned);
-  }
-  return best;
-}
-
+// What is no stage of the table, since it takes more than a form.
 template <class F>
-auto stage(const Request& request, StageTimer& timer, std::string name, F&& work) {
+auto measure(const Request& request, std::string name, F&& work) {
   stop_if(request.interrupted);
-  return timer.measure(std::move(name), std::forward<F>(work));
+  return request.timer->measure(std::move(name), std::forward<F>(work));
 }
 
-PipelineState find_or_make_plan(const Request& request, StageTimer& timer) {
+// Takes the request's graph.
+PipelineState find_or_make_plan(Request& request) {
   runtime::DiskCache* cache = request.plan_cache;
   // Who asks for the forms of all stages, or for their verification, wants them to run.
   const bool reads = cache && !request.keep_texts && !request.observer && request.options.verify != "each";
-  const std::string key = cache ? stage(request, timer, "plan key", [&] { return plan_key(request); }) : std::string();
+  const std::string key = cache ? measure(request, "plan key", [&] { return plan_key(request); }) : std::string();
   runtime::EntryLock lock;
   if (reads)
-    if (auto stored = stage(request, timer, "find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); }))
+    if (auto stored = measure(request, "find plan", [&] { return read_plan(*cache, key, lock, request.interrupted); }))
       return {.inputs = request, .form = std::move(stored->plan), .const_graph = std::move(stored->const_graph)};
   if (request.options.verify != "off")
-    stage(request, timer, "verify import", [&] {
-      graph::verify_or_throw(request.graph, "import");
-      return true;
-    });
-  PipelineState made = plan_within_eager(request, timer);
-  if (cache)
-    stage(request, timer, "write plan", [&] {
-      write_plan(*cache, key, std::get<plan::Plan>(made.form), made.const_graph);
-      return true;
-    });
+    measure(request, "verify import", [&] { graph::verify_or_throw(request.graph, "import"); });
+  PipelineState made{.inputs = request, .form = std::move(request.graph)};
+  run_stages(stages_between("graph-passes", "fit-memory"), made);
+  if (cache) measure(request, "write plan", [&] { write_plan(*cache, key, std::get<plan::Plan>(made.form), made.const_graph); });
   return made;
 }
 
 Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
-  Request once = request;
+  Request once = request;  // whose graph the stages took
   once.graph = std::move(const_graph.graph);
   once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
@@ -159,16 +96,13 @@ runtime::GraphSettings graph_settings(const Options& options) {
 }
 
 // The last stages of every compile.
-void load(plan::Plan plan, const Request& request, StageTimer& timer, Compilation& out) {
+void load(plan::Plan plan, const Request& request, Compilation& out) {
   collect_externs(plan, request.call_reasons, out.report);
   if (request.keep_texts) collect_texts(plan, request.targets, out.report);
   if (!request.make_provider) return;
   auto kernels = request.make_provider(plan, request.targets);
-  stage(request, timer, "compile kernels", [&] {
-    kernels->prepare(plan, request.interrupted);
-    return true;
-  });
-  out.executable = stage(request, timer, "executable", [&] {
+  measure(request, "compile kernels", [&] { kernels->prepare(plan, request.interrupted); });
+  out.executable = measure(request, "executable", [&] {
     return std::make_shared<runtime::Executable>(std::move(plan), kernels, *request.host, graph_settings(request.options));
   });
 }
@@ -184,8 +118,9 @@ Compilation compile(Request request) {
   Compilation out;
   Report& report = out.report;
   StageTimer timer;
+  request.timer = &timer;
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
-  PipelineState planned = find_or_make_plan(request, timer);
+  PipelineState planned = find_or_make_plan(request);
   request.options = planned.inputs.options;  // without the passes that were left out
   std::map<std::string, std::string>& texts = planned.texts;
   report.graph_text = std::move(texts[texts.contains("const-graph") ? "const-graph" : "graph-passes"]);
@@ -193,18 +128,19 @@ Compilation compile(Request request) {
   report.fused_text = std::move(texts["loops-passes"]);
   report.eager_numerics = request.options.eager_numerics();
   if (planned.const_graph)
-    out.const_graph = stage(request, timer, "compile const_graph", [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
+    out.const_graph = measure(request, "compile const_graph", [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });
 
-  load(std::get<plan::Plan>(std::move(planned.form)), request, timer, out);
+  load(std::get<plan::Plan>(std::move(planned.form)), request, out);
   write_times(std::move(timer), report);
   return out;
 }
 
-Compilation compile_plan(std::string_view text, const Request& request) {
+Compilation compile_plan(std::string_view text, Request request) {
   Compilation out;
   StageTimer timer;
+  request.timer = &timer;
   out.report.eager_numerics = request.options.eager_numerics();
-  load(stage(request, timer, "read plan", [&] { return plan::parse(text); }), request, timer, out);
+  load(measure(request, "read plan", [&] { return plan::parse(text); }), request, out);
   write_times(std::move(timer), out.report);
   return out;
 }

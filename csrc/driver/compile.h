@@ -75,7 +75,7 @@ Compilation compile(Request request);
 
 // From the text of a plan that compile made for the same targets; the request's graph is not looked at. The text is verified, but not
 // for memory safety: it must come from someone the caller trusts.
-Compilation compile_plan(std::string_view text, const Request& request);
+Compilation compile_plan(std::string_view text, Request request);
 
 // Devices of the graph's values, the main one first: the GPU that is found first, else the CPU.
 std::vector<Device> devices_of(const graph::Graph& graph);

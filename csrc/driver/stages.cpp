@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "codegen/source_text.h"
+#include "driver/fit_memory.h"
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/memory.h"
@@ -25,7 +26,8 @@ void measure_eager(PipelineState& state) {
 }
 
 void add_pass_times(PipelineState& state, const std::vector<passes::PassTime>& times) {
-  for (const passes::PassTime& pass : times) state.timer.pass_times[std::string(pass.name)] += pass.seconds;
+  if (state.inputs.timer == nullptr) return;
+  for (const passes::PassTime& pass : times) state.inputs.timer->pass_times[std::string(pass.name)] += pass.seconds;
 }
 
 bool any_changed(const std::vector<passes::PassTime>& times) { return std::ranges::any_of(times, &passes::PassTime::changed); }
@@ -41,6 +43,7 @@ bool import(PipelineState& state) {
 
 bool run_graph_passes(PipelineState& state) {
   measure_eager(state);
+  state.graphs.imported = form_of<graph::Graph>(state);
   const std::vector<passes::PassTime> times = passes::run_graph_pipeline(form_of<graph::Graph>(state), state.inputs.options);
   add_pass_times(state, times);
   for (const passes::PassTime& pass : times)
@@ -55,7 +58,8 @@ bool split_const_graph(PipelineState& state) {
 
 bool lower(PipelineState& state) {
   measure_eager(state);
-  state.form = lowering::lower(form_of<graph::Graph>(state));
+  state.graphs.lowered = std::move(form_of<graph::Graph>(state));
+  state.form = lowering::lower(*state.graphs.lowered);
   return true;
 }
 
@@ -103,6 +107,8 @@ constexpr Stage stages[] = {
     // After fusion, which substitutes what a region loads: more is known about each statement.
     {"loops-passes", "simplify the statements of regions", FormKind::Loops, FormKind::Loops, run_loops_passes},
     {"plan", "order steps, map regions to kernels, place buffers", FormKind::Loops, FormKind::Plan, make_plan},
+    {"fit-memory", "plan again with less fusion or fewer passes where the plan holds more memory than eager", FormKind::Plan, FormKind::Plan,
+     fit_memory},
     {"source", "write the source of all kernels, those of a device as one unit", FormKind::Plan, FormKind::Text, emit_source},
 };
 
@@ -139,6 +145,9 @@ std::span<const Stage> stages_from(FormKind kind, std::string_view last) {
 }
 
 void run_stages(std::span<const Stage> stages, PipelineState& state) {
+  StageTimer unread;
+  StageTimer& timer = state.inputs.timer ? *state.inputs.timer : unread;
+  bool verified = false;  // the form as it is now
   for (size_t i = 0; i < stages.size(); ++i) {
     const Stage& stage = stages[i];
     const PipelineInputs& inputs = state.inputs;
@@ -146,13 +155,13 @@ void run_stages(std::span<const Stage> stages, PipelineState& state) {
     if (kind_of(state.form) != stage.takes)
       throw_user_error("stage {}: expected {}, found {}", stage.name, to_string(stage.takes), to_string(kind_of(state.form)));
     stop_if(inputs.interrupted);
-    const bool changed = state.timer.measure(std::string(stage.name), [&] { return stage.function(state); });
+    const bool changed = timer.measure(std::string(stage.name), [&] { return stage.function(state); });
+    verified &= !changed;
     const bool is_boundary = !changes_again(stages.subspan(i + 1), stage, inputs.options);
-    if (inputs.options.verify == "each" ? changed : inputs.options.verify != "off" && is_boundary)
-      state.timer.measure(fmt::format("verify {}", stage.name), [&] {
-        verify_or_throw(state.form, stage.name);
-        return true;
-      });
+    if (inputs.options.verify == "each" ? changed : inputs.options.verify != "off" && is_boundary && !verified) {
+      timer.measure(fmt::format("verify {}", stage.name), [&] { verify_or_throw(state.form, stage.name); });
+      verified = true;
+    }
     if (inputs.keep_texts) state.texts[std::string(stage.name)] = print(state.form);
     if (inputs.observer) inputs.observer(stage.name, state.form);
   }

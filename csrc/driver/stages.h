@@ -42,6 +42,13 @@ struct PipelineInputs {
   bool keep_texts = false;                       // fills PipelineState::texts
   InterruptCheck interrupted;                    // asked before each stage
   StageObserver observer;                        // may be empty
+  StageTimer* timer = nullptr;                   // receives the times of stages and passes; outlives the run
+};
+
+// What the stage fit-memory plans again from.
+struct SourceGraphs {
+  std::optional<graph::Graph> imported;  // before the graph passes
+  std::optional<graph::Graph> lowered;   // after them
 };
 
 struct PipelineState {
@@ -52,7 +59,7 @@ struct PipelineState {
   std::optional<passes::ConstGraph> const_graph;   // what const-graph split off
   std::vector<std::string_view> memory_spenders;   // graph passes that changed the graph and may have spent memory, in their order
   std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name
-  StageTimer timer;
+  SourceGraphs graphs;                             // as far as the run has come by them; none after fit-memory
 };
 
 struct Stage {
@@ -70,10 +77,11 @@ std::span<const Stage> stages_between(std::string_view first, std::string_view l
 std::span<const Stage> stages_from(FormKind kind, std::string_view last);
 
 // Runs them in order. Forms are verified where one is complete: after the last stage that makes or changes a kind of form, and after
-// lowering; with verify=each after all stages, with verify=off never. UserError if the form is not what a stage takes.
+// lowering, unless it is the form that was verified last; with verify=each after all stages that change it, with verify=off never.
+// UserError if the form is not what a stage takes.
 void run_stages(std::span<const Stage> stages, PipelineState& state);
 
-// The plan that the shipped pipeline makes of a form, before compile.h measures it against eager.
+// The plan that the shipped pipeline makes of a form first, whatever memory it holds: that of the stage plan.
 plan::Plan plan_of(Form form, const Targets& targets, const Options& options = {});
 
 }  // namespace cxxinductor::driver

@@ -309,7 +309,7 @@ void CompiledGraph::Impl::read_plan(const PackagedPlan& packaged, const std::vec
     frontend::check_calls(plan, DispatcherSchemas(), allowed, functions);
     return make_provider(plan, targets, options, torch_host(), std::nullopt, packaged.code);
   };
-  compilation = driver::compile_plan(unpack_functions(packaged.plan, functions), request);
+  compilation = driver::compile_plan(unpack_functions(packaged.plan, functions), std::move(request));
 }
 
 std::shared_ptr<CompiledGraph> CompiledGraph::Impl::made(std::unique_ptr<Impl> impl) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "driver/compile.h"
 #include "ir/graph/memory.h"
@@ -68,6 +70,17 @@ std::string sum_of_calls(int calls, bool uploads) {
   return text + fmt::format("  return %{}\n}}\n", sum);
 }
 
+// After the stages from the graph passes on.
+driver::PipelineState run_to(std::string_view last, const std::string& text, driver::StageTimer& timer, std::optional<int64_t> eager_peak = {}) {
+  driver::PipelineState state{.inputs = {.targets = cuda_target("sm_90a", 132)}, .form = graph::parse(text)};
+  if (eager_peak) state.inputs.eager_peaks = {{gpu, *eager_peak}};
+  state.inputs.timer = &timer;
+  driver::run_stages(driver::stages_between("graph-passes", last), state);
+  return state;
+}
+
+int64_t plans_made(const driver::StageTimer& timer) { return std::ranges::count(timer.times, "plan", &driver::StageTime::stage); }
+
 plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak = {}) {
   runtime::PlainHost host;
   driver::Request request;
@@ -96,6 +109,47 @@ TEST_CASE("a plan above eager's peak is made again", "[driver][memory]") {
   const plan::Plan plan = planned(graph);
   CHECK(plan.eager_peaks.at(gpu) == eager);
   CHECK(plan::profile_memory(plan).peak <= eager);
+}
+
+TEST_CASE("a plan within eager's peak is kept, one above it is made again at most 12 times", "[driver][memory]") {
+  driver::StageTimer timer;
+  const driver::PipelineState within = run_to("fit-memory", residual_stream(1), timer);
+  CHECK(plans_made(timer) == 1);
+  CHECK_FALSE(within.graphs.imported);
+  CHECK_FALSE(within.graphs.lowered);
+  // No plan of this graph holds nothing.
+  driver::StageTimer all;
+  const driver::PipelineState never = run_to("fit-memory", logits_with_loss, all, 0);
+  CHECK(plans_made(all) > 4);
+  CHECK(plans_made(all) <= 12);
+  CHECK(std::ranges::count(all.times, "fit-memory", &driver::StageTime::stage) == 1);
+  driver::StageTimer first;
+  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(never.form)) <= plan::bytes_beyond_eager(std::get<plan::Plan>(run_to("plan", logits_with_loss, first, 0).form)));
+}
+
+TEST_CASE("a run that begins after lowering keeps its plan", "[driver][memory]") {
+  driver::StageTimer timer;
+  driver::PipelineState state = run_to("lower", residual_stream(24), timer);
+  state.graphs = {};
+  driver::run_stages(driver::stages_between("fuse", "plan"), state);
+  const std::string plan = driver::print(state.form);
+  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(state.form)) > 4096);
+  driver::run_stages(driver::stages_between("fit-memory", "fit-memory"), state);
+  CHECK(driver::print(state.form) == plan);
+}
+
+TEST_CASE("times of a stage leave out those of stages inside of it", "[driver]") {
+  driver::StageTimer timer;
+  const auto pause = [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); };
+  const auto start = std::chrono::steady_clock::now();
+  timer.measure("outer", [&] { for (int i = 0; i < 2; ++i) timer.measure("inner", pause); });
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  REQUIRE(timer.times.size() == 3);
+  double sum = 0;
+  for (const driver::StageTime& time : timer.times) sum += time.seconds;
+  CHECK(timer.times[2].stage == "outer");
+  CHECK(timer.times[0].seconds >= 0.02);
+  CHECK(sum <= taken.count());
 }
 
 TEST_CASE("results of calls that are added up are not all kept for one kernel", "[driver][memory]") {
