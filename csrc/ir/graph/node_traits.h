@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "ir/graph/graph.h"
+#include "support/member_count.h"
 
 namespace cxxinductor::graph {
 
@@ -194,20 +195,11 @@ constexpr void for_each_attribute(const Visit& visit) {
 
 namespace detail {
 
-struct AnyMember {
-  template <class T>
-  operator T() const;  // NOLINT: stands for a member of any type, never evaluated
-};
-template <class Kind, class... Members>
-constexpr size_t count_members() {
-  if constexpr (requires { Kind{Members{}..., AnyMember{}}; }) return count_members<Kind, Members..., AnyMember>();
-  return sizeof...(Members);
-}
 template <class Kinds>
 struct AllKinds;
 template <class... Kinds>
 struct AllKinds<std::variant<Kinds...>> {
-  static constexpr bool have_all_members = ((std::is_same_v<Kinds, Extern> || attribute_count<Kinds> == count_members<Kinds>()) && ...);
+  static constexpr bool have_all_members = ((std::is_same_v<Kinds, Extern> || attribute_count<Kinds> == member_count<Kinds>()) && ...);
   template <class Visit>
   static void visit(const Visit& visit) {
     (visit.template operator()<Kinds>(), ...);

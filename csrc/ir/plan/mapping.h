@@ -24,6 +24,7 @@
 
 #include "ir/loops/loops.h"
 #include "support/error.h"
+#include "support/member_count.h"
 
 namespace cxxinductor::plan {
 
@@ -96,7 +97,7 @@ struct Columns {
   static constexpr std::string_view keyword = "columns";
   static constexpr bool on_gpu = true;
   static constexpr auto fields = std::tuple{Field{"threads_per_row", &Columns::threads_per_row, 1, most_block_threads, true},
-                                            Field{"columns_per_block", &Columns::columns_per_block},
+                                            Field{"columns_per_block", &Columns::columns_per_block, 1, 1 << 20},
                                             Field{"in_flight", &Columns::in_flight}};
 };
 
@@ -256,17 +257,6 @@ int grain(const Mapping& mapping);
 
 namespace detail {
 
-struct AnyValue {
-  template <class Value>
-  constexpr operator Value() const;
-};
-template <class OneShape, class... Values>
-constexpr size_t member_count() {
-  if constexpr (requires { OneShape{Values()..., AnyValue()}; })
-    return member_count<OneShape, Values..., AnyValue>();
-  else
-    return sizeof...(Values);
-}
 template <class... Shapes>
 constexpr bool list_all_members(const std::variant<Shapes...>*) {
   return ((member_count<Shapes>() == std::tuple_size_v<std::remove_cvref_t<decltype(Shapes::fields)>>) && ...);
