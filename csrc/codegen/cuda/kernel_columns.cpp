@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/columns.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -33,16 +34,7 @@ void CudaKernelEmitter::emit_columns() {
   if (!whole_groups())
     out_.line("const int cxxi_lanes = int(cxxi_min_int({} - {}, {}));", extent(vector_var_), variable(vector_var_),
               integer(width_));
-  int64_t shared = 0;
-  for (const Stmt& s : kernel_.region.body) {
-    const auto* reduce = s.as<loops::Reduce>();
-    if (!reduce) continue;
-    const int64_t states = int64_t{block_threads(mapping)} * (has_lanes(stmt(reduce->operand)) ? width_ : 1);
-    shared = std::max(shared, states * state_bytes(reduce->reduction, stmt(reduce->operand).dtype));
-  }
-  if (shared > kSharedBytes)
-    throw_unsupported("kernel {} needs {} bytes of shared memory a block, {} are there", kernel_.name, shared,
-                      kSharedBytes);
+  const int64_t shared = plan::columns_shared_bytes(kernel_.region, mapping);
   if (shared > 0) out_.line("__shared__ uint4 cxxi_shared[{}];", (shared + 15) / 16);
   for (const plan::Segment& segment : kernel_.segments) emit_column_segment(segment);
 }

@@ -31,8 +31,6 @@ std::string cuda_literal(const Scalar& value);
 // The row's spelling on operands of dtype, with these texts in its holes.
 std::string cuda_apply(const ScalarOpInfo& op, DType dtype, const std::vector<std::string>& operands);
 
-constexpr int64_t kSharedBytes = 48 * 1024;  // shared memory that every device grants a block without asking
-
 class CudaKernelEmitter {
  public:
   CudaKernelEmitter(const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins, TextWriter& out);

@@ -5,9 +5,10 @@
 //  P3  Each statement has an offset, a kind of access and a memory space; offsets and index_limit use variables and symbols
 //      of the kernel.
 //  P4  The mapping's shape is one of the kernel's kind of device. Every variable is in space or in row exactly once, or is the
-//      serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Reductions are
-//      over row variables and give values that vary over space (and the serial variable), or are over the serial variable. A
-//      matmul has the parts that matmul.h names.
+//      serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Tiles and
+//      states of columns fit in a block's shared memory. Reductions are over row
+//      variables and give values that vary over space (and the serial variable), or are over the serial variable. A matmul has
+//      the parts that matmul.h names.
 //  P5  Segments compute every statement after its operands, in the order of the body. PerRow segments compute statements that
 //      vary over space alone. The result of a reduction is read in a later segment. One segment computes each store, check,
 //      reduction and persistent value. Only stores read a reduction over the serial variable, and these are the epilogue.

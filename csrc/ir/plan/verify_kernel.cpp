@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/loops/verify_region.h"
+#include "ir/plan/columns.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/text_parts.h"
@@ -188,7 +189,10 @@ class KernelVerifier {
     const auto* columns = kernel_.mapping.as<Columns>();
     const int strip = columns ? columns->columns_per_block : kernel_.mapping.get<CpuColumns>().columns_per_unit;
     if (strip % kernel_.mapping.vector_width != 0)
-      report("P4", "a strip of {} columns is cut into vectors of {}", strip, kernel_.mapping.vector_width);
+      return report("P4", "a strip of {} columns is cut into vectors of {}", strip, kernel_.mapping.vector_width);
+    if (!columns) return;
+    if (const int64_t bytes = columns_shared_bytes(region_, kernel_.mapping); bytes > static_shared_bytes)
+      report("P4", "states of {} bytes exceed shared memory of {}", bytes, static_shared_bytes);
   }
 
   void check_tiles() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "ir/plan/columns.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/target.h"
@@ -209,6 +210,11 @@ void map_columns(const FlatRegion& flat, const Target& target, Mapping& mapping)
   shape.threads_per_row = static_cast<int>(std::clamp<int64_t>(power_of_two_up(length / 4), 1, threads / groups()));
   int64_t width = estimate(columns, flat.assumptions);
   while (groups() * shape.threads_per_row < 128 && shape.columns_per_block < width) shape.columns_per_block *= 2;
+  mapping.shape = shape;
+  while (shape.threads_per_row > 1 && plan::columns_shared_bytes(flat.region, mapping) > plan::static_shared_bytes) {
+    shape.threads_per_row /= 2;
+    mapping.shape = shape;
+  }
   shape.in_flight = static_cast<int>(std::clamp<int64_t>(power_of_two_down(length / shape.threads_per_row), 1, 4));
   mapping.shape = shape;
 }

@@ -124,6 +124,11 @@ TEST_CASE("each invariant of kernels in a plan has a counterexample", "[ir][plan
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = CpuRows(); });
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = Pointwise(); });
   breaks("P4", [](Plan& p) { kernel(p, 0).mapping.shape = Columns{.columns_per_block = 12}; });
+  const auto wide_columns = [](Plan& p) {
+    kernel(p, 0).mapping.vector_width = 16;
+    kernel(p, 0).mapping.shape = Columns{.threads_per_row = 256, .columns_per_block = 64};
+  };
+  check_contains(report_after(wide_columns), "P4: kernel @softmax: states of 65536 bytes exceed");
   breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile_var = {}; });
   breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile_var = VarId(1); });
   breaks("P4", [](Plan& p) { kernel(p, 1).mapping.vector_tail = true; });

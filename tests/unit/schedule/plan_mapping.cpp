@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "ir/plan/columns.h"
 #include "ir/plan/text.h"
+#include "ir/plan/tile_layout.h"
 #include "ir/plan/verify.h"
 #include "ir/text_parts.h"
 #include "unit/catch.h"
@@ -272,6 +274,29 @@ program @short on DEVICE (@x: f32[4, 65536]) {
   REQUIRE(shape);
   CHECK(shape->threads_per_row == 1);
   CHECK(block_threads(kernel.mapping) >= 128);
+}
+
+TEST_CASE("states of columns fit in shared memory") {
+  const plan::Plan plan = plan_for(R"(
+program @variances on DEVICE (@x: bf16[8192, 65536]) {
+  output @y: f32[65536]
+  region @n0 over j < 65536, k < 8192 {
+    %0 = load @x[k, j]
+    %1 = cast<f64>(%0)
+    %2 = reduce<welford>(%1) over k
+    %3 = project<1>(%2)
+    %4 = cast<f32>(%3)
+    store @y[j] = %4
+  }
+  return @y
+})",
+                                   gpu());
+  for (const std::string& message : plan::verify(plan)) FAIL_CHECK(message);
+  const Kernel kernel = only_kernel(plan);
+  REQUIRE(kernel.mapping.as<plan::Columns>());
+  CHECK(kernel.mapping.vector_width == 8);
+  CHECK(block_threads(kernel.mapping) == 256);  // 512 threads would need 96 KiB
+  CHECK(plan::columns_shared_bytes(kernel.region, kernel.mapping) == plan::static_shared_bytes);
 }
 
 TEST_CASE("what is updated in place is stored after the last row loop that loads it") {
