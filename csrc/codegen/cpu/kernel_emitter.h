@@ -72,10 +72,7 @@ class CpuKernelEmitter {
   void emit_check(StmtId id, const Stmt& s, const loops::Check& check);
   void mark_origin(const Stmt& s);
 
-  // Segment contents: its statements, and those of earlier segments whose values were not kept.
-  std::vector<StmtId> with_missing_operands(const plan::Segment& segment) const;
-  std::vector<StmtId> kept_operands(const std::vector<StmtId>& stmts) const;
-  bool kept(StmtId id) const;  // a value that later segments can read
+  std::vector<StmtId> kept_operands(const std::vector<StmtId>& stmts) const;  // of earlier segments
   std::string reduction_type(const loops::Reduce& reduce) const;
   std::vector<StmtId> reduces_of(const plan::Segment& segment) const;
 

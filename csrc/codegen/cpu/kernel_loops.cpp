@@ -11,10 +11,6 @@ namespace {
 
 // Updates of a state that is put aside then. Twice as many are still left in one.
 constexpr int kUpdatesOfBlock = 32;
-// A Persistent value longer than this is recomputed instead: it would not stay in the first-level cache. All of a
-// kernel's lie on the stack of the thread that runs it.
-constexpr int64_t kLargestPersistentBytes = 64 * 1024;
-constexpr int64_t kMostPersistentBytes = 512 * 1024;
 
 std::string product_text(const std::vector<std::string>& factors) {
   std::string text;
@@ -33,18 +29,8 @@ CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable
   sets_ = rows && width_ > 1 ? rows->sets : 1;
   strip_ = mapping.as<plan::CpuColumns>() != nullptr;
   for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
-  if (!rows || !rows->persistent) return;
-  sym::Expr length = 1;
-  int64_t persistent_bytes = 0;
-  for (VarId v : mapping.row) length = length * kernel.region.vars[v].extent;
-  for (size_t i = 0; i < kernel.region.body.size(); ++i) {
-    const StmtId id(i);
-    if (kernel.memory_spaces[id] != plan::MemorySpace::Persistent || !length.is_constant()) continue;
-    const int64_t bytes = length.constant() * byte_size(stmt(id).dtype);
-    if (bytes > kLargestPersistentBytes || persistent_bytes + bytes > kMostPersistentBytes) continue;
-    persistent_bytes += bytes;
-    persistent_.insert(id.index());
-  }
+  for (size_t s = 0; s < kernel.region.body.size(); ++s)
+    if (kernel.memory_spaces[StmtId(s)] == plan::MemorySpace::Persistent) persistent_.insert(StmtId(s).index());
 }
 
 void CpuKernelEmitter::emit() {
@@ -216,7 +202,7 @@ void CpuKernelEmitter::emit_rows() {
       emit_row_loop(segment);
       continue;
     }
-    for (StmtId id : with_missing_operands(segment)) {
+    for (StmtId id : segment.stmts) {
       if (declared_.insert(id.index()).second) emit_statement(id);
     }
   }
@@ -269,7 +255,7 @@ void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   out_.indent();
   std::string parameters = ", auto cxxi_set, index cxxi_element";
   for (VarId v : row) parameters += ", index " + variable(v);
-  open_body(parameters, with_missing_operands(segment));
+  open_body(parameters, segment.stmts);
   out_.line("index cxxi_first = 0;");
   const bool counts = row.size() > 1 && !in_blocks.empty();
   if (counts) out_.line("index cxxi_updates = 0;");
@@ -401,7 +387,7 @@ void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
     parameters += ", index " + variable(v);
     arguments += ", " + variable(v);
   }
-  open_body(parameters, with_missing_operands(segment));
+  open_body(parameters, segment.stmts);
   out_.line("index cxxi_point = 0;");
   for (VarId v : row) {
     out_.line("for (index {0} = 0; {0} < {1}; ++{0}) {{", variable(v), extent(v));

@@ -149,35 +149,6 @@ std::string CpuKernelEmitter::once_condition(const Stmt& s) const {
 
 // ---- segments ---------------------------------------------------------------------------------------------------
 
-bool CpuKernelEmitter::kept(StmtId id) const {
-  switch (kernel_.memory_spaces[id]) {
-    case plan::MemorySpace::Local:
-      return false;
-    case plan::MemorySpace::Row:
-      return true;
-    case plan::MemorySpace::Persistent:
-    case plan::MemorySpace::Shared:
-      return persistent_.count(id.index()) != 0;
-  }
-  return false;
-}
-
-std::vector<plan::StmtId> CpuKernelEmitter::with_missing_operands(const plan::Segment& segment) const {
-  std::set<uint32_t> wanted;
-  std::vector<StmtId> pending(segment.stmts);
-  for (StmtId id : pending) wanted.insert(id.index());
-  while (!pending.empty()) {
-    const StmtId id = pending.back();
-    pending.pop_back();
-    for (StmtId operand : loops::operands(stmt(id))) {
-      if (!kept(operand) && wanted.insert(operand.index()).second) pending.push_back(operand);
-    }
-  }
-  std::vector<StmtId> stmts;
-  for (uint32_t id : wanted) stmts.emplace_back(id);
-  return stmts;
-}
-
 std::vector<plan::StmtId> CpuKernelEmitter::kept_operands(const std::vector<StmtId>& stmts) const {
   std::set<uint32_t> own, found;
   for (StmtId id : stmts) own.insert(id.index());

@@ -6,7 +6,7 @@
 //      of the kernel.
 //  P4  The mapping's shape is one of the kernel's kind of device. Every variable is in space or in row exactly once, or is the
 //      serial variable. Only shapes with rows have row variables. Fields are in range and agree with one another. Tiles and
-//      states of columns fit in a block's shared memory. Reductions are over row
+//      states of columns fit in a block's shared memory, persistent rows of the CPU on a thread's stack. Reductions are over row
 //      variables and give values that vary over space (and the serial variable), or are over the serial variable. A matmul has
 //      the parts that matmul.h names.
 //  P5  Segments compute every statement after its operands, in the order of the body. PerRow segments compute statements that

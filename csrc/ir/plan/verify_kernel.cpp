@@ -5,6 +5,7 @@
 
 #include "ir/loops/verify_region.h"
 #include "ir/plan/columns.h"
+#include "ir/plan/cpu_rows.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/text_parts.h"
@@ -144,6 +145,7 @@ class KernelVerifier {
       report("P4", "a mapping without rows lists row variables");
     if (const int threads = block_threads(mapping); threads > most_block_threads) report("P4", "a block of {} threads", threads);
     if (is_columns(mapping)) check_columns();
+    if (mapping.as<CpuRows>() && is_persistent(mapping)) check_persistent_cpu_rows();
     if (is_tiles(mapping)) check_tiles();
     if (mapping.as<Matmul>()) check_matmul();
     space_ = space | serial_;
@@ -183,6 +185,14 @@ class KernelVerifier {
     if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::RowLoop ||
         kernel_.segments[1].kind != Segment::Kind::PerRow)
       report("P5", "a matmul has a row loop and a per-row segment");
+  }
+
+  void check_persistent_cpu_rows() {
+    sym::Expr length = 1;
+    for (VarId v : kernel_.mapping.row) length = length * region_.vars[v].extent;
+    if (!length.is_constant()) return report("P4", "persistent rows of {} elements on the CPU", sym::to_string(length));
+    const int64_t bytes = persistent_bytes(region_, kernel_.memory_spaces, length.constant());
+    if (bytes > most_persistent_bytes) report("P4", "persistent values of {} bytes exceed a stack of {}", bytes, most_persistent_bytes);
   }
 
   void check_columns() {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "ir/plan/columns.h"
+#include "ir/plan/cpu_rows.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/target.h"
@@ -363,7 +364,8 @@ MappedRegion map_for_cpu(const FlatRegion& flat, RowsLie rows, Mapping mapping) 
   if (Expr row = points(flat, flat.row); row.is_constant()) {
     Schedule persistent = schedule_persistent(flat, {.loads = false, .expensive = true});
     int64_t bytes = row.constant() * persistent.persistent_bytes;
-    shape.persistent = bytes > 0 && bytes <= row_buffer_bytes;
+    shape.persistent = bytes > 0 && bytes <= row_buffer_bytes &&
+                       plan::persistent_bytes(flat.region, persistent.memory_spaces, row.constant()) <= plan::most_persistent_bytes;
     if (shape.persistent) return {std::move(mapping), std::move(persistent)};
   }
   return {std::move(mapping), schedule_looped(flat)};

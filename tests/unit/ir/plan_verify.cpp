@@ -277,6 +277,40 @@ TEST_CASE("updates need memory that is read, and turns that one thread takes", "
   check_contains(report_after([](Plan& p) { shape<CpuPointwise>(p, 0).sequential = false; }), "P14:");
 }
 
+TEST_CASE("persistent rows of the CPU fit on the stack", "[ir][plan]") {
+  const auto report_of = [](const std::string& length) {
+    std::string text = R"(plan @f for cpu (@x: f32[4, LENGTH] bytes (16*LENGTH), sym n) where 1 <= n <= 100 {
+      symbol n = input 1
+      buffer @y: f32[4, LENGTH] bytes (16*LENGTH) standalone
+      kernel @shift on cpu (f32 read, f32 written) symbols [n] where 1 <= n <= 100 {
+        index_limit (4*LENGTH) bytes_read 0 bytes_written 0
+        region @r over i < 4, j < LENGTH {
+          %0 = load @0[LENGTH*i + j] at (LENGTH*i + j) vector memory_space persistent
+          %1 = reduce<max>(%0) over j memory_space row
+          %2 = sub(%0, %1)
+          store @1[LENGTH*i + j] = %2 at (LENGTH*i + j) vector
+        }
+        mapping cpu_rows space [i] row [j] vector_width 8 vector_tail sets 4 persistent
+        row_loop [%0, %1]
+        row_loop [%2, %3]
+      }
+      allocate @y
+      launch @shift(@x, @y) symbols [n] grid [4, 1]
+      return @y
+    })";
+    for (size_t at = text.find("LENGTH"); at != text.npos; at = text.find("LENGTH")) text.replace(at, 6, length);
+    try {
+      parse(text);
+      return std::string();
+    } catch (const UserError& error) {
+      return std::string(error.what());
+    }
+  };
+  CHECK(report_of("131072") == "");
+  check_contains(report_of("131073"), "P4: kernel @shift: persistent values of 524292 bytes exceed");
+  check_contains(report_of("n"), "P4: kernel @shift: persistent rows of n elements");
+}
+
 TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][plan]") {
   const char* text = R"(plan @f for cpu (@x: f32[4] bytes (16)) {
     arena (16)
