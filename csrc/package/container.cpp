@@ -19,7 +19,7 @@ namespace cxxinductor::package_file {
 namespace {
 
 constexpr std::array<char, 8> magic{'c', 'x', 'x', 'i', 'p', 'k', 'g', '\n'};
-constexpr uint32_t format_version = 1;
+constexpr uint32_t format_version = 2;  // of the container and of the texts in it
 constexpr uint32_t most_sections = 1 << 16;
 constexpr std::string_view signed_prefix = "cxxinductor package 1\n";
 

@@ -294,7 +294,7 @@ def test_what_is_no_package_is_refused(small, tmp_path):
     with pytest.raises(cxxinductor.UserError, match=f"expected {len(right)} bytes, as its header says"):
         cxxinductor.load(path)
     path.write_bytes(right[:8] + struct.pack("<I", 9) + right[12:])
-    with pytest.raises(cxxinductor.Unsupported, match="expected format version 1, found 9"):
+    with pytest.raises(cxxinductor.Unsupported, match="expected format version 2, found 9"):
         cxxinductor.load(path)
 
 

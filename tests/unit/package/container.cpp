@@ -90,7 +90,7 @@ TEST_CASE("every length counts") {
 TEST_CASE("headers that are wrong are errors") {
   CHECK_THAT(error_of(""), mentions("expected a file that begins with"));
   CHECK_THAT(error_of("cxxipkg\n"), mentions("header: expected 160 bytes, found 8"));
-  CHECK_THAT(with_field<uint32_t>(8, 2), mentions("expected format version 1, found 2"));
+  CHECK_THAT(with_field<uint32_t>(8, 1), mentions("expected format version 2, found 1"));
   CHECK_THAT(with_field<uint64_t>(24, 1), mentions("header: reserved: expected 0, found 1"));
   CHECK_THAT(with_field<uint64_t>(16, 4096), mentions("expected 4096 bytes, as its header says"));
   CHECK_THAT(with_field<uint32_t>(12, 65536), mentions("table: 65536 sections need"));
