@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "ir/plan/columns.h"
+#include "ir/plan/early_loads.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -93,7 +94,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));
   open(fmt::format("for (cxxi_uint cxxi_first = cxxi_lane; {}cxxi_first < cxxi_points; cxxi_first += {}) {{",
                    dead_rows_ ? "cxxi_live && " : "", threads * unroll));
-  const std::vector<StmtId> early = unroll > 1 ? early_loads(segment.stmts) : std::vector<StmtId>{};
+  const std::vector<StmtId> early = unroll > 1 ? plan::early_loads(kernel_, segment.stmts) : std::vector<StmtId>{};
   for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
   for (const bool loading : {true, false}) {
     if (loading && early.empty()) continue;

@@ -83,8 +83,6 @@ class CudaKernelEmitter {
   std::vector<StmtId> shared_sums(const std::vector<StmtId>& stmts) const;  // that the statements update or read
   void emit_serial_loads(const std::vector<StmtId>& loads, char prefix);
   void emit_serial_epilogue(const plan::Segment& segment);
-  std::vector<StmtId> persistent_loads(bool serial) const;
-  std::vector<StmtId> row_loads_ahead() const;
   void emit_row_start();
   int threads_per_row() const;   // of rows and columns
   int items_per_thread() const;  // of persistent rows
@@ -131,7 +129,6 @@ class CudaKernelEmitter {
   void emit_reduce(StmtId id, const loops::Reduce& reduce, const Body& body);
   void emit_early_loads(const std::vector<StmtId>& loads, const Body& body);
   void bring_values(const std::vector<StmtId>& stmts, const Body& body, bool of_lanes);
-  std::vector<StmtId> early_loads(const std::vector<StmtId>& stmts) const;
   void assign(StmtId id, const std::string& value);
   void keep(StmtId id, const Body& body);
   void keep_lanes(StmtId id, const Body& body);

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/early_loads.h"
 #include "ir/plan/grouped_launch.h"
 #include "support/error.h"
 #include "support/overloaded.h"
@@ -85,15 +86,9 @@ void CudaKernelEmitter::declare_symbols() {
 
 // The state of a generator is uniform over all threads, so values that follow from it alone need no vector instructions.
 void CudaKernelEmitter::emit_uniform_loads() {
-  for (const Stmt& s : kernel_.region.body) {
-    const auto* draw = s.as<loops::Apply>();
-    if (!draw || !info(draw->op).traits.random) continue;
-    for (StmtId operand : draw->operands) {
-      const auto* load = stmt(operand).as<loops::Load>();
-      const bool same = load && !load->mask.valid() && stmt(operand).vars.empty() && kernel_.offsets[operand].is_constant();
-      if (!same || kernel_.params[load->buffer.index()].written || !made_.insert(operand.index()).second) continue;
-      out_.line("const long long v{} = cxxi_uniform(*({}));", operand.index(), address(operand, false));
-    }
+  for (StmtId id : plan::uniform_loads(kernel_)) {
+    made_.insert(id.index());
+    out_.line("const long long v{} = cxxi_uniform(*({}));", id.index(), address(id, false));
   }
 }
 
@@ -217,7 +212,7 @@ void CudaKernelEmitter::emit_pointwise() {
     close();
     return;
   }
-  const std::vector<StmtId> early = early_loads(segment.stmts);
+  const std::vector<StmtId> early = plan::early_loads(kernel_, segment.stmts);
   body.slot = "[u]";
   for (StmtId id : early) out_.line("{} g{}[{}] = {{}};", storage(id), id.index(), unroll);
   const std::string loop = fmt::format("for (int u = 0; u < {}; ++u) {{", unroll);

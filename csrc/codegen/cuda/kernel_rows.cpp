@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/early_loads.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -180,7 +181,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
     guard += fmt::format("{}cxxi_linear < {}", guard.empty() ? "" : " && ",
                          groups.low == groups.high ? fmt::format("{}u", groups.low) : "cxxi_groups");
 
-  std::vector<StmtId> early = early_loads(segment.stmts);
+  std::vector<StmtId> early = plan::early_loads(kernel_, segment.stmts);
   std::erase_if(early, [&](StmtId id) { return ahead_.count(id.index()) != 0; });
   early_.insert(ahead_.begin(), ahead_.end());
   int words = 0;
@@ -287,7 +288,7 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const st
   out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.row, width_));
   open(fmt::format("for (cxxi_uint cxxi_first = {}; {}cxxi_first < cxxi_groups; cxxi_first += {}) {{",
                    threads > 1 ? "cxxi_lane" : "0", dead_rows_ ? "cxxi_live && " : "", threads * unroll));
-  const std::vector<StmtId> early = unroll > 1 ? early_loads(segment.stmts) : std::vector<StmtId>{};
+  const std::vector<StmtId> early = unroll > 1 ? plan::early_loads(kernel_, segment.stmts) : std::vector<StmtId>{};
   const auto enter = [&] {
     out_.line("const cxxi_uint cxxi_linear = cxxi_first{};", unroll > 1 ? fmt::format(" + u * {}", threads) : "");
     if (unroll > 1) open(even ? "{" : "if (cxxi_linear < cxxi_groups) {");

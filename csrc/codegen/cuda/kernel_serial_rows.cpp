@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/early_loads.h"
 #include "ir/plan/serial_rows.h"
 #include "support/error.h"
 #include "sym/integer.h"
@@ -30,7 +31,8 @@ void CudaKernelEmitter::emit_serial_rows() {
   declare_persistent_values();
   declare_sums();
   declare_shared_sums();
-  const std::vector<StmtId> once = persistent_loads(false), ahead = persistent_loads(true), of_row = row_loads_ahead();
+  const std::vector<StmtId> once = plan::persistent_loads_of_block(kernel_), ahead = plan::persistent_loads_of_row(kernel_),
+                            of_row = plan::row_loads_ahead(kernel_);
   emit_serial_loads(once, 'w');
   for (StmtId id : ahead) out_.line("{} n{}[{}] = {{}};", storage(id), id.index(), shape.items_per_thread);
   for (StmtId id : of_row) out_.line("{} n{} = {{}};", cuda_type(stmt(id).dtype), id.index());
@@ -132,30 +134,6 @@ std::vector<plan::StmtId> CudaKernelEmitter::shared_sums(const std::vector<StmtI
       if (shared(operand)) found.insert(operand);
   }
   return {found.begin(), found.end()};
-}
-
-// Persistent loads without dependences: those of the row itself (`walked`), or those that all rows of the block share.
-std::vector<plan::StmtId> CudaKernelEmitter::persistent_loads(bool serial) const {
-  std::vector<StmtId> found;
-  for (const plan::Segment& segment : kernel_.segments) {
-    if (segment.kind != plan::Segment::Kind::RowLoop) continue;
-    for (StmtId id : early_loads(segment.stmts))
-      if (persistent(id) && stmt(id).vars.contains(serial_variable(kernel_.mapping)) == serial) found.push_back(id);
-  }
-  std::sort(found.begin(), found.end());
-  found.erase(std::unique(found.begin(), found.end()), found.end());
-  return found;
-}
-
-// What a row has once.
-std::vector<plan::StmtId> CudaKernelEmitter::row_loads_ahead() const {
-  std::vector<StmtId> found;
-  for (const plan::Segment& segment : kernel_.segments) {
-    if (segment.kind != plan::Segment::Kind::PerRow) continue;
-    for (StmtId id : early_loads(segment.stmts))
-      if (stmt(id).vars.contains(serial_variable(kernel_.mapping))) found.push_back(id);
-  }
-  return found;
 }
 
 // Into arrays over the thread's items: `prefix` and the number of the statement.

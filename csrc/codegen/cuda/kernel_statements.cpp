@@ -125,16 +125,6 @@ std::string CudaKernelEmitter::once_condition(loops::VarSet vars, const Body& bo
 
 // ---- Groups -----------------------------------------------------------------------------------------------------
 
-std::vector<plan::StmtId> CudaKernelEmitter::early_loads(const std::vector<StmtId>& stmts) const {
-  std::vector<StmtId> loads;
-  for (StmtId id : stmts) {
-    const auto* load = stmt(id).as<loops::Load>();
-    if (!load || load->mask.valid() || is_staged(id) || made_.count(id.index())) continue;
-    if (!loops::depends_on_data(kernel_.offsets[id])) loads.push_back(id);
-  }
-  return loads;
-}
-
 void CudaKernelEmitter::emit_early_loads(const std::vector<StmtId>& loads, const Body& body) {
   for (StmtId id : loads) {
     const auto& load = *stmt(id).as<loops::Load>();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "codegen/cuda/kernel_emitter.h"
+#include "ir/plan/early_loads.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -88,7 +89,7 @@ void CudaKernelEmitter::emit_tile_stores(const std::vector<StmtId>& staged) {
 
 // Other loads that are under way beside the tile: none where registers do not hold them.
 std::vector<plan::StmtId> CudaKernelEmitter::loads_beside_tile(const plan::Segment& segment) const {
-  std::vector<StmtId> early = early_loads(segment.stmts);
+  std::vector<StmtId> early = plan::early_loads(kernel_, segment.stmts);
   int words = 0;
   for (StmtId id : early) words += std::max(1, (has_lanes(stmt(id)) ? width_ : 1) * byte_size(stmt(id).dtype) / 4);
   if (words * tile_turns() > kEarlyRegisters) early.clear();
