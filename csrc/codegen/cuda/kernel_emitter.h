@@ -134,8 +134,6 @@ class CudaKernelEmitter {
   void keep_lanes(StmtId id, const Body& body);
   std::string applied(StmtId id, const loops::Apply& apply) const;
   StmtId rounded_value(StmtId id) const;
-  bool shares_divisor(StmtId id) const;
-  bool philox_vec4(StmtId id) const;
   void declare_divisors(const plan::Segment& segment);
   void mark_origin(const Stmt& s);
   void unmark_origin();

@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "ir/plan/early_loads.h"
+#include "ir/plan/forms.h"
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
@@ -139,7 +140,7 @@ void CudaKernelEmitter::emit_row_loop(const plan::Segment& segment) {
 
 void CudaKernelEmitter::declare_divisors(const plan::Segment& segment) {
   for (StmtId id : segment.stmts) {
-    if (!shares_divisor(id)) continue;
+    if (!plan::shares_divisor(kernel_, id)) continue;
     const uint32_t divisor = stmt(id).as<loops::Apply>()->operands[1].index();
     if (divisors_.insert(divisor).second) out_.line("const cxxi_divisor d{0} = cxxi_divisor::of(v{0});", divisor);
   }

@@ -3,6 +3,7 @@
 
 #include "codegen/cuda/kernel_emitter.h"
 #include "codegen/spelling.h"
+#include "ir/plan/forms.h"
 #include "ir/plan/serial_rows.h"
 #include "support/error.h"
 #include "sym/print_c.h"
@@ -214,14 +215,14 @@ void CudaKernelEmitter::emit_lanes(const std::vector<StmtId>& stmts, const Body&
     if (s.as<loops::Store>() && is_wide(id)) out_.line("{} g{} = {{}};", storage(id), id.index());
     if (const auto* reduce = s.as<loops::Reduce>(); reduce && !columns_ && !is_across(id))
       out_.line("{} q{}[{}];", cuda_type(reduced_dtype(*reduce)), id.index(), width_);
-    if (philox_vec4(id)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
+    if (plan::philox_vec4(kernel_, id, vector_var_, width_)) out_.line("cxxi_philox_words z{} = {{}};", id.index());
   }
   // A division by the row's value is done for all lanes at once, between the loop that ends with its dividends and the
   // loop that begins with its quotients.
   std::vector<StmtId> stretch, carried;
   for (size_t i = 0; i < stmts.size(); ++i) {
     const StmtId id = stmts[i];
-    const bool divides = has_lanes(stmt(id)) && shares_divisor(id);
+    const bool divides = has_lanes(stmt(id)) && plan::shares_divisor(kernel_, id);
     if (!divides) stretch.push_back(id);
     if (!divides && i + 1 < stmts.size()) continue;
     const size_t known = carried.size();
@@ -340,7 +341,7 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
   }
   if (const auto* constant = s.as<loops::Constant>()) {
     assign(id, cuda_literal(constant->value));
-  } else if (philox_vec4(id)) {
+  } else if (plan::philox_vec4(kernel_, id, vector_var_, width_)) {
     const std::vector<StmtId>& from = s.as<loops::Apply>()->operands;
     mark_origin(s);
     out_.line(
@@ -366,7 +367,7 @@ void CudaKernelEmitter::emit_statement(StmtId id, const Body& body) {
 
 std::string CudaKernelEmitter::applied(StmtId id, const loops::Apply& apply) const {
   const DType dtype = stmt(id).dtype;
-  if (shares_divisor(id)) {  // without lanes; see emit_lanes
+  if (plan::shares_divisor(kernel_, id)) {  // without lanes; see emit_lanes
     return fmt::format("d{}.divide({})", apply.operands[1].index(), value_name(apply.operands[0]));
   }
   if (const StmtId rounded = rounded_value(id); rounded.valid()) {
@@ -390,28 +391,6 @@ plan::StmtId CudaKernelEmitter::rounded_value(StmtId id) const {
   const auto* cast = narrow.as<loops::Apply>();
   if (!cast || cast->op != ScalarOp::Cast || (narrow.dtype != DType::BF16 && narrow.dtype != DType::F16)) return {};
   return stmt(cast->operands[0]).dtype == DType::F32 ? cast->operands[0] : StmtId();
-}
-
-// Does it divide elements of a row by a value of the row?
-bool CudaKernelEmitter::shares_divisor(StmtId id) const {
-  const auto* apply = stmt(id).as<loops::Apply>();
-  if (!apply || apply->op != ScalarOp::Div || stmt(id).dtype != DType::F32) return false;
-  return is_rows(kernel_.mapping) && kernel_.memory_spaces[id] != plan::MemorySpace::Row &&
-         kernel_.memory_spaces[apply->operands[1]] == plan::MemorySpace::Row;
-}
-
-// Is it a random word of each lane, where every fourth lane has a position that is a multiple of four?
-bool CudaKernelEmitter::philox_vec4(StmtId id) const {
-  const auto* draw = stmt(id).as<loops::Apply>();
-  if (!draw || draw->op != ScalarOp::Philox || !has_lanes(stmt(id)) || width_ % 4 != 0) return false;
-  for (size_t i = 0; i < draw->operands.size(); ++i)
-    if (i != 2 && has_lanes(stmt(draw->operands[i]))) return false;
-  const auto* position = stmt(draw->operands[2]).as<loops::Index>();
-  if (!position) return false;
-  const sym::Expr moves = sym::Expr::symbol(kernel_.region.vars[vector_var_].name);
-  const sym::Expr start = sym::simplify(position->value - moves, kernel_.assumptions);
-  const std::vector<sym::Expr>& symbols = start.free_symbols();
-  return std::find(symbols.begin(), symbols.end(), moves) == symbols.end() && proven_multiple(start, 4);
 }
 
 // What later segments read is put where they look for it.
