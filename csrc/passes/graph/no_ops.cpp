@@ -1,10 +1,9 @@
 // Removes nodes that return their operand, bit for bit: conversions there and back, views that move nothing, slices joined
-// again, copies that no reader can distinguish from the original, arithmetic with a neutral element (not x + 0 of floats:
-// -0 + 0 is 0).
+// again, copies that no reader can distinguish from the original, arithmetic that changes nothing (algebra.def).
 #include <algorithm>
-#include <cmath>
 
 #include "ir/graph/infer.h"
+#include "passes/graph/algebra.h"
 #include "passes/graph/edit.h"
 #include "passes/graph/passes.h"
 
@@ -12,17 +11,6 @@ namespace cxxinductor::passes {
 namespace {
 
 using graph::ValueId;
-
-bool is_scalar_constant(const graph::Operand& operand, double number) {
-  const auto* scalar = std::get_if<Scalar>(&operand);
-  return scalar && scalar->as_real() == number &&
-         (number != 0 || !is_float(scalar->dtype()) || !std::signbit(scalar->real()));
-}
-
-bool is_negative_zero(const graph::Operand& operand) {
-  const auto* scalar = std::get_if<Scalar>(&operand);
-  return scalar && is_float(scalar->dtype()) && scalar->real() == 0 && std::signbit(scalar->real());
-}
 
 // Every value of `narrow` is a value of `wide`.
 bool widens(DType narrow, DType wide) {
@@ -73,33 +61,14 @@ class NoOpFinder {
   }
 
   ValueId elementwise_operand(const graph::Node& node, ScalarOp op) const {
-    const auto& o = node.operands;
-    const bool floating = is_float(graph_.values[node.results[0]].dtype);
-    auto neutral_right = [&](double number) { return is_scalar_constant(o[1], number) ? tensor(o[0]) : ValueId(); };
-    auto neutral_either = [&](double number) { return is_scalar_constant(o[0], number) ? tensor(o[1]) : neutral_right(number); };
-    if (op == ScalarOp::Identity) return tensor(o[0]);
-    if (op == ScalarOp::Neg) return negated_back(tensor(o[0]));
-    if (op == ScalarOp::Cast) return converted_back(tensor(o[0]), graph_.values[node.results[0]].dtype);
-    if (op == ScalarOp::Mul) return neutral_either(1);
-    if (op == ScalarOp::Div || op == ScalarOp::TruncDiv || (op == ScalarOp::FloorDiv && !floating))
-      return op == ScalarOp::TruncDiv && floating ? ValueId() : neutral_right(1);
-    if (op == ScalarOp::Sub) return neutral_right(0);
-    if (op == ScalarOp::Add && !floating) return neutral_either(0);
-    if (op == ScalarOp::Add)
-      return is_negative_zero(o[1]) ? tensor(o[0]) : is_negative_zero(o[0]) ? tensor(o[1]) : ValueId();
-    return {};
+    if (op == ScalarOp::Identity) return tensor(node.operands[0]);
+    if (op == ScalarOp::Cast) return converted_back(tensor(node.operands[0]), graph_.values[node.results[0]].dtype);
+    return same_by_algebra(graph_, node);
   }
 
   const graph::Node* producer_of(ValueId x) const {
     const graph::NodeId producer = x.valid() ? graph_.values[x].producer : graph::NodeId();
     return producer.valid() ? &graph_.nodes[producer] : nullptr;
-  }
-
-  // neg(neg(x))
-  ValueId negated_back(ValueId x) const {
-    const graph::Node* producer = producer_of(x);
-    const auto* inner = producer ? producer->as<graph::Elementwise>() : nullptr;
-    return inner && inner->op == ScalarOp::Neg ? tensor(producer->operands[0]) : ValueId();
   }
 
   // cat(x), and cat(x[:a], x[a:b], x[b:]) along one dimension
