@@ -1,28 +1,22 @@
 // cxxi-opt: any stretch of the compiler's pipeline on IR text.
 //
 //   cxxi-opt --to plan --target "cuda sm_90a" model.cxxi
-//   cxxi-opt --run "passes | lower" < model.cxxi
+//   cxxi-opt --from lower --to fuse --dump-after lower < model.cxxi
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fstream>
 #include <iostream>
 #include <iterator>
-#include <map>
 
-#include "driver/form.h"
+#include "driver/stages.h"
 #include "support/error.h"
 #include "text_pipeline.h"
 
 namespace {
 
 using namespace cxxinductor;
-
-// The forms that --from and --to speak of.
-const std::map<std::string, driver::FormKind> kind_of_form{{"calls", driver::FormKind::Calls},
-                                                           {"graph", driver::FormKind::Graph},
-                                                           {"loops", driver::FormKind::Loops},
-                                                           {"plan", driver::FormKind::Plan}};
-const std::map<std::string, std::string> step_to_form{
-    {"calls", "parse"}, {"graph", "import"}, {"loops", "lower"}, {"fused", "loops-passes"}, {"plan", "plan"}, {"source", "source"}};
 
 std::string read_input(const std::string& path) {
   if (path.empty() || path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
@@ -33,18 +27,24 @@ std::string read_input(const std::string& path) {
 
 struct Arguments {
   std::string path, from, to = "plan", run, target, arch;
-  std::vector<std::string> options;
+  std::vector<std::string> options, dump_after;
 };
+
+// Prints what is asked for to stderr, so that stdout holds the result alone.
+driver::StageObserver observer_of(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    if (name != "all") driver::stages_between(name, name);  // refuses an unknown one
+  const bool all = std::ranges::find(names, "all") != names.end();
+  return [names, all](std::string_view stage, const driver::Form& form) {
+    if (all || std::ranges::find(names, stage) != names.end()) std::cerr << "; after " << stage << "\n" << driver::print(form);
+  };
+}
 
 std::string transform(const Arguments& arguments) {
   const std::string whole = read_input(arguments.path), text(tools::input_part(whole));
-  const driver::FormKind kind = driver::kind_of_text(text);
-  if (!arguments.from.empty() && kind != kind_of_form.at(arguments.from))
-    throw_user_error("--from: expected {}, found {}", arguments.from, driver::to_string(kind));
   tools::TextRun run;
-  const bool is_there = arguments.to == "graph" && kind == driver::FormKind::Graph;
-  const std::string step = is_there ? "parse" : step_to_form.at(arguments.to);
-  run.steps = tools::parse_steps(arguments.run.empty() ? step : arguments.run);
+  run.steps = arguments.run.empty() ? tools::steps_between(arguments.from, arguments.to) : tools::parse_steps(arguments.run);
+  run.observer = observer_of(arguments.dump_after);
   std::string target = arguments.target;
   if (!target.empty() && !arguments.arch.empty()) target += " " + arguments.arch;
   run.targets = tools::parse_targets(target, text);
@@ -62,12 +62,12 @@ int main(int argc, char** argv) {
   Arguments arguments;
   CLI::App app{"Runs a stretch of the compiler's pipeline on IR text and prints the result."};
   app.add_option("file", arguments.path, "IR text; '-' or nothing: standard input");
-  app.add_option("--from", arguments.from, "what the text is (default: found out)")
-      ->check(CLI::IsMember({"calls", "graph", "loops", "plan"}));
-  app.add_option("--to", arguments.to, "what to print (default: plan)")
-      ->check(CLI::IsMember({"calls", "graph", "loops", "fused", "plan", "source"}));
-  app.add_option("--run", arguments.run,
-                 "steps instead of --to, joined by '|': those of tools/text_pipeline.h");
+  std::vector<std::string_view> names;
+  for (const driver::Stage& stage : driver::stage_table()) names.push_back(stage.name);
+  auto* from = app.add_option("--from", arguments.from, "the first stage to run (default: the first that takes the text's form)");
+  auto* to = app.add_option("--to", arguments.to, fmt::format("the last stage to run (default: plan): {}", fmt::join(names, ", ")));
+  app.add_option("--run", arguments.run, "steps of a golden file in place of stages, joined by '|': those of tools/text_pipeline.h")->excludes(from)->excludes(to);
+  app.add_option("--dump-after", arguments.dump_after, "prints the form after this stage to stderr, or after each (all); may be repeated")->allow_extra_args(false);
   auto* target = app.add_option("--target", arguments.target,
                                 "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);

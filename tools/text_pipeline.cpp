@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "driver/stages.h"
 #include "ir/text_parts.h"
 #include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
@@ -122,6 +121,13 @@ std::vector<std::string> parse_steps(std::string_view text) {
   return steps;
 }
 
+std::vector<std::string> steps_between(std::string_view first, std::string_view last) {
+  if (first.empty()) return {std::string(driver::stages_between(last, last).front().name)};
+  std::vector<std::string> steps{"parse"};  // with which one stage alone is not taken for all up to it
+  for (const Stage& stage : driver::stages_between(first, last)) steps.emplace_back(stage.name);
+  return steps;
+}
+
 namespace {
 
 Target target_of(Device device, const std::string& arch) {
@@ -168,6 +174,7 @@ std::string run_text(std::string_view ir_text, const TextRun& run) {
   state.form = driver::parse_form(ir_text);
   state.inputs.targets = run.targets;
   state.inputs.options = run.options;
+  state.inputs.observer = run.observer;
   state.inputs.schemas = &schemas_of_aten();
   for (Device device : run.targets.devices())
     if (device.type == DeviceType::Cuda) state.inputs.environment.gpus.emplace(device, run.targets.of(device));

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/stages.h"
 #include "ir/target.h"
 #include "support/options.h"
 
@@ -24,12 +25,15 @@ struct TextRun {
   std::vector<std::string> steps;
   Targets targets;
   Options options;
+  driver::StageObserver observer;  // may be empty
 };
 
 // Without blanks at both ends, and without the end of the line.
 std::string trimmed(std::string_view text);
 // Words separated by '|'; UserError lists the known ones for an unknown one.
 std::vector<std::string> parse_steps(std::string_view text);
+// The stages of the table from `first` to `last` as steps; first empty: from the one that takes the form that the text is in.
+std::vector<std::string> steps_between(std::string_view first, std::string_view last);
 // "cuda", "cuda sm_80", "cpu", "cpu x86-64-v4", or several of them with commas between ("cuda:0, cuda:1, cpu"), the main
 // device first; empty: the text's own devices. The number of multiprocessors or threads is fixed, so that output does not
 // depend on the machine.
