@@ -1,23 +1,24 @@
-// How many members an aggregate has: for lists of members that must not leave one out.
+// How many members an aggregate has: tables that list the members of structs check with it that none is left out.
 #pragma once
 
 #include <cstddef>
 
 namespace cxxinductor {
-
 namespace detail {
+
 struct AnyMember {
   template <class T>
-  constexpr operator T() const;  // NOLINT: stands for a member of any type, never evaluated
+  operator T() const;  // NOLINT: stands for a member of any type, never evaluated
 };
+template <class Aggregate, class... Members>
+constexpr size_t count_members() {
+  if constexpr (requires { Aggregate{Members{}..., AnyMember{}}; }) return count_members<Aggregate, Members..., AnyMember>();
+  return sizeof...(Members);
+}
+
 }  // namespace detail
 
-template <class Aggregate, class... Members>
-constexpr size_t member_count() {
-  if constexpr (requires { Aggregate{Members()..., detail::AnyMember()}; })
-    return member_count<Aggregate, Members..., detail::AnyMember>();
-  else
-    return sizeof...(Members);
-}
+template <class Aggregate>
+constexpr size_t member_count = detail::count_members<Aggregate>();
 
 }  // namespace cxxinductor

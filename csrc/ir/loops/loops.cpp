@@ -3,43 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "ir/loops/stmt_traits.h"
 #include "support/error.h"
 
 namespace cxxinductor::loops {
 namespace {
 
 constexpr std::string_view statement_prefix = "stmt.";
-
-void add_statements_of(sym::Expr e, std::vector<StmtId>& out) {
-  for (sym::Expr symbol : e.free_symbols())
-    if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) out.push_back(id);
-}
-void add_statements_of(const std::vector<sym::Expr>& coords, std::vector<StmtId>& out) {
-  for (sym::Expr e : coords) add_statements_of(e, out);
-}
-
-struct OperandsOf {
-  std::vector<StmtId> ids;
-  void operator()(const Load& load) {
-    add_statements_of(load.coords, ids);
-    if (load.mask.valid()) ids.push_back(load.mask);
-  }
-  void operator()(const Constant&) {}
-  void operator()(const Index& index) { add_statements_of(index.value, ids); }
-  void operator()(const Apply& apply) { ids = apply.operands; }
-  void operator()(const Reduce& reduce) { ids.push_back(reduce.operand); }
-  void operator()(const Project& project) { ids.push_back(project.of); }
-  void operator()(const Store& store) {
-    add_statements_of(store.coords, ids);
-    if (store.conflict_order) add_statements_of(*store.conflict_order, ids);
-    ids.push_back(store.value);
-    if (store.mask.valid()) ids.push_back(store.mask);
-  }
-  void operator()(const Check& check) {
-    ids.push_back(check.index);
-    add_statements_of(check.bound, ids);
-  }
-};
 
 const Stmt& statement(const Region& region, StmtId id) {
   CXXI_CHECK(region.body.contains(id), "region {} has no statement {}", region.name, id.index());
@@ -55,9 +25,14 @@ VarSet vars_of_all(const Region& region, const std::vector<sym::Expr>& coords) {
 }  // namespace
 
 std::vector<StmtId> operands(const Stmt& stmt) {
-  OperandsOf visitor;
-  std::visit(visitor, stmt.kind);
-  return std::move(visitor.ids);
+  std::vector<StmtId> ids;
+  const auto add_statements_of = [&](sym::Expr e) {
+    for (sym::Expr symbol : e.free_symbols())
+      if (StmtId id = statement_of_symbol(symbol.name()); id.valid()) ids.push_back(id);
+  };
+  for_each_use(
+      stmt, [&](StmtId id) { ids.push_back(id); }, add_statements_of);
+  return ids;
 }
 
 sym::Expr statement_symbol(StmtId stmt) {

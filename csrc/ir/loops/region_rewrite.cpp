@@ -2,86 +2,11 @@
 
 #include <algorithm>
 
+#include "ir/loops/stmt_traits.h"
 #include "support/error.h"
 
 namespace cxxinductor::loops {
 namespace {
-
-size_t mix(size_t seed, size_t value) { return seed * 0x9e3779b97f4a7c15ull + value + (seed >> 29); }
-
-struct Hasher {
-  size_t seed;
-  void add(size_t value) { seed = mix(seed, value); }
-  void add(StmtId id) { add(id.index()); }
-  void add(const Scalar& s) {
-    add(std::hash<double>()(s.real()));
-    add(static_cast<size_t>(s.integer()));
-  }
-  void add(const std::vector<sym::Expr>& exprs) {
-    for (sym::Expr e : exprs) add(e.hash());
-  }
-  void operator()(const Load& load) {
-    add(load.buffer.index());
-    add(load.coords);
-    add(load.mask);
-  }
-  void operator()(const Constant& constant) { add(constant.value); }
-  void operator()(const Index& index) { add(index.value.hash()); }
-  void operator()(const Apply& apply) {
-    add(static_cast<size_t>(apply.op));
-    for (StmtId operand : apply.operands) add(operand);
-  }
-  void operator()(const Reduce& reduce) {
-    add(static_cast<size_t>(reduce.reduction));
-    add(reduce.operand);
-    add(reduce.over.bits());
-  }
-  void operator()(const Project& project) {
-    add(project.of);
-    add(project.result);
-  }
-  void operator()(const Store& store) {
-    add(store.buffer.index());
-    add(store.coords);
-    add(store.value);
-  }
-  void operator()(const Check& check) {
-    add(check.index);
-    add(check.bound.hash());
-  }
-};
-
-struct Same {
-  bool operator()(const Load& a, const Load& b) const {
-    return a.buffer == b.buffer && a.coords == b.coords && a.mask == b.mask && a.other == b.other;
-  }
-  bool operator()(const Constant& a, const Constant& b) const { return a.value == b.value; }
-  bool operator()(const Index& a, const Index& b) const { return a.value == b.value; }
-  bool operator()(const Apply& a, const Apply& b) const { return a.op == b.op && a.operands == b.operands; }
-  bool operator()(const Reduce& a, const Reduce& b) const {
-    return a.reduction == b.reduction && a.operand == b.operand && a.over == b.over;
-  }
-  bool operator()(const Project& a, const Project& b) const { return a.of == b.of && a.result == b.result; }
-  bool operator()(const Store& a, const Store& b) const {
-    return a.buffer == b.buffer && a.coords == b.coords && a.value == b.value && a.mask == b.mask &&
-           a.update == b.update && a.combine == b.combine && a.conflict_order == b.conflict_order;
-  }
-  bool operator()(const Check& a, const Check& b) const {
-    return a.index == b.index && a.bound == b.bound && a.what == b.what;
-  }
-  template <class A, class B>
-  bool operator()(const A&, const B&) const {
-    return false;
-  }
-};
-
-size_t hash_of(const Stmt& stmt) {
-  Hasher hasher{mix(stmt.kind.index(), static_cast<size_t>(stmt.dtype))};
-  std::visit(hasher, stmt.kind);
-  return hasher.seed;
-}
-
-bool same(const Stmt& a, const Stmt& b) { return a.dtype == b.dtype && std::visit(Same{}, a.kind, b.kind); }
 
 // A division of a plain variable by a factor of its extent.
 struct SplitPoint {
@@ -169,17 +94,8 @@ VarSet BodyBuilder::vars_of_expr(sym::Expr e) const {
 
 VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
   VarSet vars;
-  auto add_coords = [&](const std::vector<sym::Expr>& coords) {
-    for (sym::Expr e : coords) vars |= vars_of_expr(e);
-  };
-  if (const auto* load = stmt.as<Load>()) add_coords(load->coords);
-  if (const auto* store = stmt.as<Store>()) {
-    add_coords(store->coords);
-    if (store->conflict_order) vars |= vars_of_expr(*store->conflict_order);
-  }
-  if (const auto* index = stmt.as<Index>()) vars |= vars_of_expr(index->value);
-  if (const auto* check = stmt.as<Check>()) vars |= vars_of_expr(check->bound);
-  for (StmtId operand : operands(stmt)) vars |= region_.body[operand].vars;
+  for_each_use(
+      stmt, [&](StmtId id) { vars |= region_.body[id].vars; }, [&](sym::Expr e) { vars |= vars_of_expr(e); });
   if (const auto* reduce = stmt.as<Reduce>()) vars = vars - reduce->over;
   return vars;
 }
@@ -187,7 +103,7 @@ VarSet BodyBuilder::vars_of_stmt(const Stmt& stmt) const {
 StmtId BodyBuilder::emit(Stmt stmt) {
   size_t hash = hash_of(stmt);
   for (auto [it, end] = numbering_.equal_range(hash); it != end; ++it)
-    if (same(region_.body[it->second], stmt)) return it->second;
+    if (same_statement(region_.body[it->second], stmt)) return it->second;
   stmt.vars = vars_of_stmt(stmt);
   StmtId id = region_.body.push_back(std::move(stmt));
   numbering_.emplace(hash, id);
@@ -196,31 +112,12 @@ StmtId BodyBuilder::emit(Stmt stmt) {
 
 Stmt BodyBuilder::renamed(const Stmt& stmt, const Renaming& renaming) const {
   Stmt result = stmt;
-  auto statement = [&](StmtId& id) {
-    if (!id.valid()) return;
+  const auto statement = [&](StmtId& id) {
     id = renaming.statements[id.index()];
     CXXI_CHECK(id.valid(), "a statement of region {} is used before it is emitted", region_.name);
   };
-  auto expression = [&](sym::Expr& e) { e = space_.simplify(replace(e, renaming.expressions)); };
-  if (auto* load = result.as<Load>()) {
-    for (sym::Expr& e : load->coords) expression(e);
-    statement(load->mask);
-  } else if (auto* store = result.as<Store>()) {
-    for (sym::Expr& e : store->coords) expression(e);
-    if (store->conflict_order) expression(*store->conflict_order);
-    statement(store->value);
-    statement(store->mask);
-  } else if (auto* apply = result.as<Apply>()) {
-    for (StmtId& operand : apply->operands) statement(operand);
-  } else if (auto* index = result.as<Index>()) {
-    expression(index->value);
-  } else if (auto* check = result.as<Check>()) {
-    statement(check->index);
-    expression(check->bound);
-  } else if (auto* project = result.as<Project>()) {
-    statement(project->of);
-  } else if (auto* reduce = result.as<Reduce>()) {
-    statement(reduce->operand);
+  for_each_use(result, statement, [&](sym::Expr& e) { e = space_.simplify(replace(e, renaming.expressions)); });
+  if (auto* reduce = result.as<Reduce>()) {
     VarSet over;
     for (size_t v = 0; v < renaming.vars.size(); ++v)
       if (reduce->over.contains(VarId(v))) over |= renaming.vars[v];
