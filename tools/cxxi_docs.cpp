@@ -6,6 +6,7 @@
 #include <iterator>
 #include <map>
 
+#include "driver/stages.h"
 #include "frontend/import.h"
 #include "ir/dtype.h"
 #include "ir/reduction.h"
@@ -177,6 +178,7 @@ std::string options_page() {
     std::string values;
     for (std::string_view word : option_values(option.name)) values += (values.empty() ? "" : ", ") + code(word);
     if (option.name == "skip_passes") values = "names of passes, below";
+    if (option.name == "dump") values += ", `after:` and the name of a stage, below";
     if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : option.type == "double" ? "0 to 1" : "text";
     page.line("| `{}` | `{}` | {} | {} | {} |", option.name, option.environment, code(get_option(Options(), option.name)), values,
               cell(option.doc));
@@ -188,6 +190,14 @@ std::string options_page() {
   page.line("| variable | meaning |");
   page.line("|---|---|");
   for (const VariableInfo& variable : variable_table()) page.line("| `{}` | {} |", variable.name, cell(variable.doc));
+  page.line("");
+  page.line("## Stages");
+  page.line("In the order that they run, from `csrc/driver/stages.cpp`: what `dump=after:NAME` may name. Options may skip stages.");
+  page.line("");
+  page.line("| stage | what it does | takes | makes |");
+  page.line("|---|---|---|---|");
+  for (const driver::Stage& stage : driver::stage_table())
+    page.line("| `{}` | {} | {} | {} |", stage.name, cell(stage.doc), driver::to_string(stage.takes), driver::to_string(stage.makes));
   page.line("");
   page.line("## Passes");
   page.line("In the order that they run, from `csrc/passes/pipelines.cpp`: what `skip_passes` may name.");

@@ -25,7 +25,6 @@ void collect_sources(const plan::Plan& plan, const Targets& targets, Report& rep
 }
 
 void collect_texts(const plan::Plan& plan, const Targets& targets, Report& report) {
-  report.plan_text = plan::print(plan);
   for (const plan::MissedFusion& missed : plan.missed_fusions)
     report.missed_fusion_text +=
         fmt::format("{} -> {}: {} ({} bytes)\n", missed.producer, missed.consumer, missed.reason, missed.bytes);
@@ -63,6 +62,12 @@ auto measure(const Request& request, std::string name, F&& work) {
   return request.timer->measure(std::move(name), std::forward<F>(work));
 }
 
+std::string source_of(const PipelineState& planned) {
+  PipelineState state{.inputs = planned.inputs, .form = planned.form};
+  run_stages(stages_between("source", "source"), state);
+  return std::get<std::string>(std::move(state.form));
+}
+
 // Takes the request's graph.
 PipelineState find_or_make_plan(Request& request) {
   runtime::DiskCache* cache = request.plan_cache;
@@ -76,7 +81,12 @@ PipelineState find_or_make_plan(Request& request) {
   if (request.options.verify != "off")
     measure(request, "verify import", [&] { graph::verify_or_throw(request.graph, "import"); });
   PipelineState made{.inputs = request, .form = std::move(request.graph)};
+  const std::string imported = request.keep_texts ? print(made.form) : std::string();
   run_stages(stages_between("graph-passes", "fit-memory"), made);
+  if (request.keep_texts) {
+    made.texts["import"] = imported;
+    made.texts["source"] = source_of(made);
+  }
   if (cache) measure(request, "write plan", [&] { write_plan(*cache, key, std::get<plan::Plan>(made.form), made.const_graph); });
   return made;
 }
@@ -122,10 +132,7 @@ Compilation compile(Request request) {
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
   PipelineState planned = find_or_make_plan(request);
   request.options = planned.inputs.options;  // without the passes that were left out
-  std::map<std::string, std::string>& texts = planned.texts;
-  report.graph_text = std::move(texts[texts.contains("const-graph") ? "const-graph" : "graph-passes"]);
-  report.loops_text = std::move(texts["lower"]);
-  report.fused_text = std::move(texts["loops-passes"]);
+  report.texts = std::move(planned.texts);
   report.eager_numerics = request.options.eager_numerics();
   if (planned.const_graph)
     out.const_graph = measure(request, "compile const_graph", [&] { return compile_const_graph(request, std::move(*planned.const_graph)); });

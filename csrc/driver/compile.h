@@ -29,7 +29,8 @@ namespace cxxinductor::driver {
 struct Report {
   std::vector<StageTime> times;
   std::map<std::string, double> pass_times;  // seconds by pass, of all its runs
-  std::string graph_text, loops_text, fused_text, plan_text;
+  // Of the form after each stage that ran, by the stage's name, from import on; where fit-memory planned again, those of the plan it took.
+  std::map<std::string, std::string> texts;
   struct KernelSource {
     std::string name;
     Device device;

@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "ir/device_types.h"
 #include "support/error.h"
 #include "support/files.h"
+#include "support/options.h"
 
 namespace cxxinductor::driver {
 namespace {
@@ -23,9 +25,20 @@ void write_file(const std::string& path, const std::string& text) {
     throw_user_error("cannot write the dump {}: set CXXINDUCTOR_DUMP_DIR to a folder you may write", path);
 }
 
-bool wants(const std::string& what, std::string_view item) {
-  const std::string padded = "," + what + ",";
-  return padded.find("," + std::string(item) + ",") != std::string::npos || padded.find(",all,") != std::string::npos;
+constexpr std::string_view after = "after:";
+
+bool wants(const std::vector<std::string>& what, std::string_view item) {
+  return std::ranges::any_of(what, [&](const std::string& word) { return word == item || word == "all"; });
+}
+
+void write_stages(const Report& report, const std::vector<std::string>& what, const std::string& root) {
+  int number = 0;
+  for (const Stage& stage : stage_table()) {
+    ++number;
+    const auto text = report.texts.find(std::string(stage.name));
+    if (text == report.texts.end() || !(wants(what, to_string(stage.makes)) || wants(what, fmt::format("{}{}", after, stage.name)))) continue;
+    write_file(join_path(root, fmt::format("{:02}-{}.txt", number, stage.name)), text->second);
+  }
 }
 
 void write_templates(const Report& report, const std::string& kernels) {
@@ -71,17 +84,26 @@ std::string fresh_folder(const std::string& base, const std::string& name) {
 std::string write_dump(const Report& report, const std::string& name, const std::string& folder,
                        const std::string& what) {
   const std::string root = fresh_folder(folder, name);
-  const auto write_form = [&](std::string_view item, const char* file, const std::string& text) {
-    if (wants(what, item) && !text.empty()) write_file(join_path(root, file), text);
+  const std::vector<std::string> items = list_items(what);
+  const auto write_text = [&](std::string_view item, const char* file, const std::string& text) {
+    if (wants(items, item) && !text.empty()) write_file(join_path(root, file), text);
   };
-  write_form("calls", "calls.txt", report.calls_text);
-  write_form("graph", "graph.txt", report.graph_text);
-  write_form("loops", "loops.txt", report.loops_text);
-  write_form("loops", "fused.txt", report.fused_text);
-  write_form("loops", "missed_fusions.txt", report.missed_fusion_text);
-  write_form("plan", "plan.txt", report.plan_text);
-  if (wants(what, "source") && !report.plan_text.empty()) write_kernels(report, root);
+  write_text("calls", "calls.txt", report.calls_text);
+  write_text("loops", "missed_fusions.txt", report.missed_fusion_text);
+  write_stages(report, items, root);
+  if (wants(items, "source") && report.texts.contains("source")) write_kernels(report, root);
   return root;
+}
+
+void check_dump(const Options& options) {
+  for (const std::string& item : list_items(options.dump)) {
+    if (!item.starts_with(after)) continue;
+    const std::string name = item.substr(after.size());
+    if (std::ranges::find(stage_table(), name, &Stage::name) != stage_table().end()) continue;
+    std::vector<std::string_view> names;
+    for (const Stage& stage : stage_table()) names.push_back(stage.name);
+    throw_user_error("option 'dump': expected the name of a stage, found '{}'; known are {}", name, fmt::join(names, ", "));
+  }
 }
 
 }  // namespace cxxinductor::driver

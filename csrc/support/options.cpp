@@ -27,11 +27,13 @@ constexpr std::array renamed_rows{
 #undef RENAMED_VALUE
 };
 
-// Options whose values are words from a list; `several`: any number of them, separated by commas.
+// Options whose values are words from a list; `several`: any number of them, separated by commas. Words that begin with `prefix` name what
+// other layers know.
 struct Choice {
   std::string_view option;
   std::span<const std::string_view> values;
   bool several = false;
+  std::string_view prefix = {};
 };
 template <class... Words>
 constexpr std::array<std::string_view, sizeof...(Words)> words(Words... list) {
@@ -52,7 +54,7 @@ constexpr std::array choices{
     Choice{"check", check_values},        Choice{"cache", cache_values},
     Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
     Choice{"background", background_values}, Choice{"cuda_graphs", cuda_graphs_values},
-    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true},
+    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true, "after:"},
 };
 
 struct Range {
@@ -183,7 +185,8 @@ void check_words(const Choice& choice, std::string_view value) {
     const std::string_view word = rest.substr(0, end);
     rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
     const bool nothing = choice.several && value.empty();
-    if (nothing || std::find(choice.values.begin(), choice.values.end(), word) != choice.values.end()) continue;
+    const bool is_name = !choice.prefix.empty() && word.starts_with(choice.prefix);
+    if (nothing || is_name || std::find(choice.values.begin(), choice.values.end(), word) != choice.values.end()) continue;
     std::string known;
     for (std::string_view item : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", item);
     throw_user_error("option '{}': expected {} of {}, found '{}'", choice.option,

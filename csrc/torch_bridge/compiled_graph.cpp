@@ -328,6 +328,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& 
 std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
                                                              model::SizeHints hints) {
   passes::check_skip_passes(options);
+  driver::check_dump(options);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->replayed = replay(calls, std::move(hints));

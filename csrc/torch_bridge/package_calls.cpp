@@ -1,6 +1,7 @@
 // The plans and machine code of packages.
 #include <utility>
 
+#include "driver/dump.h"
 #include "frontend/check_calls.h"
 #include "ir/plan/text.h"
 #include "model/effects.h"
@@ -22,8 +23,9 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
   for (const ViewsOfInputs::View& view : shown.views()) functional.outputs[view.output] = None();
   driver::Report report = plan_calls(std::move(functional), targets, options);
   PlanForPackage out;
-  out.code = compile_for_package(plan::parse(report.plan_text), targets, options);
-  out.plan = pack_functions(report.plan_text, functions_of(replayed.calls));
+  const std::string& plan = report.texts.at("fit-memory");
+  out.code = compile_for_package(plan::parse(plan), targets, options);
+  out.plan = pack_functions(plan, functions_of(replayed.calls));
   out.sources = std::move(report.kernel_sources);
   out.needs_calls = !replayed.guards.empty() || !model::written_inputs(replayed.calls, DispatcherSchemas()).empty();
   return out;
@@ -33,6 +35,7 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
 
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
   passes::check_skip_passes(options);
+  driver::check_dump(options);
   const Replayed replayed = replay(with_derived_symbols(calls));
   frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
   require_guards_on_inputs(replayed);

@@ -23,9 +23,9 @@ namespace cxxinductor::torch_bridge {
 namespace {
 
 constexpr std::string_view kContents = R"(
-calls.txt     the calls into ATen that were read from the model, with its source lines: `cxxi-opt --to graph calls.txt` imports them
-graph.txt     the graph IR (docs/ir.md): `cxxi-opt --to plan graph.txt` shows what becomes of it
-loops.txt, fused.txt, plan.txt, kernels/   the later forms; what is missing here could not be made
+calls.txt     the calls into ATen that were read from the model, with its source lines: `cxxi-opt --to import calls.txt` imports them
+01-import.txt the graph IR (docs/ir.md): `cxxi-opt --to plan 01-import.txt` shows what becomes of it
+NN-STAGE.txt, kernels/   the form after each later stage; what is missing here could not be made
 )";
 
 std::string base_folder(const Options& options) {
@@ -51,15 +51,17 @@ Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& e
   Texts texts;
   driver::Request request;
   request.graph = frontend::import_graph(frontend::lower_complex(calls, DispatcherSchemas()), DispatcherSchemas(), environment);
-  texts.report.graph_text = graph::print(request.graph);
+  std::map<std::string, std::string>& made = texts.report.texts;
+  made["import"] = graph::print(request.graph);
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
     request.host = &torch_host();
     request.options = options;
     request.keep_texts = true;
+    request.observer = [&](std::string_view stage, const driver::Form& form) { made[std::string(stage)] = driver::print(form); };
     texts.report = driver::compile(std::move(request)).report;
   } catch (const std::exception&) {
-    // The bug lies before the kernels: the graph as it was imported is what shows it.
+    // The bug lies before the kernels: the forms after the stages before it show it.
   }
   return texts;
 }

@@ -31,7 +31,8 @@ class GraphReport:
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
             const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
             kept, bytes: of them.
-            times: (stage, seconds). pass_times: seconds by pass, of all its runs. texts, sources: filled by option dump.
+            times: (stage, seconds) of each run, without stages that ran inside of it. pass_times: seconds by pass, of all its runs, in pipeline
+            order. texts: by stage, in pipeline order, the form after it; sources: (kernel, text). Both are filled by option dump.
         compiled: the callable; None for a graph given back to eager.
         read_seconds: what reading the graph took, before the compile.
     """

@@ -58,8 +58,8 @@ def graph_text(make, device):
     model = model.to(device, torch.bfloat16).eval().requires_grad_(False)
     inputs = {k: v.to(torch.bfloat16) if isinstance(v, torch.Tensor) and v.is_floating_point() else v for k, v in inputs.items()}
     with tempfile.TemporaryDirectory() as folder:
-        cxxinductor.explain(model, options={"dump": "graph", "dump_dir": folder}, **inputs)
-        (found,) = Path(folder).glob("*/graph.txt")
+        cxxinductor.explain(model, options={"dump": "after:graph-passes", "dump_dir": folder}, **inputs)
+        (found,) = Path(folder).glob("*/*-graph-passes.txt")
         return found.read_text()
 
 

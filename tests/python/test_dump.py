@@ -38,14 +38,18 @@ def test_all_forms_are_written(dumped, device):
     folder = dumped()
     texts = {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
     assert texts["calls.txt"].startswith("calls @inference") and "aten::mm" in texts["calls.txt"]
-    assert texts["graph.txt"].startswith("graph @inference")
-    assert texts["loops.txt"].startswith("program @inference") and texts["fused.txt"].startswith("program @inference")
-    assert texts["plan.txt"].startswith("plan @inference")
+    begins = {"import": "graph", "graph-passes": "graph", "lower": "program", "fuse": "program", "loops-passes": "program", "plan": "plan", "fit-memory": "plan"}  # fmt: skip
+    stages = sorted(name for name in texts if re.match(r"\d\d-", name))
+    assert [name[3:-4] for name in stages] == [*begins, "source"], "numbered in pipeline order"
+    for stage, word in begins.items():
+        (text,) = (texts[name] for name in stages if name[3:-4] == stage)
+        assert text.startswith(f"{word} @inference"), stage
+    (plan,) = (texts[name] for name in stages if name.endswith("-fit-memory.txt"))
     assert re.search(r"\w+ -> \w+: \w+", texts["missed_fusions.txt"])
     extension = ".cu" if device == "cuda" else ".cpp"
     sources = sorted(path.stem for path in (folder / "kernels").glob("*" + extension))
     assert sources == kernels_of(folder) and len(sources) >= 2
-    assert all(name in texts["plan.txt"] for name in sources)
+    assert all(name in plan for name in sources)
     text = (folder / "kernels" / (sources[0] + extension)).read_text()
     assert "aten." in text and "#line" in text
     assert len(text.splitlines()) < 100, "the kernel, not what it calls"
@@ -55,7 +59,21 @@ def test_all_forms_are_written(dumped, device):
 
 
 def test_only_what_is_asked_for_is_written(dumped):
-    assert sorted(path.name for path in dumped(what="graph,plan").iterdir()) == ["graph.txt", "plan.txt"]
+    folder = dumped(what="graph,after:fuse,calls")
+    assert sorted(path.name for path in folder.iterdir()) == ["01-import.txt", "02-graph-passes.txt", "05-fuse.txt", "calls.txt"]
+
+
+def test_a_plan_that_fits_is_kept(dumped):
+    folder = dumped(what="plan")
+    first, last = sorted(folder.iterdir())
+    assert (first.name, last.name) == ("07-plan.txt", "08-fit-memory.txt")
+    assert first.read_text() == last.read_text()
+
+
+def test_an_unknown_stage_is_refused(tmp_path):
+    options = {"dump": "graph,after:lowering", "dump_dir": str(tmp_path)}
+    with pytest.raises(cxxinductor.UserError, match="expected the name of a stage, found 'lowering'; known are import, graph-passes"):
+        cxxinductor.config.resolve(options)
 
 
 def test_each_command_times_its_kernel(dumped):

@@ -85,7 +85,7 @@ MASKS = {"efficient_attention": 3, "efficient_attention_backward": 4, "cudnn_att
 
 def masks_of_calls(found):
     """Number of attention calls, and how many of them take a mask, in graph texts."""
-    texts = [r.details["texts"]["graph"] for r in found]
+    texts = [r.details["texts"]["graph-passes"] for r in found]
     calls = [match for text in texts for match in re.findall(r'"aten::_scaled_dot_product_(\w+)"\((.*)\) with', text)]
     masks = [args.split(", ")[MASKS[name]] if name in MASKS else args.split("attn_mask = ")[-1] for name, args in calls]
     return len(calls), sum(mask.startswith("$") for mask in masks)

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "passes/pass_manager.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "torch_bridge/bindings/signal_check.h"
@@ -228,13 +229,18 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const driver::Report::KernelSource& source : found.kernel_sources)
     sources.append(py::make_tuple(source.name, source.text));
   out["times"] = times;
-  out["pass_times"] = found.pass_times;
+  py::dict pass_times, texts;
+  for (const passes::PassInfo& pass : passes::pass_table())
+    if (const auto time = found.pass_times.find(std::string(pass.name)); time != found.pass_times.end())
+      pass_times[time->first.c_str()] = time->second;
+  for (const driver::Stage& stage : driver::stage_table())
+    if (const auto text = found.texts.find(std::string(stage.name)); text != found.texts.end()) texts[text->first.c_str()] = text->second;
+  out["pass_times"] = pass_times;
+  out["texts"] = texts;
   out["externs"] = summary.externs;
   out["extern_reasons"] = summary.extern_reasons;
   out["collectives"] = found.collectives;
   out["missed_fusions"] = missed_fusions;
-  out["texts"] = py::dict(py::arg("graph") = found.graph_text, py::arg("loops") = found.loops_text,
-                          py::arg("fused") = found.fused_text, py::arg("plan") = found.plan_text);
   out["sources"] = sources;
   out["memory"] = memory_of(summary.memory);
   out["allocations"] = summary.allocations;

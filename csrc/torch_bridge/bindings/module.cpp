@@ -8,6 +8,7 @@
 
 #include "support/error.h"
 #include "support/options.h"
+#include "driver/dump.h"
 #include "frontend/import.h"
 #include "model/passes/split_gradients.h"
 #include "model/infer/infer.h"
@@ -83,11 +84,13 @@ py::list option_rows() {
 void set_checked_option(Options& options, const std::string& name, const std::string& value) {
   set_option(options, name, value);
   passes::check_skip_passes(options);
+  driver::check_dump(options);
 }
 
 Options checked_options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
   Options options = options_from_environment(environment);
   passes::check_skip_passes(options);
+  driver::check_dump(options);
   return options;
 }
 
@@ -342,7 +345,7 @@ PYBIND11_MODULE(_C, module) {
         }
         py::list kernels;
         for (const driver::Report::KernelSource& source : report.kernel_sources) kernels.append(source.name);
-        return py::dict(py::arg("text") = report.plan_text, py::arg("kernels") = kernels, py::arg("externs") = report.externs,
+        return py::dict(py::arg("text") = report.texts.at("fit-memory"), py::arg("kernels") = kernels, py::arg("externs") = report.externs,
                         py::arg("extern_reasons") = report.extern_reasons);
       },
       py::arg("builder"), py::arg("gpu_arch"), py::arg("multiprocessors"), py::arg("gpus"), py::arg("options"));

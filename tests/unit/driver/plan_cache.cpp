@@ -90,7 +90,7 @@ TEST_CASE("a stored plan has all that was planned", "[plan_cache]") {
   const std::string key = driver::plan_key(request);
   CHECK_FALSE(compiler.read(key));
 
-  plan::Plan plan = plan::parse(Compiler().compile([](driver::Request& r) { r.keep_texts = true; }).report.plan_text);
+  plan::Plan plan = plan::parse(Compiler().compile([](driver::Request& r) { r.keep_texts = true; }).report.texts.at("fit-memory"));
   plan.missed_fusions = {{"k0", "k1", "a \"reason\"", 128}};
   const passes::ConstGraph const_graph{graph::parse("graph @c(%w: f32[4]) {\n  %0 = neg(%w)\n  return %0\n}\n"), {3}};
   driver::write_plan(compiler.cache, key, plan, const_graph);

@@ -53,6 +53,8 @@ TEST_CASE("an option of several words takes each of them and names the wrong one
   Options options;
   set_option(options, "dump", "graph,plan");
   REQUIRE(options.dump == "graph,plan");
+  set_option(options, "dump", "graph,after:lower");  // names of stages are the driver's to check
+  REQUIRE(options.dump == "graph,after:lower");
   set_option(options, "dump", "");
   REQUIRE_THROWS_WITH(set_option(options, "dump", "graph,plans"), mentions("'source', 'all', found 'plans'"));
   REQUIRE(options.dump.empty());
