@@ -11,6 +11,7 @@ namespace {
 constexpr size_t most_calls = 8;   // named of one kernel
 constexpr size_t most_pairs = 12;  // of kernels that were not fused, named
 constexpr size_t most_passes = 3;  // named beside the stages
+constexpr double least_share = 0.01;  // of the time, of a stage that has a line of its own
 
 using Lines = std::vector<std::string>;
 
@@ -136,26 +137,47 @@ std::string describe_constants(const ConstSummary& once) {
   return fmt::format("  once, and after writes to parameters: {}, {}, which are kept", made, megabytes(once.bytes));
 }
 
-std::string milliseconds(const std::vector<std::pair<std::string, double>>& times) {
+std::string runs_text(const StageTotal& total) { return total.runs > 1 ? fmt::format(" ({} runs)", total.runs) : ""; }
+
+double sum_of(const std::vector<StageTotal>& totals) {
+  double sum = 0;
+  for (const StageTotal& total : totals) sum += total.seconds;
+  return sum;
+}
+
+// "; slowest passes b 0.3, a 0.1"; "" where no pass ran.
+std::string slowest_passes(const GraphSummary& graph) {
+  std::vector<std::pair<std::string, double>> passes(graph.pass_times.begin(), graph.pass_times.end());
+  std::ranges::stable_sort(passes, std::greater(), &std::pair<std::string, double>::second);
+  passes.resize(std::min(passes.size(), most_passes));
   Lines parts;
-  for (const auto& [name, seconds] : times) parts.push_back(fmt::format("{} {:.1f}", name, seconds * 1e3));
-  return fmt::format("{}", fmt::join(parts, ", "));
+  for (const auto& [name, seconds] : passes) parts.push_back(fmt::format("{} {:.1f}", name, seconds * 1e3));
+  return parts.empty() ? "" : fmt::format("; slowest passes {}", fmt::join(parts, ", "));
+}
+
+// A line per stage; those that took next to nothing are one.
+void describe_stages(const GraphSummary& graph, std::span<const StageTime> before, Lines& lines) {
+  const std::vector<StageTotal> totals = stage_totals(graph, before);
+  const double sum = sum_of(totals);
+  lines.push_back(fmt::format("  time: {:.1f} ms{}", sum * 1e3, slowest_passes(graph)));
+  StageTotal others;
+  for (const StageTotal& total : totals)
+    if (total.seconds >= least_share * sum) {
+      lines.push_back(fmt::format("    {:20} {:8.1f}{}", total.stage, total.seconds * 1e3, runs_text(total)));
+    } else {
+      others.seconds += total.seconds;
+      ++others.runs;
+    }
+  if (others.runs > 0) lines.push_back(fmt::format("    {:20} {:8.1f}", fmt::format("{} others", others.runs), others.seconds * 1e3));
 }
 
 }  // namespace
 
 std::string describe_times(const GraphSummary& graph, std::span<const StageTime> before) {
-  std::vector<std::pair<std::string, double>> stages, passes(graph.pass_times.begin(), graph.pass_times.end());
-  double total = 0;
-  for (const std::span<const StageTime> part : {before, std::span<const StageTime>(graph.times)})
-    for (const StageTime& time : part) {
-      stages.emplace_back(time.stage, time.seconds);
-      total += time.seconds;
-    }
-  std::ranges::stable_sort(passes, std::greater(), &std::pair<std::string, double>::second);
-  passes.resize(std::min(passes.size(), most_passes));
-  const std::string text = fmt::format("{:.1f} ms: {}", total * 1e3, milliseconds(stages));
-  return passes.empty() ? text : fmt::format("{}; slowest passes {}", text, milliseconds(passes));
+  const std::vector<StageTotal> totals = stage_totals(graph, before);
+  Lines stages;
+  for (const StageTotal& total : totals) stages.push_back(fmt::format("{} {:.1f}{}", total.stage, total.seconds * 1e3, runs_text(total)));
+  return fmt::format("{:.1f} ms: {}{}", sum_of(totals) * 1e3, fmt::join(stages, ", "), slowest_passes(graph));
 }
 
 std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
@@ -170,7 +192,7 @@ std::string describe(const GraphSummary& graph, const std::optional<ConstSummary
   for (const KernelSummary& kernel : graph.kernels) describe_kernel(kernel, mixed, lines);
   describe_externs(graph, lines);
   describe_missed_fusions(graph.missed_fusions, lines);
-  lines.push_back(fmt::format("  time: {}", describe_times(graph, before)));
+  describe_stages(graph, before, lines);
   return fmt::format("{}", fmt::join(lines, "\n"));
 }
 

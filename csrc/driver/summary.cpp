@@ -1,5 +1,6 @@
 #include "driver/summary.h"
 
+#include <algorithm>
 #include <set>
 
 #include "ir/plan/memory.h"
@@ -74,6 +75,18 @@ GraphSummary summarize(const plan::Plan& plan, const Report& report) {
   graph.times = report.times;
   graph.pass_times = report.pass_times;
   return graph;
+}
+
+std::vector<StageTotal> stage_totals(const GraphSummary& graph, std::span<const StageTime> before) {
+  std::vector<StageTotal> totals;
+  for (const std::span<const StageTime> part : {before, std::span<const StageTime>(graph.times)})
+    for (const StageTime& time : part) {
+      auto found = std::ranges::find(totals, time.stage, &StageTotal::stage);
+      if (found == totals.end()) found = totals.insert(found, {time.stage});
+      found->seconds += time.seconds;
+      ++found->runs;
+    }
+  return totals;
 }
 
 ConstSummary summarize_once(const plan::Plan& plan, const Report& report, int64_t kept_bytes) {

@@ -59,10 +59,19 @@ struct ConstSummary {
 GraphSummary summarize(const plan::Plan& plan, const Report& report);
 ConstSummary summarize_once(const plan::Plan& plan, const Report& report, int64_t kept_bytes);
 
-// Lines of text; title: "forward graph". before: stages that preceded the compile.
+// What a stage took in all its runs.
+struct StageTotal {
+  std::string stage;
+  double seconds = 0;
+  size_t runs = 0;
+};
+// In pipeline order: that in which stages ended first. before: stages that preceded the compile.
+std::vector<StageTotal> stage_totals(const GraphSummary& graph, std::span<const StageTime> before = {});
+
+// Lines of text; title: "forward graph". before: as of stage_totals.
 std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
                      std::span<const StageTime> before = {});
-// "12.5 ms: lower 0.1, ..."
+// "12.5 ms: lower 0.1, plan 3.0 (2 runs), ...; slowest passes ..."
 std::string describe_times(const GraphSummary& graph, std::span<const StageTime> before = {});
 
 }  // namespace cxxinductor::driver

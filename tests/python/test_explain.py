@@ -1,6 +1,7 @@
 """explain(), the options explain and time, and progress on a terminal."""
 
 import io
+import re
 import sys
 import time
 
@@ -51,14 +52,20 @@ def test_everything_is_said(device):
     stages = [stage for stage, _ in graph.details["times"]]
     assert stages[0] == "read graph" and {"graph-passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
     passes = graph.details["pass_times"]
-    assert {"graph-cse", "graph-reinplace", "loops-dead-code"} <= set(passes)
+    names = list(passes)  # in pipeline order
+    assert names.index("graph-dead-code") < names.index("graph-cse") < names.index("graph-reinplace") < names.index("loops-dead-code")
+    assert stages.index("graph-passes") < stages.index("lower") < stages.index("plan") < stages.index("fit-memory")
     assert sum(passes.values()) <= sum(seconds for stage, seconds in graph.details["times"] if stage.endswith("passes"))
     assert {name: count for name, count in explanation.counters.items() if count} == {"graphs": 1, "kernels": len(kernels), "extern": 1}
     text = str(explanation)
     for said in (softmax["name"], "reads 512 bytes", "fuses aten.gelu.default (test_explain.py:", "1 x aten::addmm",
                  f"aten::addmm: {PRODUCTS}",
-                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", "time: ", f"; slowest passes {max(passes, key=passes.get)} ", "0 graph breaks", "aten_fallback 0 (graphs through ATen), eager_fallback 0 (graphs given back to eager)"):  # fmt: skip
+                 f"not fused: 1 pairs with {between} bytes between them\n    {producer} -> {consumer}, {between} bytes: {reason}", " ms; slowest passes ", f"slowest passes {max(passes, key=passes.get)} ", "0 graph breaks", "aten_fallback 0 (graphs through ATen), eager_fallback 0 (graphs given back to eager)"):  # fmt: skip
         assert said in text, text
+    table = text[text.index("  time: ") :].split("\n")[1:]
+    rows = [match[1] for match in (re.match(r"    (\S.*?) +\d+\.\d( \(\d+ runs\))?$", line) for line in table) if match]
+    named = [row for row in rows if not row.endswith(" others")]
+    assert "compile kernels" in named and named == [stage for stage in stages if stage in named]
 
 
 @pytest.mark.parametrize(
