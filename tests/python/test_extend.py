@@ -39,7 +39,7 @@ SWISH = dict(
     cuda="swish({0}, {1})",
     cuda_source="template <class T> __device__ T swish(T x, T beta) { return x / (T(1) + exp(-beta * x)); }",
     cpu="swish({0}, {1})",
-    cpu_source="template <class T> inline T swish(T x, T beta) { return x / (T(1) + (sizeof(T) == 8 ? __builtin_exp(-beta * x) : __builtin_expf(-beta * x))); }",
+    cpu_source="template <class T> inline T swish(T x, T beta) { return x / (T(1) + T(__builtin_exp(-beta * x))); }",
     definition="result = mul(x, sigmoid(mul(beta, x)))",
     transcendental=True,
 )
@@ -178,22 +178,23 @@ cxxinductor.register_op(torch.ops.changing.scaled.default, cpu="({0} * scale({0}
 x = torch.arange(10.0)
 result = torch.compile(lambda x: torch.ops.changing.scaled(x) + 1, backend="cxxinductor", options={"cache_dir": sys.argv[2]})(x)
 torch.testing.assert_close(result, x * float(sys.argv[1]) + 1)
-print(cxxinductor.counters()["extern"], cxxinductor.counters()["cache_hits"] > 0)
+print(cxxinductor.counters()["extern"], cxxinductor.counters()["cache_writes"] > 0)
 """
 
     def run(factor: str) -> str:
         return subprocess.run([sys.executable, "-c", program, factor, str(tmp_path)], check=True, capture_output=True, text=True).stdout.strip()
 
-    assert run("2") == "0 False"
     assert run("2") == "0 True"
-    assert run("3") == "0 False"
+    assert run("2") == "0 False"
+    assert run("3") == "0 True"
 
 
-def test_a_mistake_in_a_source_names_the_op(device):
+def test_text_that_does_not_compile_is_shown_and_calls_the_op(device):
     overload = op("broken", "(Tensor x) -> Tensor", lambda x: x + 1)
     cxxinductor.register_op(overload, cuda="broken_function({0})", cpu="broken_function({0})")
-    with pytest.raises(Exception, match="broken_function"):
-        compiled(lambda x: overload(x) * 2, fallback="error")(torch.randn(64, device=device))
+    x = torch.randn(64, device=device)
+    with pytest.warns(UserWarning, match="broken_function"):
+        torch.testing.assert_close(compiled(lambda x: overload(x) * 2)(x), (x + 1) * 2)
 
 
 def test_what_is_not_valid_is_refused():

@@ -22,10 +22,9 @@ std::string spelling(const ScalarOpInfo& op, DType dtype) {
   return applied_op(op, row, dtype, cpu_compute_type(dtype), std::span(names).first(static_cast<size_t>(op.arity)));
 }
 
-std::string parameters(int count) {
-  static constexpr std::string_view names[] = {"auto a", "auto b", "auto c", "auto d", "auto e"};
+std::string parameters(int count, std::string_view type) {
   std::string text;
-  for (int i = 0; i < count; ++i) text += fmt::format("{}{}", i > 0 ? ", " : "", names[i]);
+  for (int i = 0; i < count; ++i) text += fmt::format("{}{} {}", i > 0 ? ", " : "", type, static_cast<char>('a' + i));
   return text;
 }
 
@@ -322,8 +321,12 @@ std::string cpu_apply(const ScalarOpInfo& op, DType from, DType to, const std::s
       break;
   }
   const std::string spelled = spelling(op, from);
+  if (op.registered) {  // its text is about one element
+    const std::string typed = parameters(op.arity, cpu_compute_type(from));
+    return fmt::format("cxxi::apply<{}, {}>([]({}) -> {} {{ return {}; }}, {})", cpu_compute_type(to), lanes, typed, cpu_compute_type(to), spelled, list);
+  }
   const std::string function =
-      fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity), spelled, spelled);
+      fmt::format("[]({}) -> decltype({}) {{ return {}; }}", parameters(op.arity, "auto"), spelled, spelled);
   if (!op.sleef.empty() && is_float(from)) {
     return fmt::format("cxxi::call_math<{}, {}, {}>({}, {})", cpu_math_slot(op.sleef, from), cpu_compute_type(from), lanes, function, list);
   }
