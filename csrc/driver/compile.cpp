@@ -147,7 +147,12 @@ Compilation compile_plan(std::string_view text, Request request) {
   StageTimer timer;
   request.timer = &timer;
   out.report.eager_numerics = request.options.eager_numerics();
-  load(measure(request, "read plan", [&] { return plan::parse(text); }), request, out);
+  plan::Plan plan = measure(request, "read plan", [&] { return plan::parse(text); });
+  if (request.keep_texts) {
+    out.report.texts["fit-memory"] = text;
+    out.report.texts["source"] = source_of({.inputs = request, .form = plan});
+  }
+  load(std::move(plan), request, out);
   write_times(std::move(timer), out.report);
   return out;
 }

@@ -6,6 +6,7 @@
 #include "driver/compile.h"
 #include "ir/graph/text.h"
 #include "ir/plan/text.h"
+#include "ir/registered_ops.h"
 #include "runtime/disk_cache.h"
 #include "unit/catch.h"
 #include "unit/runtime/temporary_folder.h"
@@ -117,4 +118,30 @@ TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
     REQUIRE(compiler.cache.put(key, bytes));
     CHECK_FALSE(compiler.read(key));
   }
+}
+
+TEST_CASE("a key has what users registered of the graph's ops, and of no others", "[plan_cache]") {
+  const std::map<Device, int64_t> no_peaks;
+  add_scalar_op({.overload = "keyed::op", .arguments = {"x"}, .cpu = "keyed_function({0})", .cpu_source = "/* of the key */"});
+  driver::Request request;
+  request.targets = cpu_target("x86-64-v3", 1);
+  request.eager_peaks = no_peaks;
+  request.graph = graph::parse("graph @f(%x: f32[8]) {\n  %0 = keyed.op(%x)\n  return %0\n}\n");
+  CHECK_THAT(driver::plan_key(request), mentions("keyed_function({0})") && mentions("/* of the key */"));
+  request.graph = graph::parse("graph @f(%x: f32[8]) {\n  %0 = neg(%x)\n  return %0\n}\n");
+  CHECK_THAT(driver::plan_key(request), !mentions("keyed_function"));
+}
+
+TEST_CASE("a plan that is compiled from text is in the report, with its source", "[plan_cache]") {
+  Compiler compiler;
+  driver::Request request;
+  request.targets = cpu_target("x86-64-v3", 1);
+  request.host = &compiler.host;
+  const std::string text = plan::print(driver::plan_of(graph::parse(two_kernels), cpu_target("x86-64-v3", 1)));
+  CHECK(driver::compile_plan(text, request).report.texts.empty());
+  request.keep_texts = true;
+  const driver::Report report = driver::compile_plan(text, request).report;
+  CHECK(report.texts.at("fit-memory") == text);
+  CHECK_THAT(report.texts.at("source"), mentions("k0_"));
+  CHECK(report.kernel_sources.size() == plan::parse(text).kernels.size());
 }
