@@ -75,7 +75,7 @@ std::string text_name(std::string_view overload) {
   const size_t at = overload.find("::");
   if (at == overload.npos || !is_word(overload.substr(0, at)) || !is_word(overload.substr(at + 2)))
     throw_user_error("expected the name of an op such as mylib::swish, found '{}'", overload);
-  if (overload.starts_with("aten::")) throw_user_error("{} is an op of PyTorch; register an op of your own library", overload);
+  if (overload.substr(0, at) == "aten") throw_user_error("{} is an op of PyTorch; register an op of your own library", overload);
   return fmt::format("{}.{}", overload.substr(0, at), overload.substr(at + 2));
 }
 
