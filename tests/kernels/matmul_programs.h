@@ -126,14 +126,7 @@ inline MatmulProgram with_prologue(MatmulProgram product) {
 inline plan::Plan with_tile(plan::Plan plan, const MatmulTile& tile, std::optional<int> most_blocks = 3) {
   plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
   plan::Mapping& mapping = kernel.mapping;
-  plan::Matmul& matmul = std::get<plan::Matmul>(mapping.shape);
-  matmul.tile_m = tile.m;
-  matmul.tile_n = tile.n;
-  matmul.tile_k = tile.k;
-  matmul.warps_m = tile.warps_m;
-  matmul.warps_n = tile.warps_n;
-  matmul.stages = tile.stages;
-  matmul.warpgroups = tile.warpgroups;
+  plan::set_tile(std::get<plan::Matmul>(mapping.shape), tile);
   sym::Expr blocks = 1;
   for (plan::VarId v : mapping.space) {
     const int size = v == plan::matmul_m(mapping) ? tile.m : v == plan::matmul_n(mapping) ? tile.n : 1;

@@ -1,6 +1,7 @@
 #include "ir/graph/node_traits.h"
 
 #include "ir/arg_expressions.h"
+#include "ir/hasher.h"
 
 namespace cxxinductor::graph {
 namespace {
@@ -11,28 +12,6 @@ bool same_attributes(const Kind& a, const Kind& b) {
   for_each_attribute<Kind>([&](const auto& attribute) { same = same && a.*attribute.member == b.*attribute.member; });
   return same;
 }
-
-class Hasher {
- public:
-  explicit Hasher(size_t seed) : hash_(seed) {}
-  size_t hash() const { return hash_; }
-
-  template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T>
-  void add(T value) {
-    hash_ = hash_ * 0x9e3779b97f4a7c15ull + static_cast<size_t>(value) + (hash_ >> 31);
-  }
-  void add(sym::Expr e) { add(e.hash()); }
-  void add(const Scalar& scalar) { add(std::hash<double>()(scalar.as_real())); }
-  template <class T>
-  void add(const std::vector<T>& list) {
-    add(list.size());
-    for (const T& item : list) add(item);
-  }
-
- private:
-  size_t hash_;
-};
 
 using Visit = std::function<void(sym::Expr)>;
 

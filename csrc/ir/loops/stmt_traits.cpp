@@ -1,7 +1,6 @@
 #include "ir/loops/stmt_traits.h"
 
-#include <functional>
-#include <string>
+#include "ir/hasher.h"
 
 namespace cxxinductor::loops {
 namespace {
@@ -20,40 +19,6 @@ template <class Kind, class Visit>
 void for_each_member(const Visit& visit) {
   std::apply([&](const auto&... members) { (visit(member_of(members)), ...); }, StmtTraits<Kind>::members);
 }
-
-class Hasher {
- public:
-  explicit Hasher(size_t seed) : hash_(seed) {}
-  size_t hash() const { return hash_; }
-
-  template <class T>
-  requires std::is_integral_v<T> || std::is_enum_v<T>
-  void add(T value) {
-    hash_ = hash_ * 0x9e3779b97f4a7c15ull + static_cast<size_t>(value) + (hash_ >> 29);
-  }
-  template <class Tag>
-  void add(Id<Tag> id) {
-    add(id.valid() ? id.index() : ~size_t{0});
-  }
-  void add(VarSet vars) { add(vars.bits()); }
-  void add(sym::Expr e) { add(e.hash()); }
-  void add(const std::string& text) { add(std::hash<std::string>()(text)); }
-  void add(const Scalar& scalar) {
-    add(std::hash<double>()(scalar.real()));
-    add(scalar.integer());
-  }
-  template <class T>
-  void add(const std::optional<T>& value) {
-    if (value) add(*value);
-  }
-  template <class T>
-  void add(const std::vector<T>& list) {
-    for (const T& item : list) add(item);
-  }
-
- private:
-  size_t hash_;
-};
 
 }  // namespace
 

@@ -110,6 +110,12 @@ void for_each_use(AnyStmt& stmt, const Statement& statement, const Expression& e
       stmt.kind);
 }
 
+// Replaces each expression of a statement by f(expression), in that order.
+template <class F>
+void rewrite_expressions(Stmt& stmt, const F& f) {
+  for_each_use(stmt, [](StmtId&) {}, [&](sym::Expr& e) { e = f(e); });
+}
+
 bool same_statement(const Stmt& a, const Stmt& b);  // equal kinds with equal members, of one dtype
 size_t hash_of(const Stmt& stmt);                   // equal for the same statements
 

@@ -60,6 +60,16 @@ std::optional<MatmulParts> find_matmul(const loops::Region& region) {
 VarId matmul_m(const Mapping& mapping) { return mapping.space.at(mapping.space.size() - 2); }
 VarId matmul_n(const Mapping& mapping) { return mapping.space.at(mapping.space.size() - 1); }
 
+void set_tile(Matmul& matmul, const MatmulTile& tile) {
+  matmul.tile_m = tile.m;
+  matmul.tile_n = tile.n;
+  matmul.tile_k = tile.k;
+  matmul.warps_m = tile.warps_m;
+  matmul.warps_n = tile.warps_n;
+  matmul.stages = tile.stages;
+  matmul.warpgroups = tile.warpgroups;
+}
+
 MatmulParts matmul_parts(const Kernel& kernel) {
   auto parts = find_matmul(kernel.region);
   CXXI_CHECK(parts && kernel.mapping.space.size() >= 2, "kernel {} is mapped as a product and is none", kernel.name);

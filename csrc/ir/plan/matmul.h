@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "ir/matmul_tile.h"
 #include "ir/plan/plan.h"
 
 namespace cxxinductor::plan {
@@ -24,6 +25,7 @@ std::optional<MatmulParts> find_matmul(const loops::Region& region);
 MatmulParts matmul_parts(const Kernel& kernel);
 VarId matmul_m(const Mapping& mapping);
 VarId matmul_n(const Mapping& mapping);
+void set_tile(Matmul& matmul, const MatmulTile& tile);
 // For each statement, whether `value` needs it; value included.
 std::vector<bool> backward_slice(const loops::Region& region, StmtId value);
 // Shared memory of a block: the stages of both factors' tiles, or the sums of a tile in rows; of warp groups: the stages, and a part of the

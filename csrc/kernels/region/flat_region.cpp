@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/loops/index_algebra.h"
+#include "ir/loops/stmt_traits.h"
 #include "ir/strides.h"
 #include "kernels/region/region_edit.h"
 #include "support/error.h"

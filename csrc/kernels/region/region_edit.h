@@ -7,21 +7,6 @@
 
 namespace cxxinductor::kernels {
 
-// Replaces every symbolic expression of a statement by f(expression), in a fixed order.
-template <class F>
-void rewrite_expressions(loops::Stmt& stmt, F f) {
-  if (auto* load = stmt.as<loops::Load>()) {
-    for (sym::Expr& e : load->coords) e = f(e);
-  } else if (auto* store = stmt.as<loops::Store>()) {
-    for (sym::Expr& e : store->coords) e = f(e);
-    if (store->conflict_order) store->conflict_order = f(*store->conflict_order);
-  } else if (auto* index = stmt.as<loops::Index>()) {
-    index->value = f(index->value);
-  } else if (auto* check = stmt.as<loops::Check>()) {
-    check->bound = f(check->bound);
-  }
-}
-
 // A new body made from an old one: statements are copied in order, or replaced by others of the new body.
 class BodyCopier {
  public:

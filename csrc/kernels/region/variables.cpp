@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <string>
 
+#include "ir/loops/stmt_traits.h"
 #include "ir/target.h"
 #include "kernels/region/flat_region.h"
-#include "kernels/region/region_edit.h"
 #include "support/error.h"
 
 namespace cxxinductor::kernels {

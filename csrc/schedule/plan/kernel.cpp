@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
+#include "ir/loops/stmt_traits.h"
 #include "ir/plan/index_width.h"
 #include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
 #include "ir/target.h"
 #include "kernels/region/access.h"
-#include "kernels/region/region_edit.h"
 #include "schedule/plan/kernel_name.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/matmul.h"
@@ -22,7 +22,7 @@ namespace {
 using kernels::FlatRegion;
 using kernels::flatten;
 using kernels::offset_of;
-using kernels::rewrite_expressions;
+using loops::rewrite_expressions;
 using loops::Stmt;
 using loops::StmtId;
 using loops::VarId;

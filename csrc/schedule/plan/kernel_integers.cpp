@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
+#include "ir/loops/stmt_traits.h"
 #include "ir/plan/text.h"
-#include "kernels/region/region_edit.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
-using kernels::rewrite_expressions;
+using loops::rewrite_expressions;
 using plan::Kernel;
 using plan::StmtId;
 using sym::Expr;

@@ -265,13 +265,7 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   matmul.right_along_k = *runs_along_k(flat, parts.right, parts.k, n, small);
 
   const MatmulTile tile = best_tile(size_of(flat, parts.k), kept_bytes(flat, parts), target);
-  matmul.tile_m = tile.m;
-  matmul.tile_n = tile.n;
-  matmul.tile_k = tile.k;
-  matmul.warps_m = tile.warps_m;
-  matmul.warps_n = tile.warps_n;
-  matmul.stages = tile.stages;
-  matmul.warpgroups = tile.warpgroups;
+  plan::set_tile(matmul, tile);
   matmul.group_m = 8;
   mapping.vector_width = choose_vector_width(flat, n, target);
   mapping.vector_tail = !prove_divides(mapping.vector_width, flat.extent(n), flat.assumptions);
