@@ -48,8 +48,7 @@ class CpuKernelEmitter {
   void emit_columns(const plan::CpuColumns& shape);
   void emit_row_loop(const plan::Segment& segment);
   void emit_pass(const std::vector<StmtId>& in_blocks, int sets);
-  sym::Expr points_of_row() const;
-  std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr updates) const;
+  std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces) const;
   void declare_states(const std::vector<StmtId>& reduces, const std::vector<StmtId>& in_blocks, std::string_view kind,
                       int count);
   void put_blocks_aside(const std::vector<StmtId>& in_blocks, std::string_view condition);

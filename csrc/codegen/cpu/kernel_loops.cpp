@@ -2,15 +2,13 @@
 #include <algorithm>
 
 #include "codegen/cpu/kernel_emitter.h"
-#include "codegen/cpu/uniform_masks.h"
+#include "ir/plan/cpu_rows.h"
+#include "ir/plan/uniform_masks.h"
 #include "support/error.h"
 #include "support/overloaded.h"
 
 namespace cxxinductor::codegen {
 namespace {
-
-// Updates of a state that is put aside then. Twice as many are still left in one.
-constexpr int kUpdatesOfBlock = 32;
 
 std::string product_text(const std::vector<std::string>& factors) {
   std::string text;
@@ -23,10 +21,9 @@ std::string product_text(const std::vector<std::string>& factors) {
 CpuKernelEmitter::CpuKernelEmitter(const plan::Kernel& kernel, const OriginTable& origins, TextWriter& out)
     : kernel_(kernel), origins_(origins), out_(out) {
   const plan::Mapping& mapping = kernel.mapping;
-  const auto* rows = mapping.as<plan::CpuRows>();
   vector_var_ = vector_variable(mapping);
   width_ = vector_var_.valid() ? mapping.vector_width : 1;
-  sets_ = rows && width_ > 1 ? rows->sets : 1;
+  sets_ = plan::sets_of_states(mapping);
   strip_ = mapping.as<plan::CpuColumns>() != nullptr;
   for (const Stmt& s : kernel.region.body) checks_ |= s.as<loops::Check>() != nullptr;
   for (size_t s = 0; s < kernel.region.body.size(); ++s)
@@ -123,7 +120,7 @@ void CpuKernelEmitter::emit_pointwise(const plan::CpuPointwise& shape) {
   out_.line("if (cxxi_point >= cxxi_stop) return;");
   decode("cxxi_point", mapping.space);
   if (width_ > 1) {
-    UniformMasks masks = find_uniform_masks(kernel_, segment.stmts, vector_var_);
+    plan::UniformMasks masks = plan::find_uniform_masks(kernel_, segment.stmts, vector_var_);
     for (StmtId id : masks.stmts) uniform_.insert(&stmt(id));
     cuts_ = std::move(masks.cuts);
   }
@@ -210,14 +207,9 @@ void CpuKernelEmitter::emit_rows() {
   out_.line("}}");
 }
 
-// Those whose states a loop puts aside: roundings matter, and a state may take so many updates.
-std::vector<plan::StmtId> CpuKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr updates) const {
+std::vector<plan::StmtId> CpuKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces) const {
   std::vector<StmtId> found;
-  if (sym::bounds(updates, kernel_.assumptions).high <= 2 * kUpdatesOfBlock) return found;
-  std::copy_if(reduces.begin(), reduces.end(), std::back_inserter(found), [&](StmtId id) {
-    const auto& reduce = *stmt(id).as<loops::Reduce>();
-    return info(reduce.reduction).order_matters && is_float(stmt(reduce.operand).dtype);
-  });
+  std::ranges::copy_if(reduces, std::back_inserter(found), [&](StmtId id) { return std::ranges::binary_search(kernel_.in_blocks, id); });
   return found;
 }
 
@@ -243,13 +235,8 @@ void CpuKernelEmitter::put_blocks_aside(const std::vector<StmtId>& in_blocks, st
 void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   const std::vector<VarId>& row = kernel_.mapping.row;
   const std::vector<StmtId> reduces = reduces_of(segment);
-  const int sets = reduces.empty() ? 1 : sets_, step = width_ * sets;
-  // Of the busiest state in a pass along the last variable, at most: vectors are dealt out to the sets, and what is left goes to two others.
-  const sym::Expr size = row.empty() ? sym::Expr(1) : kernel_.region.vars[row.back()].extent;
-  const sym::Expr updates = sym::floor_div(size, step) + sym::floor_div(sym::mod(size, step), width_) + sym::mod(size, width_);
-  sym::Expr passes = 1;
-  for (size_t d = 0; d + 1 < row.size(); ++d) passes = passes * kernel_.region.vars[row[d]].extent;
-  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, passes * updates);
+  const int sets = reduces.empty() ? 1 : sets_;
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces);
   declare_states(reduces, in_blocks, "row_state", sets > 1 ? sets + 1 : 1);
   out_.line("{{");
   out_.indent();
@@ -266,9 +253,9 @@ void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   emit_pass(in_blocks, sets);
   out_.line("cxxi_first += cxxi_length;");
   if (counts) {
-    out_.line("cxxi_updates += {};", expression(updates));
-    put_blocks_aside(in_blocks, fmt::format("cxxi_updates >= {}", kUpdatesOfBlock));
-    out_.line("if (cxxi_updates >= {0}) cxxi_updates = 0;", kUpdatesOfBlock);
+    out_.line("cxxi_updates += {};", expression(plan::updates_of_pass(kernel_)));
+    put_blocks_aside(in_blocks, fmt::format("cxxi_updates >= {}", plan::updates_of_block));
+    out_.line("if (cxxi_updates >= {0}) cxxi_updates = 0;", plan::updates_of_block);
   }
   for (size_t d = 0; d + 1 < row.size(); ++d) {
     out_.dedent();
@@ -300,7 +287,7 @@ void CpuKernelEmitter::emit_pass(const std::vector<StmtId>& in_blocks, int sets)
     if (!in_blocks.empty()) {
       out_.line("while (cxxi_at + {} <= cxxi_length) {{", step);
       out_.indent();
-      out_.line("const index cxxi_stop = cxxi_at + {0} < cxxi_length ? cxxi_at + {0} : cxxi_length;", step * kUpdatesOfBlock);
+      out_.line("const index cxxi_stop = cxxi_at + {0} < cxxi_length ? cxxi_at + {0} : cxxi_length;", step * plan::updates_of_block);
     }
     out_.line("for (; cxxi_at + {0} <= {1}; cxxi_at += {0}) {{", step, in_blocks.empty() ? "cxxi_length" : "cxxi_stop");
     out_.indent();
@@ -326,18 +313,12 @@ void CpuKernelEmitter::emit_pass(const std::vector<StmtId>& in_blocks, int sets)
   if (width_ > 1)
     out_.line("CXXI_KEEP_SCALAR;");
   else
-    put_blocks_aside(in_blocks, fmt::format("(cxxi_at & {0}) == {0}", kUpdatesOfBlock - 1));
+    put_blocks_aside(in_blocks, fmt::format("(cxxi_at & {0}) == {0}", plan::updates_of_block - 1));
   out_.dedent();
   out_.line("}}");
 }
 
 // ---- Columns ----------------------------------------------------------------------------------------------------
-
-sym::Expr CpuKernelEmitter::points_of_row() const {
-  sym::Expr points = 1;
-  for (VarId v : kernel_.mapping.row) points = points * kernel_.region.vars[v].extent;
-  return points;
-}
 
 void CpuKernelEmitter::emit_columns(const plan::CpuColumns& shape) {
   const plan::Mapping& mapping = kernel_.mapping;
@@ -349,10 +330,9 @@ void CpuKernelEmitter::emit_columns(const plan::CpuColumns& shape) {
   out_.line("const index cxxi_strip = cxxi_unit % cxxi_strips * {};", columns);
   out_.line("const index cxxi_strip_end = cxxi_strip + {0} < cxxi_columns ? cxxi_strip + {0} : cxxi_columns;", columns);
   decode("cxxi_unit / cxxi_strips", std::span(mapping.space).first(mapping.space.size() - 1));
-  const sym::Expr points = points_of_row();
   for (const plan::Segment& segment : kernel_.segments) {
     const std::vector<StmtId> reduces = reduces_of(segment);
-    declare_states(reduces, summed_in_blocks(reduces, points), "column_tile_state", columns);
+    declare_states(reduces, summed_in_blocks(reduces), "column_tile_state", columns);
     if (segment.kind != plan::Segment::Kind::PerRow) continue;
     for (StmtId id : segment.stmts) {
       const bool value = !stmt(id).as<loops::Store>() && !stmt(id).as<loops::Check>() && !stmt(id).as<loops::Project>();
@@ -407,8 +387,8 @@ void CpuKernelEmitter::emit_strip_segment(const plan::Segment& segment) {
   if (width_ > 1) out_.line("CXXI_KEEP_SCALAR;");
   out_.dedent();
   out_.line("}}");
-  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces_of(segment), points_of_row());
-  put_blocks_aside(in_blocks, fmt::format("(cxxi_point & {0}) == {0}", kUpdatesOfBlock - 1));
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces_of(segment));
+  put_blocks_aside(in_blocks, fmt::format("(cxxi_point & {0}) == {0}", plan::updates_of_block - 1));
   out_.line("++cxxi_point;");
   for (size_t d = 0; d < row.size(); ++d) {
     out_.dedent();

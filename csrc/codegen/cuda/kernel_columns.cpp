@@ -88,7 +88,7 @@ void CudaKernelEmitter::emit_points(const plan::Segment& segment) {
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "(long long)(cxxi_linear)";
   body.slot = "[u]";
-  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, group_count(mapping.row, 1));
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces);
   open("{");
   declare_blocks(in_blocks, true);
   out_.line("const cxxi_uint cxxi_points = {};", count_text(mapping.row, 1));

@@ -65,7 +65,6 @@ class CudaKernelEmitter {
   void emit_pointwise();
   void emit_tiles();
   std::vector<StmtId> declare_tiles(const plan::Segment& segment);  // loads that pass through them
-  std::vector<StmtId> loads_beside_tile(const plan::Segment& segment) const;
   void emit_tile_origin();
   void emit_tile(const std::vector<StmtId>& staged, const std::vector<StmtId>& early, bool edges);
   void emit_tile_loads(const std::vector<StmtId>& staged, bool edges);
@@ -74,7 +73,7 @@ class CudaKernelEmitter {
   plan::TileLayout tile_layout(StmtId id) const;
   std::string tile_group(StmtId id) const;  // type of the tile's entries
   std::string staged_element(StmtId id) const;
-  int tile_turns() const;  // groups of the tile that a thread computes
+  int tile_turns() const { return plan::tile_turns(kernel_.mapping, kernel_.mapping.get<plan::Tiles>()); }
   void emit_rows();
   void emit_row_segments();
   void emit_serial_rows();
@@ -94,7 +93,7 @@ class CudaKernelEmitter {
   void emit_looped_items(const plan::Segment& segment, const std::vector<StmtId>& reduces);
   void emit_item(const plan::Segment& segment, const std::vector<StmtId>& early, bool loading, const Body& body);
   void block_reduce(const std::vector<StmtId>& reduces);
-  std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const;
+  std::vector<StmtId> summed_in_blocks(const std::vector<StmtId>& reduces) const;
   void declare_blocks(const std::vector<StmtId>& reduces, bool columns);
   // states: "r", or "a" for accumulators.
   void put_blocks_aside(const std::vector<StmtId>& reduces, std::string_view states);

@@ -9,11 +9,6 @@
 namespace cxxinductor::codegen {
 namespace {
 
-// 32-bit registers for loads that are issued before several items are computed.
-constexpr int kEarlyRegisters = 64;
-// Updates of a state that a thread makes before it puts it aside. Twice as many are still left in one.
-constexpr int kUpdatesOfBlock = 32;
-
 std::set<uint32_t> segment_ids(const plan::Segment& segment) {
   std::set<uint32_t> ids;
   for (plan::StmtId id : segment.stmts) ids.insert(id.index());
@@ -182,12 +177,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
     guard += fmt::format("{}cxxi_linear < {}", guard.empty() ? "" : " && ",
                          groups.low == groups.high ? fmt::format("{}u", groups.low) : "cxxi_groups");
 
-  std::vector<StmtId> early = plan::early_loads(kernel_, segment.stmts);
-  std::erase_if(early, [&](StmtId id) { return ahead_.count(id.index()) != 0; });
   early_.insert(ahead_.begin(), ahead_.end());
-  int words = 0;
-  for (StmtId id : early) words += std::max(1, (has_lanes(stmt(id)) ? width_ : 1) * byte_size(stmt(id).dtype) / 4);
-  const int batch = early.empty() || items == 1 ? 1 : std::clamp(kEarlyRegisters / std::max(words, 1), 1, items);
 
   Body body;
   body.lanes = width_ > 1;
@@ -203,7 +193,8 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
     out_.line("const cxxi_uint cxxi_linear = {}{};", lane, items == 1 ? "" : fmt::format(" + {} * {}", item, threads));
     open(guard.empty() ? "{" : fmt::format("if ({}) {{", guard));
   };
-  if (batch == 1) {
+  const int batch = segment.loads_ahead;
+  if (batch == 0) {
     if (items > 1) out_.line("#pragma unroll");
     open(items > 1 ? fmt::format("for (int k = 0; k < {}; ++k) {{", items) : "{");
     enter("k");
@@ -214,6 +205,7 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   }
   // Loads of several items first: they are in flight together.
   const bool batches = batch < items;
+  const std::vector<StmtId> early = plan::early_loads_of_row_loop(kernel_, segment);
   if (batches) {
     out_.line("#pragma unroll");
     open(fmt::format("for (int k0 = 0; k0 < {}; k0 += {}) {{", items, batch));
@@ -239,16 +231,9 @@ void CudaKernelEmitter::emit_persistent_items(const plan::Segment& segment) {
   close();
 }
 
-// Those whose states a thread of a loop over `units` (groups of a row, points of a column) puts aside: roundings matter, and
-// the loop may be long.
-std::vector<plan::StmtId> CudaKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces, sym::Expr units) const {
-  const int64_t updates = sym::bounds(sym::ceil_div(units, threads_per_row()), kernel_.assumptions).high;
+std::vector<plan::StmtId> CudaKernelEmitter::summed_in_blocks(const std::vector<StmtId>& reduces) const {
   std::vector<StmtId> found;
-  if (updates <= 2 * kUpdatesOfBlock) return found;
-  std::copy_if(reduces.begin(), reduces.end(), std::back_inserter(found), [&](StmtId id) {
-    const auto& reduce = *stmt(id).as<loops::Reduce>();
-    return info(reduce.reduction).order_matters && is_float(stmt(reduce.operand).dtype);
-  });
+  std::ranges::copy_if(reduces, std::back_inserter(found), [&](StmtId id) { return std::ranges::binary_search(kernel_.in_blocks, id); });
   return found;
 }
 
@@ -265,7 +250,7 @@ void CudaKernelEmitter::declare_blocks(const std::vector<StmtId>& reduces, bool 
 // At the end of a turn of the loop.
 void CudaKernelEmitter::put_blocks_aside(const std::vector<StmtId>& reduces, std::string_view states) {
   if (reduces.empty()) return;
-  open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(kUpdatesOfBlock / unrolled_groups(kernel_.mapping), 1)));
+  open(fmt::format("if (++cxxi_turn % {}u == 0u) {{", std::max(plan::updates_of_block / unrolled_groups(kernel_.mapping), 1)));
   for (StmtId id : reduces) out_.line("cxxi_put_aside({1}{0}, b{0});", id.index(), states);
   close();
 }
@@ -283,7 +268,7 @@ void CudaKernelEmitter::emit_looped_items(const plan::Segment& segment, const st
   if (!whole_groups()) body.count = "cxxi_lanes";
   body.position = "cxxi_position";
   body.slot = "[u]";
-  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces, groups);
+  const std::vector<StmtId> in_blocks = summed_in_blocks(reduces);
   open("{");
   declare_blocks(in_blocks, false);
   out_.line("const cxxi_uint cxxi_groups = {};", count_text(mapping.row, width_));

@@ -11,12 +11,6 @@
 #include "sym/integer.h"
 
 namespace cxxinductor::codegen {
-namespace {
-
-constexpr int64_t kJoinedBytes = 32 * 1024;  // of states that are joined at a time; kernels have other arrays in shared memory beside them
-
-}  // namespace
-
 void CudaKernelEmitter::emit_serial_rows() {
   const plan::Mapping& mapping = kernel_.mapping;
   const auto& shape = mapping.get<plan::SerialRows>();
@@ -173,17 +167,12 @@ void CudaKernelEmitter::emit_serial_epilogue(const plan::Segment& segment) {
   const plan::Mapping& mapping = kernel_.mapping;
   const auto& shape = mapping.get<plan::SerialRows>();
   const int threads = shape.threads_per_row, rows = shape.rows_per_block, items = shape.items_per_thread;
-  int64_t bytes = 0;
-  for (size_t i = 0; i < kernel_.region.body.size(); ++i)
-    if (is_across(StmtId(i)))
-      bytes = std::max<int64_t>(bytes, byte_size(reduced_dtype(*stmt(StmtId(i)).as<loops::Reduce>())));
   if (rows > 1) {
-    const int64_t of_part = bytes * items * threads * width_;
-    const int64_t room = std::clamp<int64_t>(kJoinedBytes / of_part, 1, rows);
-    out_.line("__shared__ uint4 cxxi_shared[{}];", (of_part * room + 15) / 16);
+    const plan::JoinedRows joined = plan::joined_rows(kernel_);
+    out_.line("__shared__ uint4 cxxi_shared[{}];", (joined.bytes + 15) / 16);
     for (size_t i = 0; i < kernel_.region.body.size(); ++i)
       if (is_across(StmtId(i)))
-        out_.line("cxxi_slot_reduce<{}, {}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, room, i);
+        out_.line("cxxi_slot_reduce<{}, {}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, joined.rows, i);
   }
   Body body;
   body.lanes = width_ > 1;

@@ -9,13 +9,6 @@
 #include "support/error.h"
 
 namespace cxxinductor::codegen {
-namespace {
-
-// 32-bit registers that other loads, made while the tile is on its way, may take.
-constexpr int kEarlyRegisters = 64;
-
-}  // namespace
-
 std::string CudaKernelEmitter::tile_group(StmtId id) const {
   return fmt::format("cxxi_group<{}, {}>", cuda_type(stmt(id).dtype), width_);
 }
@@ -87,15 +80,6 @@ void CudaKernelEmitter::emit_tile_stores(const std::vector<StmtId>& staged) {
   close();
 }
 
-// Other loads that are under way beside the tile: none where registers do not hold them.
-std::vector<plan::StmtId> CudaKernelEmitter::loads_beside_tile(const plan::Segment& segment) const {
-  std::vector<StmtId> early = plan::early_loads(kernel_, segment.stmts);
-  int words = 0;
-  for (StmtId id : early) words += std::max(1, (has_lanes(stmt(id)) ? width_ : 1) * byte_size(stmt(id).dtype) / 4);
-  if (words * tile_turns() > kEarlyRegisters) early.clear();
-  return early;
-}
-
 // Opens the loop over a thread's groups of the tile, which lie along the last variable of space.
 void CudaKernelEmitter::open_tile_groups(bool edges) {
   const plan::Mapping& mapping = kernel_.mapping;
@@ -136,7 +120,8 @@ void CudaKernelEmitter::emit_tiles() {
   const int tile = tile_size(mapping);
   const VarId across = mapping.space.back(), along = tile_variable(mapping);
   const std::vector<StmtId> staged = declare_tiles(segment);
-  const std::vector<StmtId> early = loads_beside_tile(segment);
+  // Other loads are under way beside the tile, where the plan has registers for them.
+  const std::vector<StmtId> early = segment.loads_ahead > 0 ? plan::early_loads(kernel_, segment.stmts) : std::vector<StmtId>{};
   for (StmtId id : early) early_.insert(id.index());
   emit_tile_origin();
   const auto has_edges = [&](VarId v) { return !proven_multiple(kernel_.region.vars[v].extent, tile); };
@@ -156,11 +141,6 @@ std::string CudaKernelEmitter::staged_element(StmtId id) const {
                                       : fmt::format("cxxi_row % {0} * {1} + cxxi_row / {0}", width_,
                                                     tile_layout(id).groups());
   return fmt::format("t{}[{}][cxxi_x].get({})", id.index(), row, width_ > 1 ? "e" : "0");
-}
-
-int CudaKernelEmitter::tile_turns() const {
-  const auto& tiles = kernel_.mapping.get<plan::Tiles>();
-  return tiles.tile * tiles.tile / (width_ * tiles.block_threads);
 }
 
 }  // namespace cxxinductor::codegen

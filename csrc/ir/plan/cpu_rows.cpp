@@ -9,4 +9,17 @@ int64_t persistent_bytes(const loops::Region& region, const IdVector<StmtId, Mem
   return bytes;
 }
 
+int sets_of_states(const Mapping& mapping) {
+  const auto* rows = mapping.as<CpuRows>();
+  return rows && mapping.vector_width > 1 && !mapping.row.empty() ? rows->sets : 1;
+}
+
+sym::Expr updates_of_pass(const Kernel& kernel) {
+  const Mapping& mapping = kernel.mapping;
+  if (mapping.row.empty()) return 1;
+  const int width = mapping.vector_width, step = width * sets_of_states(mapping);
+  const sym::Expr size = kernel.region.vars[mapping.row.back()].extent;
+  return sym::floor_div(size, step) + sym::floor_div(sym::mod(size, step), width) + sym::mod(size, width);
+}
+
 }  // namespace cxxinductor::plan

@@ -63,4 +63,22 @@ std::vector<StmtId> row_loads_ahead(const Kernel& kernel) {
   return found;
 }
 
+std::vector<StmtId> early_loads_of_row_loop(const Kernel& kernel, const Segment& segment) {
+  std::vector<StmtId> loads = early_loads(kernel, segment.stmts);
+  for (const std::vector<StmtId>& made : {persistent_loads_of_block(kernel), persistent_loads_of_row(kernel)})
+    std::erase_if(loads, [&](StmtId id) { return std::find(made.begin(), made.end(), id) != made.end(); });
+  return loads;
+}
+
+int registers_of(const Kernel& kernel, const std::vector<StmtId>& loads) {
+  const VarId vector_var = vector_variable(kernel.mapping);
+  int registers = 0;
+  for (StmtId id : loads) {
+    const loops::Stmt& stmt = kernel.region.body[id];
+    const bool lanes = vector_var.valid() && stmt.vars.contains(vector_var);
+    registers += std::max(1, (lanes ? kernel.mapping.vector_width : 1) * byte_size(stmt.dtype) / 4);
+  }
+  return registers;
+}
+
 }  // namespace cxxinductor::plan

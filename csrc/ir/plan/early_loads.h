@@ -1,5 +1,5 @@
-// Loads of a GPU's kernel that wait for nothing, so that threads may make them before the statements ahead of them. What they are
-// follows from the plan alone.
+// Loads of a GPU's kernel that wait for nothing, so that threads may make them before the statements ahead of them. Functions of the plan,
+// for the scheduler that counts their registers and the emitter that moves them.
 #pragma once
 
 #include <vector>
@@ -19,5 +19,11 @@ std::vector<StmtId> early_loads(const Kernel& kernel, const std::vector<StmtId>&
 std::vector<StmtId> persistent_loads_of_row(const Kernel& kernel);
 std::vector<StmtId> persistent_loads_of_block(const Kernel& kernel);
 std::vector<StmtId> row_loads_ahead(const Kernel& kernel);
+
+// Early loads of a row loop that its threads make in the loop: not the persistent ones of serial rows, which are there.
+std::vector<StmtId> early_loads_of_row_loop(const Kernel& kernel, const Segment& segment);
+
+// 32-bit registers that the loads of one group take.
+int registers_of(const Kernel& kernel, const std::vector<StmtId>& loads);
 
 }  // namespace cxxinductor::plan

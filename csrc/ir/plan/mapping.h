@@ -252,6 +252,8 @@ int tile_size(const Mapping& mapping);          // likewise; of others 0
 int block_threads(const Mapping& mapping);
 // Groups (of Columns: points) that a thread executes at a time, the loop over them being unrolled; 1 on the CPU.
 int unrolled_groups(const Mapping& mapping);
+// Groups of a tile that a thread computes.
+inline int tile_turns(const Mapping& mapping, const Tiles& tiles) { return tiles.tile * tiles.tile / (mapping.vector_width * tiles.block_threads); }
 // Units below which a second thread does not pay; 1 on GPUs.
 int grain(const Mapping& mapping);
 

@@ -132,14 +132,14 @@ class KernelParser {
       if (!known) start.fail(fmt::format("the number of one of {} parameters", kernel_.params.size()));
       return loops::BufferId(number);
     };
-    how.parse_annotation = [this](TextCursor& cursor, StmtId) { parse_annotation(cursor); };
+    how.parse_annotation = [this](TextCursor& cursor, StmtId id) { parse_annotation(cursor, id); };
     how.origins = &origins_;
     how.device = kernel_.device;
     how.name_stores = true;
     kernel_.region = parse_region(cursor_, how, names_);
   }
 
-  void parse_annotation(TextCursor& cursor) {
+  void parse_annotation(TextCursor& cursor, StmtId id) {
     sym::Expr offset;
     if (cursor.accept("at"))
       offset = parse_parenthesized_expr(cursor, [this](std::string_view text) { return names_.rewrite(text); });
@@ -150,6 +150,7 @@ class KernelParser {
     kernel_.access.push_back(access);
     kernel_.memory_spaces.push_back(cursor.accept("memory_space") ? parse_keyword(cursor, memory_space_keywords, "where the value lives")
                                                   : MemorySpace::Local);
+    if (cursor.accept("in_blocks")) kernel_.in_blocks.push_back(id);
   }
 
   void parse_segment() {
@@ -162,6 +163,7 @@ class KernelParser {
       while (cursor_.accept(","));
       cursor_.expect("]");
     }
+    parse_field("loads_ahead", segment.loads_ahead);
     kernel_.segments.push_back(std::move(segment));
   }
 

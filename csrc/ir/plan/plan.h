@@ -67,7 +67,13 @@ struct Segment {
   enum class Kind : uint8_t { PerRow, RowLoop, Epilogue };
   Kind kind = Kind::RowLoop;
   std::vector<StmtId> stmts;
+  // Row loops of persistent rows and of Tiles, on GPUs: groups of a thread whose loads (early_loads.h) are under way before it computes the
+  // first of them; of Tiles all or none. 0: each group's loads are made where they are used.
+  int loads_ahead = 0;
 };
+
+// Updates of a state before it is put aside. Sums with up to twice as many are left in one state.
+inline constexpr int updates_of_block = 32;
 
 struct Param {
   DType dtype = DType::F32;
@@ -92,6 +98,9 @@ struct Kernel {
   IdVector<StmtId, AccessKind> access;     // Load, Store
   IdVector<StmtId, MemorySpace> memory_spaces;
   std::vector<Segment> segments;
+  // Reductions whose states the loops over rows put aside after every updates_of_block updates, ascending. Not of rows in registers: each
+  // of their threads updates a state a few times.
+  std::vector<StmtId> in_blocks;
   Mapping mapping;
   // Largest element offset + 1 of any access and largest count of points: 32-bit indices are right while it is < 2^31.
   // (Index statements are i64 values whatever the variant.)

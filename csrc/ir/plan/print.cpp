@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ir/loops/region_text.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/spelling.h"
@@ -35,7 +37,8 @@ class KernelPrinter {
     for (const Segment& segment : kernel_.segments) {
       std::vector<std::string> stmts;
       for (StmtId id : segment.stmts) stmts.push_back(fmt::format("%{}", id.index()));
-      writer_.line("{} [{}]", keyword_of(segment_keywords, segment.kind), fmt::join(stmts, ", "));
+      writer_.line("{} [{}]{}", keyword_of(segment_keywords, segment.kind), fmt::join(stmts, ", "),
+                   field_text("loads_ahead", segment.loads_ahead, 0));
     }
     writer_.dedent();
     writer_.line("}}");
@@ -94,6 +97,7 @@ class KernelPrinter {
     if (accesses && kernel_.access.contains(id)) text += fmt::format(" {}", keyword_of(access_keywords, kernel_.access[id]));
     if (kernel_.memory_spaces.contains(id) && kernel_.memory_spaces[id] != MemorySpace::Local)
       text += fmt::format(" memory_space {}", keyword_of(memory_space_keywords, kernel_.memory_spaces[id]));
+    if (std::find(kernel_.in_blocks.begin(), kernel_.in_blocks.end(), id) != kernel_.in_blocks.end()) text += " in_blocks";
     return text;
   }
 

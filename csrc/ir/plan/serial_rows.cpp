@@ -1,5 +1,7 @@
 #include "ir/plan/serial_rows.h"
 
+#include <algorithm>
+
 #include "support/error.h"
 #include "sym/integer.h"
 
@@ -33,6 +35,20 @@ int64_t serial_shared_bytes(const Kernel& kernel) {
     bytes += shared_states_bytes(groups_of_row(kernel), kernel.mapping.vector_width, state);
   }
   return bytes;
+}
+
+JoinedRows joined_rows(const Kernel& kernel) {
+  constexpr int64_t most_bytes = 32 * 1024;  // at a time; kernels have other arrays in shared memory beside them
+  const auto& shape = kernel.mapping.get<SerialRows>();
+  int64_t state_bytes = 0;
+  for (const loops::Stmt& stmt : kernel.region.body) {
+    const auto* reduce = stmt.as<loops::Reduce>();
+    if (reduce && reduce->over.contains(shape.serial))
+      state_bytes = std::max<int64_t>(state_bytes, byte_size(state_dtype(kernel.region, *reduce)));
+  }
+  const int64_t row_bytes = state_bytes * shape.items_per_thread * shape.threads_per_row * kernel.mapping.vector_width;
+  const int64_t rows = std::clamp<int64_t>(most_bytes / std::max<int64_t>(row_bytes, 1), 1, shape.rows_per_block);
+  return {rows, rows * row_bytes};
 }
 
 }  // namespace cxxinductor::plan

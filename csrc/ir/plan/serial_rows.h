@@ -1,5 +1,5 @@
-// Shared memory of a block for sums across serial rows (MemorySpace::Shared): its size, for the scheduler that chooses, the
-// emitter that addresses and the launch that requests it.
+// Shared memory of a block for sums across serial rows: its size, for the scheduler that chooses, the emitter that addresses and the
+// launch that requests it.
 #pragma once
 
 #include "ir/plan/plan.h"
@@ -12,9 +12,16 @@ DType state_dtype(const loops::Region& region, const loops::Reduce& reduce);
 // Bytes of the states of a row of `groups` groups; what follows them is aligned for wide accesses.
 int64_t shared_states_bytes(int64_t groups, int vector_width, DType state);
 
-// Of all reductions of the kernel that are shared, in the order of the body.
+// Of all reductions of the kernel that are MemorySpace::Shared, in the order of the body.
 int64_t serial_shared_bytes(const Kernel& kernel);
 // Groups of a row of constant length.
 int64_t groups_of_row(const Kernel& kernel);
+
+// Where a block has several rows at a time, their states in registers are joined at the end, `rows` of them at a time, through `bytes` of
+// shared memory: as many as fit.
+struct JoinedRows {
+  int64_t rows = 1, bytes = 0;
+};
+JoinedRows joined_rows(const Kernel& kernel);
 
 }  // namespace cxxinductor::plan

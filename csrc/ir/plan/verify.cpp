@@ -13,7 +13,8 @@
 //      vary over space alone. The result of a reduction is read in a later segment. One segment computes each store, check,
 //      reduction and persistent value. Only stores read a reduction over the serial variable, and these are the epilogue.
 //  P6  A local value is read in the segment that computes it; row values do not vary over the row; only persistent mappings
-//      have persistent values. Shared values are reductions over the serial variable, with one row per block at a time.
+//      have persistent values. Shared values are reductions over the serial variable, with one row per block at a time. What is
+//      in blocks is a reduction of floats in a loop over rows.
 //  P7  Parameters that a kernel loads or updates are declared read, those that it stores written. Parameters by value are
 //      CUDA kernels', which load only their first element.
 //  P8  Ids of buffers, kernels and inputs are in range; a donated input is a tensor.

@@ -36,6 +36,7 @@ class KernelVerifier {
     check_params();
     check_mapping();
     check_segments();
+    check_blocks();
     return std::move(messages_);
   }
 
@@ -69,6 +70,8 @@ class KernelVerifier {
     for (const Segment& segment : kernel_.segments)
       for (StmtId id : segment.stmts)
         if (!region_.body.contains(id)) report("P5", "a segment lists a statement that does not exist");
+    for (StmtId id : kernel_.in_blocks)
+      if (!region_.body.contains(id)) report("P6", "in_blocks lists a statement that does not exist");
   }
 
   template <class OneShape>
@@ -234,6 +237,7 @@ class KernelVerifier {
         report("P5", "a pointwise or tiled kernel has one row loop");
     for (size_t g = 0; g < kernel_.segments.size(); ++g) {
       const Segment& segment = kernel_.segments[g];
+      check_loads_ahead(segment);
       std::set<StmtId> here;
       for (StmtId id : segment.stmts) {
         const loops::Stmt& stmt = region_.body[id];
@@ -269,6 +273,28 @@ class KernelVerifier {
       if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping))
         report("P6", "%{} is persistent in a kernel that keeps nothing", s);
     }
+  }
+
+  void check_blocks() {
+    const bool loops = kernel_.mapping.as<CpuRows>() || is_columns(kernel_.mapping) || (is_rows(kernel_.mapping) && !is_persistent(kernel_.mapping));
+    for (size_t i = 0; i < kernel_.in_blocks.size(); ++i) {
+      const StmtId id = kernel_.in_blocks[i];
+      const auto* reduce = region_.body[id].as<loops::Reduce>();
+      if (!loops || !reduce || !info(reduce->reduction).order_matters || !is_float(region_.body[reduce->operand].dtype))
+        report("P6", "%{} is in blocks and is not a reduction of floats whose order matters, in a loop over rows", id.index());
+      if (i > 0 && !(kernel_.in_blocks[i - 1] < id)) report("P6", "in_blocks lists %{} out of order", id.index());
+    }
+  }
+
+  void check_loads_ahead(const Segment& segment) {
+    if (segment.loads_ahead == 0) return;
+    const Mapping& mapping = kernel_.mapping;
+    int groups = 0;  // that a thread has
+    if (const auto* tiles = mapping.as<Tiles>()) groups = tile_turns(mapping, *tiles);
+    if (is_of_gpu(mapping) && is_persistent(mapping)) groups = unrolled_groups(mapping);
+    if (segment.kind != Segment::Kind::RowLoop || segment.loads_ahead < 0 || segment.loads_ahead > groups ||
+        (mapping.as<Tiles>() && segment.loads_ahead != groups))
+      report("P5", "a segment makes the loads of {} groups ahead, where a thread has {}", segment.loads_ahead, groups);
   }
 
   void check_operand(StmtId id, StmtId operand, const std::vector<int>& computed, int segment) {

@@ -11,9 +11,11 @@
 #include "ir/target.h"
 #include "kernels/region/access.h"
 #include "schedule/plan/kernel_name.h"
+#include "schedule/plan/loads_ahead.h"
 #include "schedule/plan/mapping.h"
 #include "schedule/plan/matmul.h"
 #include "schedule/plan/online_softmax.h"
+#include "schedule/plan/sum_blocks.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -201,6 +203,8 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
     describe_matmul_accesses(kernel, flat);
   else
     describe_accesses(kernel, flat, target);
+  choose_loads_ahead(kernel);
+  choose_sum_blocks(kernel);
   estimate_traffic(kernel, flat, program, built.args);
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();

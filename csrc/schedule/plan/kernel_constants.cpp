@@ -98,6 +98,7 @@ void replace_constants(plan::Kernel& kernel, const std::vector<std::optional<Con
     for (StmtId id : segment.stmts) stmts.insert(stmts.end(), now[id].begin(), now[id].end());
     segment.stmts = std::move(stmts);
   }
+  for (StmtId& id : kernel.in_blocks) id = now[id].back();
   kernel.region.body = copier.body();
   kernel.offsets = std::move(offsets);
   kernel.access = std::move(access);

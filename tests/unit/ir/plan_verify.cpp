@@ -137,6 +137,11 @@ TEST_CASE("each invariant of kernels in a plan has a counterexample", "[ir][plan
   breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).block_threads = 2048; });
   breaks("P4", [](Plan& p) { shape<Tiles>(p, 1).tile = 128; });
   breaks("P4", [](Plan& p) { kernel(p, 2).max_grouped = 0; });
+  CHECK(report_after([](Plan& p) { kernel(p, 0).segments[0].loads_ahead = kernel(p, 1).segments[0].loads_ahead = 4; }) == "");
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].loads_ahead = 5; });
+  breaks("P5", [](Plan& p) { kernel(p, 0).segments[3].loads_ahead = 2; });
+  breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].loads_ahead = 3; });
+  breaks("P5", [](Plan& p) { kernel(p, 2).segments[0].loads_ahead = 1; });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments.push_back(kernel(p, 1).segments[0]); });
   breaks("P5", [](Plan& p) { kernel(p, 1).segments[0].kind = Segment::Kind::PerRow; });
   breaks("P5", [](Plan& p) { kernel(p, 0).segments[0].stmts.push_back(StmtId(99)); });
@@ -309,6 +314,40 @@ TEST_CASE("persistent rows of the CPU fit on the stack", "[ir][plan]") {
   CHECK(report_of("131072") == "");
   check_contains(report_of("131073"), "P4: kernel @shift: persistent values of 524292 bytes exceed");
   check_contains(report_of("n"), "P4: kernel @shift: persistent rows of n elements");
+}
+
+TEST_CASE("what is summed in blocks is a sum of floats in a loop", "[ir][plan]") {
+  const auto report_of = [](const std::string& shape, const std::string& reduction, StmtId listed) {
+    const std::string text = R"(plan @f for cuda on cuda:0 (@x: f32[4, 1000] bytes (16000)) {
+      buffer @y: f32[4] bytes (16) standalone
+      kernel @sum on cuda:0 (f32 read, f32 written) symbols [] {
+        index_limit (4000) bytes_read 0 bytes_written 0
+        region @r over i < 4, j < 1000 {
+          %0 = load @0[1000*i + j] at (1000*i + j) vector
+          %1 = reduce<)" + reduction + R"(>(%0) over j memory_space row
+          store @1[i] = %1 at (i) broadcast
+        }
+        mapping )" + shape + R"(
+        row_loop [%0, %1]
+        per_row [%2]
+      }
+      allocate @y
+      launch @sum(@x, @y) symbols [] grid [4, 1]
+      return @y
+    })";
+    Plan p = parse(text);
+    kernel(p, 0).in_blocks = {listed};
+    std::string all;
+    for (const std::string& message : verify(p)) all += message + "\n";
+    if (all.empty()) CHECK(print(parse(print(p))) == print(p));
+    return all;
+  };
+  const std::string looped = "rows space [i] row [j] threads_per_row 8", persistent = looped + " items_per_thread 125 persistent";
+  CHECK(report_of(looped, "sum", StmtId(1)) == "");
+  check_contains(report_of(looped, "sum", StmtId(0)), "P6: kernel @sum: %0 is in blocks");
+  check_contains(report_of(looped, "sum", StmtId(9)), "P6: kernel @sum: in_blocks lists");
+  check_contains(report_of(looped, "max", StmtId(1)), "P6: kernel @sum: %1 is in blocks");
+  check_contains(report_of(persistent, "sum", StmtId(1)), "P6: kernel @sum: %1 is in blocks");
 }
 
 TEST_CASE("arena buffers may share bytes when they do not live together", "[ir][plan]") {

@@ -9,14 +9,14 @@
 
 #include "ir/plan/plan.h"
 
-namespace cxxinductor::codegen {
+namespace cxxinductor::plan {
 
 struct UniformMasks {
-  std::set<plan::StmtId> stmts;  // bool statements that do not change along the variable between two cuts
+  std::set<StmtId> stmts;  // bool statements that do not change along the variable between two cuts
   std::vector<sym::Expr> cuts;   // positions of the variable, each once; those outside its range cut nothing
 };
 
 // Of the statements of one loop over `variable`; none where the loop would be cut too often to pay.
-UniformMasks find_uniform_masks(const plan::Kernel& kernel, const std::vector<plan::StmtId>& stmts, plan::VarId variable);
+UniformMasks find_uniform_masks(const Kernel& kernel, const std::vector<StmtId>& stmts, VarId variable);
 
-}  // namespace cxxinductor::codegen
+}  // namespace cxxinductor::plan

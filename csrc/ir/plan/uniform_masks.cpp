@@ -1,19 +1,18 @@
-#include "codegen/cpu/uniform_masks.h"
+#include "ir/plan/uniform_masks.h"
 
 #include <algorithm>
 #include <optional>
 
-namespace cxxinductor::codegen {
+namespace cxxinductor::plan {
 namespace {
 
-using plan::StmtId;
 using sym::Expr;
 
 constexpr size_t most_cuts = 32;
 
 class Finder {
  public:
-  Finder(const plan::Kernel& kernel, plan::VarId variable) : kernel_(kernel), variable_(variable) {}
+  Finder(const Kernel& kernel, VarId variable) : kernel_(kernel), variable_(variable) {}
 
   void visit(StmtId id) {
     const auto* apply = stmt(id).as<loops::Apply>();
@@ -69,17 +68,17 @@ class Finder {
     return std::vector{below == rises ? zero : zero + 1};
   }
 
-  const plan::Kernel& kernel_;
-  const plan::VarId variable_;
+  const Kernel& kernel_;
+  const VarId variable_;
   UniformMasks found_;
 };
 
 }  // namespace
 
-UniformMasks find_uniform_masks(const plan::Kernel& kernel, const std::vector<StmtId>& stmts, plan::VarId variable) {
+UniformMasks find_uniform_masks(const Kernel& kernel, const std::vector<StmtId>& stmts, VarId variable) {
   Finder finder(kernel, variable);
   for (StmtId id : stmts) finder.visit(id);
   return std::move(finder).result();
 }
 
-}  // namespace cxxinductor::codegen
+}  // namespace cxxinductor::plan
