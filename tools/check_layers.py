@@ -30,6 +30,8 @@ ALLOWED = {
     "api": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge"},
     "cli": {"support", "sym", "ir", "model", "readers", "package", "torch_bridge", "api"},
 }
+# Folders of kernels/ that all of it shares. The others are families, which never include one another.
+SHARED_BY_FAMILIES = {"region", "body"}
 # Header pattern -> folders (under csrc) that alone may include it.
 CONFINED = {
     r"^(torch|ATen|c10|caffe2)/": ["torch_bridge", "api", "cli"],
@@ -72,6 +74,10 @@ def problems_of(path: Path, root: Path) -> list[str]:
             target = header.split("/")[0]
             if target in ALLOWED and target != layer and target not in ALLOWED[layer]:
                 problems.append(f"{where}: layer {layer} may not include {header}")
+            if layer == "kernels" and len(relative.parts) > 2 and target == "kernels" and header.count("/") > 1:
+                other = header.split("/")[1]
+                if other != relative.parts[1] and other not in SHARED_BY_FAMILIES:
+                    problems.append(f"{where}: the family {relative.parts[1]} may not include {header} of another")
             for pattern, folders in CONFINED.items():
                 if re.search(pattern, header) and not any(str(relative).startswith(f + "/") for f in folders):
                     problems.append(f"{where}: only {', '.join(folders)} may include {header}")

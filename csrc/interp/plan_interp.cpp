@@ -6,49 +6,12 @@
 
 #include "interp/calls.h"
 #include "interp/kernel_interp.h"
-#include "ir/plan/matmul.h"
 #include "ir/plan/memory.h"
 #include "ir/plan/symbols.h"
-#include "support/overloaded.h"
 #include "sym/integer.h"
 
 namespace cxxinductor::interp {
 namespace {
-
-using sym::ceil_quotient;
-
-int64_t points_of(const plan::Kernel& kernel, const std::vector<plan::VarId>& vars, const Symbols& symbols) {
-  int64_t points = 1;
-  for (plan::VarId v : vars) points *= evaluate(kernel.region.vars[v].extent, symbols);
-  return points;
-}
-
-// The number of blocks (CPU: units) that the formulas in mapping.h give.
-int64_t expected_grid(const plan::Kernel& kernel, const Symbols& symbols) {
-  const plan::Mapping& mapping = kernel.mapping;
-  const int64_t space = points_of(kernel, mapping.space, symbols);
-  const auto extent = [&](plan::VarId v) { return evaluate(kernel.region.vars[v].extent, symbols); };
-  const int64_t last = mapping.space.empty() ? 1 : extent(mapping.space.back());
-  const int64_t outer = last == 0 ? 0 : space / last;
-  const auto tiled = [&](int64_t across, int tile, int last_tile) {
-    return across == 0 ? 0 : outer / across * ceil_quotient(across, tile) * ceil_quotient(last, last_tile);
-  };
-  return std::visit(
-      Overloaded{[&](const plan::Pointwise& shape) {
-                   const int64_t groups = outer * ceil_quotient(last, mapping.vector_width);
-                   return ceil_quotient(groups, int64_t{shape.block_threads} * shape.unroll);
-                 },
-                 [&](const plan::Rows& shape) { return ceil_quotient(space, shape.rows_per_block); },
-                 [&](const plan::SerialRows&) { return space; },
-                 [&](const plan::Columns& shape) { return outer * ceil_quotient(last, shape.columns_per_block); },
-                 [&](const plan::Tiles& shape) { return tiled(extent(shape.tile_var), shape.tile, shape.tile); },
-                 [&](const plan::Matmul& shape) { return tiled(extent(plan::matmul_m(mapping)), shape.tile_m, shape.tile_n); },
-                 [&](const plan::CpuPointwise& shape) { return ceil_quotient(space, shape.chunk); },
-                 [&](const plan::CpuRows&) { return space; },
-                 [&](const plan::CpuColumns& shape) { return outer * ceil_quotient(last, shape.columns_per_unit); },
-                 [&](const plan::CpuTiles& shape) { return tiled(extent(shape.tile_var), shape.tile, shape.tile); }},
-      mapping.shape);
-}
 
 class PlanRun {
  public:
@@ -195,7 +158,7 @@ class PlanRun {
     Symbols symbols;
     for (size_t i = 0; i < kernel.symbols.size(); ++i)
       symbols[kernel.symbols[i]] = evaluate(launch.symbol_args[i], symbols_);
-    const int64_t expected = expected_grid(kernel, symbols);
+    const int64_t expected = evaluate(units(kernel.mapping, kernel.region), symbols);
     const int64_t grid = evaluate(launch.grid_x, symbols_) * evaluate(launch.grid_y, symbols_);
     CXXI_CHECK(grid == expected, "launch of {} over {} units, its mapping needs {}", kernel.name, grid, expected);
     RegionMemory memory;

@@ -12,7 +12,7 @@
 #include "kernels/gpu_host.h"
 #include "kernels/matmul_programs.h"
 #include "targets/cuda/nvrtc.h"
-#include "schedule/plan/matmul_cost.h"
+#include "kernels/matmul/cost.h"
 #include "unit/catch.h"
 #include "unit/targets/find_nvrtc.h"
 
@@ -172,7 +172,7 @@ TEST_CASE("products on the GPU: tiles, layouts, tails, epilogues", "[gpu][matmul
   on_gpu(with_prologue({.m = 65, .n = 136, .k = 264, .left = {true, 8}, .right = {false}}), nullptr);
 }
 
-// What matmul_cost.cpp is fitted to: each tile's time beside its estimate. The library's times:
+// What kernels/matmul/cost.cpp is fitted to: each tile's time beside its estimate. The library's times:
 // benchmarks/matmul_template.py.
 TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
   std::string why;
@@ -182,7 +182,7 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
     return;
   }
   const auto time = [&](const MatmulProgram& product, const MatmulTile& tile) {
-    const int abreast = machine->target.multiprocessors * schedule::matmul_residents(tile, machine->target);
+    const int abreast = machine->target.multiprocessors * kernels::matmul_residents(tile, machine->target);
     GpuProgram gpu(with_tile(planned(product, machine->target), tile, abreast), machine);
     const plan::Launch* launch = nullptr;
     for (const plan::Step& step : gpu.plan.steps)
@@ -216,15 +216,15 @@ TEST_CASE("time of every tile beside its estimate", "[.bench][matmul]") {
   constexpr std::array shapes = {Shape{512, 512, 512}, Shape{1024, 1024, 1024}, Shape{2048, 2048, 2048}, Shape{4096, 4096, 4096},
                                  Shape{8192, 768, 768}, Shape{8192, 3072, 768}, Shape{8192, 768, 3072}, Shape{8192, 50257, 768}};
   for (const auto& [m, n, k] : shapes) {
-    const schedule::MatmulSize product{1, double(m), double(n), double(k)};
-    const MatmulTile& chosen = schedule::best_tile(product, 2, machine->target);
-    fmt::print("{} x {} x {}: library estimated {:.1f} us\n", m, n, k, 1e6 * schedule::library_time(product, machine->target));
+    const kernels::MatmulSize product{1, double(m), double(n), double(k)};
+    const MatmulTile& chosen = kernels::best_tile(product, 2, machine->target);
+    fmt::print("{} x {} x {}: library estimated {:.1f} us\n", m, n, k, 1e6 * kernels::library_time(product, machine->target));
     for (const MatmulTile& tile : matmul_tiles) {
       const MatmulProgram plain{.m = m, .n = n, .k = k};
       fmt::print("  {:>3} x {:>3} x {}, {} {}, {} stages: {:>7.1f} us, with an epilogue {:>7.1f}, estimated {:>7.1f}{}\n", tile.m, tile.n,
                  tile.k, tile.warpgroups ? tile.warps_m / 4 : tile.warps_m * tile.warps_n, tile.warpgroups ? "warp groups" : "warps",
                  tile.stages, time(plain, tile), time(with_epilogue(plain), tile),
-                 1e6 * schedule::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
+                 1e6 * kernels::template_time(product, tile, machine->target), &tile == &chosen ? "  chosen" : "");
       std::fflush(stdout);
     }
   }

@@ -19,6 +19,7 @@ def check(root):
         ("csrc/ir/a.h", '#include "schedule/schedule.h"\n', "csrc/ir/a.h:1: layer ir may not include schedule/schedule.h"),
         ("csrc/ir/a.cpp", "#include <ATen/ATen.h>\n", "csrc/ir/a.cpp:1: only torch_bridge, api, cli may include ATen/ATen.h"),
         ("csrc/api/a.cpp", "#include <CLI/CLI.hpp>\n", "csrc/api/a.cpp:1: only cli may include CLI/CLI.hpp"),
+        ("csrc/kernels/rows/a.cpp", '#include "kernels/tiles/a.h"\n', "csrc/kernels/rows/a.cpp:1: the family rows may not include kernels/tiles/a.h of another"),
         ("csrc/schedule/a.cpp", "int cuda = 1;\n", "layer schedule names the target 'cuda'"),
         ("csrc/schedule/a.cpp", "bool b = d == DeviceType::Cuda;\n", "layer schedule names the target 'DeviceType::Cuda'"),
         ("csrc/ir/a.h", "\n" * 401, "csrc/ir/a.h: 401 lines, the limit is 400"),

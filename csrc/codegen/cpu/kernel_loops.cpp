@@ -253,7 +253,7 @@ void CpuKernelEmitter::emit_row_loop(const plan::Segment& segment) {
   emit_pass(in_blocks, sets);
   out_.line("cxxi_first += cxxi_length;");
   if (counts) {
-    out_.line("cxxi_updates += {};", expression(plan::updates_of_pass(kernel_)));
+    out_.line("cxxi_updates += {};", expression(plan::updates_of_pass(kernel_.mapping, kernel_.region)));
     put_blocks_aside(in_blocks, fmt::format("cxxi_updates >= {}", plan::updates_of_block));
     out_.line("if (cxxi_updates >= {0}) cxxi_updates = 0;", plan::updates_of_block);
   }

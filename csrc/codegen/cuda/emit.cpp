@@ -6,7 +6,6 @@
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
-#include "ir/plan/serial_rows.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -59,8 +58,7 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
 plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
   plan::LaunchShape shape;
   shape.block_x = plan::block_threads(kernel.mapping);
-  if (kernel.mapping.as<plan::Matmul>()) shape.dynamic_shared_bytes = plan::matmul_shared_bytes(kernel);
-  if (kernel.mapping.as<plan::SerialRows>()) shape.dynamic_shared_bytes = plan::serial_shared_bytes(kernel);
+  shape.dynamic_shared_bytes = plan::dynamic_shared_bytes(kernel);
   return shape;
 }
 

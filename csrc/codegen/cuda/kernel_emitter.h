@@ -73,7 +73,7 @@ class CudaKernelEmitter {
   plan::TileLayout tile_layout(StmtId id) const;
   std::string tile_group(StmtId id) const;  // type of the tile's entries
   std::string staged_element(StmtId id) const;
-  int tile_turns() const { return plan::tile_turns(kernel_.mapping, kernel_.mapping.get<plan::Tiles>()); }
+  int tile_turns() const { return groups_of_thread(kernel_.mapping); }
   void emit_rows();
   void emit_row_segments();
   void emit_serial_rows();

@@ -14,11 +14,10 @@ int sets_of_states(const Mapping& mapping) {
   return rows && mapping.vector_width > 1 && !mapping.row.empty() ? rows->sets : 1;
 }
 
-sym::Expr updates_of_pass(const Kernel& kernel) {
-  const Mapping& mapping = kernel.mapping;
+sym::Expr updates_of_pass(const Mapping& mapping, const loops::Region& region) {
   if (mapping.row.empty()) return 1;
   const int width = mapping.vector_width, step = width * sets_of_states(mapping);
-  const sym::Expr size = kernel.region.vars[mapping.row.back()].extent;
+  const sym::Expr size = region.vars[mapping.row.back()].extent;
   return sym::floor_div(size, step) + sym::floor_div(sym::mod(size, step), width) + sym::mod(size, width);
 }
 

@@ -15,6 +15,6 @@ int64_t persistent_bytes(const loops::Region& region, const IdVector<StmtId, Mem
 // Sets of states among which the vectors of a row are dealt out.
 int sets_of_states(const Mapping& mapping);
 // Updates of the busiest state in a pass along the last variable of the row, at most: vectors go to the sets, and what is left to two others.
-sym::Expr updates_of_pass(const Kernel& kernel);
+sym::Expr updates_of_pass(const Mapping& mapping, const loops::Region& region);
 
 }  // namespace cxxinductor::plan

@@ -1,33 +1,36 @@
 #include "ir/plan/mapping.h"
 
-#include <algorithm>
-
-#include "support/overloaded.h"
+#include "ir/plan/plan.h"
 
 namespace cxxinductor::plan {
 
-bool is_pointwise(const Mapping& mapping) { return mapping.as<Pointwise>() || mapping.as<CpuPointwise>(); }
-bool is_rows(const Mapping& mapping) { return mapping.as<Rows>() || mapping.as<SerialRows>() || mapping.as<CpuRows>(); }
-bool is_columns(const Mapping& mapping) { return mapping.as<Columns>() || mapping.as<CpuColumns>(); }
-bool is_tiles(const Mapping& mapping) { return mapping.as<Tiles>() || mapping.as<CpuTiles>(); }
+ShapeTraits traits(const Mapping& mapping) {
+  return std::visit([](const auto& shape) { return shape.traits; }, mapping.shape);
+}
+
+bool is_pointwise(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Points; }
+bool is_rows(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Rows; }
+bool is_columns(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Columns; }
+bool is_tiles(const Mapping& mapping) { return traits(mapping).arrangement == Arrangement::Tiles; }
 
 bool is_of_gpu(const Mapping& mapping) {
   return std::visit([](const auto& shape) { return shape.on_gpu; }, mapping.shape);
 }
 
 bool is_persistent(const Mapping& mapping) {
-  if (const auto* rows = mapping.as<Rows>()) return rows->persistent;
-  if (const auto* rows = mapping.as<CpuRows>()) return rows->persistent;
-  return mapping.as<SerialRows>() != nullptr;
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (requires { shape.persistent; }) return bool{shape.persistent};
+        return false;
+      },
+      mapping.shape);
 }
 
 bool is_sequential(const Mapping& mapping) {
   return std::visit(
       [](const auto& shape) {
-        if constexpr (requires { shape.sequential; })
-          return shape.sequential;
-        else
-          return false;
+        if constexpr (requires { shape.sequential; }) return shape.sequential;
+        return false;
       },
       mapping.shape);
 }
@@ -38,61 +41,105 @@ VarId vector_variable(const Mapping& mapping) {
 }
 
 VarId serial_variable(const Mapping& mapping) {
-  const auto* rows = mapping.as<SerialRows>();
-  return rows ? rows->serial : VarId();
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (requires { shape.serial; }) return shape.serial;
+        return VarId();
+      },
+      mapping.shape);
 }
 
 VarId tile_variable(const Mapping& mapping) {
-  if (const auto* tiles = mapping.as<Tiles>()) return tiles->tile_var;
-  const auto* tiles = mapping.as<CpuTiles>();
-  return tiles ? tiles->tile_var : VarId();
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (requires { shape.tile_var; }) return shape.tile_var;
+        return VarId();
+      },
+      mapping.shape);
 }
 
 int tile_size(const Mapping& mapping) {
-  if (const auto* tiles = mapping.as<Tiles>()) return tiles->tile;
-  const auto* tiles = mapping.as<CpuTiles>();
-  return tiles ? tiles->tile : 0;
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (requires { shape.tile; }) return shape.tile;
+        return 0;
+      },
+      mapping.shape);
 }
 
 int block_threads(const Mapping& mapping) {
-  const auto of_rows = [](const auto& rows) { return rows.threads_per_row * rows.rows_per_block; };
   return std::visit(
-      Overloaded{[](const Pointwise& pointwise) { return pointwise.block_threads; },
-                 [&](const Rows& rows) { return of_rows(rows); },
-                 [&](const SerialRows& rows) { return of_rows(rows); },
-                 [&](const Columns& columns) { return columns.threads_per_row * (columns.columns_per_block / mapping.vector_width); },
-                 [](const Tiles& tiles) { return tiles.block_threads; },
-                 [](const Matmul& matmul) { return 32 * matmul.warps_m * matmul.warps_n; },
-                 [](const CpuPointwise&) { return 1; },
-                 [](const CpuRows&) { return 1; },
-                 [](const CpuColumns&) { return 1; },
-                 [](const CpuTiles&) { return 1; }},
+      [&](const auto& shape) {
+        if constexpr (shape.on_gpu)
+          return shape.threads(mapping.vector_width);
+        else
+          return 1;
+      },
       mapping.shape);
 }
 
 int unrolled_groups(const Mapping& mapping) {
-  return std::visit(Overloaded{[](const Pointwise& pointwise) { return pointwise.unroll; },
-                               [](const Rows& rows) { return std::max(rows.in_flight, rows.items_per_thread); },
-                               [](const SerialRows& rows) { return rows.items_per_thread; },
-                               [](const Columns& columns) { return columns.in_flight; },
-                               [](const Tiles&) { return 1; },
-                               [](const Matmul& matmul) { return matmul.unroll; },
-                               [](const CpuPointwise&) { return 1; },
-                               [](const CpuRows&) { return 1; },
-                               [](const CpuColumns&) { return 1; },
-                               [](const CpuTiles&) { return 1; }},
-                    mapping.shape);
+  return std::visit(
+      [](const auto& shape) {
+        if constexpr (requires { shape.unrolled_groups(); }) return shape.unrolled_groups();
+        return 1;
+      },
+      mapping.shape);
+}
+
+int groups_of_thread(const Mapping& mapping) {
+  return std::visit(
+      [&](const auto& shape) {
+        if constexpr (requires { shape.groups_of_thread(1); }) return shape.groups_of_thread(mapping.vector_width);
+        return 0;
+      },
+      mapping.shape);
 }
 
 int grain(const Mapping& mapping) {
   return std::visit(
       [](const auto& shape) {
-        if constexpr (requires { shape.grain; })
-          return shape.grain;
-        else
-          return 1;
+        if constexpr (requires { shape.grain; }) return shape.grain;
+        return 1;
       },
       mapping.shape);
+}
+
+sym::Expr units(const Mapping& mapping, const loops::Region& region) {
+  return std::visit([&](const auto& shape) { return shape.units(mapping, region); }, mapping.shape);
+}
+
+sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) {
+  return std::visit(
+      [&](const auto& shape) {
+        if constexpr (requires { shape.updates_of_state(mapping, region); }) return shape.updates_of_state(mapping, region);
+        return sym::Expr(1);
+      },
+      mapping.shape);
+}
+
+int64_t dynamic_shared_bytes(const Kernel& kernel) {
+  return std::visit(
+      [&](const auto& shape) {
+        if constexpr (requires { shape.dynamic_shared_bytes(kernel); }) return shape.dynamic_shared_bytes(kernel);
+        return int64_t{0};
+      },
+      kernel.mapping.shape);
+}
+
+sym::Expr points_of(const loops::Region& region, const std::vector<VarId>& vars) {
+  sym::Expr points = 1;
+  for (VarId v : vars) points = points * region.vars[v].extent;
+  return points;
+}
+
+sym::Expr groups_of(const loops::Region& region, const std::vector<VarId>& vars, int width) {
+  sym::Expr groups = 1;
+  for (size_t d = 0; d < vars.size(); ++d) {
+    const sym::Expr extent = region.vars[vars[d]].extent;
+    groups = groups * (d + 1 == vars.size() ? sym::ceil_div(extent, width) : extent);
+  }
+  return groups;
 }
 
 }  // namespace cxxinductor::plan

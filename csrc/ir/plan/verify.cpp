@@ -318,7 +318,7 @@ class Verifier {
     }
     const Kernel& kernel = plan_.kernels[group.launches[0].kernel];
     const std::string place = "grouped launch of @" + kernel.name;
-    if (kernel.mapping.as<Matmul>()) report("P16", place, "is of a template, which takes no table");
+    if (!traits(kernel.mapping).grouped) report("P16", place, "is of a template, which takes no table");
     if (static_cast<size_t>(kernel.max_grouped) > grouped_capacity(kernel))
       report("P16", place, "has a table for {} launches, {} fit", kernel.max_grouped, grouped_capacity(kernel));
     std::map<BufferId, std::pair<size_t, bool>> users;  // the first launch that uses it; whether one writes it

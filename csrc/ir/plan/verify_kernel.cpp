@@ -4,10 +4,6 @@
 #include <unordered_set>
 
 #include "ir/loops/verify_region.h"
-#include "ir/plan/columns.h"
-#include "ir/plan/cpu_rows.h"
-#include "ir/plan/matmul.h"
-#include "ir/plan/tile_layout.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -147,10 +143,12 @@ class KernelVerifier {
     if ((is_pointwise(mapping) || is_tiles(mapping)) && !mapping.row.empty())
       report("P4", "a mapping without rows lists row variables");
     if (const int threads = block_threads(mapping); threads > most_block_threads) report("P4", "a block of {} threads", threads);
-    if (is_columns(mapping)) check_columns();
-    if (mapping.as<CpuRows>() && is_persistent(mapping)) check_persistent_cpu_rows();
-    if (is_tiles(mapping)) check_tiles();
-    if (mapping.as<Matmul>()) check_matmul();
+    const Report to_messages = [this](std::string_view invariant, const std::string& message) { report(invariant, "{}", message); };
+    std::visit(
+        [&](const auto& shape) {
+          if constexpr (requires { shape.verify(kernel_, to_messages); }) shape.verify(kernel_, to_messages);
+        },
+        mapping.shape);
     space_ = space | serial_;
     for (size_t s = 0; s < region_.body.size(); ++s) {
       if (!region_.body[StmtId(s)].as<loops::Reduce>() || is_across(StmtId(s))) continue;
@@ -164,70 +162,6 @@ class KernelVerifier {
   bool is_across(StmtId id) const {
     const auto* reduce = region_.body[id].as<loops::Reduce>();
     return reduce && !serial_.empty() && reduce->over == serial_;
-  }
-
-  void check_matmul() {
-    const Mapping& mapping = kernel_.mapping;
-    const auto& matmul = mapping.get<Matmul>();
-    const auto parts = find_matmul(region_);
-    if (!parts || mapping.space.size() < 2 || mapping.row != std::vector<VarId>{parts->k})
-      return report("P4", "a matmul is one sum of products of narrow floats, over the variable of its row");
-    const VarId m = matmul_m(mapping), n = matmul_n(mapping);
-    const VarSet left = region_.body[parts->left].vars, right = region_.body[parts->right].vars;
-    const bool straight = left.contains(m) && right.contains(n) && !left.contains(n) && !right.contains(m);
-    const bool swapped = left.contains(n) && right.contains(m) && !left.contains(m) && !right.contains(n);
-    if (!straight && !swapped) report("P4", "of a matmul's factors one varies over m, the other over n");
-    // Whole fragments of 16 x 16 for each warp, and two steps of 16 to take turns in registers.
-    if (matmul.tile_m % (16 * matmul.warps_m) != 0 || matmul.tile_n % (16 * matmul.warps_n) != 0 || matmul.tile_k % 32 != 0)
-      report("P4", "tiles of {} x {} x {} cannot be dealt to the warps", matmul.tile_m, matmul.tile_n, matmul.tile_k);
-    // Each group of warps multiplies 64 rows at a time, out of blocks of 64 elements along m or n.
-    if (matmul.warpgroups && (matmul.warps_n != 1 || matmul.warps_m % 4 != 0 || matmul.tile_n < 64 || matmul.tile_n > 256 ||
-                              matmul.tile_k > 64 || matmul.stages < 3))
-      report("P4", "tiles of {} x {} x {} in {} stages cannot be dealt to groups of four warps", matmul.tile_m, matmul.tile_n,
-             matmul.tile_k, matmul.stages);
-    if (kernel_.segments.size() != 2 || kernel_.segments[0].kind != Segment::Kind::RowLoop ||
-        kernel_.segments[1].kind != Segment::Kind::PerRow)
-      report("P5", "a matmul has a row loop and a per-row segment");
-  }
-
-  void check_persistent_cpu_rows() {
-    sym::Expr length = 1;
-    for (VarId v : kernel_.mapping.row) length = length * region_.vars[v].extent;
-    if (!length.is_constant()) return report("P4", "persistent rows of {} elements on the CPU", sym::to_string(length));
-    const int64_t bytes = persistent_bytes(region_, kernel_.memory_spaces, length.constant());
-    if (bytes > most_persistent_bytes) report("P4", "persistent values of {} bytes exceed a stack of {}", bytes, most_persistent_bytes);
-  }
-
-  void check_columns() {
-    const auto* columns = kernel_.mapping.as<Columns>();
-    const int strip = columns ? columns->columns_per_block : kernel_.mapping.get<CpuColumns>().columns_per_unit;
-    if (strip % kernel_.mapping.vector_width != 0)
-      return report("P4", "a strip of {} columns is cut into vectors of {}", strip, kernel_.mapping.vector_width);
-    if (!columns) return;
-    if (const int64_t bytes = columns_shared_bytes(region_, kernel_.mapping); bytes > static_shared_bytes)
-      report("P4", "states of {} bytes exceed shared memory of {}", bytes, static_shared_bytes);
-  }
-
-  void check_tiles() {
-    const Mapping& mapping = kernel_.mapping;
-    const int tile = tile_size(mapping);
-    VarSet space;
-    for (VarId v : mapping.space) space |= VarSet::of(v);
-    if (!space.contains(tile_variable(mapping)) || tile_variable(mapping) == mapping.space.back())
-      report("P4", "tile_var is a variable of space other than the last");
-    if (tile % mapping.vector_width != 0)
-      return report("P4", "a tile of {} columns is cut into vectors of {}", tile, mapping.vector_width);
-    const auto* tiles = mapping.as<Tiles>();
-    if (!tiles) return;
-    if (mapping.vector_tail) report("P4", "tiles have groups of {} that are cut at their edges", mapping.vector_width);
-    const int groups = tile / mapping.vector_width, abreast = tiles->block_threads / groups;
-    if (abreast < 1 || tiles->block_threads % groups != 0 || groups % abreast != 0)
-      report("P4", "{} threads do not share {} x {} squares of a tile evenly", tiles->block_threads, groups, groups);
-    int64_t bytes = 0;
-    for (size_t s = 0; s < region_.body.size() && s < kernel_.access.size(); ++s)
-      if (kernel_.access[StmtId(s)] == AccessKind::Staged)
-        bytes += TileLayout{tile, mapping.vector_width, byte_size(region_.body[StmtId(s)].dtype)}.bytes();
-    if (bytes > static_shared_bytes) report("P4", "tiles of {} bytes exceed shared memory of {}", bytes, static_shared_bytes);
   }
 
   void check_segments() {
@@ -266,8 +200,8 @@ class KernelVerifier {
       const bool settled = is_across(id) ? memory_space == MemorySpace::Persistent || memory_space == MemorySpace::Shared : memory_space == MemorySpace::Row;
       if (region_.body[id].as<loops::Reduce>() && !settled)
         report("P6", "the reduction %{} does not live in a row, or over the serial variable, with the thread's items", s);
-      if (memory_space == MemorySpace::Shared && (!is_across(id) || kernel_.mapping.get<SerialRows>().rows_per_block != 1))
-        report("P6", "%{} is shared and no reduction over a walk of one row at a time", s);
+      if (memory_space == MemorySpace::Shared && !is_across(id))
+        report("P6", "%{} is shared and no reduction over the serial variable", s);
       if (memory_space == MemorySpace::Row && !region_.body[id].vars.subset_of(space_))
         report("P6", "%{} lives in a row and varies over it", s);
       if (memory_space == MemorySpace::Persistent && !is_persistent(kernel_.mapping))
@@ -276,7 +210,7 @@ class KernelVerifier {
   }
 
   void check_blocks() {
-    const bool loops = kernel_.mapping.as<CpuRows>() || is_columns(kernel_.mapping) || (is_rows(kernel_.mapping) && !is_persistent(kernel_.mapping));
+    const bool loops = !updates_of_state(kernel_.mapping, region_).is_constant(1);
     for (size_t i = 0; i < kernel_.in_blocks.size(); ++i) {
       const StmtId id = kernel_.in_blocks[i];
       const auto* reduce = region_.body[id].as<loops::Reduce>();
@@ -289,11 +223,9 @@ class KernelVerifier {
   void check_loads_ahead(const Segment& segment) {
     if (segment.loads_ahead == 0) return;
     const Mapping& mapping = kernel_.mapping;
-    int groups = 0;  // that a thread has
-    if (const auto* tiles = mapping.as<Tiles>()) groups = tile_turns(mapping, *tiles);
-    if (is_of_gpu(mapping) && is_persistent(mapping)) groups = unrolled_groups(mapping);
+    const int groups = groups_of_thread(mapping);
     if (segment.kind != Segment::Kind::RowLoop || segment.loads_ahead < 0 || segment.loads_ahead > groups ||
-        (mapping.as<Tiles>() && segment.loads_ahead != groups))
+        (is_tiles(mapping) && segment.loads_ahead != groups))
       report("P5", "a segment makes the loads of {} groups ahead, where a thread has {}", segment.loads_ahead, groups);
   }
 

@@ -100,4 +100,37 @@ int choose_vector_width(const FlatRegion& flat, VarId v, const Target& target) {
   return width;
 }
 
+VarId transposed_variable(const FlatRegion& flat) {
+  if (flat.space.size() < 2) return {};
+  VarId c = flat.space.back();
+  if (estimate(flat.extent(c), flat.assumptions) < 16) return {};
+  for (const Stmt& stmt : flat.region.body)
+    if (stmt.as<loops::Store>() && contiguous_variable(flat, stmt) != c) return {};
+  IdVector<VarId, int> bytes(flat.region.vars.size());
+  VarId best;
+  for (const Stmt& stmt : flat.region.body) {
+    if (!stmt.as<loops::Load>()) continue;
+    VarId v = contiguous_variable(flat, stmt);
+    if (!v.valid() || v == c || estimate(flat.extent(v), flat.assumptions) < 16) continue;
+    if (!is_staged(flat, stmt, c, v)) continue;
+    bytes[v] += byte_size(stmt.dtype);
+    if (!best.valid() || bytes[v] > bytes[best]) best = v;
+  }
+  return best;
+}
+
+void describe_access(plan::Kernel& kernel, const loops::Access& access, AccessKind kind, int width, const Target& target) {
+  kernel.offsets[access.stmt] = offset_of(kernel.region.body[access.stmt]);
+  kernel.access[access.stmt] = kind;
+  const bool wide = kind == AccessKind::Staged || kind == AccessKind::Vector;
+  if (wide && is_gpu(target) && width > 1) kernel.params[access.buffer.index()].aligned = true;
+}
+
+void describe_plain_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) {
+  const int width = kernel.mapping.vector_width;
+  const VarId v = vector_variable(kernel.mapping);
+  for (const loops::Access& access : accesses(kernel.region))
+    describe_access(kernel, access, classify_access(flat, kernel.region.body[access.stmt], v, width, is_gpu(target)), width, target);
+}
+
 }  // namespace cxxinductor::kernels

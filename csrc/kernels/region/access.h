@@ -23,4 +23,13 @@ bool is_tiled(const FlatRegion& flat, const loops::Stmt& stmt, loops::VarId c, l
 // Largest width for which stores stay wide (or scalar for the whole group) and most bytes of contiguous loads are wide.
 int choose_vector_width(const FlatRegion& flat, loops::VarId v, const Target& target);
 
+// The variable along which loads of a region without reductions are contiguous, where it is not the stores' (the last one of
+// space) and both are long enough to pay for tiles.
+loops::VarId transposed_variable(const FlatRegion& flat);
+
+// Sets the offset and kind of one access of a kernel mapped already, and that its parameter must be aligned.
+void describe_access(plan::Kernel& kernel, const loops::Access& access, plan::AccessKind kind, int width, const Target& target);
+// All accesses of a kernel in groups along its vector variable.
+void describe_plain_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target);
+
 }  // namespace cxxinductor::kernels

@@ -4,6 +4,7 @@
 
 #include "ir/loops/index_algebra.h"
 #include "ir/loops/stmt_traits.h"
+#include "ir/plan/mapping.h"
 #include "ir/strides.h"
 #include "kernels/region/region_edit.h"
 #include "support/error.h"
@@ -146,6 +147,10 @@ Expr points(const FlatRegion& flat, const std::vector<VarId>& vars) {
   Expr product = 1;
   for (VarId v : vars) product = product * flat.extent(v);
   return simplify(product, flat.assumptions);
+}
+
+Expr group_count(const FlatRegion& flat, const std::vector<VarId>& vars, int width) {
+  return simplify(plan::groups_of(flat.region, vars, width), flat.assumptions);
 }
 
 void replace_variables(FlatRegion& flat, IdVector<VarId, loops::Var> vars, std::vector<VarId> space,

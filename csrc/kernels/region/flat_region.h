@@ -14,13 +14,15 @@
 
 namespace cxxinductor::kernels {
 
+struct KernelFamily;
+
 struct FlatRegion {
   loops::Region region;                  // BufferIds are the program's
   std::vector<loops::VarId> space, row;  // outermost first
   loops::VarId serial;  // if valid, a row is a point of space and serial
   sym::Assumptions program_assumptions;
   sym::Assumptions assumptions;  // program_assumptions and the variables' ranges
-  bool matmul = false;  // arranged for tensor cores (matmul.h)
+  const KernelFamily* arranged_for = nullptr;  // the family whose form the region has (kernels/family.h)
 
   loops::VarSet row_set() const;
   bool is_across(loops::StmtId id) const;     // a reduction over the serial variable
@@ -63,5 +65,7 @@ struct Linear {
 std::optional<Linear> linear_in(const loops::Region& region, sym::Expr e, loops::VarId v);
 // Product of the extents of vars, simplified.
 sym::Expr points(const FlatRegion& flat, const std::vector<loops::VarId>& vars);
+// Groups of `width` in all runs over vars, simplified.
+sym::Expr group_count(const FlatRegion& flat, const std::vector<loops::VarId>& vars, int width);
 
 }  // namespace cxxinductor::kernels

@@ -10,11 +10,13 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/split_reduction.h"
 #include "schedule/fusion/substitute.h"
-#include "schedule/plan/serial_rows.h"
+#include "kernels/serial_rows/serial_rows.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::SerialRowNeeds;
+using kernels::serial_row_shape;
 using loops::Region;
 using loops::Stmt;
 using loops::StmtId;

@@ -6,12 +6,16 @@
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/matmul_region.h"
 #include "schedule/fusion/substitute.h"
-#include "schedule/plan/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::MatmulEstimate;
+using kernels::MatmulSize;
+using kernels::estimate_matmul;
+using kernels::library_time;
 using loops::BufferId;
 using loops::View;
 using sym::Expr;

@@ -2,7 +2,7 @@
 // product its epilogue. Runs after other fusion, so that an epilogue is everything that its kernel would have been.
 //
 // Candidates are mm, bmm, addmm and baddbmm of 16-bit floats whose factors the tensor-core template can read
-// (schedule/plan/matmul.h). Option epilogue_fusion takes all, none, or those for which the cost model expects a gain over
+// (kernels/matmul/matmul.h). Option epilogue_fusion takes all, none, or those for which the cost model expects a gain over
 // the call followed by a kernel for the epilogue.
 #pragma once
 

@@ -6,12 +6,13 @@
 
 #include "ir/loops/region_rewrite.h"
 #include "ir/target.h"
-#include "schedule/plan/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
 namespace {
 
+using kernels::estimate_matmul;
 using loops::BodyBuilder;
 using loops::BufferId;
 using loops::Renaming;

@@ -16,7 +16,6 @@
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/plan/kernel_constants.h"
 #include "schedule/plan/kernel_integers.h"
-#include "schedule/plan/mapping.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -53,7 +52,7 @@ Integers integers_of(Kernel kernel) {
 
 bool may_be_merged(const Kernel& kernel) {
   return kernel.symbols.empty() && kernel.max_grouped == 1 && kernel.always_index32 &&
-         !kernel.mapping.as<plan::Matmul>() && !kernel.mapping.as<plan::SerialRows>();
+         traits(kernel.mapping).any_size;
 }
 
 // Kernels that become one: those with equal patterns and fixed integers.

@@ -54,9 +54,7 @@ std::optional<StmtId> only_store(const Kernel& kernel, size_t param) {
 bool may_share(const Kernel& kernel, size_t read, size_t written) {
   const plan::Param& from = kernel.params[read];
   const plan::Param& to = kernel.params[written];
-  // Threads of tiles and matmuls load elements for one another.
-  const bool shared = is_tiles(kernel.mapping) || kernel.mapping.as<plan::Matmul>();
-  if (shared || from.dtype != to.dtype || from.written || to.read) return false;
+  if (traits(kernel.mapping).exchanges || from.dtype != to.dtype || from.written || to.read) return false;
   const std::optional<StmtId> store = only_store(kernel, written);
   // A store that varies over less than the whole space is executed by one of several threads that load for it.
   if (!store || kernel.region.body[*store].vars != all_variables(kernel.mapping)) return false;

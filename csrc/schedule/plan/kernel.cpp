@@ -6,16 +6,13 @@
 
 #include "ir/loops/stmt_traits.h"
 #include "ir/plan/index_width.h"
-#include "ir/plan/tile_layout.h"
 #include "ir/strides.h"
 #include "ir/target.h"
+#include "kernels/family.h"
+#include "kernels/loads_ahead.h"
 #include "kernels/region/access.h"
+#include "kernels/sum_blocks.h"
 #include "schedule/plan/kernel_name.h"
-#include "schedule/plan/loads_ahead.h"
-#include "schedule/plan/mapping.h"
-#include "schedule/plan/matmul.h"
-#include "schedule/plan/online_softmax.h"
-#include "schedule/plan/sum_blocks.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -84,31 +81,6 @@ sym::Assumptions assumptions_of(const FlatRegion& flat, const std::vector<std::s
   return assumptions;
 }
 
-void describe_accesses(Kernel& kernel, const FlatRegion& flat, const Target& target) {
-  const plan::Mapping& mapping = kernel.mapping;
-  VarId v = vector_variable(mapping);
-  const bool gpu = is_gpu(target);
-  int64_t shared = 0;  // bytes of tiles; loads for which no more are left are made where they are used
-  kernel.offsets.resize(kernel.region.body.size());
-  kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
-  for (const loops::Access& access : accesses(kernel.region)) {
-    const Stmt& stmt = kernel.region.body[access.stmt];
-    AccessKind kind = classify_access(flat, stmt, v, mapping.vector_width, gpu);
-    if (is_tiles(mapping) && is_tiled(flat, stmt, v, tile_variable(mapping))) {
-      const int64_t bytes = plan::TileLayout{tile_size(mapping), mapping.vector_width, byte_size(stmt.dtype)}.bytes();
-      if (!gpu || shared + bytes <= plan::static_shared_bytes) {
-        kind = AccessKind::Staged;
-        shared += bytes;
-      }
-    }
-    kernel.offsets[access.stmt] = offset_of(stmt);
-    kernel.access[access.stmt] = kind;
-    const bool wide = kind == AccessKind::Vector || kind == AccessKind::Staged;
-    if (wide && gpu && mapping.vector_width > 1)
-      kernel.params[access.buffer.index()].aligned = true;
-  }
-}
-
 void bound_indices(Kernel& kernel, const FlatRegion& flat, const loops::Program& program,
                    const std::vector<loops::BufferId>& args) {
   Expr limit = max(points(flat, flat.space), points(flat, flat.row));
@@ -169,24 +141,14 @@ FlatRegion prepare_region(const loops::Program& program, const loops::Region& re
   FlatRegion flat = flatten(program, region, assumptions);
   order_variables(flat, target);
   merge_variables(flat);
-  const bool matmul = arrange_matmul(flat, target);
-  if (!matmul && !transposed_variable(flat).valid()) flatten_stores(flat, target);
+  kernels::arrange(flat, target);
+  if (!flat.arranged_for && !transposed_variable(flat).valid()) flatten_stores(flat, target);
   name_variables(flat);
-  flat.matmul = matmul;
   return flat;
 }
 
 MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const Target& target) {
-  const bool matmul = flat.matmul;
-  MappedRegion mapped = matmul ? map_matmul(flat, target) : map_region(flat, target);
-  const bool sweeps_memory = is_rows(mapped.mapping) && !is_persistent(mapped.mapping);
-  if (sweeps_memory && is_gpu(target)) {
-    if (auto joined = join_softmax_sums(flat)) {
-      flat = std::move(*joined);
-      mapped = map_region(flat, target);
-    }
-  }
-
+  const kernels::MappedRegion mapped = kernels::map_region(flat, target);
   MappedKernel built;
   Kernel& kernel = built.kernel;
   kernel.device = flat.region.device;
@@ -199,12 +161,11 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   for (const std::string& name : kernel.symbols) built.symbol_args.push_back(Expr::symbol(name));
   kernel.assumptions = assumptions_of(flat, kernel.symbols);
   kernel.mapping = mapped.mapping;
-  if (matmul)
-    describe_matmul_accesses(kernel, flat);
-  else
-    describe_accesses(kernel, flat, target);
-  choose_loads_ahead(kernel);
-  choose_sum_blocks(kernel);
+  kernel.offsets.resize(kernel.region.body.size());
+  kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
+  kernels::describe_accesses(kernel, flat, target);
+  kernels::choose_loads_ahead(kernel);
+  kernels::choose_sum_blocks(kernel);
   estimate_traffic(kernel, flat, program, built.args);
   kernel.order_changed = std::any_of(kernel.region.body.begin(), kernel.region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<loops::Reduce>();
@@ -213,7 +174,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
     return (reduce && info(reduce->reduction).order_matters) ||
            (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
-  built.grid_x = grid_size(flat, kernel.mapping, target);
+  built.grid_x = kernels::grid_size(flat, kernel.mapping, target);
   built.origin = main_origin(kernel.region);
   built.hint = kernel_hint(kernel.region, program.origins);
   return built;

@@ -133,7 +133,7 @@ class PlanBuilder {
 
   // Kernels with the same key run as one grouped launch; empty: never in one.
   static std::string grouping_key(plan::Kernel kernel) {
-    if (kernel.mapping.as<plan::Matmul>() || plan::grouped_capacity(kernel) < 2) return "";
+    if (!traits(kernel.mapping).grouped || plan::grouped_capacity(kernel) < 2) return "";
     kernel.name = kernel.region.name = "k";
     kernel.bytes_read_hint = kernel.bytes_written_hint = 0;
     return plan::print(kernel);

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "ir/target.h"
-#include "schedule/plan/mapping.h"
 
 namespace cxxinductor::schedule {
 namespace {
@@ -116,8 +115,7 @@ class Specializer {
 
 void add_specializations(const loops::Program& program, const loops::Region& region, const Target& target,
                          MappedKernel& mapped) {
-  const bool plain = !mapped.kernel.mapping.as<plan::Matmul>() && !mapped.kernel.mapping.as<plan::SerialRows>();
-  if (is_gpu(target) && plain && !mapped.kernel.symbols.empty())
+  if (is_gpu(target) && traits(mapped.kernel.mapping).any_size && !mapped.kernel.symbols.empty())
     Specializer(program, region, target, mapped).run();
 }
 

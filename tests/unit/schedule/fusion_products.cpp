@@ -1,6 +1,6 @@
 // Calls of matrix products that become kernels of ours with their epilogues, and those that stay calls.
 #include "ir/plan/matmul.h"
-#include "schedule/plan/matmul.h"
+#include "kernels/matmul/matmul.h"
 #include "unit/catch.h"
 #include "unit/schedule/fusion_programs.h"
 
@@ -220,14 +220,14 @@ TEST_CASE("auto takes products whose rows the library reads or writes element by
 TEST_CASE("estimates of products order sizes and tiles", "[schedule][products]") {
   const Target gpu = cuda_target("sm_90a", 132), old = cuda_target("sm_80", 108);
   const auto tile_of = [](double size, const Target& target) {
-    return schedule::best_tile({1, size, size, size}, 2, target);
+    return kernels::best_tile({1, size, size, size}, 2, target);
   };
   CHECK(tile_of(8192, gpu).m * tile_of(8192, gpu).n > tile_of(512, gpu).m * tile_of(512, gpu).n);
   for (const double size : {512., 1024., 2048., 4096.}) {
-    const schedule::MatmulSize product{1, size, size, size};
-    CHECK(schedule::library_time({1, 4 * size, size, size}, gpu) > schedule::library_time(product, gpu));
-    CHECK(schedule::library_time(product, old) > schedule::library_time(product, gpu));
-    CHECK(schedule::library_time(product, gpu, 7) > schedule::library_time(product, gpu));
+    const kernels::MatmulSize product{1, size, size, size};
+    CHECK(kernels::library_time({1, 4 * size, size, size}, gpu) > kernels::library_time(product, gpu));
+    CHECK(kernels::library_time(product, old) > kernels::library_time(product, gpu));
+    CHECK(kernels::library_time(product, gpu, 7) > kernels::library_time(product, gpu));
     const MatmulTile& tile = tile_of(size, old);
     CHECK(int64_t{2} * tile.stages * (tile.m + tile.n) * tile.k <= old.machine.shared_bytes_per_block);
   }

@@ -1,8 +1,8 @@
-#include "schedule/plan/serial_rows.h"
+#include "kernels/serial_rows/serial_rows.h"
 #include "unit/catch.h"
 
 using namespace cxxinductor;
-using namespace cxxinductor::schedule;
+using namespace cxxinductor::kernels;
 
 namespace {
 

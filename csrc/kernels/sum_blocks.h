@@ -3,9 +3,9 @@
 
 #include "ir/plan/plan.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // Those for which roundings matter and whose loop may be long. The kernel has its region, assumptions and mapping.
 void choose_sum_blocks(plan::Kernel& kernel);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

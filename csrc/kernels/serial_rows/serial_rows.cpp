@@ -1,18 +1,16 @@
-#include "schedule/plan/serial_rows.h"
+#include "kernels/serial_rows/serial_rows.h"
 
 #include <algorithm>
 #include <set>
 
 #include "ir/plan/serial_rows.h"
+#include "kernels/registry.h"
 #include "support/error.h"
 #include "sym/integer.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
-using kernels::FlatRegion;
-using kernels::Schedule;
-using kernels::offset_of;
 
 // One block per multiprocessor, with half its threads and 128 registers each. On an H200 that was faster than smaller and
 // more blocks, because registers that hold rows and sums keep loads in flight. (1024 threads have 64 registers each: a row of
@@ -106,15 +104,10 @@ void keep_shared_operands(const FlatRegion& flat, const SerialRowNeeds& needs, c
   }
 }
 
-}  // namespace
+bool is_serial(const FlatRegion& flat, const Target&) { return flat.serial.valid(); }
 
-std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target) {
-  for (size_t shared = 0; shared <= needs.states.size(); ++shared)
-    if (const auto shape = shape_with(needs, shared, target)) return shape;
-  return std::nullopt;
-}
-
-MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan::Mapping mapping) {
+MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
+  plan::Mapping mapping = start_mapping(flat, flat.row, target);
   const sym::Expr groups = group_count(flat, flat.row, mapping.vector_width);
   CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads,
              "region {} walks rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
@@ -146,4 +139,14 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target, plan:
   return {std::move(mapping), std::move(schedule)};
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace
+
+std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target) {
+  for (size_t shared = 0; shared <= needs.states.size(); ++shared)
+    if (const auto shape = shape_with(needs, shared, target)) return shape;
+  return std::nullopt;
+}
+
+const KernelFamily family::serial_rows{.name = plan::SerialRows::keyword, .on_gpu = true, .accepts = is_serial, .map = map_serial_rows};
+
+}  // namespace cxxinductor::kernels

@@ -8,7 +8,7 @@
 #include "ir/matmul_tile.h"
 #include "ir/target.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 struct MatmulSize {
   double batch, m, n, k;
@@ -26,4 +26,4 @@ int matmul_residents(const MatmulTile& tile, const Target& target);
 // The tile with the least template_time among those whose shared memory (with sums of `kept_bytes` each) a block has.
 const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target& target);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

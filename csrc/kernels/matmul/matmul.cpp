@@ -1,4 +1,4 @@
-#include "schedule/plan/matmul.h"
+#include "kernels/matmul/matmul.h"
 
 #include <algorithm>
 #include <array>
@@ -6,16 +6,12 @@
 #include "ir/plan/matmul.h"
 #include "kernels/region/access.h"
 #include "kernels/region/region_edit.h"
-#include "schedule/plan/matmul_cost.h"
+#include "kernels/registry.h"
 #include "support/error.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
-using kernels::FlatRegion;
-using kernels::flatten;
-using kernels::linear_in;
-using kernels::offset_of;
 using loops::Stmt;
 using loops::StmtId;
 using loops::VarId;
@@ -196,8 +192,8 @@ int kept_bytes(const FlatRegion& flat, const plan::MatmulParts& parts) {
   return byte_size(flat.region.body[parts.kept].dtype);
 }
 
-}  // namespace
-
+// Brings a flat region (ordered, merged) into the form of plan::Matmul: space is the batch, then m, then n.
+// Returns false and changes nothing if the template cannot compute the region, or if it is too small for the tiles.
 bool arrange_matmul(FlatRegion& flat, const Target& target) {
   if (target.machine.mma_flops == 0) return false;
   const auto found = sort_variables(flat);
@@ -231,24 +227,6 @@ bool arrange_matmul(FlatRegion& flat, const Target& target) {
   if (!left || !right || !share_chunks(arranged, *plan::find_matmul(arranged.region), *left, *right)) return false;
   flat = std::move(arranged);
   return true;
-}
-
-std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region,
-                                                const Target& target) {
-  // Most regions are not products; that is checked before they are arranged.
-  const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
-  const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
-  if (target.machine.mma_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
-    return std::nullopt;
-  const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
-  if (!product || product->op != ScalarOp::Mul) return std::nullopt;
-  FlatRegion flat = flatten(program, region, program.assumptions);
-  order_variables(flat, target);
-  merge_variables(flat);
-  if (!arrange_matmul(flat, target)) return std::nullopt;
-  const plan::MatmulParts parts = *plan::find_matmul(flat.region);
-  const MatmulSize size = size_of(flat, parts.k);
-  return MatmulEstimate{size, template_time(size, best_tile(size, kept_bytes(flat, parts), target), target)};
 }
 
 MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
@@ -293,7 +271,8 @@ MappedRegion map_matmul(const FlatRegion& flat, const Target& target) {
   return mapped;
 }
 
-int matmul_blocks_abreast(const plan::Matmul& matmul, const Target& target) {
+// Blocks of a product by warp groups that run at a time: each computes tile after tile.
+int blocks_abreast(const plan::Matmul& matmul, const Target& target) {
   const auto tile = std::find_if(matmul_tiles.begin(), matmul_tiles.end(), [&](const MatmulTile& candidate) {
     return candidate.warpgroups == matmul.warpgroups && candidate.m == matmul.tile_m && candidate.n == matmul.tile_n &&
            candidate.k == matmul.tile_k && candidate.warps_m == matmul.warps_m && candidate.stages == matmul.stages;
@@ -303,15 +282,19 @@ int matmul_blocks_abreast(const plan::Matmul& matmul, const Target& target) {
   return target.multiprocessors * matmul_residents(*tile, target);
 }
 
-void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
+Expr matmul_grid(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) {
+  const auto& matmul = mapping.get<plan::Matmul>();
+  const Expr tiles = units(mapping, flat.region);
+  return matmul.warpgroups ? sym::min(tiles, blocks_abreast(matmul, target)) : tiles;
+}
+
+void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target&) {
   const plan::MatmulParts parts = plan::matmul_parts(kernel);
   const plan::Mapping& mapping = kernel.mapping;
   const auto& matmul = mapping.get<plan::Matmul>();
   const VarId m = plan::matmul_m(mapping), n = plan::matmul_n(mapping);
   const std::vector<bool> left = plan::backward_slice(kernel.region, parts.left),
                           right = plan::backward_slice(kernel.region, parts.right);
-  kernel.offsets.resize(kernel.region.body.size());
-  kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
   for (const loops::Access& access : accesses(kernel.region)) {
     const Stmt& stmt = kernel.region.body[access.stmt];
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
@@ -328,4 +311,31 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat) {
   }
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace
+
+std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region,
+                                                const Target& target) {
+  // Most regions are not products; that is checked before they are arranged.
+  const auto reduces = [](const Stmt& stmt) { return stmt.as<loops::Reduce>() != nullptr; };
+  const auto sum = std::find_if(region.body.begin(), region.body.end(), reduces);
+  if (target.machine.mma_flops == 0 || sum == region.body.end() || std::count_if(sum, region.body.end(), reduces) != 1)
+    return std::nullopt;
+  const auto* product = region.body[sum->as<loops::Reduce>()->operand].as<loops::Apply>();
+  if (!product || product->op != ScalarOp::Mul) return std::nullopt;
+  FlatRegion flat = flatten(program, region, program.assumptions);
+  order_variables(flat, target);
+  merge_variables(flat);
+  if (!arrange_matmul(flat, target)) return std::nullopt;
+  const plan::MatmulParts parts = *plan::find_matmul(flat.region);
+  const MatmulSize size = size_of(flat, parts.k);
+  return MatmulEstimate{size, template_time(size, best_tile(size, kept_bytes(flat, parts), target), target)};
+}
+
+const KernelFamily family::matmul{.name = plan::Matmul::keyword,
+                                    .on_gpu = true,
+                                    .arrange = arrange_matmul,
+                                    .map = map_matmul,
+                                    .describe_accesses = describe_matmul_accesses,
+                                    .grid = matmul_grid};
+
+}  // namespace cxxinductor::kernels

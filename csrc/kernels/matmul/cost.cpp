@@ -1,4 +1,4 @@
-#include "schedule/plan/matmul_cost.h"
+#include "kernels/matmul/cost.h"
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include "ir/matmul_rows.h"
 #include "ir/plan/matmul.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
 // A model of the library, fitted to its times: large tiles run at full rate, small ones below, one per multiprocessor. The
@@ -110,4 +110,4 @@ const MatmulTile& best_tile(const MatmulSize& size, int kept_bytes, const Target
   return *best;
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -3,10 +3,10 @@
 
 #include "ir/plan/plan.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // The kernel is complete otherwise: mapping, segments, accesses and memory spaces. Changes those whose loops are not unrolled by the mapping
 // itself: persistent rows and tiles of GPUs.
 void choose_loads_ahead(plan::Kernel& kernel);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -1,15 +1,12 @@
-#include "schedule/plan/online_softmax.h"
+#include "kernels/rows/online_softmax.h"
 
 #include <map>
 
 #include "kernels/region/region_edit.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 namespace {
 
-using kernels::BodyCopier;
-using kernels::FlatRegion;
-using kernels::drop_dead;
 using loops::Stmt;
 using loops::StmtId;
 
@@ -58,4 +55,4 @@ std::optional<FlatRegion> join_softmax_sums(const FlatRegion& flat) {
   return result;
 }
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -5,9 +5,10 @@
 #include <optional>
 #include <vector>
 
-#include "schedule/plan/mapping.h"
+#include "ir/plan/plan.h"
+#include "ir/target.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // What a serial row needs from a block.
 struct SerialRowNeeds {
@@ -25,7 +26,4 @@ struct SerialRowShape {
 // Nothing where neither registers nor shared memory suffice. Fusion asks before it makes such a region.
 std::optional<SerialRowShape> serial_row_shape(const SerialRowNeeds& needs, const Target& target);
 
-// flat has a serial variable. Unsupported if the row does not fit.
-MappedRegion map_serial_rows(const kernels::FlatRegion& flat, const Target& target, plan::Mapping mapping);
-
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

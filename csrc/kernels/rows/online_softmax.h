@@ -6,9 +6,9 @@
 
 #include "kernels/region/flat_region.h"
 
-namespace cxxinductor::schedule {
+namespace cxxinductor::kernels {
 
 // The region with every such pair of reductions merged; nothing if there is none.
-std::optional<kernels::FlatRegion> join_softmax_sums(const kernels::FlatRegion& flat);
+std::optional<FlatRegion> join_softmax_sums(const FlatRegion& flat);
 
-}  // namespace cxxinductor::schedule
+}  // namespace cxxinductor::kernels

@@ -1,0 +1,58 @@
+// Kernel families: how regions become kernels of one shape (ir/plan/mapping.h). A family is one algorithm for GPUs or for the CPU. It says which
+// regions it computes and maps them; the shape states what a mapping means, and an emitter of codegen/ writes its text.
+//
+// To add a family: a shape in ir/plan/shapes/ and in the variant of mapping.h, a folder here, a row of families.def, an emitter.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/region/segments.h"
+
+namespace cxxinductor::kernels {
+
+struct MappedRegion {
+  plan::Mapping mapping;
+  Schedule schedule;
+};
+
+struct KernelFamily {
+  std::string_view name;  // the keyword of its shape
+  bool on_gpu = false;
+
+  // Brings a region (ordered and merged) into the form that the family computes. False: it is none, and nothing changed. Null: the family needs
+  // no form of its own.
+  bool (*arrange)(FlatRegion& flat, const Target& target) = nullptr;
+  // Whether the family computes a region (named). Null: only regions that it arranged.
+  bool (*accepts)(const FlatRegion& flat, const Target& target) = nullptr;
+  // Unsupported where the region does not fit.
+  MappedRegion (*map)(const FlatRegion& flat, const Target& target) = nullptr;
+  // A form of the region that computes the same faster under such a mapping, to be mapped anew. Null: there is none.
+  std::optional<FlatRegion> (*rewrite)(const FlatRegion& flat, const plan::Mapping& mapping) = nullptr;
+  // Sets offsets, access and Param::aligned of a kernel with region, parameters and mapping. Null: describe_accesses of access_kinds.h.
+  void (*describe_accesses)(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) = nullptr;
+  // Launch::grid_x. Null: units of the mapping.
+  sym::Expr (*grid)(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) = nullptr;
+};
+
+// In the order in which they are asked (families.def). The last one for each kind of device accepts everything.
+std::span<const KernelFamily* const> families();
+
+// Arranges the region for the first family that has a form for it, and notes the family in the region; nothing where none has.
+void arrange(FlatRegion& flat, const Target& target);
+
+// Of an arranged and named region.
+const KernelFamily& family_of(const FlatRegion& flat, const Target& target);
+// A region and its mapping, by its family; the region may get another form.
+MappedRegion map_region(FlatRegion& flat, const Target& target);
+void describe_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target);
+sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
+
+// What a family's map begins with: the region's variables, and the widest vectors along the last of `along`, which is space or row.
+plan::Mapping start_mapping(const FlatRegion& flat, const std::vector<loops::VarId>& along, const Target& target);
+
+}  // namespace cxxinductor::kernels

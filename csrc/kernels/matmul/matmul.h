@@ -1,0 +1,24 @@
+// Maps regions that are matrix products to tensor cores.
+//
+// A candidate is any region whose one reduction is a sum over k of products of two 16-bit floats (plan::find_matmul), whose
+// factors vary over different variables, and whose stored factors consist of 16-byte chunks, which are aligned unless
+// the product is a small one (matmul_cost.h). Its origin does not matter.
+#pragma once
+
+#include <optional>
+
+#include "ir/plan/plan.h"
+#include "ir/target.h"
+#include "kernels/region/flat_region.h"
+#include "kernels/matmul/cost.h"
+
+namespace cxxinductor::kernels {
+
+// Size of the product that a region of a program computes, and the expected time of its kernel without the epilogue.
+struct MatmulEstimate {
+  MatmulSize size;
+  double seconds;
+};
+std::optional<MatmulEstimate> estimate_matmul(const loops::Program& program, const loops::Region& region, const Target& target);
+
+}  // namespace cxxinductor::kernels

@@ -1,0 +1,11 @@
+// How the reductions of a region relate to memory.
+#pragma once
+
+#include "kernels/region/flat_region.h"
+
+namespace cxxinductor::kernels {
+
+enum class RowsLie : uint8_t { Nowhere, AlongMemory, AcrossMemory };
+RowsLie rows_lie(const FlatRegion& flat);
+
+}  // namespace cxxinductor::kernels

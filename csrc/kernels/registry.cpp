@@ -1,0 +1,70 @@
+#include "kernels/registry.h"
+
+#include <array>
+
+#include "kernels/region/access.h"
+#include "support/error.h"
+
+namespace cxxinductor::kernels {
+namespace {
+
+const std::array all{
+#define FAMILY(name) &family::name,
+#include "kernels/families.def"
+#undef FAMILY
+};
+
+}  // namespace
+
+std::span<const KernelFamily* const> families() { return all; }
+
+void arrange(FlatRegion& flat, const Target& target) {
+  for (const KernelFamily* family : all) {
+    if (family->on_gpu != is_gpu(target) || !family->arrange || !family->arrange(flat, target)) continue;
+    flat.arranged_for = family;
+    return;
+  }
+}
+
+const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
+  if (flat.arranged_for) return *flat.arranged_for;
+  for (const KernelFamily* family : all)
+    if (family->on_gpu == is_gpu(target) && family->accepts && family->accepts(flat, target)) return *family;
+  throw_internal("no family of kernels takes region {}", flat.region.name);
+}
+
+MappedRegion map_region(FlatRegion& flat, const Target& target) {
+  const auto map = [&] {
+    MappedRegion mapped = family_of(flat, target).map(flat, target);
+    const loops::VarId v = vector_variable(mapped.mapping);
+    mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
+    return mapped;
+  };
+  MappedRegion mapped = map();
+  const KernelFamily& family = family_of(flat, target);
+  if (!family.rewrite) return mapped;
+  auto rewritten = family.rewrite(flat, mapped.mapping);
+  if (!rewritten) return mapped;
+  flat = std::move(*rewritten);
+  return map();
+}
+
+void describe_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) {
+  const KernelFamily& family = family_of(flat, target);
+  (family.describe_accesses ? family.describe_accesses : describe_plain_accesses)(kernel, flat, target);
+}
+
+sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) {
+  const KernelFamily& family = family_of(flat, target);
+  return simplify(family.grid ? family.grid(flat, mapping, target) : units(mapping, flat.region), flat.assumptions);
+}
+
+plan::Mapping start_mapping(const FlatRegion& flat, const std::vector<loops::VarId>& along, const Target& target) {
+  plan::Mapping mapping;
+  mapping.space = flat.space;
+  mapping.row = flat.row;
+  mapping.vector_width = choose_vector_width(flat, along.empty() ? loops::VarId() : along.back(), target);
+  return mapping;
+}
+
+}  // namespace cxxinductor::kernels
