@@ -1,12 +1,7 @@
 // Ops and reductions that a user registers, whose text and structs are generated, in every kind of kernel of both targets against the interpreter.
 #include "ir/registered_ops.h"
 
-#include "interp/interp.h"
-#include "ir/loops/text.h"
-#include "kernels/compare.h"
-#include "kernels/cpu_fuzz.h"
-#include "kernels/cuda_program.h"
-#include "unit/catch.h"
+#include "kernels/against_interpreter.h"
 
 using namespace cxxinductor;
 using namespace cxxinductor::tests;
@@ -46,33 +41,6 @@ std::string replaced(std::string text, std::string_view word, std::string_view w
   return text;
 }
 
-interp::Arguments arguments_of(const loops::Program& program, const interp::Symbols& symbols) {
-  interp::Arguments arguments{{}, symbols};
-  uint32_t seed = 1;
-  for (const loops::ProgramInput& input : program.inputs) {
-    const loops::Buffer& buffer = program.buffers[input.buffer];
-    interp::Tensor tensor{buffer.dtype, {}, {}};
-    size_t count = 1;
-    for (sym::Expr size : buffer.sizes) {
-      tensor.sizes.push_back(sym::evaluate(size, [&](std::string_view name) { return symbols.at(std::string(name)); }));
-      count *= static_cast<size_t>(tensor.sizes.back());
-    }
-    for (double value : some_values(count, seed++))
-      tensor.elements.push_back(is_float(buffer.dtype) ? Scalar::from_real(buffer.dtype, value)
-                                                       : Scalar::from_integer(buffer.dtype, static_cast<int64_t>(value * 100)));
-    arguments.tensors.push_back(std::move(tensor));
-  }
-  return arguments;
-}
-
-void check(const std::vector<interp::Tensor>& expected, const std::vector<interp::Tensor>& found, double tolerance_scale) {
-  REQUIRE(expected.size() == found.size());
-  for (size_t i = 0; i < expected.size(); ++i) {
-    INFO("output " << i);
-    CHECK(interp::compare(expected[i], found[i], tolerance_scale) <= 1);
-  }
-}
-
 void compare(const std::string& text, const std::vector<interp::Symbols>& calls, double tolerance_scale = 1) {
   const std::string on_cpu = on_device(text, "cpu");
   CpuProgram cpu(on_cpu);
@@ -82,9 +50,9 @@ void compare(const std::string& text, const std::vector<interp::Symbols>& calls,
   for (const interp::Symbols& symbols : calls) {
     const interp::Arguments arguments = arguments_of(program, symbols);
     const std::vector<interp::Tensor> expected = interp::run(program, arguments);
-    check(expected, run_compiled(cpu, arguments), tolerance_scale);
-    check(expected, run_compiled(cuda, arguments), tolerance_scale);
-    check(expected, run_compiled(scalar, arguments), tolerance_scale);
+    check_against(expected, run_compiled(cpu, arguments), tolerance_scale);
+    check_against(expected, run_compiled(cuda, arguments), tolerance_scale);
+    check_against(expected, run_compiled(scalar, arguments), tolerance_scale);
   }
 }
 
