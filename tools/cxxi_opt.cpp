@@ -1,6 +1,6 @@
 // cxxi-opt: any stretch of the compiler's pipeline on IR text.
 //
-//   cxxi-opt --to plan --target "cuda sm_90a" model.cxxi
+//   cxxi-opt --to merge-kernels --target "cuda sm_90a" model.cxxi
 //   cxxi-opt --from lower --to fuse --dump-after lower < model.cxxi
 #include <fmt/ranges.h>
 
@@ -26,7 +26,7 @@ std::string read_input(const std::string& path) {
 }
 
 struct Arguments {
-  std::string path, from, to = "plan", run, target, arch;
+  std::string path, from, to = "merge-kernels", run, target, arch;
   std::vector<std::string> options, dump_after;
 };
 
@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   std::vector<std::string_view> names;
   for (const driver::Stage& stage : driver::stage_table()) names.push_back(stage.name);
   auto* from = app.add_option("--from", arguments.from, "the first stage to run (default: the first that takes the text's form)");
-  auto* to = app.add_option("--to", arguments.to, fmt::format("the last stage to run (default: plan): {}", fmt::join(names, ", ")));
+  auto* to = app.add_option("--to", arguments.to, fmt::format("the last stage to run (default: {}): {}", arguments.to, fmt::join(names, ", ")));
   app.add_option("--run", arguments.run, "steps of a golden file in place of stages, joined by '|': those of tools/text_pipeline.h")->excludes(from)->excludes(to);
   app.add_option("--dump-after", arguments.dump_after, "prints the form after this stage to stderr, or after each (all); may be repeated")->allow_extra_args(false);
   auto* target = app.add_option("--target", arguments.target,

@@ -50,7 +50,7 @@ void limit_live_ranges(const PipelineState& start, BestPlan& best) {
     if (best.fits()) return;
     PipelineState attempt = start;
     attempt.live_range_limit = limit;
-    run_stages(stages_between("lower", "plan"), attempt);
+    run_stages(stages_between("lower", "merge-kernels"), attempt);
     best.offer(std::move(attempt));
   }
 }
@@ -69,7 +69,7 @@ bool fit_memory(PipelineState& state) {
   for (size_t s = spenders.size(); s-- > 0 && sets < most_pass_sets && !best.fits(); ++sets) {
     inputs.options.skip_passes += fmt::format(",{}", spenders[s]);
     PipelineState planned{.inputs = inputs, .form = *graphs.imported};
-    run_stages(stages_between("graph-passes", "plan"), planned);
+    run_stages(stages_between("graph-passes", "merge-kernels"), planned);
     const PipelineState start = before_lowering(planned, std::move(*planned.graphs.lowered));
     best.offer(std::move(planned));
     limit_live_ranges(start, best);

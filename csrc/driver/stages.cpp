@@ -75,10 +75,27 @@ bool run_loops_passes(PipelineState& state) {
   return any_changed(times);
 }
 
-bool make_plan(PipelineState& state) {
-  state.form = schedule::make_plan(std::move(form_of<loops::Program>(state)), state.inputs.targets, state.inputs.options,
-                                   state.inputs.eager_peaks.value_or(std::map<Device, int64_t>()), std::move(state.missed_fusions));
+bool select_kernels(PipelineState& state) {
+  schedule::SelectedKernels selected =
+      schedule::select_kernels(std::move(form_of<loops::Program>(state)), state.inputs.targets,
+                               state.inputs.eager_peaks.value_or(std::map<Device, int64_t>()), std::move(state.missed_fusions));
+  state.form = std::move(selected.plan);
+  state.region_times = std::move(selected.region_times);
+  state.missed_fusions = std::move(selected.missed_fusions);
   return true;
+}
+
+bool place_memory(PipelineState& state) {
+  state.form = schedule::place_memory(std::move(form_of<plan::Plan>(state)));
+  return true;
+}
+
+bool merge_kernels(PipelineState& state) {
+  plan::Plan& plan = form_of<plan::Plan>(state);
+  const size_t before = plan.kernels.size();
+  plan = schedule::merge_kernels(std::move(plan), state.inputs.targets, state.inputs.options);
+  plan.missed_fusions = schedule::name_kernels(std::exchange(state.missed_fusions, {}), plan, std::exchange(state.region_times, {}));
+  return plan.kernels.size() != before;
 }
 
 // A unit for each device that has kernels.
@@ -106,7 +123,10 @@ constexpr Stage stages[] = {
     {"fuse", "merge regions", FormKind::Loops, FormKind::Loops, fuse, [](const Options& options) { return options.fusion; }},
     // After fusion, which substitutes what a region loads: more is known about each statement.
     {"loops-passes", "simplify the statements of regions", FormKind::Loops, FormKind::Loops, run_loops_passes},
-    {"plan", "order steps, map regions to kernels, place buffers", FormKind::Loops, FormKind::Plan, make_plan},
+    {"select-kernels", "order steps and map regions to kernels, each buffer being allocated by itself", FormKind::Loops, FormKind::Plan, select_kernels},
+    {"place-memory", "place buffers in arenas, or on the memory of others that die", FormKind::Plan, FormKind::Plan, place_memory},
+    // After memory, for which kernels may become different: some of their parameters are one.
+    {"merge-kernels", "make one kernel of those that differ in sizes alone", FormKind::Plan, FormKind::Plan, merge_kernels},
     {"fit-memory", "plan again with less fusion or fewer passes where the plan holds more memory than eager", FormKind::Plan, FormKind::Plan,
      fit_memory},
     {"source", "write the source of all kernels, those of a device as one unit", FormKind::Plan, FormKind::Text, emit_source},
@@ -122,10 +142,12 @@ const Stage* find_stage(std::string_view name) {
 
 bool runs(const Stage& stage, const Options& options) { return !stage.enabled || stage.enabled(options); }
 
-// Whether a later stage changes the form that this stage changed: it is verified then.
+// Whether a later stage changes the form that this stage left: it is verified then. What the importer and lowering make is verified all the
+// same, since passes and fusion would hide where a mistake came from.
 bool changes_again(std::span<const Stage> rest, const Stage& stage, const Options& options) {
   const auto next = std::ranges::find_if(rest, [&](const Stage& later) { return runs(later, options); });
-  return stage.takes == stage.makes && next != rest.end() && next->takes == next->makes;
+  const bool kept = stage.takes == stage.makes || stage.makes == FormKind::Plan;
+  return kept && next != rest.end() && next->takes == next->makes;
 }
 
 }  // namespace
@@ -169,7 +191,7 @@ void run_stages(std::span<const Stage> stages, PipelineState& state) {
 
 plan::Plan plan_of(Form form, const Targets& targets, const Options& options) {
   PipelineState state{.inputs = {.targets = targets, .options = options}, .form = std::move(form)};
-  run_stages(stages_from(kind_of(state.form), "plan"), state);
+  run_stages(stages_from(kind_of(state.form), "merge-kernels"), state);
   return std::get<plan::Plan>(std::move(state.form));
 }
 

@@ -55,7 +55,8 @@ struct PipelineState {
   PipelineInputs inputs;
   Form form;
   schedule::LiveRangeLimit live_range_limit;       // of the stage fuse
-  std::vector<plan::MissedFusion> missed_fusions;  // from fuse to plan
+  std::vector<plan::MissedFusion> missed_fusions;  // from fuse to merge-kernels
+  std::map<std::string, size_t> region_times;      // of select-kernels, by which merge-kernels names them
   std::optional<passes::ConstGraph> const_graph;   // what const-graph split off
   std::vector<std::string_view> memory_spenders;   // graph passes that changed the graph and may have spent memory, in their order
   std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name
@@ -81,7 +82,7 @@ std::span<const Stage> stages_from(FormKind kind, std::string_view last);
 // UserError if the form is not what a stage takes.
 void run_stages(std::span<const Stage> stages, PipelineState& state);
 
-// The plan that the shipped pipeline makes of a form first, whatever memory it holds: that of the stage plan.
+// The plan that the shipped pipeline makes of a form first, whatever memory it holds: that of the stage merge-kernels.
 plan::Plan plan_of(Form form, const Targets& targets, const Options& options = {});
 
 }  // namespace cxxinductor::driver

@@ -1,9 +1,10 @@
 // Loops -> plan. Decides which regions become one kernel, the order of steps, the mapping of each kernel and the memory of
-// each buffer.
+// each buffer, in functions that driver/stages.cpp lists as stages.
 #pragma once
 
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/loops/loops.h"
@@ -22,10 +23,26 @@ using LiveRangeLimit = std::optional<size_t>;
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {},
                     const std::vector<uint32_t>& late_inputs = {});
-// Orders steps, maps each region to the target of its device, places buffers. eager_peaks: peak memory of the same calls run
-// one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
-// target. missed_fusions: of fuse(), for Plan::missed_fusions.
-plan::Plan make_plan(loops::Program program, const Targets& targets, const Options& options,
-                     std::map<Device, int64_t> eager_peaks = {}, std::vector<plan::MissedFusion> missed_fusions = {});
+
+struct SelectedKernels {
+  plan::Plan plan;  // complete, but every buffer is allocated by itself, and none takes over the memory of another
+  std::map<std::string, size_t> region_times;      // by name of a region: which of the steps that compute runs it
+  std::vector<plan::MissedFusion> missed_fusions;  // by names of regions, those of concatenations that stay copies included
+};
+// Orders steps and maps each region to the target of its device; regions with equal kernels share one. eager_peaks: peak memory of the same
+// calls run one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
+// target. missed_fusions: of fuse().
+SelectedKernels select_kernels(loops::Program program, const Targets& targets, std::map<Device, int64_t> eager_peaks = {},
+                               std::vector<plan::MissedFusion> missed_fusions = {});
+// Places buffers: in arenas, by themselves, or on the memory of others that die. Of any plan without arenas and Reuse steps.
+plan::Plan place_memory(plan::Plan plan);
+// Makes one kernel of those that differ in sizes alone, where that pays (option generalize_kernels).
+plan::Plan merge_kernels(plan::Plan plan, const Targets& targets, const Options& options);
+// Names regions as the kernels that run them, for Plan::missed_fusions.
+std::vector<plan::MissedFusion> name_kernels(std::vector<plan::MissedFusion> missed_fusions, const plan::Plan& plan,
+                                             const std::map<std::string, size_t>& region_times);
+
+// The three above, one after the other.
+plan::Plan make_plan(loops::Program program, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

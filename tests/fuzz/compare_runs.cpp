@@ -298,9 +298,9 @@ std::vector<Executor> ir_executors() {
       after_stages("graph passes", {{"graph-passes", "graph-passes"}}),
       after_stages("lower", {{"lower", "lower"}}),
       after_stages("fuse", {{"lower", "fuse"}}),
-      after_stages("plan without fusion", {{"lower", "lower"}, {"plan", "plan"}}),
-      after_stages("plan without graph passes", {{"lower", "plan"}}),
-      after_stages("plan", {{"graph-passes", "plan"}}),
+      after_stages("plan without fusion", {{"lower", "lower"}, {"select-kernels", "merge-kernels"}}),
+      after_stages("plan without graph passes", {{"lower", "merge-kernels"}}),
+      after_stages("plan", {{"graph-passes", "merge-kernels"}}),
   };
 }
 

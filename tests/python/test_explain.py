@@ -50,11 +50,11 @@ def test_everything_is_said(device):
     # The sum computes the norm's result again, from the mean and the deviation of each row.
     assert (reason, between) == ("the reductions run over different variables", 2 * 4 * 4)
     stages = [stage for stage, _ in graph.details["times"]]
-    assert stages[0] == "read graph" and {"graph-passes", "lower", "fuse", "plan", "compile kernels"} <= set(stages)
+    assert stages[0] == "read graph" and {"graph-passes", "lower", "fuse", "select-kernels", "place-memory", "compile kernels"} <= set(stages)
     passes = graph.details["pass_times"]
     names = list(passes)  # in pipeline order
     assert names.index("graph-dead-code") < names.index("graph-cse") < names.index("graph-reinplace") < names.index("loops-dead-code")
-    assert stages.index("graph-passes") < stages.index("lower") < stages.index("plan") < stages.index("fit-memory")
+    assert stages.index("graph-passes") < stages.index("lower") < stages.index("select-kernels") < stages.index("fit-memory")
     assert sum(passes.values()) <= sum(seconds for stage, seconds in graph.details["times"] if stage.endswith("passes"))
     assert {name: count for name, count in explanation.counters.items() if count} == {"graphs": 1, "kernels": len(kernels), "extern": 1}
     text = str(explanation)

@@ -90,140 +90,156 @@ void merge_in_kernel(Kernel& kernel, size_t read, size_t written) {
   }
 }
 
-}  // namespace
-
-void merge_parameters(MappedKernel& mapped, size_t read, size_t written) {
-  CXXI_CHECK(read != written && read < mapped.args.size() && written < mapped.args.size(), "parameters {} and {} of {}",
-             read, written, mapped.args.size());
-  mapped.args[read] = mapped.args[written];
-  mapped.args.erase(mapped.args.begin() + static_cast<std::ptrdiff_t>(written));
-  merge_in_kernel(mapped.kernel, read, written);
-  for (SpecialKernel& special : mapped.specializations) merge_in_kernel(special.kernel, read, written);
+// One parameter for both, at the position of `read`; its argument is that of `written`.
+void merge_parameters(LaunchInPlace& in_place, size_t read, size_t written) {
+  std::vector<plan::BufferId>& args = in_place.launch.args;
+  CXXI_CHECK(read != written && read < args.size() && written < args.size(), "parameters {} and {} of {}", read, written, args.size());
+  args[read] = args[written];
+  args.erase(args.begin() + static_cast<std::ptrdiff_t>(written));
+  merge_in_kernel(in_place.kernel, read, written);
+  for (Kernel& special : in_place.specializations) merge_in_kernel(special, read, written);
 }
 
-namespace {
-
-using loops::BufferId;
+using plan::BufferId;
 
 class Sharing {
  public:
-  Sharing(const loops::Program& program, const BufferSlices& slices, const IdVector<BufferId, BufferLiveness>& liveness,
-          std::vector<std::optional<MappedKernel>>& mapped)
-      : program_(program), slices_(slices), liveness_(liveness), mapped_(mapped), donated_(program.buffers.size()) {
-    for (const loops::ProgramInput& input : program.inputs)
+  Sharing(const plan::Plan& plan, const IdVector<BufferId, BufferLiveness>& liveness)
+      : plan_(plan), liveness_(liveness), donated_(plan.buffers.size()) {
+    for (const plan::Input& input : plan.inputs)
       if (input.donated) donated_[input.buffer] = 1;
+    for (const plan::Step& step : plan.steps)
+      if (computes(step)) launches_.push_back(std::get_if<plan::Launch>(&step));
   }
 
-  std::vector<BufferReuse> run() {
-    for (size_t step = 0; step < mapped_.size(); ++step)
-      if (mapped_[step]) share(step, false);
-    const std::vector<int64_t> held = bytes_by_step();
+  SharedMemory run() {
+    for (size_t time = 0; time < launches_.size(); ++time) share(time, false);
+    const std::vector<int64_t> held = bytes_by_time();
     std::vector<BufferReuse> donations;
-    for (size_t step = 0; step < mapped_.size(); ++step)
-      if (mapped_[step]) find(step, true, donations);
+    for (size_t time = 0; time < launches_.size(); ++time) find(time, true, donations);
     // The peak if all donated inputs are reused: no other reuse is needed below it.
     std::vector<int64_t> left = held;
-    for (const BufferReuse& donation : donations) left[donation.step] -= bytes(donation.to);
+    for (const BufferReuse& donation : donations) left[donation.time] -= bytes(donation.to);
     const int64_t peak = left.empty() ? 0 : *std::max_element(left.begin(), left.end());
-    for (size_t step = 0; step < mapped_.size(); ++step)
-      if (mapped_[step] && held[step] > peak) share(step, true);
+    for (size_t time = 0; time < launches_.size(); ++time)
+      if (held[time] > peak) share(time, true);
     return std::move(found_);
   }
 
  private:
   int64_t bytes(BufferId id) const {
-    const loops::Buffer& buffer = program_.buffers[id];
-    return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, program_.assumptions);
+    const plan::Buffer& buffer = plan_.buffers[id];
+    return bytes_hint(buffer.dtype, buffer.sizes, buffer.strides, plan_.assumptions);
   }
+  bool is_input(BufferId id) const { return plan_.buffers[id].kind == plan::Buffer::Kind::Input; }
 
-  // Live bytes at each step; a result and the buffer that it replaces count once.
-  std::vector<int64_t> bytes_by_step() const {
-    std::vector<int64_t> held(mapped_.size(), 0);
+  // Live bytes at each time; a result and the buffer that it replaces count once.
+  std::vector<int64_t> bytes_by_time() const {
+    std::vector<int64_t> held(launches_.size(), 0);
     for (size_t b = 0; b < liveness_.size(); ++b) {
       const BufferId id(b);
       const BufferLiveness& life = liveness_[id];
-      const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
+      const bool input = is_input(id);
       if (life.last < 0 || life.is_alias || (input && !donated_[id])) continue;
       const size_t first = input ? 0 : static_cast<size_t>(life.first);
       const size_t end = life.is_output || life.aliased_output ? held.size() : static_cast<size_t>(life.last) + 1;
       for (size_t t = first; t < end; ++t) held[t] += bytes(id);
     }
-    for (const BufferReuse& reuse : found_) held[reuse.step] -= bytes(reuse.to);
+    for (const BufferReuse& reuse : found_.reuses) held[reuse.time] -= bytes(reuse.to);
     return held;
   }
 
-  bool is_new(BufferId id, size_t step) const {
+  bool is_new(BufferId id, size_t time) const {
     const BufferLiveness& life = liveness_[id];
-    return program_.buffers[id].role != loops::Buffer::Role::Input && !life.extern_owned && !life.is_alias &&
-           life.first == static_cast<int>(step);
+    return !is_input(id) && !life.extern_owned && !life.is_alias && life.first == static_cast<int>(time);
   }
-  bool dies(BufferId id, size_t step, bool donated) const {
+  bool dies(BufferId id, size_t time, bool donated) const {
     const BufferLiveness& life = liveness_[id];
-    const bool input = program_.buffers[id].role == loops::Buffer::Role::Input;
+    const bool input = is_input(id);
     // Of what others brought it is seen at run time whether somebody holds it.
     if (life.escapes && !input && !life.extern_owned) return false;
-    return life.last == static_cast<int>(step) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
+    return life.last == static_cast<int>(time) && life.first < life.last + (input ? 1 : 0) && !life.is_output &&
            !life.aliased_output && !life.is_alias && !life.has_alias && input == donated && (!input || donated_[id]);
   }
   bool alike(BufferId a, BufferId b) const {
-    const loops::Buffer &x = program_.buffers[a], &y = program_.buffers[b];
-    return x.dtype == y.dtype && x.device == y.device &&
-           simplify(storage_extent(x.sizes, x.strides, program_.assumptions), program_.assumptions) ==
-               simplify(storage_extent(y.sizes, y.strides, program_.assumptions), program_.assumptions);
+    const plan::Buffer &x = plan_.buffers[a], &y = plan_.buffers[b];
+    return x.dtype == y.dtype && x.device == y.device && x.bytes == y.bytes;
   }
 
-  bool is_read_in_slices(const MappedKernel& mapped, size_t read) const {
-    for (size_t i = 0; i < mapped.args.size(); ++i)
-      if (i != read && root_of(slices_, mapped.args[i]) == mapped.args[read]) return true;
+  bool is_read_in_slices(const plan::Launch& launch, size_t read) const {
+    for (size_t i = 0; i < launch.args.size(); ++i) {
+      BufferId root = launch.args[i];
+      for_each_base(plan_, launch.args[i], [&](BufferId base) { root = base; });
+      if (i != read && root == launch.args[read]) return true;
+    }
     return false;
   }
 
+  // Whether all kernels of the launch, as it is by now, may have one parameter for both.
+  bool all_may_share(const LaunchInPlace* in_place, const plan::Launch& launch, size_t read, size_t written) const {
+    if (in_place)
+      return may_share(in_place->kernel, read, written) &&
+             std::ranges::all_of(in_place->specializations, [&](const Kernel& special) { return may_share(special, read, written); });
+    return may_share(plan_.kernels[launch.kernel], read, written) &&
+           std::ranges::all_of(launch.specializations,
+                               [&](const plan::Specialization& special) { return may_share(plan_.kernels[special.kernel], read, written); });
+  }
+
+  const LaunchInPlace* in_place(size_t time) const {
+    const auto found = found_.launches.find(time);
+    return found == found_.launches.end() ? nullptr : &found->second;
+  }
+
   // At most one result per dying buffer, and one dying buffer per result.
-  void find(size_t step, bool donated, std::vector<BufferReuse>& found) const {
-    const MappedKernel& mapped = *mapped_[step];
+  void find(size_t time, bool donated, std::vector<BufferReuse>& found) const {
+    if (!launches_[time]) return;
+    const LaunchInPlace* changed = in_place(time);
+    const plan::Launch& launch = changed ? changed->launch : *launches_[time];
+    const std::vector<plan::Param>& params = changed ? changed->kernel.params : plan_.kernels[launch.kernel].params;
     std::set<size_t> taken;
-    for (size_t w = 0; w < mapped.args.size(); ++w) {
-      if (!mapped.kernel.params[w].written || mapped.kernel.params[w].read || !is_new(mapped.args[w], step)) continue;
-      for (size_t r = 0; r < mapped.args.size(); ++r) {
-        if (taken.contains(r) || !mapped.kernel.params[r].read || !dies(mapped.args[r], step, donated) ||
-            !alike(mapped.args[r], mapped.args[w]) || is_read_in_slices(mapped, r) || !may_share(mapped.kernel, r, w) ||
-            !std::all_of(mapped.specializations.begin(), mapped.specializations.end(),
-                         [&](const SpecialKernel& special) { return may_share(special.kernel, r, w); }))
+    for (size_t w = 0; w < launch.args.size(); ++w) {
+      if (!params[w].written || params[w].read || !is_new(launch.args[w], time)) continue;
+      for (size_t r = 0; r < launch.args.size(); ++r) {
+        if (taken.contains(r) || !params[r].read || !dies(launch.args[r], time, donated) || !alike(launch.args[r], launch.args[w]) ||
+            is_read_in_slices(launch, r) || !all_may_share(changed, launch, r, w))
           continue;
         taken.insert(r);
-        found.push_back({step, mapped.args[r], mapped.args[w]});
+        found.push_back({time, launch.args[r], launch.args[w]});
         break;
       }
     }
   }
 
-  void share(size_t step, bool donated) {
+  void share(size_t time, bool donated) {
     std::vector<BufferReuse> found;
-    find(step, donated, found);
-    MappedKernel& mapped = *mapped_[step];
+    find(time, donated, found);
+    if (found.empty()) return;
+    LaunchInPlace& changed = found_.launches[time];
+    if (changed.launch.args.empty()) {
+      changed.launch = *launches_[time];
+      changed.kernel = plan_.kernels[changed.launch.kernel];
+      for (const plan::Specialization& special : changed.launch.specializations) changed.specializations.push_back(plan_.kernels[special.kernel]);
+    }
     const auto position = [&](BufferId id) {
-      return static_cast<size_t>(std::find(mapped.args.begin(), mapped.args.end(), id) - mapped.args.begin());
+      return static_cast<size_t>(std::ranges::find(changed.launch.args, id) - changed.launch.args.begin());
     };
     for (const BufferReuse& reuse : found) {
-      merge_parameters(mapped, position(reuse.from), position(reuse.to));
-      found_.push_back(reuse);
+      merge_parameters(changed, position(reuse.from), position(reuse.to));
+      found_.reuses.push_back(reuse);
     }
   }
 
-  const loops::Program& program_;
-  const BufferSlices& slices_;
+  const plan::Plan& plan_;
   const IdVector<BufferId, BufferLiveness>& liveness_;
-  std::vector<std::optional<MappedKernel>>& mapped_;
   IdVector<BufferId, char> donated_;
-  std::vector<BufferReuse> found_;
+  std::vector<const plan::Launch*> launches_;  // by time; null: another step
+  SharedMemory found_;
 };
 
 }  // namespace
 
-std::vector<BufferReuse> share_memory(const loops::Program& program, const BufferSlices& slices,
-                                   const IdVector<loops::BufferId, BufferLiveness>& liveness,
-                                   std::vector<std::optional<MappedKernel>>& mapped) {
-  return Sharing(program, slices, liveness, mapped).run();
+SharedMemory share_memory(const plan::Plan& plan, const IdVector<plan::BufferId, BufferLiveness>& liveness) {
+  return Sharing(plan, liveness).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -5,10 +5,10 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <map>
 #include <vector>
 
-#include "schedule/plan/kernel.h"
+#include "ir/plan/plan.h"
 #include "schedule/plan/liveness.h"
 
 namespace cxxinductor::schedule {
@@ -17,18 +17,23 @@ namespace cxxinductor::schedule {
 // it, before it is written, and no element is written twice.
 bool may_share(const plan::Kernel& kernel, size_t read, size_t written);
 
-// One parameter for both, at the position of `read`; its argument is that of `written`.
-void merge_parameters(MappedKernel& mapped, size_t read, size_t written);
+// A launch with its kernels, some of whose parameters may be merged.
+struct LaunchInPlace {
+  plan::Launch launch;
+  plan::Kernel kernel;
+  std::vector<plan::Kernel> specializations;  // of launch.specializations
+};
 
 struct BufferReuse {
-  size_t step = 0;
-  loops::BufferId from, to;
+  size_t time = 0;  // of the launch, as infer_liveness counts
+  plan::BufferId from, to;
 };
-// mapped: by step, nothing for externs; the kernels' parameters are merged. Temporaries and results of externs that die are
-// always reused, donated inputs only where the peak needs it: their memory may turn out to have another owner. A buffer is not
-// reused while the kernel reads slices of it.
-std::vector<BufferReuse> share_memory(const loops::Program& program, const BufferSlices& slices,
-                                   const IdVector<loops::BufferId, BufferLiveness>& liveness,
-                                   std::vector<std::optional<MappedKernel>>& mapped);
+struct SharedMemory {
+  std::vector<BufferReuse> reuses;
+  std::map<size_t, LaunchInPlace> launches;  // by time: those that reuse memory
+};
+// Of a plan without Reuse steps. Temporaries and results of externs that die are always reused, donated inputs only where the peak needs it:
+// their memory may turn out to have another owner. A buffer is not reused while the kernel reads slices of it.
+SharedMemory share_memory(const plan::Plan& plan, const IdVector<plan::BufferId, BufferLiveness>& liveness);
 
 }  // namespace cxxinductor::schedule

@@ -1,9 +1,10 @@
-// Live ranges of a program's buffers, aliases included.
+// Live ranges of buffers, aliases included: of a program's, for decisions on its order, and of a plan's, for its memory.
 #pragma once
 
 #include <vector>
 
 #include "ir/loops/loops.h"
+#include "ir/plan/plan.h"
 #include "schedule/plan/buffer_slices.h"
 
 namespace cxxinductor::schedule {
@@ -24,6 +25,11 @@ struct BufferLiveness {
 // first to the last use of its slices too; these are aliases of it.
 IdVector<loops::BufferId, BufferLiveness> infer_liveness(const loops::Program& program, const std::vector<int>& times,
                                                     const BufferSlices& slices);
+
+// Whether a step computes: the others allocate, free and hand on memory.
+bool computes(const plan::Step& step);
+// Times are positions among the steps that compute; Allocate, Free and Reuse do not count as uses.
+IdVector<plan::BufferId, BufferLiveness> infer_liveness(const plan::Plan& plan);
 
 // Bytes of a buffer with its strides, at size hints.
 int64_t bytes_of(const loops::Program& program, loops::BufferId id);

@@ -28,7 +28,7 @@ TEST_CASE("kernels, calls and times are named", "[driver]") {
   graph.externs = {"aten::mm", "aten::bmm", "aten::mm"};
   graph.extern_reasons = {{"aten::bmm", {"a library's"}}, {"aten::mm", {"a library's"}}};
   graph.memory = {{Device(), 20'000, 8, 30'000}};
-  graph.times = {{"lower", 0.001}, {"plan", 0.0015}, {"verify plan", 0.00001}, {"plan", 0.0005}, {"fit-memory", 0.00001}};
+  graph.times = {{"lower", 0.001}, {"select-kernels", 0.0015}, {"verify select-kernels", 0.00001}, {"select-kernels", 0.0005}, {"fit-memory", 0.00001}};
   graph.pass_times = {{"a", 0.0001}, {"b", 0.0003}, {"c", 0.0002}, {"d", 0}};
   const driver::StageTime read{"read graph", 0.002};
   CHECK(driver::describe(graph, driver::ConstSummary{{}, {"aten::mm"}, 3, 40}, "graph", {&read, 1}) ==
@@ -43,10 +43,10 @@ TEST_CASE("kernels, calls and times are named", "[driver]") {
         "  time: 5.0 ms; slowest passes b 0.3, c 0.2, a 0.1\n"
         "    read graph                2.0\n"
         "    lower                     1.0\n"
-        "    plan                      2.0 (2 runs)\n"
+        "    select-kernels            2.0 (2 runs)\n"
         "    2 others                  0.0");
   CHECK(driver::describe_times(graph, {&read, 1}) ==
-        "5.0 ms: read graph 2.0, lower 1.0, plan 2.0 (2 runs), verify plan 0.0, fit-memory 0.0; slowest passes b 0.3, c 0.2, a 0.1");
+        "5.0 ms: read graph 2.0, lower 1.0, select-kernels 2.0 (2 runs), verify select-kernels 0.0, fit-memory 0.0; slowest passes b 0.3, c 0.2, a 0.1");
 }
 
 TEST_CASE("constants that each call computes are not said to be kept", "[driver]") {

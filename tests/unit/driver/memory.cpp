@@ -79,7 +79,7 @@ driver::PipelineState run_to(std::string_view last, const std::string& text, dri
   return state;
 }
 
-int64_t plans_made(const driver::StageTimer& timer) { return std::ranges::count(timer.times, "plan", &driver::StageTime::stage); }
+int64_t plans_made(const driver::StageTimer& timer) { return std::ranges::count(timer.times, "select-kernels", &driver::StageTime::stage); }
 
 plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak = {}) {
   runtime::PlainHost host;
@@ -124,14 +124,14 @@ TEST_CASE("a plan within eager's peak is kept, one above it is made again at mos
   CHECK(plans_made(all) <= 12);
   CHECK(std::ranges::count(all.times, "fit-memory", &driver::StageTime::stage) == 1);
   driver::StageTimer first;
-  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(never.form)) <= plan::bytes_beyond_eager(std::get<plan::Plan>(run_to("plan", logits_with_loss, first, 0).form)));
+  CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(never.form)) <= plan::bytes_beyond_eager(std::get<plan::Plan>(run_to("merge-kernels", logits_with_loss, first, 0).form)));
 }
 
 TEST_CASE("a run that begins after lowering keeps its plan", "[driver][memory]") {
   driver::StageTimer timer;
   driver::PipelineState state = run_to("lower", residual_stream(24), timer);
   state.graphs = {};
-  driver::run_stages(driver::stages_between("fuse", "plan"), state);
+  driver::run_stages(driver::stages_between("fuse", "merge-kernels"), state);
   const std::string plan = driver::print(state.form);
   CHECK(plan::bytes_beyond_eager(std::get<plan::Plan>(state.form)) > 4096);
   driver::run_stages(driver::stages_between("fit-memory", "fit-memory"), state);

@@ -20,7 +20,7 @@ TEST_CASE("fusion keeps the values of random graphs", "[schedule][fusion][fuzz]"
     // Without matrix products, what is apart was looked at while regions merged.
     for (const plan::MissedFusion& missed : f.missed_fusions)
       REQUIRE(missed.reason.find("a matrix product") == std::string::npos);
-    plan::Plan planned = schedule::make_plan(f.fused, target, {}, {}, f.missed_fusions);
+    plan::Plan planned = schedule::make_plan(f.fused, target, {});
     REQUIRE(plan::verify(planned).empty());
   }
 }

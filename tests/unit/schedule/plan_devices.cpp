@@ -70,7 +70,7 @@ std::vector<interp::Tensor> identity(const std::string&, const std::string&, con
 plan::Plan plan_of(const char* text) {
   const graph::Graph graph = graph::parse(text);
   loops::Program program = fuse(lowering::lower(graph), all_targets(), Options(), nullptr);
-  return make_plan(std::move(program), all_targets(), Options(), graph::eager_peaks(graph));
+  return place_memory(select_kernels(std::move(program), all_targets(), graph::eager_peaks(graph)).plan);
 }
 
 }  // namespace
