@@ -40,8 +40,16 @@ class BestPlan {
 
 // The state that the stage lower began with, of which this plan was made.
 PipelineState before_lowering(const PipelineState& planned, graph::Graph lowered) {
-  return {.inputs = planned.inputs, .form = std::move(lowered), .const_graph = planned.const_graph, .memory_spenders = planned.memory_spenders,
+  return {.inputs = planned.inputs, .form = std::move(lowered), .const_graph = planned.const_graph, .graph_passes = planned.graph_passes,
           .texts = planned.texts};
+}
+
+// Graph passes that changed the graph and may have spent memory.
+std::vector<std::string_view> memory_spenders(const PipelineState& planned) {
+  std::vector<std::string_view> names;
+  for (const passes::PassTime& pass : planned.graph_passes)
+    if (pass.spends_memory) names.push_back(pass.name);
+  return names;
 }
 
 void limit_live_ranges(const PipelineState& start, BestPlan& best) {
@@ -61,7 +69,7 @@ bool fit_memory(PipelineState& state) {
   SourceGraphs graphs = std::exchange(state.graphs, {});
   if (bytes_beyond_eager(state) <= rounding || !graphs.lowered) return false;
   PipelineInputs inputs = state.inputs;
-  const std::vector<std::string_view> spenders = graphs.imported ? state.memory_spenders : std::vector<std::string_view>();
+  const std::vector<std::string_view> spenders = graphs.imported ? memory_spenders(state) : std::vector<std::string_view>();
   const PipelineState first = before_lowering(state, std::move(*graphs.lowered));
   BestPlan best(std::move(state));
   limit_live_ranges(first, best);

@@ -9,7 +9,6 @@
 #include "ir/graph/memory.h"
 #include "lowering/lower.h"
 #include "model/eager_memory.h"
-#include "passes/pass_manager.h"
 #include "support/error.h"
 
 namespace cxxinductor::driver {
@@ -25,12 +24,13 @@ void measure_eager(PipelineState& state) {
   if (!state.inputs.eager_peaks) state.inputs.eager_peaks = graph::eager_peaks(form_of<graph::Graph>(state));
 }
 
-void add_pass_times(PipelineState& state, const std::vector<passes::PassTime>& times) {
-  if (state.inputs.timer == nullptr) return;
-  for (const passes::PassTime& pass : times) state.inputs.timer->pass_times[std::string(pass.name)] += pass.seconds;
+// The passes that changed the form.
+std::vector<passes::PassTime> note_passes(PipelineState& state, std::vector<passes::PassTime> ran) {
+  if (state.inputs.timer != nullptr)
+    for (const passes::PassTime& pass : ran) state.inputs.timer->pass_times[std::string(pass.name)] += pass.seconds;
+  std::erase_if(ran, [](const passes::PassTime& pass) { return !pass.changed; });
+  return ran;
 }
-
-bool any_changed(const std::vector<passes::PassTime>& times) { return std::ranges::any_of(times, &passes::PassTime::changed); }
 
 bool import(PipelineState& state) {
   const PipelineInputs& inputs = state.inputs;
@@ -44,11 +44,8 @@ bool import(PipelineState& state) {
 bool run_graph_passes(PipelineState& state) {
   measure_eager(state);
   state.graphs.imported = form_of<graph::Graph>(state);
-  const std::vector<passes::PassTime> times = passes::run_graph_pipeline(form_of<graph::Graph>(state), state.inputs.options);
-  add_pass_times(state, times);
-  for (const passes::PassTime& pass : times)
-    if (pass.changed && pass.spends_memory) state.memory_spenders.push_back(pass.name);
-  return any_changed(times);
+  state.graph_passes = note_passes(state, passes::run_graph_pipeline(form_of<graph::Graph>(state), state.inputs.options));
+  return !state.graph_passes.empty();
 }
 
 bool split_const_graph(PipelineState& state) {
@@ -65,14 +62,14 @@ bool lower(PipelineState& state) {
 
 bool fuse(PipelineState& state) {
   state.form = schedule::fuse(std::move(form_of<loops::Program>(state)), state.inputs.targets, state.inputs.options, &state.missed_fusions,
-                              state.live_range_limit, state.inputs.late_inputs);
+                              state.live_range_limit, state.inputs.late_inputs, &state.fusions);
   return true;
 }
 
 bool run_loops_passes(PipelineState& state) {
-  const std::vector<passes::PassTime> times = passes::run_loops_pipeline(form_of<loops::Program>(state), state.inputs.options);
-  add_pass_times(state, times);
-  return any_changed(times);
+  const Options& options = state.inputs.options;
+  state.loops_passes = note_passes(state, passes::run_loops_pipeline(form_of<loops::Program>(state), options, state.graph_passes.size()));
+  return !state.loops_passes.empty();
 }
 
 bool select_kernels(PipelineState& state) {

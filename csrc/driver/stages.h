@@ -19,6 +19,7 @@
 #include "ir/target.h"
 #include "model/schema.h"
 #include "passes/graph/split_const_graph.h"
+#include "passes/pass_manager.h"
 #include "schedule/schedule.h"
 #include "support/interrupt.h"
 #include "support/options.h"
@@ -55,10 +56,12 @@ struct PipelineState {
   PipelineInputs inputs;
   Form form;
   schedule::LiveRangeLimit live_range_limit;       // of the stage fuse
+  schedule::FusionCount fusions;                   // of the stage fuse
   std::vector<plan::MissedFusion> missed_fusions;  // from fuse to merge-kernels
   std::map<std::string, size_t> region_times;      // of select-kernels, by which merge-kernels names them
   std::optional<passes::ConstGraph> const_graph;   // what const-graph split off
-  std::vector<std::string_view> memory_spenders;   // graph passes that changed the graph and may have spent memory, in their order
+  std::vector<passes::PassTime> graph_passes;      // that changed the graph, in their order
+  std::vector<passes::PassTime> loops_passes;      // that changed the regions, after them
   std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name
   SourceGraphs graphs;                             // as far as the run has come by them; none after fit-memory
 };

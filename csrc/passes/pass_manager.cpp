@@ -15,23 +15,29 @@ namespace {
 void verify(const graph::Graph& graph, std::string_view after) { graph::verify_or_throw(graph, after); }
 void verify(const loops::Program& program, std::string_view after) { loops::verify_or_throw(program, after); }
 
+bool is_reached(int64_t limit, size_t count) { return limit >= 0 && count >= static_cast<size_t>(limit); }
+
+}  // namespace
+
 template <class IR>
-std::vector<PassTime> run(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options) {
+std::vector<PassTime> run_pipeline(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options, size_t applied) {
   check_skip_passes(options);
   const std::vector<std::string> skipped = list_items(options.skip_passes);
   std::vector<PassTime> times;
   for (const Pass<IR>& pass : pipeline) {
+    if (is_reached(options.pass_limit, applied)) break;
     if (std::ranges::find(skipped, pass.name) != skipped.end()) continue;
     const auto start = std::chrono::steady_clock::now();
     const bool changed = pass.function(ir, options);
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     times.push_back({pass.name, taken.count(), changed, pass.spends_memory});
+    applied += changed;
     if (changed && options.verify == "each") verify(ir, pass.name);
   }
   return times;
 }
-
-}  // namespace
+template std::vector<PassTime> run_pipeline(std::span<const Pass<graph::Graph>>, graph::Graph&, const Options&, size_t);
+template std::vector<PassTime> run_pipeline(std::span<const Pass<loops::Program>>, loops::Program&, const Options&, size_t);
 
 std::vector<PassInfo> pass_table() {
   std::vector<PassInfo> table;
@@ -51,11 +57,11 @@ void check_skip_passes(const Options& options) {
 }
 
 std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options) {
-  return run(graph_pipeline(), graph, options);
+  return run_pipeline(graph_pipeline(), graph, options);
 }
 
-std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options) {
-  return run(loops_pipeline(), program, options);
+std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options, size_t applied) {
+  return run_pipeline(loops_pipeline(), program, options, applied);
 }
 
 }  // namespace cxxinductor::passes

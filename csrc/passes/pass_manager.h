@@ -1,5 +1,5 @@
 // Runs pipelines of passes: times them, verifies after each (options.verify = "each"), skips those that options.skip_passes
-// names.
+// names, and stops once options.pass_limit passes of the compile have changed something. It alone counts them.
 #pragma once
 
 #include <span>
@@ -30,7 +30,13 @@ std::vector<PassInfo> pass_table();  // of both pipelines, in their order
 // options from a user does so before it compiles.
 void check_skip_passes(const Options& options);
 
+// Gives the passes that ran, in order. applied: passes that changed something before, in other pipelines of the same compile.
+template <class IR>
+std::vector<PassTime> run_pipeline(std::span<const Pass<IR>> pipeline, IR& ir, const Options& options, size_t applied = 0);
+extern template std::vector<PassTime> run_pipeline(std::span<const Pass<graph::Graph>>, graph::Graph&, const Options&, size_t);
+extern template std::vector<PassTime> run_pipeline(std::span<const Pass<loops::Program>>, loops::Program&, const Options&, size_t);
+
 std::vector<PassTime> run_graph_pipeline(graph::Graph& graph, const Options& options);
-std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options);
+std::vector<PassTime> run_loops_pipeline(loops::Program& program, const Options& options, size_t applied = 0);
 
 }  // namespace cxxinductor::passes

@@ -16,13 +16,19 @@ namespace cxxinductor::schedule {
 
 // Steps over which a fusion may extend the live ranges of more bytes than it saves; absent: any number.
 using LiveRangeLimit = std::optional<size_t>;
+// What option fusion_limit counts: merges of two regions, readers that compute what they loaded, and library calls and long reductions
+// that became regions of their own.
+struct FusionCount {
+  size_t accepted = 0;
+  std::string refused;  // the first one beyond the limit, by the names of regions in the result; empty: there was none
+};
 // Merges regions; the result is a program with fewer, larger regions. missed_fusions, where asked for: of each region of the
 // result that reads what another stores, why they are apart.
 // late_inputs: positions of inputs that the caller has later than the others (driver::Request); no region that does not need them is
 // merged with one that does.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {},
-                    const std::vector<uint32_t>& late_inputs = {});
+                    const std::vector<uint32_t>& late_inputs = {}, FusionCount* count = nullptr);
 
 struct SelectedKernels {
   plan::Plan plan;  // complete, but every buffer is allocated by itself, and none takes over the memory of another

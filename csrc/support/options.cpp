@@ -64,6 +64,7 @@ struct Range {
 constexpr std::array ranges{
     Range{"check_tolerance", 1, 1'000'000}, Range{"cache_size", 0, int64_t{1} << 40},      Range{"compile_threads", 0, 4096},
     Range{"collective_bucket_bytes", 0, int64_t{1} << 40},
+    Range{"pass_limit", -1, int64_t{1} << 40}, Range{"fusion_limit", -1, int64_t{1} << 40},
     Range{"compile_timeout", 1, 86'400},    Range{"max_fusion_size", 1, int64_t{1} << 20},
 };
 

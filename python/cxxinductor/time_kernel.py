@@ -94,11 +94,15 @@ def time_kernel(
     read, written = _bytes(arguments, tensors, bool(values))
     half = max(1, (read + written) // 2)
     start, target = (torch.zeros(half, dtype=torch.uint8, device=device) for _ in range(2))
-    timer = _time_cuda if device.type == "cuda" else _time_cpu
     with torch.cuda.device(device) if device.type == "cuda" else contextlib.nullcontext():
-        seconds = timer(lambda: run([*tensors, *values.values()]), repeat)
-        copy_seconds = timer(lambda: target.copy_(start), repeat)
+        seconds = seconds_of(lambda: run([*tensors, *values.values()]), device.type == "cuda", repeat)
+        copy_seconds = seconds_of(lambda: target.copy_(start), device.type == "cuda", repeat)
     return Timing(kernel, str(device), seconds, copy_seconds, read, written, checked)
+
+
+def seconds_of(run: Callable[[], Any], on_gpu: bool, repeat: int) -> float:
+    """Median seconds of one of ``repeat`` calls of ``run``, on a GPU with nothing in its caches."""
+    return (_time_cuda if on_gpu else _time_cpu)(run, repeat)
 
 
 def _checked(kernel: str, plan: str, source: str, inputs: list[Any], options: "_C.Options") -> str:

@@ -9,6 +9,7 @@
 #include "ir/loops/region_rewrite.h"
 #include "schedule/fusion/can_fuse.h"
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/inline_producers.h"
 #include "schedule/fusion/live_range_budget.h"
 #include "schedule/fusion/lower_matmuls.h"
@@ -65,12 +66,13 @@ class LateSteps {
 class Fuser {
  public:
   Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget,
-        const LateSteps& late_steps)
+        const LateSteps& late_steps, FusionLimit& limit)
       : dependencies_(dependencies),
         costs_(costs),
         options_(options),
         live_range_budget_(live_range_budget),
         late_steps_(late_steps),
+        limit_(limit),
         first_inserted_(dependencies.step_count()) {}
 
   bool merge_pairs() {
@@ -240,6 +242,7 @@ class Fuser {
     if (auto reason = fusion_blocker(program(), *body.region, costs_, options_)) return *reason;
     const double apart = costs_.region_cost(a) + costs_.region_cost(b) + costs_.launch_cost(a.device);
     if (costs_.region_cost(*body.region) >= apart) return "the fused region would cost more than its parts";
+    if (!limit_.accept("merges", first, second)) return "option fusion_limit allows no more fusions";
     body.region->name.clear();  // named at the end
     dependencies_.merge(first, second, between, std::move(*body.region));
     return {};
@@ -250,6 +253,7 @@ class Fuser {
   const Options& options_;
   const LiveRangeBudget& live_range_budget_;
   const LateSteps& late_steps_;
+  FusionLimit& limit_;
   const size_t first_inserted_;  // of the steps that are no steps of the program
   std::priority_queue<Candidate> queue_;
   std::map<StepId, std::vector<Candidate>> blocked_;  // by either step: blocked for a reason that other merges may remove
@@ -326,28 +330,44 @@ std::map<StepId, std::string> name_regions(const Dependencies& dependencies) {
   return names;
 }
 
+// names: of regions; steps without one are calls.
+FusionCount count_of(const FusionLimit& limit, const Dependencies& dependencies, const std::map<StepId, std::string>& names) {
+  FusionCount count{limit.accepted(), {}};
+  if (!limit.refused()) return count;
+  const auto name = [&](StepId id) {
+    const auto found = names.find(id);
+    return found == names.end() ? "the call " + dependencies.call(id)->callee : "region @" + found->second;
+  };
+  const auto& [what, first, second] = *limit.refused();
+  count.refused = fmt::format("{} {}{}", what, name(first), second.valid() ? " and " + name(second) : "");
+  return count;
+}
+
 }  // namespace
 
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
-                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit, const std::vector<uint32_t>& late_inputs) {
+                    std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit live_ranges, const std::vector<uint32_t>& late_inputs,
+                    FusionCount* count) {
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), targets);
-  const LiveRangeBudget live_range_budget(dependencies, costs, limit);
+  const LiveRangeBudget live_range_budget(dependencies, costs, live_ranges);
   const LateSteps late_steps(dependencies, late_inputs);
-  Fuser fuser(dependencies, costs, options, live_range_budget, late_steps);
-  inline_producers(dependencies, costs, options, live_range_budget, Inlining::Early);
+  FusionLimit limit(options.fusion_limit);
+  Fuser fuser(dependencies, costs, options, live_range_budget, late_steps, limit);
+  inline_producers(dependencies, costs, options, live_range_budget, limit, Inlining::Early);
   fuser.merge_pairs();
   // Operands that become slices of a concatenation are stored once anyway.
   const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
-  if (inline_producers(dependencies, costs, options, live_range_budget, Inlining::Late, parts)) fuser.merge_pairs();
-  if (options.epilogue_fusion != "never" && lower_vector_products(dependencies, targets)) fuser.merge_pairs();
-  fuse_mixed_order_reductions(dependencies, costs, targets, options);
-  lower_matmuls(dependencies, costs, targets, options);
-  split_reductions(dependencies, costs, targets);
+  if (inline_producers(dependencies, costs, options, live_range_budget, limit, Inlining::Late, parts)) fuser.merge_pairs();
+  if (options.epilogue_fusion != "never" && lower_vector_products(dependencies, targets, limit)) fuser.merge_pairs();
+  fuse_mixed_order_reductions(dependencies, costs, targets, options, limit);
+  lower_matmuls(dependencies, costs, targets, options, limit);
+  split_reductions(dependencies, costs, targets, limit);
 
   const std::vector<StepId> order = dependencies.order();
   const std::map<StepId, std::string> names = name_regions(dependencies);
   if (missed_fusions) *missed_fusions = fuser.missed_fusions(names);
+  if (count) *count = count_of(limit, dependencies, names);
   loops::Program result = std::move(dependencies).finish();
   for (size_t i = 0; i < order.size(); ++i)
     if (auto* region = std::get_if<loops::Region>(&result.steps[i])) {

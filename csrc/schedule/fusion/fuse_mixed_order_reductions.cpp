@@ -102,8 +102,9 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
 
 class MixedOrderFuser {
  public:
-  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options)
-      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options) {}
+  MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
+                  FusionLimit& limit)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), limit_(limit) {}
 
   void run() {
     for (StepId step : dependencies_.order())
@@ -165,6 +166,7 @@ class MixedOrderFuser {
           FusedBody body =
               fuse_siblings(program(), *dependencies_.region(pair->first), *dependencies_.region(pair->second));
           if (!body.region || fusion_blocker(program(), *body.region, costs_, options_)) continue;
+          if (!limit_.accept("merges", pair->first, pair->second)) return step;
           body.region->name.clear();
           step = dependencies_.merge(pair->first, pair->second, pair->between, std::move(*body.region));
           joined = true;
@@ -188,7 +190,7 @@ class MixedOrderFuser {
   void fuse(StepId across) {
     std::optional<Joined> joined = join_with_rows(across), last;
     StepId step;
-    while (joined) {
+    while (joined && limit_.accept("merges", joined->pair.first, joined->pair.second)) {
       joined->region.name.clear();
       step =
           dependencies_.merge(joined->pair.first, joined->pair.second, joined->pair.between, std::move(joined->region));
@@ -316,12 +318,14 @@ class MixedOrderFuser {
   const FusionCosts& costs_;
   const Targets& targets_;
   const Options& options_;
+  FusionLimit& limit_;
 };
 
 }  // namespace
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options) {
-  MixedOrderFuser(dependencies, costs, targets, options).run();
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
+                                 FusionLimit& limit) {
+  MixedOrderFuser(dependencies, costs, targets, options, limit).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -4,11 +4,13 @@
 #pragma once
 
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
 
 namespace cxxinductor::schedule {
 
-void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
+void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
+                                 FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

@@ -40,11 +40,12 @@ bool reads_by_data(const loops::Region& region) {
 class ProducerInliner {
  public:
   ProducerInliner(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                  const LiveRangeBudget& live_range_budget, Inlining when, const std::set<loops::BufferId>& kept)
+                  const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept)
       : dependencies_(dependencies),
         costs_(costs),
         options_(options),
         live_range_budget_(live_range_budget),
+        limit_(limit),
         when_(when),
         kept_(kept) {}
 
@@ -189,7 +190,7 @@ class ProducerInliner {
       if (!reader.region) continue;
       const bool part = reader.rearranged && reader.share <= part_read && reader.gain > -launch;
       const bool alone = when_ == Inlining::Late ? reader.gain > 0 : part || (cheap && reader.gain > 0);
-      if (!everywhere && !alone) continue;
+      if ((!everywhere && !alone) || !limit_.accept("computes", producer, reader.step)) continue;
       dependencies_.replace_after_inlining(reader.step, producer, std::move(*reader.region));
       changed_ = true;
     }
@@ -205,6 +206,7 @@ class ProducerInliner {
   const FusionCosts& costs_;
   const Options& options_;
   const LiveRangeBudget& live_range_budget_;
+  FusionLimit& limit_;
   Inlining when_;
   const std::set<loops::BufferId>& kept_;
   bool changed_ = false;
@@ -213,8 +215,8 @@ class ProducerInliner {
 }  // namespace
 
 bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const LiveRangeBudget& live_range_budget, Inlining when, const std::set<loops::BufferId>& kept) {
-  return ProducerInliner(dependencies, costs, options, live_range_budget, when, kept).run();
+                      const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept) {
+  return ProducerInliner(dependencies, costs, options, live_range_budget, limit, when, kept).run();
 }
 
 }  // namespace cxxinductor::schedule

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/live_range_budget.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
@@ -16,6 +17,6 @@ namespace cxxinductor::schedule {
 enum class Inlining : uint8_t { Early, Late };
 // kept: buffers that stay stored.
 bool inline_producers(Dependencies& dependencies, const FusionCosts& costs, const Options& options,
-                      const LiveRangeBudget& live_range_budget, Inlining when, const std::set<loops::BufferId>& kept = {});
+                      const LiveRangeBudget& live_range_budget, FusionLimit& limit, Inlining when, const std::set<loops::BufferId>& kept = {});
 
 }  // namespace cxxinductor::schedule

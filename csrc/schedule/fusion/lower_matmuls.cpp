@@ -64,8 +64,8 @@ bool scatters(const loops::Region& region) {
 
 class MatmulLowering {
  public:
-  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options)
-      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options) {}
+  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), limit_(limit) {}
 
   void consider(StepId step) {
     const loops::ExternCall* call = dependencies_.call(step);
@@ -80,7 +80,7 @@ class MatmulLowering {
     const double library = library_seconds(program(), *product, alone->size, target);
     if (fuse_epilogue(step, product->result, *region, library)) return;
     const double work = elements(product->result) * passing_instructions;
-    if (!is_chosen(library, alone->seconds + seconds_of(work, target))) return;
+    if (!is_chosen(library, alone->seconds + seconds_of(work, target)) || !limit_.accept("makes a region of", step)) return;
     dependencies_.replace(step, std::move(*region));
   }
 
@@ -115,6 +115,7 @@ class MatmulLowering {
       const double apart =
           library + (costs_.launch_cost(region.device) + costs_.region_cost(*consumer)) / target.bytes_per_second();
       if (!is_chosen(apart, time_with_epilogue(*fused, *consumer, result, needed(result)))) continue;
+      if (!limit_.accept("merges", step, reader)) return false;
       body.region->name.clear();  // named with the others
       dependencies_.merge(step, reader, between, std::move(*body.region));
       return true;
@@ -139,13 +140,14 @@ class MatmulLowering {
   const FusionCosts& costs_;
   const Targets& targets_;
   const Options& options_;
+  FusionLimit& limit_;
 };
 
 }  // namespace
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options) {
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit) {
   if (options.epilogue_fusion == "never") return;
-  MatmulLowering opener(dependencies, costs, targets, options);
+  MatmulLowering opener(dependencies, costs, targets, options, limit);
   for (StepId step : dependencies.order())
     if (dependencies.alive(step)) opener.consider(step);
 }

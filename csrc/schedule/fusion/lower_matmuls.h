@@ -8,11 +8,12 @@
 
 #include "ir/target.h"
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
 
 namespace cxxinductor::schedule {
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options);
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

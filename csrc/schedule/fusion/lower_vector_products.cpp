@@ -25,7 +25,7 @@ bool is_vector_product(const loops::Program& program, const MatmulCall& call) {
 
 }  // namespace
 
-bool lower_vector_products(Dependencies& dependencies, const Targets& targets) {
+bool lower_vector_products(Dependencies& dependencies, const Targets& targets, FusionLimit& limit) {
   const loops::Program& program = dependencies.program();
   bool lowered = false;
   for (const StepId step : dependencies.order()) {
@@ -34,7 +34,7 @@ bool lower_vector_products(Dependencies& dependencies, const Targets& targets) {
     const auto product = matmul_call(program, *call, targets);
     if (!product || !is_vector_product(program, *product)) continue;
     auto region = write_matmul_region(program, *product, call->origin);
-    if (!region) continue;
+    if (!region || !limit.accept("makes a region of", step)) continue;
     dependencies.replace(step, std::move(*region));
     lowered = true;
   }

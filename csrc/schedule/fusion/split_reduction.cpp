@@ -369,7 +369,7 @@ void split_serial_reduction(Dependencies& dependencies, StepId step, VarSet over
   ReductionSplitter(dependencies, step, over, parts, /*columns=*/true, /*serial=*/true).run();
 }
 
-void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets) {
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, FusionLimit& limit) {
   for (StepId step : dependencies.order()) {
     const loops::Region* region = dependencies.region(step);
     if (!region) continue;
@@ -379,7 +379,7 @@ void split_reductions(Dependencies& dependencies, const FusionCosts& costs, cons
     bool uniform = true;  // of merged regions this holds; a region of one node reduces once
     for (const Stmt& stmt : region->body)
       if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
-    if (!uniform) continue;
+    if (!uniform || !limit.accept("splits the reductions of", step)) continue;
     const bool columns = reduces_across_columns(dependencies.program(), *region);
     const std::optional<Pieces> several = columns ? pieces_of_several(*region, reduced, wanted) : std::nullopt;
     const Pieces pieces = several ? *several : choose_pieces(*region, reduced, wanted, dependencies.program().assumptions);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "schedule/fusion/dependencies.h"
+#include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/score_fusion.h"
 
 namespace cxxinductor::schedule {
@@ -11,6 +12,6 @@ namespace cxxinductor::schedule {
 // reductions stay with their rows.
 void split_serial_reduction(Dependencies& dependencies, StepId step, loops::VarSet over, loops::VarId var, int64_t pieces);
 
-void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets);
+void split_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

@@ -16,6 +16,7 @@
 #include "passes/pass_manager.h"
 #include "readers/pt2/read_pt2.h"
 #include "runtime/compile_pool.h"
+#include "torch_bridge/bindings/bisection.h"
 #include "torch_bridge/bindings/cache.h"
 #include "torch_bridge/bindings/call_graph_builder.h"
 #include "torch_bridge/bindings/compiled_callable.h"
@@ -306,6 +307,7 @@ PYBIND11_MODULE(_C, module) {
   bind_call_graph_builder(module);
   bind_compiled_callable(module);
   bind_kernel_timing(module);
+  bind_bisection(module);
   bind_call_forms(module);
   bind_fragments(module);
   bind_extensions(module);

@@ -36,7 +36,7 @@ struct RegisteredGroups {
   }
   std::optional<torch::jit::RegisterOperators> operators;
 };
-const RegisteredGroups registered;
+const RegisteredGroups registered_groups;
 
 }  // namespace
 

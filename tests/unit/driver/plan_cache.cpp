@@ -62,6 +62,8 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
   const std::vector<std::function<void(driver::Request&)>> changes{
       [](driver::Request& r) { r.options.fusion = false; },
       [](driver::Request& r) { r.options.skip_passes = "graph-cse"; },
+      [](driver::Request& r) { r.options.pass_limit = 1; },
+      [](driver::Request& r) { r.options.fusion_limit = 1; },
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v4", 1); },
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v3", 2); },
       [](driver::Request& r) { r.late_inputs = {1}; },

@@ -31,3 +31,28 @@ TEST_CASE("an unknown pass to skip is an error that lists the known ones", "[pas
     CHECK(std::string(error.what()).find("graph-cse") != std::string::npos);
   }
 }
+
+TEST_CASE("passes stop once as many as the limit says have changed something", "[passes]") {
+  const char* const text = "graph @f(%x: f32[4]) {\n  %0 = sin(%x)\n  %1 = exp(%x)\n  %2 = exp(%x)\n  %3 = add(%1, %2)\n  return %3\n}";
+  const auto changed_with = [&](int64_t limit) {
+    graph::Graph g = graph::parse(text);
+    Options options;
+    options.pass_limit = limit;
+    std::vector<std::string_view> names;
+    for (const passes::PassTime& pass : passes::run_graph_pipeline(g, options))
+      if (pass.changed) names.push_back(pass.name);
+    return names;
+  };
+  const std::vector<std::string_view> all = changed_with(-1);
+  REQUIRE(all.size() >= 2);
+  for (size_t limit = 0; limit <= all.size(); ++limit)
+    CHECK(changed_with(static_cast<int64_t>(limit)) == std::vector(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(limit)));
+}
+
+TEST_CASE("the limit of passes counts those of pipelines before", "[passes]") {
+  loops::Program program;
+  Options options;
+  options.pass_limit = 3;
+  CHECK(passes::run_loops_pipeline(program, options, 3).empty());
+  CHECK(passes::run_loops_pipeline(program, options, 2).size() == passes::loops_pipeline().size());
+}

@@ -1,0 +1,169 @@
+"""Bisection of what cxxinductor writes for a graph: nothing wrong, a wrong kernel, a slow graph, a failing command, and what is refused."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+import torch
+
+import cxxinductor
+from cxxinductor import _C, bisect
+
+
+def model(x, w):
+    return torch.softmax(torch.relu(x @ w) * 0.5 + 1, -1), x.sum(0)
+
+
+def dumped(folder, fn, *inputs, dynamic=False, **options):
+    """The folder of the one graph that is dumped."""
+    torch._dynamo.reset()
+    torch.compile(fn, backend="cxxinductor", dynamic=dynamic, options={"dump": "all", "dump_dir": str(folder), **options})(*inputs)
+    (found,) = folder.iterdir()
+    return found
+
+
+@pytest.fixture
+def right(tmp_path):
+    return dumped(tmp_path, model, torch.randn(6, 8), torch.randn(8, 8))
+
+
+@pytest.mark.parametrize("against", ["interp", "eager"])
+def test_nothing_is_wrong(right, against, capsys):
+    lines = []
+    report = bisect.bisect(right, against=against, progress=lines.append)
+    assert report.symptom == "none" and report.culprit is None and report.notes == []
+    assert any("run kernels" in line for line in lines) and any(line.endswith(": fuse") for line in lines)
+    assert bisect.main([str(right), "--against", against, "--forms"]) == 1
+    assert "nothing is wrong" in capsys.readouterr().out
+
+
+def test_symbols_random_draws_and_written_inputs(tmp_path):
+    def fn(x):
+        x.add_(1)
+        return torch.dropout(x, 0.5, True).sum(-1)
+
+    folder = dumped(tmp_path, fn, torch.randn(6, 8), dynamic=True)
+    for against in ("interp", "eager"):
+        report = bisect.bisect(folder, against=against, sizes=_some_sizes(folder), run_kernels=False)
+        assert report.symptom == "none", report.text
+
+
+def _some_sizes(folder):
+    text = (folder / "calls.txt").read_text()
+    return {"s0": 5} if "s0" in text else {}
+
+
+def test_saved_inputs_are_taken(right):
+    torch.save([torch.full((6, 8), float("inf")), torch.randn(8, 8)], right / "inputs.pt")
+    assert bisect.bisect(right, run_kernels=False).symptom == "none"
+    torch.save([torch.randn(6, 8)], right / "inputs.pt")
+    with pytest.raises(cxxinductor.UserError, match="expected 2 inputs, found 1"):
+        bisect.bisect(right)
+
+
+WRONG_OP = """
+    import torch, cxxinductor
+    from cxxinductor import bisect
+    library = torch.library.Library("bisect_tests", "DEF")
+    library.define("twice(Tensor x) -> Tensor")
+    library.impl("twice", lambda x: x * 2, "CompositeExplicitAutograd")
+    torch.library.register_fake("bisect_tests::twice", lambda x: torch.empty_like(x), lib=library)
+    op = torch.ops.bisect_tests.twice.default
+    cxxinductor.register_op(op, cpu="({0} * 3)", definition="result = mul(x, 2)")
+    x = torch.randn(4, 8)
+    options = {"dump": "all", "dump_dir": FOLDER}
+    torch.compile(lambda x: op(x + 1).sum(-1), backend="cxxinductor", options=options)(x)
+    import pathlib
+    (folder,) = pathlib.Path(FOLDER).iterdir()
+    for against in ("interp", "eager"):
+        report = bisect.bisect(folder, against=against)
+        assert report.symptom == "kernel differs", report
+        assert "is the first whose output differs from the interpreter's" in report.detail and "twice" in report.detail, report
+        assert report.culprit is None, report
+    assert bisect.main([str(folder)]) == 0
+"""
+
+
+def test_a_kernel_whose_text_is_wrong_is_named(tmp_path):
+    program = textwrap.dedent(WRONG_OP).replace("FOLDER", repr(str(tmp_path / "dump")))
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+    assert "a kernel differs from the plan" in run.stdout and "no single pass or fusion is guilty" in run.stdout
+
+
+def test_a_wrong_import_is_found_against_eager_alone(tmp_path):
+    program = WRONG_OP.replace('cpu="({0} * 3)", definition="result = mul(x, 2)"', 'cpu="({0} * 3)", definition="result = mul(x, 3)"')
+    program = program[: program.index("    for against")] + textwrap.dedent(
+        """
+        assert bisect.bisect(folder).symptom == "none"
+        report = bisect.bisect(folder, against="eager")
+        assert (report.symptom, report.stage, report.culprit) == ("differs", "import", None), report
+        """
+    ).replace("\n", "\n    ")
+    program = textwrap.dedent(program).replace("FOLDER", repr(str(tmp_path / "dump")))
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_judge_finds_a_fusion_and_a_pass(right):
+    report = bisect.bisect(right, judge=lambda options: "bad" if options["fusion_limit"] in (-1, *range(2, 1000)) else "")
+    assert (report.symptom, report.culprit.kind, report.culprit.number) == ("judged", "fusion", 2)
+    assert report.culprit.stage == "fuse" and report.culprit.avoided_by == "fusion_limit=1"
+    assert " region @" in report.culprit.name and report.culprit.before != report.culprit.after
+    assert "what it changes:" in str(report) and "option fusion_limit=1" in str(report)
+
+    report = bisect.bisect(right, judge=lambda options: "" if options["pass_limit"] == 0 or "loops-dead-code" in options["skip_passes"] else "bad")
+    assert report.culprit.kind == "pass" and report.culprit.number == 1 and report.culprit.name
+
+
+def test_a_command_is_run_with_the_limits(right, capsys):
+    command = 'test "${CXXINDUCTOR_FUSION_LIMIT:-9}" -lt 3'
+    assert bisect.main([str(right), "--command", command]) == 0
+    assert "fusion_limit=3" in capsys.readouterr().out
+    assert bisect.main([str(right), "--command", "true"]) == 1
+
+
+def test_times_are_compared_with_other_options(right, capsys):
+    assert bisect.main([str(right), "--slow", "1000"]) == 1
+    assert bisect.main([str(right), "--slow", "0.0001", "--than", "fusion=true"]) == 0
+    assert "us; with the baseline" in capsys.readouterr().out
+
+
+def test_what_a_failed_compile_leaves_states_its_options(right):
+    options = _C.Options()
+    for name, value in {"numerics": "fast", "skip_passes": "graph-cse,graph-no-ops", "dump": "all"}.items():
+        options.set(name, value)
+    (right / "error.txt").write_text(f"something\n\noptions: {options!r}\ntarget: cpu x86-64-v3\n")
+    seen = []
+    bisect.bisect(right, judge=lambda given: seen.append(given) or "")
+    assert seen[0]["numerics"] == "fast" and seen[0]["skip_passes"] == "graph-cse,graph-no-ops" and seen[0]["dump"] == ""
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--size", "s9=4"], "no input has the symbol s9"),
+        (["--size", "s0"], "--size: expected name=value"),
+        (["--option", "no_such=1"], "unknown option 'no_such'"),
+        (["--option", "skip_passes=magic"], "known are graph-dead-code"),
+    ],
+)
+def test_bad_arguments_are_refused(right, arguments, words, capsys):
+    assert bisect.main([str(right), *arguments]) == 2
+    assert words in capsys.readouterr().err
+
+
+def test_a_folder_without_a_graph_is_refused(tmp_path, capsys):
+    assert bisect.main([str(tmp_path)]) == 2
+    assert "has neither calls.txt nor 01-import.txt" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as status:
+        bisect.main([])
+    assert status.value.code == 2
+
+
+def test_the_text_of_a_graph_has_no_eager_reference(right):
+    (right / "calls.txt").unlink()
+    assert bisect.bisect(right, run_kernels=False).symptom == "none"
+    with pytest.raises(cxxinductor.UserError, match="needs the calls"):
+        bisect.bisect(right, against="eager")
