@@ -31,6 +31,10 @@ struct RegisteredOp {
   // Functions that the expressions call, in CUDA C++ (marked __device__) and C++ (marked inline). They are compiled into kernels as they stand:
   // register text that you trust, with names that no other text defines.
   std::string cuda_source, cpu_source;
+  // Results always have the operands' broadcast sizes, their common dtype (Floating: the default float dtype for integers), and the strides that
+  // pointwise ops of PyTorch give them. Recorded functions (compile) and the recorded device know the result before the op runs then, and fuse it;
+  // else they call the op. torch.compile asks the op itself, and needs no such promise.
+  bool standard_result = false;
   // The meaning, as statements over the operands' names that assign `result` (docs/extend.md): for the interpreter, which option check uses, and
   // for constants. Empty: neither knows it.
   std::string definition;
@@ -42,6 +46,7 @@ struct RegisteredReduction {
   std::string overload;
   std::string state, results, start, lift, merge, finish;
   bool order_matters = true;  // the last bits of the result depend on the order of merging
+  bool standard_result = false;  // results are contiguous, of the types in `results`, where T is the operand's dtype: see RegisteredOp
 };
 
 // Error::Kind::User where a text is not valid, or the overload is registered with another definition; again with the same one does nothing.

@@ -20,6 +20,7 @@ def register_op(
     definition: str = "",
     types: str = "floating",
     transcendental: bool = False,
+    standard_result: bool = False,
 ) -> None:
     """Compiles calls of an elementwise op of yours into kernels.
 
@@ -37,6 +38,8 @@ def register_op(
             interpreter (option check) and the folding of constants use it; without it, they leave the op alone.
         types: dtypes that it computes in: "floating" (others are promoted to the default dtype), "integral" or "numeric".
         transcendental: it costs tens of instructions, so that fusion computes it once.
+        standard_result: results always have the operands' broadcast sizes, their common dtype ("floating": the default dtype for integers), and
+            the strides that pointwise ops of PyTorch give them. The recorded device and recorded C++ functions fuse the op then; they call others.
 
     Raises:
         UserError: a text is not valid, or the op is registered with another definition.
@@ -48,7 +51,7 @@ def register_op(
             raise UserError(f"register_op: expected arguments that are tensors and numbers, {overload} has '{argument}'")
     if [str(result.type) for result in overload._schema.returns] != ["Tensor"]:
         raise UserError(f"register_op: expected an op that returns a tensor, found {overload._schema}")
-    _C.register_op(_name(overload), arguments, types, transcendental, cuda, cpu, cuda_source, cpu_source, definition)
+    _C.register_op(_name(overload), arguments, types, transcendental, standard_result, cuda, cpu, cuda_source, cpu_source, definition)
 
 
 def register_reduction(
@@ -61,6 +64,7 @@ def register_reduction(
     merge: str,
     finish: str = "",
     order_matters: bool = True,
+    standard_result: bool = False,
 ) -> None:
     """Compiles calls of a reduction of yours into kernels: ``op(Tensor self, int[] dim, bool keepdim)``, the last two optional.
 
@@ -76,6 +80,7 @@ def register_reduction(
         merge: the state of two sets of elements with the states ``a`` and ``b``: ``"low = minimum(a.low, b.low), ..."``.
         finish: the results of a state, where they are not components of it: ``"spread = sub(high, low)"``.
         order_matters: the last bits of the result depend on the order of merging. Option numerics then reports the reduction as reordered.
+        standard_result: results are contiguous and of the types that ``results`` states, where ``T`` is the operand's dtype; see register_op.
 
     Raises:
         UserError: a text is not valid, or the op is registered with another definition.
@@ -84,7 +89,7 @@ def register_reduction(
     types = [str(argument.type) for argument in overload._schema.arguments]
     if types[:1] != ["Tensor"] or len(types) > 3 or any(given not in wanted for given, wanted in zip(types[1:], _AXES)):
         raise UserError(f"register_reduction: expected arguments (Tensor, int[] dim, bool keepdim), found {overload._schema}")
-    _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters)
+    _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters, standard_result)
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))

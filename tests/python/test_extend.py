@@ -244,3 +244,32 @@ def test_what_is_not_valid_is_refused():
         cxxinductor.register_reduction(swish(), state="s:T", results="s:T", start="s = 0", lift="s = x", merge="s = add(a.s, b.s)")
     with pytest.raises(UserError, match="registered already"):
         cxxinductor.register_op(swish(), cpu="({0} + {1})")
+
+
+RECORDED = """
+import torch, cxxinductor
+library = torch.library.Library("recorded", "DEF")
+library.define("swish(Tensor x, float beta=1.5) -> Tensor")
+library.impl("swish", lambda x, beta=1.5: x * torch.sigmoid(beta * x), "CompositeExplicitAutograd")
+library.define("spread(Tensor x, int[] dim, bool keepdim=False) -> Tensor")
+library.impl("spread", lambda x, dim, keepdim=False: x.amax(dim, keepdim) - x.amin(dim, keepdim), "CompositeExplicitAutograd")
+cxxinductor.register_op(torch.ops.recorded.swish.default, cpu="({0} / (1 + __builtin_expf(-{1} * {0})))",
+                        cuda="({0} / (1 + expf(-{1} * {0})))", standard_result=STANDARD)
+cxxinductor.register_reduction(torch.ops.recorded.spread.default, state="low:T high:T", results="spread:T", start="low = highest, high = lowest",
+                               lift="low = x, high = x", merge="low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
+                               finish="spread = sub(high, low)", standard_result=STANDARD)
+cxxinductor.register_device(backing="BACKING", options={"wait": True})
+fn = lambda x: torch.ops.recorded.spread(torch.ops.recorded.swish(x + 1) * 2, [1])
+x = torch.randn(8, 50)
+cxxinductor.reset_counters()
+torch.testing.assert_close(fn(x.to("cxxi")).cpu(), fn(x))
+counters = cxxinductor.counters()
+print(counters["kernels"], counters["extern"] + counters["aten_fallback"], cxxinductor.device_counters()["runs"])
+"""
+
+
+@pytest.mark.parametrize("standard", [True, False])
+def test_the_recorded_device_fuses_ops_with_a_standard_result(device, standard):
+    program = RECORDED.replace("STANDARD", str(standard)).replace("BACKING", device)
+    out = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert (out[:2] == ["1", "0"]) == standard, out

@@ -18,15 +18,15 @@ OperandTypes operand_types(const std::string& name) {
   throw_user_error("types: expected 'floating', 'integral' or 'numeric', found '{}'", name);
 }
 
-void register_op(const std::string& overload, const std::vector<std::string>& arguments, const std::string& types, bool transcendental,
+void register_op(const std::string& overload, const std::vector<std::string>& arguments, const std::string& types, bool transcendental, bool standard_result,
                  const std::string& cuda, const std::string& cpu, const std::string& cuda_source, const std::string& cpu_source,
                  const std::string& definition) {
-  add_scalar_op({overload, arguments, operand_types(types), transcendental, cuda, cpu, cuda_source, cpu_source, definition});
+  add_scalar_op({overload, arguments, operand_types(types), transcendental, cuda, cpu, cuda_source, cpu_source, standard_result, definition});
 }
 
 void register_reduction(const std::string& overload, const std::string& state, const std::string& results, const std::string& start,
-                        const std::string& lift, const std::string& merge, const std::string& finish, bool order_matters) {
-  add_reduction({overload, state, results, start, lift, merge, finish, order_matters});
+                        const std::string& lift, const std::string& merge, const std::string& finish, bool order_matters, bool standard_result) {
+  add_reduction({overload, state, results, start, lift, merge, finish, order_matters, standard_result});
 }
 
 }  // namespace
