@@ -1,13 +1,16 @@
-"""Ops of your own library that kernels compute, fused with what is around them, instead of calling them: docs/extend.md."""
+"""What users add to the compiler: ops that kernels compute, and decompositions. docs/extend.md."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import torch
 
-from . import _C
+from . import _C, user_decompositions
 from .errors import UserError
+from .registry import Registration, identity_of
+
+_registered: dict[str, str] = {}  # by op as FX graphs name it: what it was registered as
 
 
 def register_op(
@@ -52,6 +55,7 @@ def register_op(
     if [str(result.type) for result in overload._schema.returns] != ["Tensor"]:
         raise UserError(f"register_op: expected an op that returns a tensor, found {overload._schema}")
     _C.register_op(_name(overload), arguments, types, transcendental, standard_result, cuda, cpu, cuda_source, cpu_source, definition)
+    _registered[str(overload)] = "registered op"
 
 
 def register_reduction(
@@ -90,6 +94,38 @@ def register_reduction(
     if types[:1] != ["Tensor"] or len(types) > 3 or any(given not in wanted for given, wanted in zip(types[1:], _AXES)):
         raise UserError(f"register_reduction: expected arguments (Tensor, int[] dim, bool keepdim), found {overload._schema}")
     _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters, standard_result)
+    _registered[str(overload)] = "registered reduction"
+
+
+def registered_ops() -> dict[str, str]:
+    """What kinds of kernels compute registered ops, by the name that FX graphs give an op."""
+    return dict(_registered)
+
+
+def register_decomposition(op: Any, function: Callable[..., Any], *, version: str = "") -> Registration:
+    """Replaces calls of an op by what a function of yours calls, before graphs are compiled.
+
+    It holds for graphs that torch.compile(backend="cxxinductor") compiles afterwards, of forward and backward passes. Gradients are those of the op: what
+    autograd records for it is decomposed in turn where you register that, too. A decomposition of yours comes before the compiler's own.
+
+    Args:
+        op: the overload, such as ``torch.ops.mylib.swish.default`` or ``torch.ops.aten.logit.default``. It writes nothing and returns no views.
+        function: takes the op's arguments and returns what the op returns: tensors of the same sizes, dtypes and devices. Its results get the op's
+            strides. ``NotImplemented`` leaves a call as it is. Do not call the op itself.
+        version: a text that you change when what the function does changes. Keys of caches contain it and the function's own source text, but not that of
+            what it calls. Lambdas, functions that read variables of a function around them, and other callables need one.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: another decomposition of the op is registered, the op is not one that reaches compilers, or the function needs a version. In a
+            compile: the function raises, or returns something else than the op.
+    """
+    overload = _overload(op)
+    user_decompositions.require_decomposable(overload)
+    identity = identity_of(function, version, f"register_decomposition({overload})")
+    return user_decompositions.REGISTRY.add(overload, identity, function)
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))

@@ -61,6 +61,7 @@ class _Listener:
 
 
 _listeners: list[_Listener] = []
+_extension_listeners: list[dict[str, None]] = []
 
 
 @contextlib.contextmanager
@@ -75,6 +76,23 @@ def collect() -> Iterator[list[GraphReport]]:
             finish()
     finally:
         _listeners.remove(listener)
+
+
+@contextlib.contextmanager
+def collect_extensions() -> Iterator[dict[str, None]]:
+    """Yields a dict whose keys are lines about what users registered and took part in compiles inside the block, in their order."""
+    notes: dict[str, None] = {}
+    _extension_listeners.append(notes)
+    try:
+        yield notes
+    finally:
+        _extension_listeners[:] = [other for other in _extension_listeners if other is not notes]
+
+
+def note_extension(text: str) -> None:
+    """Tells who collects extensions about one."""
+    for notes in _extension_listeners:
+        notes[text] = None
 
 
 def expect(finish: Callable[[], None]) -> None:
