@@ -1,13 +1,14 @@
-"""What users add to the compiler: ops that kernels compute, and decompositions. docs/extend.md."""
+"""What users add to the compiler: ops that kernels compute, decompositions, passes over graphs, and patterns. docs/extend.md."""
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 import torch
 
-from . import _C, user_decompositions
+from . import _C, graph_passes, patterns, user_decompositions
 from .errors import UserError
+from .graph_passes import GraphPass
 from .registry import Registration, identity_of
 
 _registered: dict[str, str] = {}  # by op as FX graphs name it: what it was registered as
@@ -126,6 +127,76 @@ def register_decomposition(op: Any, function: Callable[..., Any], *, version: st
     user_decompositions.require_decomposable(overload)
     identity = identity_of(function, version, f"register_decomposition({overload})")
     return user_decompositions.REGISTRY.add(overload, identity, function)
+
+
+def register_pattern(
+    pattern: Callable[..., Any],
+    replacement: Callable[..., Any],
+    example_inputs: Sequence[Any],
+    *,
+    when: str | Sequence[str] = ("inference", "joint"),
+    check: Callable[..., bool] | None = None,
+    name: str | None = None,
+    version: str = "",
+) -> Registration:
+    """Replaces the part of a graph that computes what one function does by what another one does.
+
+    Both functions are traced to ATen ops on the inputs. Numbers, dtypes and sizes that ops take as arguments are part of the pattern. A match is
+    left as it is where something else reads a value inside of it, or where the replacement would give other dtypes, devices or sizes.
+
+    Args:
+        pattern, replacement: functions of the example inputs that return a tensor or several.
+        example_inputs: tensors, on which both are traced without computing anything, and other values, which are constants.
+        when: which graphs: "inference"; "joint", the forward and backward pass of training before they are cut in two; "forward"; "backward". One or several.
+        check: gets, for each tensor among the inputs, what the graph has there: a tensor without memory, with dtype, sizes, strides and device. A match
+            of which it returns False is left.
+        name: in messages and explain(); that of the pattern's function.
+        version: as for register_decomposition; it is about all three functions.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: a function cannot be traced, the two return other things, a function needs a version, or the name is registered.
+    """
+    name = name or getattr(pattern, "__name__", type(pattern).__name__)
+    functions = [pattern, replacement, *([check] if check is not None else [])]
+    identities = [identity_of(function, version, f"register_pattern({name})") for function in functions]
+    places = graph_passes.when_of(when, f"register_pattern({name})")
+    inputs = [(value.dtype, value.device, tuple(value.shape), value.stride()) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    made = patterns.make(pattern, replacement, example_inputs, check)
+    return graph_passes.REGISTRY.add(name, repr((places, inputs, identities)), GraphPass("pattern", places, made))
+
+
+def register_graph_pass(
+    function: Callable[[Any], Any], *, when: str | Sequence[str] = (), name: str | None = None, version: str = ""
+) -> Registration:
+    """Runs a pass of yours over the graphs of torch.compile(backend="cxxinductor"), before they are read.
+
+    Passes run in the order of their registration. What a pass leaves is checked: it has to keep the graph's inputs, the sizes, dtypes and devices of its
+    outputs, and which inputs are written. New nodes are calls of overloads, ``torch.ops.aten.add.Tensor``; what they return is recorded for you.
+
+    Args:
+        function: gets a ``torch.fx.Graph`` of ATen ops, which it edits in place.
+        when: as for register_pattern.
+        name: in messages and explain(); that of the function.
+        version: as for register_decomposition.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: when is not known, the function needs a version, or the name is registered. In a compile: the function raises, or leaves a graph that
+            is not valid.
+    """
+    name = name or getattr(function, "__name__", type(function).__name__)
+    places = graph_passes.when_of(when, f"register_graph_pass({name})")
+    identity = identity_of(function, version, f"register_graph_pass({name})")
+
+    def run(graph: torch.fx.Graph) -> None:
+        function(graph)
+
+    return graph_passes.REGISTRY.add(name, repr((places, identity)), GraphPass("pass", places, run))
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))
