@@ -90,9 +90,10 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
 
 
 def _registered_in(graphs: list[reports.GraphReport]) -> list[str]:
-    """Registered ops that kernels compute."""
+    """Registered ops that kernels compute, and passes over texts."""
+    passes = dict.fromkeys(f"pass {name}" for graph in graphs for name in graph.details["text_passes"])
     called = [call for graph in graphs for kernel in graph.details["kernels"] for call, *_ in kernel["calls"]]
-    return [f"{kind} {name}" for name, kind in extend.registered_ops().items() if any(name in call for call in called)]
+    return [*(f"{kind} {name}" for name, kind in extend.registered_ops().items() if any(name in call for call in called)), *passes]
 
 
 def _notes(graphs: list[reports.GraphReport], mode: str | None, options: dict[str, Any]) -> list[str]:

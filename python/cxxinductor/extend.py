@@ -6,7 +6,7 @@ from typing import Any, Callable, Sequence
 
 import torch
 
-from . import _C, graph_passes, patterns, user_decompositions
+from . import _C, graph_passes, patterns, text_passes, user_decompositions
 from .errors import UserError
 from .graph_passes import GraphPass
 from .registry import Registration, identity_of
@@ -169,16 +169,20 @@ def register_pattern(
 
 
 def register_graph_pass(
-    function: Callable[[Any], Any], *, when: str | Sequence[str] = (), name: str | None = None, version: str = ""
+    function: Callable[[Any], Any], *, when: str | Sequence[str] = (), stage: str = "", name: str | None = None, version: str = ""
 ) -> Registration:
-    """Runs a pass of yours over the graphs of torch.compile(backend="cxxinductor"), before they are read.
+    """Runs a pass of yours over graphs that are compiled afterwards: over FX graphs (when), or over the text of the compiler's forms (stage).
 
-    Passes run in the order of their registration. What a pass leaves is checked: it has to keep the graph's inputs, the sizes, dtypes and devices of its
-    outputs, and which inputs are written. New nodes are calls of overloads, ``torch.ops.aten.add.Tensor``; what they return is recorded for you.
+    Passes of one place run in the order of their registration. What a pass leaves is checked: it has to keep the inputs, the sizes, dtypes and devices of
+    outputs, and which inputs are written. A pass that is wrong is an error of torch.compile (when), or sends the graph through ATen, with a warning (stage).
 
     Args:
-        function: gets a ``torch.fx.Graph`` of ATen ops, which it edits in place.
+        function: with ``when``, it gets a ``torch.fx.Graph`` of ATen ops, which it edits in place. New nodes are calls of overloads,
+            ``torch.ops.aten.add.Tensor``; what they return is recorded for you. With ``stage``, it gets a text (docs/ir.md) and returns one. A
+            thread of its own calls it, for all that is compiled: exported programs, recorded functions and the recorded device as well. It compiles nothing.
         when: as for register_pattern.
+        stage: "graph-passes", "lower", "fuse" or "loops-passes": the pass gets what the compiler has after this stage. Options ``skip_passes=NAME`` and
+            ``dump=after:NAME`` know the pass.
         name: in messages and explain(); that of the function.
         version: as for register_decomposition.
 
@@ -186,12 +190,15 @@ def register_graph_pass(
         a registration, whose ``remove()`` takes it back.
 
     Raises:
-        UserError: when is not known, the function needs a version, or the name is registered. In a compile: the function raises, or leaves a graph that
-            is not valid.
+        UserError: not one of when and stage is given, or it is not known; the function needs a version; or the name is registered.
     """
     name = name or getattr(function, "__name__", type(function).__name__)
-    places = graph_passes.when_of(when, f"register_graph_pass({name})")
+    if bool(when) == bool(stage):
+        raise UserError(f"register_graph_pass({name}): expected when=, for a pass over FX graphs, or stage=, for one over texts")
     identity = identity_of(function, version, f"register_graph_pass({name})")
+    if stage:
+        return text_passes.add(name, stage, identity, function)
+    places = graph_passes.when_of(when, f"register_graph_pass({name})")
 
     def run(graph: torch.fx.Graph) -> None:
         function(graph)

@@ -36,8 +36,11 @@ class Registry(Generic[T]):
         self._lock = threading.Lock()
         self._entries: dict[Any, Entry] = {}
 
-    def add(self, name: Any, identity: str, value: T) -> Registration:
+    def add(self, name: Any, identity: str, value: T, removed: Callable[[], None] = lambda: None) -> Registration:
         """Adding the same again does nothing.
+
+        Args:
+            removed: called when the entry is removed.
 
         Raises:
             UserError: the name is registered with another identity.
@@ -49,12 +52,14 @@ class Registry(Generic[T]):
                 self._entries = {**self._entries, name: entry}
             elif entry.identity != identity:
                 raise UserError(f"{self._what} {name} is registered already, with another function, version or setting: remove() that registration first")
-        return Registration(lambda: self._remove(name, entry))
+        return Registration(lambda: self._remove(name, entry, removed))
 
-    def _remove(self, name: Any, entry: Entry) -> None:
+    def _remove(self, name: Any, entry: Entry, removed: Callable[[], None]) -> None:
         with self._lock:
-            if self._entries.get(name) is entry:
-                self._entries = {other: kept for other, kept in self._entries.items() if other != name}
+            if self._entries.get(name) is not entry:
+                return
+            self._entries = {other: kept for other, kept in self._entries.items() if other != name}
+            removed()
 
     def entries(self) -> dict[Any, T]:
         return {name: entry.value for name, entry in self._entries.items()}

@@ -323,8 +323,14 @@ def test_a_pass_may_not_drop_what_a_graph_writes(device, register):
 def test_passes_that_are_refused(register):
     with pytest.raises(UserError, match="when: expected one or more of 'joint', 'forward', 'backward', 'inference', found 'eager'"):
         cxxinductor.register_graph_pass(neg_to_abs, when="eager")
-    with pytest.raises(UserError, match="when: expected one or more"):
+    with pytest.raises(UserError, match="expected when=.*or stage="):
         cxxinductor.register_graph_pass(neg_to_abs)
+    with pytest.raises(UserError, match="expected when=.*or stage="):
+        cxxinductor.register_graph_pass(neg_to_abs, when="forward", stage="lower")
+    with pytest.raises(UserError, match="expected one of the stages graph-passes, lower, fuse, loops-passes, found 'plan'"):
+        cxxinductor.register_graph_pass(neg_to_abs, stage="plan")
+    with pytest.raises(UserError, match="graph-cse is the name of a pass or stage"):
+        cxxinductor.register_graph_pass(neg_to_abs, stage="lower", name="graph-cse")
     register(cxxinductor.register_graph_pass, neg_to_abs, when="inference", name="one")
     with pytest.raises(UserError, match="graph pass one is registered already"):
         cxxinductor.register_graph_pass(raises, when="inference", name="one")
