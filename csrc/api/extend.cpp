@@ -2,6 +2,7 @@
 
 #include "ir/registered_ops.h"
 #include "torch_bridge/process_check.h"
+#include "torch_bridge/text_passes.h"
 
 namespace cxxinductor {
 
@@ -13,6 +14,16 @@ void register_op(const RegisteredOp& op) {
 void register_reduction(const RegisteredReduction& reduction) {
   torch_bridge::check_process();
   add_reduction(reduction);
+}
+
+void register_graph_pass(const RegisteredPass& pass) {
+  torch_bridge::check_process();
+  torch_bridge::add_text_pass({pass.name, pass.stage, pass.version, pass.function});
+}
+
+void unregister_graph_pass(const std::string& name) {
+  torch_bridge::check_process();
+  torch_bridge::remove_text_pass(name);
 }
 
 }  // namespace cxxinductor

@@ -130,6 +130,7 @@ Compilation compile(Request request) {
   StageTimer timer;
   request.timer = &timer;
   if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
+  for (const std::shared_ptr<const TextPass>& pass : request.text_passes) report.text_passes.push_back(describe(*pass));
   PipelineState planned = find_or_make_plan(request);
   request.options = planned.inputs.options;  // without the passes that were left out
   report.texts = std::move(planned.texts);

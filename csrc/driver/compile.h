@@ -43,6 +43,7 @@ struct Report {
   frontend::CallReasons extern_reasons;   // of each of them
   std::vector<std::string> collectives;   // model::CallGraph::collective_notes
   std::string missed_fusion_text;         // one line per pair of kernels
+  std::vector<std::string> text_passes;   // "NAME (after STAGE)" of each that a user registered and that took part
   bool eager_numerics = true;
 };
 

@@ -187,6 +187,7 @@ std::string describe(const GraphSummary& graph, const std::optional<ConstSummary
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_read)),
                           megabytes(traffic(graph.kernels, &KernelSummary::bytes_written)))};
   describe_memory(graph.memory, lines);
+  if (!graph.text_passes.empty()) lines.push_back(fmt::format("  registered passes: {}", fmt::join(graph.text_passes, ", ")));
   if (once) lines.push_back(describe_constants(*once));
   const bool mixed = std::ranges::any_of(graph.kernels, [&](const KernelSummary& kernel) { return kernel.device != graph.kernels[0].device; });
   for (const KernelSummary& kernel : graph.kernels) describe_kernel(kernel, mixed, lines);

@@ -35,9 +35,13 @@ void write_stages(const Report& report, const std::vector<std::string>& what, co
   int number = 0;
   for (const Stage& stage : stage_table()) {
     ++number;
-    const auto text = report.texts.find(std::string(stage.name));
-    if (text == report.texts.end() || !(wants(what, to_string(stage.makes)) || wants(what, fmt::format("{}{}", after, stage.name)))) continue;
-    write_file(join_path(root, fmt::format("{:02}-{}.txt", number, stage.name)), text->second);
+    for (const auto& [name, text] : report.texts) {
+      const size_t plus = name.find('+');  // in front of the name of a text pass
+      if (name.substr(0, plus) != stage.name) continue;
+      const std::string of = plus == name.npos ? name : name.substr(plus + 1);
+      if (wants(what, to_string(stage.makes)) || wants(what, fmt::format("{}{}", after, of)))
+        write_file(join_path(root, fmt::format("{:02}-{}.txt", number, name)), text);
+    }
   }
 }
 
@@ -95,13 +99,14 @@ std::string write_dump(const Report& report, const std::string& name, const std:
   return root;
 }
 
-void check_dump(const Options& options) {
+void check_dump(const Options& options, std::span<const std::string> text_passes) {
   for (const std::string& item : list_items(options.dump)) {
     if (!item.starts_with(after)) continue;
     const std::string name = item.substr(after.size());
-    if (std::ranges::find(stage_table(), name, &Stage::name) != stage_table().end()) continue;
+    if (std::ranges::find(stage_table(), name, &Stage::name) != stage_table().end() || std::ranges::find(text_passes, name) != text_passes.end()) continue;
     std::vector<std::string_view> names;
     for (const Stage& stage : stage_table()) names.push_back(stage.name);
+    names.insert(names.end(), text_passes.begin(), text_passes.end());
     throw_user_error("option 'dump': expected the name of a stage, found '{}'; known are {}", name, fmt::join(names, ", "));
   }
 }

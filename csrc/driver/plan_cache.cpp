@@ -104,6 +104,7 @@ std::string plan_key(const Request& request) {
   for (Device device : request.targets.devices())
     key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
   for (const auto& [device, bytes] : *request.eager_peaks) key += fmt::format("eager_peak {} {}\n", to_string(device), bytes);
+  for (const std::shared_ptr<const TextPass>& pass : request.text_passes) key += fmt::format("pass {} {} {}\n", pass->name, pass->stage, pass->version);
   return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts(request.graph) + graph::print(request.graph);
 }
 

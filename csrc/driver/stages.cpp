@@ -1,6 +1,7 @@
 #include "driver/stages.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "codegen/source_text.h"
 #include "driver/fit_memory.h"
@@ -139,6 +140,20 @@ const Stage* find_stage(std::string_view name) {
 
 bool runs(const Stage& stage, const Options& options) { return !stage.enabled || stage.enabled(options); }
 
+// The passes of users that follow on the stage. Whether they changed the form, which they leave verified.
+bool run_text_passes(std::string_view stage, PipelineState& state, StageTimer& timer) {
+  bool changed = false;
+  for (const std::shared_ptr<const TextPass>& pass : state.inputs.text_passes) {
+    if (pass->stage != stage) continue;
+    stop_if(state.inputs.interrupted);
+    const auto start = std::chrono::steady_clock::now();
+    changed |= run_text_pass(*pass, state.form);
+    timer.pass_times[pass->name] += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    if (state.inputs.keep_texts) state.texts[fmt::format("{}+{}", stage, pass->name)] = print(state.form);
+  }
+  return changed;
+}
+
 // Whether a later stage changes the form that this stage left: it is verified then. What the importer and lowering make is verified all the
 // same, since passes and fusion would hide where a mistake came from.
 bool changes_again(std::span<const Stage> rest, const Stage& stage, const Options& options) {
@@ -182,6 +197,7 @@ void run_stages(std::span<const Stage> stages, PipelineState& state) {
       verified = true;
     }
     if (inputs.keep_texts) state.texts[std::string(stage.name)] = print(state.form);
+    verified |= run_text_passes(stage.name, state, timer);
     if (inputs.observer) inputs.observer(stage.name, state.form);
   }
 }

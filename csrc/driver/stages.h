@@ -15,6 +15,7 @@
 
 #include "driver/form.h"
 #include "driver/stage_timer.h"
+#include "driver/text_passes.h"
 #include "frontend/import_environment.h"
 #include "ir/target.h"
 #include "model/schema.h"
@@ -40,6 +41,7 @@ struct PipelineInputs {
   std::vector<uint32_t> late_inputs;
   const model::SchemaSource* schemas = nullptr;  // outlives the run; stages on calls need it
   frontend::ImportEnvironment environment;       // of import
+  TextPasses text_passes;                        // run after their stages
   bool keep_texts = false;                       // fills PipelineState::texts
   InterruptCheck interrupted;                    // asked before each stage
   StageObserver observer;                        // may be empty
@@ -62,7 +64,7 @@ struct PipelineState {
   std::optional<passes::ConstGraph> const_graph;   // what const-graph split off
   std::vector<passes::PassTime> graph_passes;      // that changed the graph, in their order
   std::vector<passes::PassTime> loops_passes;      // that changed the regions, after them
-  std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name
+  std::map<std::string, std::string> texts;        // of the form after each stage, by the stage's name, and after each text pass: "STAGE+NAME"
   SourceGraphs graphs;                             // as far as the run has come by them; none after fit-memory
 };
 

@@ -74,6 +74,7 @@ GraphSummary summarize(const plan::Plan& plan, const Report& report) {
   for (const plan::Step& step : plan.steps) graph.allocations += std::holds_alternative<plan::Allocate>(step);
   graph.times = report.times;
   graph.pass_times = report.pass_times;
+  graph.text_passes = report.text_passes;
   return graph;
 }
 

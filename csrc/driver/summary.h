@@ -45,6 +45,7 @@ struct GraphSummary {
   int64_t allocations = 0;            // requests to the allocator in a call, arenas included
   std::vector<StageTime> times;
   std::map<std::string, double> pass_times;
+  std::vector<std::string> text_passes;  // of users
 };
 
 // What is computed once (option freezing), or by each call where PyTorch counts no writes to what it follows from.

@@ -22,8 +22,11 @@ void add_data_movement_rows(ImportTable& table);  // cat, stack, pad, repeat, co
 void add_indexing_rows(ImportTable& table);
 void add_scatter_rows(ImportTable& table);
 void add_creation_rows(ImportTable& table);
-// Of all registered scalar ops, and of all registered reductions.
+// Of all registered scalar ops, and of all registered reductions. Their calls have all arguments by position.
 ImportRow registered_scalar_op_row();
 ImportRow registered_reduction_row();
+// The call with the schema's arguments by position: those that it has by name, and defaults of those that it leaves out. None where the schema has
+// arguments that neither states.
+std::optional<Call> with_positional_arguments(const Call& call, const Schema& schema);
 
 }  // namespace cxxinductor::frontend

@@ -292,7 +292,16 @@ class Import {
     const bool needs_cpu_kernel = uses_cuda_ && !context.on_cuda() && row->accepts != Accepts::Any;
     if (needs_cpu_kernel && !environment_.cpu_kernels && !makes_a_number(context))
       return context.decline("it computes on the CPU, for which no compiler was found");
-    return row->importer(context);
+    return row->registered ? import_registered(*row, context) : row->importer(context);
+  }
+
+  Results import_registered(const ImportRow& row, CallContext& context) {
+    const auto schema = schemas_.find(context.call().callee, context.call().overload);
+    const std::optional<Call> call = schema ? with_positional_arguments(context.call(), *schema) : std::nullopt;
+    if (!call) return context.decline("its schema does not state all of its arguments");
+    CallContext positional(build_, calls_, environment_, *call, values_);
+    Results results = row.importer(positional);
+    return results ? results : context.decline(positional.declined());
   }
 
   static std::string no_kernels_of(DType dtype) { return fmt::format("kernels do not compute on {}", to_string(dtype)); }

@@ -139,6 +139,7 @@ struct ImportRow {
   bool host_constants = false;  // CUDA calls may have operands that are generated on the CPU
   bool any_device = false;  // the importer moves operands that are on other devices than the result
   bool given_reals = false;  // numbers may be GivenReals
+  bool registered = false;  // of a user's op: the importer takes arguments by position alone
 };
 // By overload: "aten::add.Tensor"; a default overload has no suffix. The first row of an overload stays.
 using ImportTable = std::map<std::string, ImportRow, std::less<>>;

@@ -12,7 +12,6 @@ Results import_scalar_op(CallContext& context) {
   const ScalarOp op = *find_registered_scalar_op(model::full_name(context.call()));
   const ScalarOpInfo& row = info(op);
   if ((context.on_cuda() ? row.cuda_real : row.cpu_real).empty()) return context.decline("it is registered without an expression for the device");
-  if (!context.call().kwargs.empty()) return context.decline("it has arguments by name");
   std::vector<Term> terms;
   for (size_t i = 0; i < context.call().args.size(); ++i) {
     auto operand = term(context, i, "");
@@ -45,7 +44,21 @@ Results import_reduction(CallContext& context) {
 
 }  // namespace
 
-ImportRow registered_scalar_op_row() { return {.importer = import_scalar_op, .host_scalars = true, .given_reals = true}; }
-ImportRow registered_reduction_row() { return {.importer = import_reduction}; }
+ImportRow registered_scalar_op_row() {
+  return {.importer = import_scalar_op, .host_scalars = true, .given_reals = true, .registered = true};
+}
+ImportRow registered_reduction_row() { return {.importer = import_reduction, .registered = true}; }
+
+std::optional<Call> with_positional_arguments(const Call& call, const Schema& schema) {
+  Call positional = call;
+  positional.kwargs.clear();
+  for (size_t i = call.args.size(); i < schema.arguments.size(); ++i) {
+    const model::SchemaArgument& argument = schema.arguments[i];
+    const auto named = std::ranges::find(call.kwargs, argument.name, [](const auto& keyword) { return keyword.first; });
+    if (named == call.kwargs.end() && !argument.default_value) return std::nullopt;
+    positional.args.push_back(named == call.kwargs.end() ? *argument.default_value : named->second);
+  }
+  return positional;
+}
 
 }  // namespace cxxinductor::frontend

@@ -52,6 +52,7 @@ class RowList {
 // Texts that views of the row refer to.
 struct ScalarRow {
   std::string overload, name, cuda, cpu, cuda_source, cpu_source, text;
+  bool standard_result = false;
   std::optional<ScalarStatements> definition;
   ScalarOpInfo row;
 };
@@ -119,6 +120,7 @@ ScalarOp add_scalar_op(const RegisteredOp& given) {
   require_spelling(given.overload, "CUDA", given.cuda, arity);
   require_spelling(given.overload, "the CPU", given.cpu, arity);
   if (given.cuda.empty() && given.cpu.empty()) throw_user_error("{}: expected an expression for CUDA or the CPU", given.overload);
+  made->standard_result = given.standard_result;
   made->cuda = given.cuda;
   made->cpu = given.cpu;
   made->cuda_source = given.cuda_source;
@@ -130,8 +132,8 @@ ScalarOp add_scalar_op(const RegisteredOp& given) {
     made->definition = ScalarStatements::parse(given.definition, inputs, result);
   }
   // Separated by what no text of a row has.
-  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, fmt::join(given.arguments, ","), static_cast<int>(given.types),
-                           given.transcendental, given.cuda, given.cpu, given.cuda_source, given.cpu_source, given.definition);
+  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, fmt::join(given.arguments, ","), static_cast<int>(given.types),
+                           given.transcendental, given.standard_result, given.cuda, given.cpu, given.cuda_source, given.cpu_source, given.definition);
   made->row = {.name = made->name, .arity = static_cast<int>(arity), .types = type_set(given.types), .traits = {.transcendental = given.transcendental},
                .cuda_real = made->cuda, .cuda_integer = made->cuda, .cpu_real = made->cpu, .cpu_integer = made->cpu,
                .registered = true, .cuda_source = made->cuda_source, .cpu_source = made->cpu_source,
@@ -145,8 +147,8 @@ Reduction add_reduction(const RegisteredReduction& given) {
   made->name = text_name(given.overload);
   made->texts = given;
   made->form = parse_reduction_form(given.state, given.results, given.start, given.lift, given.merge, given.finish);
-  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, given.state, given.results, given.start, given.lift, given.merge,
-                           given.finish, given.order_matters);
+  made->text = fmt::format("{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}\x1f{}", given.overload, given.state, given.results, given.start, given.lift, given.merge,
+                           given.finish, given.order_matters, given.standard_result);
   const RegisteredReduction& texts = made->texts;
   made->row = {.name = made->name, .state = texts.state, .results = texts.results, .start = texts.start, .lift = texts.lift, .merge = texts.merge,
                .finish = texts.finish, .order_matters = texts.order_matters, .doc = "registered by the user"};
@@ -171,6 +173,11 @@ std::string_view registered_text(ScalarOp op) {
 std::string_view registered_text(Reduction reduction) {
   const size_t index = static_cast<size_t>(reduction);
   return index < reduction_rows().size() ? std::string_view() : reduction_list[index - reduction_rows().size()].text;
+}
+
+bool has_standard_result(ScalarOp op) { return scalar_rows[static_cast<size_t>(op) - scalar_ops().size()].standard_result; }
+bool has_standard_result(Reduction reduction) {
+  return reduction_list[static_cast<size_t>(reduction) - reduction_rows().size()].texts.standard_result;
 }
 
 const ScalarOpInfo& registered_scalar_op(size_t index) { return scalar_rows[index].row; }

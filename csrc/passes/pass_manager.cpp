@@ -46,12 +46,13 @@ std::vector<PassInfo> pass_table() {
   return table;
 }
 
-void check_skip_passes(const Options& options) {
+void check_skip_passes(const Options& options, std::span<const std::string> text_passes) {
   const std::vector<PassInfo> known = pass_table();
   for (const std::string& name : list_items(options.skip_passes)) {
-    if (std::ranges::find(known, name, &PassInfo::name) != known.end()) continue;
+    if (std::ranges::find(known, name, &PassInfo::name) != known.end() || std::ranges::find(text_passes, name) != text_passes.end()) continue;
     std::vector<std::string_view> names;
     for (const PassInfo& pass : known) names.push_back(pass.name);
+    names.insert(names.end(), text_passes.begin(), text_passes.end());
     throw_user_error("option 'skip_passes': expected names of passes, found '{}'; known are {}", name, fmt::join(names, ", "));
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +29,8 @@ struct PassInfo {
 std::vector<PassInfo> pass_table();  // of both pipelines, in their order
 // UserError lists the known passes when options.skip_passes names an unknown one. Pipelines check it too; a caller that takes
 // options from a user does so before it compiles.
-void check_skip_passes(const Options& options);
+// text_passes: names of passes that users registered, which are known too.
+void check_skip_passes(const Options& options, std::span<const std::string> text_passes = {});
 
 // Gives the passes that ran, in order. applied: passes that changed something before, in other pipelines of the same compile.
 template <class IR>

@@ -22,7 +22,6 @@
 #include "model/eager_memory.h"
 #include "model/effects.h"
 #include "model/text.h"
-#include "passes/pass_manager.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 #include "torch_bridge/aten_executor.h"
@@ -41,6 +40,7 @@
 #include "torch_bridge/replay/views_of_inputs.h"
 #include "torch_bridge/reproducer.h"
 #include "torch_bridge/step_ranges.h"
+#include "torch_bridge/text_passes.h"
 #include "torch_bridge/torch_host.h"
 #include "torch_bridge/types.h"
 
@@ -103,7 +103,7 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   request.targets = targets_for(driver::devices_of(graph));
   if (eager) request.eager_peaks = model::eager_peaks(*eager);
   request.graph = std::move(graph);
-  request.options = options;
+  set_options_and_passes(request, options);
   request.host = &torch_host();
   request.plan_cache = disk_cache(options);
   request.make_provider = [&](const plan::Plan& plan, const Targets& targets) {
@@ -223,7 +223,7 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
   request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &notes);
   request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
-  request.options = options;
+  set_options_and_passes(request, options);
   request.host = &torch_host();
   request.keep_texts = true;
   return driver::compile(std::move(request)).report;
@@ -327,8 +327,7 @@ std::shared_ptr<CompiledGraph> CompiledGraph::Impl::reported(const std::string& 
 
 std::unique_ptr<CompiledGraph::Impl> CompiledGraph::Impl::of_file(const model::CallGraph& calls, const Options& options,
                                                              model::SizeHints hints) {
-  passes::check_skip_passes(options);
-  driver::check_dump(options);
+  check_pass_names(options);
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   impl->replayed = replay(calls, std::move(hints));

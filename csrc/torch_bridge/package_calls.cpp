@@ -1,11 +1,9 @@
 // The plans and machine code of packages.
 #include <utility>
 
-#include "driver/dump.h"
 #include "frontend/check_calls.h"
 #include "ir/plan/text.h"
 #include "model/effects.h"
-#include "passes/pass_manager.h"
 #include "support/error.h"
 #include "torch_bridge/compiled_graph.h"
 #include "torch_bridge/dispatcher_schemas.h"
@@ -13,6 +11,7 @@
 #include "torch_bridge/providers.h"
 #include "torch_bridge/replay/replay.h"
 #include "torch_bridge/replay/views_of_inputs.h"
+#include "torch_bridge/text_passes.h"
 
 namespace cxxinductor::torch_bridge {
 namespace {
@@ -34,8 +33,7 @@ PlanForPackage package_replayed(const Replayed& replayed, const Targets& targets
 }  // namespace
 
 PlanForPackage package_calls(const model::CallGraph& calls, const Targets& targets, const Options& options) {
-  passes::check_skip_passes(options);
-  driver::check_dump(options);
+  check_pass_names(options);
   const Replayed replayed = replay(with_derived_symbols(calls));
   frontend::check_calls(replayed.calls, DispatcherSchemas(), list_items(options.allow_ops));
   require_guards_on_inputs(replayed);

@@ -17,6 +17,7 @@
 #include "support/files.h"
 #include "torch_bridge/dispatcher_schemas.h"
 #include "torch_bridge/providers.h"
+#include "torch_bridge/text_passes.h"
 #include "torch_bridge/torch_host.h"
 
 namespace cxxinductor::torch_bridge {
@@ -56,7 +57,7 @@ Texts remake(const model::CallGraph& calls, const frontend::ImportEnvironment& e
   try {
     texts.targets = request.targets = targets_for(driver::devices_of(request.graph));
     request.host = &torch_host();
-    request.options = options;
+    set_options_and_passes(request, options);
     request.keep_texts = true;
     request.observer = [&](std::string_view stage, const driver::Form& form) { made[std::string(stage)] = driver::print(form); };
     texts.report = driver::compile(std::move(request)).report;

@@ -29,6 +29,7 @@ from . import (
     float_guards,
     fx_reader,
     graph_cache,
+    graph_passes,
     input_versions,
     origins,
     partition,
@@ -168,7 +169,11 @@ def compile_aot_graph(
     when: of a subgraph, that of the graph around it.
     cached: AOTAutograd may save the graph (graph_cache).
     sizes_may_vary: those of collectives, between calls.
+
+    Raises:
+        UserError: a pass that the user registered is wrong.
     """
+    graph_passes.run(gm, kind)
     when = when or _when(kind, options)
     described = _describe(gm, kind)
     try:

@@ -18,7 +18,7 @@ from torch._prims_common import suggest_memory_format
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
-from . import _C, eager_strides, fragments
+from . import _C, eager_strides, fragments, user_decompositions
 
 aten = torch.ops.aten
 
@@ -41,8 +41,8 @@ _OF_IMAGES = (
 
 
 def table() -> dict[Any, Callable[..., Any]]:
-    """A fresh copy of the decomposition table: aot_autograd changes what it is given."""
-    return dict(_table())
+    """A fresh copy of the decomposition table, with those that users registered: aot_autograd changes what it is given."""
+    return {**_table(), **user_decompositions.table()}
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import torch
 from torch._dynamo import eval_frame, output_graph
 from torch._functorch import config as functorch_config
 
-from . import _C, config, reports
+from . import _C, config, extend, reports
 from .errors import UserError
 
 
@@ -35,12 +35,14 @@ class Explanation:
         counters: what cxxinductor.counters() counted during the call.
         breaks: of the function, in the order that Dynamo found them.
         notes: lines about what torch.compile was asked for and does not do.
+        extensions: lines about what was registered (register_op and others) and took part.
     """
 
     graphs: list[reports.GraphReport]
     counters: dict[str, int]
     breaks: list[GraphBreak] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    extensions: list[str] = field(default_factory=list)
 
     def __str__(self) -> str:
         c = self.counters
@@ -48,7 +50,7 @@ class Explanation:
             f"{len(self.graphs)} graphs; {len(self.breaks)} graph breaks; {c['kernels']} kernels; {c['extern']} extern calls; "
             f"aten_fallback {c['aten_fallback']} (graphs through ATen), eager_fallback {c['eager_fallback']} (graphs given back to eager)"
         )
-        return "\n".join([*map(str, self.graphs), *map(str, self.breaks), *self.notes, last])
+        return "\n".join([*map(str, self.graphs), *map(str, self.breaks), *(f"extension: {text}" for text in self.extensions), *self.notes, last])
 
 
 def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None = None, **kwargs: Any) -> Explanation:
@@ -77,14 +79,21 @@ def explain(fn: Callable[..., Any], *inputs: Any, options: dict[str, Any] | None
     before, breaks_before = _C.counters(), len(output_graph.graph_break_reasons)
     no_limit = {"recompile_limit": 1 << 20, "accumulated_recompile_limit": 1 << 20, "automatic_dynamic_shapes": False}
     afresh = functorch_config.patch(enable_autograd_cache=False)  # its results hold no times and no lines of the model as it is now
-    with reports.collect() as graphs, torch._dynamo.config.patch(no_limit), afresh:
+    with reports.collect_extensions() as extensions, reports.collect() as graphs, torch._dynamo.config.patch(no_limit), afresh:
         torch.compile(original, backend=backend, dynamic=dynamic)(*inputs, **kwargs)
     after = _C.counters()
     breaks = [_graph_break(found) for found in output_graph.graph_break_reasons[breaks_before:]]
     notes = _notes(graphs, mode, merged)
     # What the cache on disk held says nothing about the function.
     counted = {name: after[name] - before[name] for name in after if not name.startswith("cache_")}
-    return Explanation(graphs, counted, breaks, notes)
+    return Explanation(graphs, counted, breaks, notes, [*extensions, *_registered_in(graphs)])
+
+
+def _registered_in(graphs: list[reports.GraphReport]) -> list[str]:
+    """Registered ops that kernels compute, and passes over texts."""
+    passes = dict.fromkeys(f"pass {name}" for graph in graphs for name in graph.details["text_passes"])
+    called = [call for graph in graphs for kernel in graph.details["kernels"] for call, *_ in kernel["calls"]]
+    return [*(f"{kind} {name}" for name, kind in extend.registered_ops().items() if any(name in call for call in called)), *passes]
 
 
 def _notes(graphs: list[reports.GraphReport], mode: str | None, options: dict[str, Any]) -> list[str]:

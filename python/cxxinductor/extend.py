@@ -1,13 +1,17 @@
-"""Ops of your own library that kernels compute, fused with what is around them, instead of calling them: docs/extend.md."""
+"""What users add to the compiler: ops that kernels compute, decompositions, passes over graphs, and patterns. docs/extend.md."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable, Sequence
 
 import torch
 
-from . import _C
+from . import _C, graph_passes, patterns, text_passes, user_decompositions
 from .errors import UserError
+from .graph_passes import GraphPass
+from .registry import Registration, identity_of
+
+_registered: dict[str, str] = {}  # by op as FX graphs name it: what it was registered as
 
 
 def register_op(
@@ -20,6 +24,7 @@ def register_op(
     definition: str = "",
     types: str = "floating",
     transcendental: bool = False,
+    standard_result: bool = False,
 ) -> None:
     """Compiles calls of an elementwise op of yours into kernels.
 
@@ -37,6 +42,8 @@ def register_op(
             interpreter (option check) and the folding of constants use it; without it, they leave the op alone.
         types: dtypes that it computes in: "floating" (others are promoted to the default dtype), "integral" or "numeric".
         transcendental: it costs tens of instructions, so that fusion computes it once.
+        standard_result: results always have the operands' broadcast sizes, their common dtype ("floating": the default dtype for integers), and
+            the strides that pointwise ops of PyTorch give them. The recorded device and recorded C++ functions fuse the op then; they call others.
 
     Raises:
         UserError: a text is not valid, or the op is registered with another definition.
@@ -48,7 +55,8 @@ def register_op(
             raise UserError(f"register_op: expected arguments that are tensors and numbers, {overload} has '{argument}'")
     if [str(result.type) for result in overload._schema.returns] != ["Tensor"]:
         raise UserError(f"register_op: expected an op that returns a tensor, found {overload._schema}")
-    _C.register_op(_name(overload), arguments, types, transcendental, cuda, cpu, cuda_source, cpu_source, definition)
+    _C.register_op(_name(overload), arguments, types, transcendental, standard_result, cuda, cpu, cuda_source, cpu_source, definition)
+    _registered[str(overload)] = "registered op"
 
 
 def register_reduction(
@@ -61,6 +69,7 @@ def register_reduction(
     merge: str,
     finish: str = "",
     order_matters: bool = True,
+    standard_result: bool = False,
 ) -> None:
     """Compiles calls of a reduction of yours into kernels: ``op(Tensor self, int[] dim, bool keepdim)``, the last two optional.
 
@@ -76,6 +85,7 @@ def register_reduction(
         merge: the state of two sets of elements with the states ``a`` and ``b``: ``"low = minimum(a.low, b.low), ..."``.
         finish: the results of a state, where they are not components of it: ``"spread = sub(high, low)"``.
         order_matters: the last bits of the result depend on the order of merging. Option numerics then reports the reduction as reordered.
+        standard_result: results are contiguous and of the types that ``results`` states, where ``T`` is the operand's dtype; see register_op.
 
     Raises:
         UserError: a text is not valid, or the op is registered with another definition.
@@ -84,7 +94,116 @@ def register_reduction(
     types = [str(argument.type) for argument in overload._schema.arguments]
     if types[:1] != ["Tensor"] or len(types) > 3 or any(given not in wanted for given, wanted in zip(types[1:], _AXES)):
         raise UserError(f"register_reduction: expected arguments (Tensor, int[] dim, bool keepdim), found {overload._schema}")
-    _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters)
+    _C.register_reduction(_name(overload), state, results, start, lift, merge, finish, order_matters, standard_result)
+    _registered[str(overload)] = "registered reduction"
+
+
+def registered_ops() -> dict[str, str]:
+    """What kinds of kernels compute registered ops, by the name that FX graphs give an op."""
+    return dict(_registered)
+
+
+def register_decomposition(op: Any, function: Callable[..., Any], *, version: str = "") -> Registration:
+    """Replaces calls of an op by what a function of yours calls, before graphs are compiled.
+
+    It holds for graphs that torch.compile(backend="cxxinductor") compiles afterwards, of forward and backward passes. Gradients are those of the op: what
+    autograd records for it is decomposed in turn where you register that, too. A decomposition of yours comes before the compiler's own.
+
+    Args:
+        op: the overload, such as ``torch.ops.mylib.swish.default`` or ``torch.ops.aten.logit.default``. It writes nothing and returns no views.
+        function: takes the op's arguments and returns what the op returns: tensors of the same sizes, dtypes and devices. Its results get the op's
+            strides. ``NotImplemented`` leaves a call as it is. Do not call the op itself.
+        version: a text that you change when what the function does changes. Keys of caches contain it and the function's own source text, but not that of
+            what it calls. Lambdas, functions that read variables of a function around them, and other callables need one.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: another decomposition of the op is registered, the op is not one that reaches compilers, or the function needs a version. In a
+            compile: the function raises, or returns something else than the op.
+    """
+    overload = _overload(op)
+    user_decompositions.require_decomposable(overload)
+    identity = identity_of(function, version, f"register_decomposition({overload})")
+    return user_decompositions.REGISTRY.add(overload, identity, function)
+
+
+def register_pattern(
+    pattern: Callable[..., Any],
+    replacement: Callable[..., Any],
+    example_inputs: Sequence[Any],
+    *,
+    when: str | Sequence[str] = ("inference", "joint"),
+    check: Callable[..., bool] | None = None,
+    name: str | None = None,
+    version: str = "",
+) -> Registration:
+    """Replaces the part of a graph that computes what one function does by what another one does.
+
+    Both functions are traced to ATen ops on the inputs. Numbers, dtypes and sizes that ops take as arguments are part of the pattern. A match is
+    left as it is where something else reads a value inside of it, or where the replacement would give other dtypes, devices or sizes.
+
+    Args:
+        pattern, replacement: functions of the example inputs that return a tensor or several.
+        example_inputs: tensors, on which both are traced without computing anything, and other values, which are constants.
+        when: which graphs: "inference"; "joint", the forward and backward pass of training before they are cut in two; "forward"; "backward". One or several.
+        check: gets, for each tensor among the inputs, what the graph has there: a tensor without memory, with dtype, sizes, strides and device. A match
+            of which it returns False is left.
+        name: in messages and explain(); that of the pattern's function.
+        version: as for register_decomposition; it is about all three functions.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: a function cannot be traced, the two return other things, a function needs a version, or the name is registered.
+    """
+    name = name or getattr(pattern, "__name__", type(pattern).__name__)
+    functions = [pattern, replacement, *([check] if check is not None else [])]
+    identities = [identity_of(function, version, f"register_pattern({name})") for function in functions]
+    places = graph_passes.when_of(when, f"register_pattern({name})")
+    inputs = [(value.dtype, value.device, tuple(value.shape), value.stride()) if isinstance(value, torch.Tensor) else value for value in example_inputs]
+    made = patterns.make(pattern, replacement, example_inputs, check)
+    return graph_passes.REGISTRY.add(name, repr((places, inputs, identities)), GraphPass("pattern", places, made))
+
+
+def register_graph_pass(
+    function: Callable[[Any], Any], *, when: str | Sequence[str] = (), stage: str = "", name: str | None = None, version: str = ""
+) -> Registration:
+    """Runs a pass of yours over graphs that are compiled afterwards: over FX graphs (when), or over the text of the compiler's forms (stage).
+
+    Passes of one place run in the order of their registration. What a pass leaves is checked: it has to keep the inputs, the sizes, dtypes and devices of
+    outputs, and which inputs are written. A pass that is wrong is an error of torch.compile (when), or sends the graph through ATen, with a warning (stage).
+
+    Args:
+        function: with ``when``, it gets a ``torch.fx.Graph`` of ATen ops, which it edits in place. New nodes are calls of overloads,
+            ``torch.ops.aten.add.Tensor``; what they return is recorded for you. With ``stage``, it gets a text (docs/ir.md) and returns one. A
+            thread of its own calls it, for all that is compiled: exported programs, recorded functions and the recorded device as well. It compiles nothing.
+        when: as for register_pattern.
+        stage: "graph-passes", "lower", "fuse" or "loops-passes": the pass gets what the compiler has after this stage. Options ``skip_passes=NAME`` and
+            ``dump=after:NAME`` know the pass.
+        name: in messages and explain(); that of the function.
+        version: as for register_decomposition.
+
+    Returns:
+        a registration, whose ``remove()`` takes it back.
+
+    Raises:
+        UserError: not one of when and stage is given, or it is not known; the function needs a version; or the name is registered.
+    """
+    name = name or getattr(function, "__name__", type(function).__name__)
+    if bool(when) == bool(stage):
+        raise UserError(f"register_graph_pass({name}): expected when=, for a pass over FX graphs, or stage=, for one over texts")
+    identity = identity_of(function, version, f"register_graph_pass({name})")
+    if stage:
+        return text_passes.add(name, stage, identity, function)
+    places = graph_passes.when_of(when, f"register_graph_pass({name})")
+
+    def run(graph: torch.fx.Graph) -> None:
+        function(graph)
+
+    return graph_passes.REGISTRY.add(name, repr((places, identity)), GraphPass("pass", places, run))
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))

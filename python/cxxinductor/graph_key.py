@@ -25,7 +25,7 @@ from torch._inductor import config as inductor_config
 from torch._subclasses import FakeTensor
 from torch.fx.experimental import _config as symbolic_shapes_config
 
-from . import _C, origins
+from . import _C, graph_passes, origins, user_decompositions
 
 
 class _NoKey(Exception):
@@ -41,6 +41,7 @@ def text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options"
     """
     try:
         parts = ["aot", when, _versions(), _C.options_key(options), repr(_settings()), repr(_devices(inputs))]
+        parts += [user_decompositions.REGISTRY.key(), graph_passes.REGISTRY.key()]
         parts.append(repr([getattr(aot_config, name) for name in _CONFIG]))
         parts += [f"{type(source).__qualname__} {source and source.name}" for source in aot_config.aot_autograd_arg_pos_to_source or ()]
         parts += _graph_texts(mod)

@@ -29,6 +29,7 @@ class GraphReport:
             memory: None for one that runs through ATen; else, at size hints where sizes are symbolic, peak: bytes that a
             call holds at most, with inputs that the caller gave up (a backward graph's); lower_bound: bytes of values alive
             at once; eager_peak: what the same calls hold one by one; of the main device, and in devices of each by name.
+            text_passes: "NAME (after STAGE)" of passes that users registered and that took part.
             const_graph: None, or with option freezing what is computed once: kernels and externs as above, tensors: how many are
             kept, bytes: of them.
             times: (stage, seconds) of each run, without stages that ran inside of it. pass_times: seconds by pass, of all its runs, in pipeline
@@ -61,6 +62,7 @@ class _Listener:
 
 
 _listeners: list[_Listener] = []
+_extension_listeners: list[dict[str, None]] = []
 
 
 @contextlib.contextmanager
@@ -75,6 +77,23 @@ def collect() -> Iterator[list[GraphReport]]:
             finish()
     finally:
         _listeners.remove(listener)
+
+
+@contextlib.contextmanager
+def collect_extensions() -> Iterator[dict[str, None]]:
+    """Yields a dict whose keys are lines about what users registered and took part in compiles inside the block, in their order."""
+    notes: dict[str, None] = {}
+    _extension_listeners.append(notes)
+    try:
+        yield notes
+    finally:
+        _extension_listeners[:] = [other for other in _extension_listeners if other is not notes]
+
+
+def note_extension(text: str) -> None:
+    """Tells who collects extensions about one."""
+    for notes in _extension_listeners:
+        notes[text] = None
 
 
 def expect(finish: Callable[[], None]) -> None:
@@ -112,7 +131,7 @@ def record(compiled: Any, kind: str, read_seconds: float, options: Any) -> None:
 def record_eager(kind: str, reason: str) -> None:
     """Tells listeners about a graph that was given back to eager."""
     details = {"eager_reason": reason, "fallback_reason": "", "memory": None, "const_graph": None, "allocations": 0}
-    for key in ("kernels", "externs", "collectives", "missed_fusions", "times", "sources"):
+    for key in ("kernels", "externs", "collectives", "missed_fusions", "text_passes", "times", "sources"):
         details[key] = []
     for key in ("extern_reasons", "pass_times", "texts"):
         details[key] = {}

@@ -195,3 +195,9 @@ def test_c_host_runs_a_package(tmp_path, device, ran_there):
         assert abs(float(re.search(r": sum (\S+)$", text, re.MULTILINE).group(1)) - expected) < 1e-4
         assert ("read plan" in text) == trusted
     assert "expected dense f32 tensors of fixed sizes" in command("c_host/run_package", ROOT / "tests/data/pt2/nested.pt2", status=1)
+
+
+def test_custom_op():
+    text = command("custom_op/custom_op")
+    assert float(re.search(r"largest difference from eager: (\S+)", text)[1]) < 1e-4
+    assert "1 kernels, 1 launches and 0 extern calls" in text

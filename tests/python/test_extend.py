@@ -189,12 +189,44 @@ print(cxxinductor.counters()["extern"], cxxinductor.counters()["cache_writes"] >
     assert run("3") == "0 True"
 
 
-def test_text_that_does_not_compile_is_shown_and_calls_the_op(device):
-    overload = op("broken", "(Tensor x) -> Tensor", lambda x: x + 1)
-    cxxinductor.register_op(overload, cuda="broken_function({0})", cpu="broken_function({0})")
+@pytest.mark.parametrize("name, texts", [("expression", {}), ("source", {"cuda_source": "no C++", "cpu_source": "no C++"})])
+def test_text_that_does_not_compile_is_shown_as_the_users_and_calls_the_op(device, name, texts):
+    overload = op(f"broken_{name}", "(Tensor x) -> Tensor", lambda x: x + 1)
+    cxxinductor.register_op(overload, cuda="broken_function({0})", cpu="broken_function({0})", **texts)
     x = torch.randn(64, device=device)
-    with pytest.warns(UserWarning, match="broken_function"):
+    with pytest.warns(UserWarning) as warned:
         torch.testing.assert_close(compiled(lambda x: overload(x) * 2)(x), (x + 1) * 2)
+    (message,) = (str(w.message) for w in warned if "cxxinductor" in str(w.message))
+    assert f"a kernel that applies extend_tests.broken_{name}, registered by register_op, does not compile" in message
+    assert "register it without them" in message and "bug of cxxinductor" not in message
+    assert ("broken_function" if not texts else f"extend_tests.broken_{name}") in message
+
+
+def test_arguments_by_name_and_defaults_are_fused(device):
+    overload = op("ramp", "(Tensor x, float low=0.5, *, Scalar high=6) -> Tensor", lambda x, low=0.5, *, high=6: x.clamp(low, high))
+    cxxinductor.register_op(
+        overload, **{target: "({0} < {1} ? {T}({1}) : {0} > {2} ? {T}({2}) : {0})" for target in ("cuda", "cpu")}, definition="result = x"
+    )
+    x = torch.randn(100, device=device) * 10
+    calls_of = [
+        lambda x: overload(x),
+        lambda x: overload(x, 1.0),
+        lambda x: overload(x=x, low=-1.0),
+        lambda x: overload(x, high=3),
+        lambda x: overload(low=-2.0, high=2, x=x),
+    ]
+    for fn in calls_of:
+        result, kernels, calls = kernels_and_calls(lambda x: fn(x + 1) * 2, x)
+        assert (kernels, calls) == (1, 0)
+        torch.testing.assert_close(result, fn(x + 1) * 2)
+
+
+def test_a_reduction_takes_arguments_by_name_and_defaults(device):
+    spread_op, x = spread(), torch.randn(8, 30, device=device)
+    for fn in (lambda x: spread_op(x), lambda x: spread_op(x, keepdim=True, dim=[1]), lambda x: spread_op(x=x, dim=[0])):
+        result, _, calls = kernels_and_calls(lambda x: fn(x * 2) + 1, x)
+        assert calls == 0
+        torch.testing.assert_close(result, fn(x * 2) + 1)
 
 
 def test_what_is_not_valid_is_refused():
@@ -212,3 +244,32 @@ def test_what_is_not_valid_is_refused():
         cxxinductor.register_reduction(swish(), state="s:T", results="s:T", start="s = 0", lift="s = x", merge="s = add(a.s, b.s)")
     with pytest.raises(UserError, match="registered already"):
         cxxinductor.register_op(swish(), cpu="({0} + {1})")
+
+
+RECORDED = """
+import torch, cxxinductor
+library = torch.library.Library("recorded", "DEF")
+library.define("swish(Tensor x, float beta=1.5) -> Tensor")
+library.impl("swish", lambda x, beta=1.5: x * torch.sigmoid(beta * x), "CompositeExplicitAutograd")
+library.define("spread(Tensor x, int[] dim, bool keepdim=False) -> Tensor")
+library.impl("spread", lambda x, dim, keepdim=False: x.amax(dim, keepdim) - x.amin(dim, keepdim), "CompositeExplicitAutograd")
+cxxinductor.register_op(torch.ops.recorded.swish.default, cpu="({0} / (1 + __builtin_expf(-{1} * {0})))",
+                        cuda="({0} / (1 + expf(-{1} * {0})))", standard_result=STANDARD)
+cxxinductor.register_reduction(torch.ops.recorded.spread.default, state="low:T high:T", results="spread:T", start="low = highest, high = lowest",
+                               lift="low = x, high = x", merge="low = minimum(a.low, b.low), high = maximum(a.high, b.high)",
+                               finish="spread = sub(high, low)", standard_result=STANDARD)
+cxxinductor.register_device(backing="BACKING", options={"wait": True})
+fn = lambda x: torch.ops.recorded.spread(torch.ops.recorded.swish(x + 1) * 2, [1])
+x = torch.randn(8, 50)
+cxxinductor.reset_counters()
+torch.testing.assert_close(fn(x.to("cxxi")).cpu(), fn(x))
+counters = cxxinductor.counters()
+print(counters["kernels"], counters["extern"] + counters["aten_fallback"], cxxinductor.device_counters()["runs"])
+"""
+
+
+@pytest.mark.parametrize("standard", [True, False])
+def test_the_recorded_device_fuses_ops_with_a_standard_result(device, standard):
+    program = RECORDED.replace("STANDARD", str(standard)).replace("BACKING", device)
+    out = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout.split()
+    assert (out[:2] == ["1", "0"]) == standard, out

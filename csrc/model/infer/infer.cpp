@@ -44,6 +44,11 @@ std::optional<OpRule> OpRule::find(std::string_view callee, std::string_view ove
     rule.rule_ = &row->second;
     return rule;
   }
+  if (const Rule* registered = registered_rule(name)) {
+    OpRule rule(std::move(*schema), Form::Plain);
+    rule.rule_ = registered;
+    return rule;
+  }
   if (schema->returns.empty()) return OpRule(std::move(*schema), Form::WithoutResults);
   if (const ForeachRow* row = find_foreach(name)) return with_other(Form::OfItems, row->callee, row->each_overload);
   if (!is_in_place(callee, *schema)) return std::nullopt;

@@ -60,7 +60,7 @@ class OpRule {
 
   Schema schema_;
   Form form_;
-  const Rule* rule_ = nullptr;  // Plain: a row of the table
+  const Rule* rule_ = nullptr;  // Plain: a row of the table, or of what users register
   // OfItems: of the op on an item; InPlace: of the op that is not. Null where that has no rule.
   std::shared_ptr<const OpRule> other_;
 };

@@ -5,9 +5,7 @@
 #include "model/promotion.h"
 
 namespace cxxinductor::model {
-namespace {
 
-// Without those dimensions, or with size 1 there. None given: all.
 Exprs reduced(const Exprs& sizes, const std::vector<int>& dims, bool keepdim) {
   Exprs result;
   for (size_t d = 0; d < sizes.size(); ++d) {
@@ -17,6 +15,8 @@ Exprs reduced(const Exprs& sizes, const std::vector<int>& dims, bool keepdim) {
   }
   return result;
 }
+
+namespace {
 
 enum class Accumulates : uint8_t { AsGiven, Wide, Real, Truth, Position, Float };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ir/registered_ops.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
 
@@ -282,6 +283,8 @@ const Tables& tables() {
 const RuleTable& rule_table() { return tables().rules; }
 
 RecomputeCost recompute_cost(std::string_view full_name) {
+  if (find_registered_scalar_op(full_name)) return RecomputeCost::Free;
+  if (find_registered_reduction(full_name)) return RecomputeCost::Kernel;
   const auto found = tables().costs.find(full_name);
   return found == tables().costs.end() ? RecomputeCost::Library : found->second;
 }

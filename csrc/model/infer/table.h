@@ -24,6 +24,7 @@ class InferContext {
 
   SizeQuestions& sizes;
 
+  const Call& call() const { return call_; }
   const Schema& schema() const { return schema_; }
   // Results that the reader knows of; 0 where it knows none.
   size_t known_results() const { return call_.results.size(); }
@@ -84,6 +85,8 @@ using RuleTable =
     std::map<std::string, Rule, std::less<>>;  // by full name; ops in place follow from those that are not
 
 const RuleTable& rule_table();  // built once, then constant
+// Of an op that a user registered with a standard result; null for others.
+const Rule* registered_rule(std::string_view full_name);
 
 // What it costs to compute results of a family of ops twice.
 enum class RecomputeCost : uint8_t {
@@ -118,6 +121,9 @@ void add_view_rules(RuleTable& table);
 inline void add_rules(RuleTable& table, std::initializer_list<const char*> names, const Rule& rule) {
   for (const char* name : names) table.emplace(name, rule);
 }
+
+// Sizes without those dimensions, or with size 1 there. None given: all.
+Exprs reduced(const Exprs& sizes, const std::vector<int>& dims, bool keepdim);
 
 // One new result with metadata of the argument of that name: contiguous, or in its format without gaps (empty_like).
 Rule contiguous_as(const char* name);

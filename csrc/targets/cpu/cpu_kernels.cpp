@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "codegen/registered_sources.h"
 #include "runtime/failed_check.h"
 #include "support/error.h"
 #include "support/fork_locks.h"
@@ -203,6 +204,15 @@ void CpuKernelProvider::load_packaged(Unit& unit) const {
   unit.from_package = unit.object != nullptr;
 }
 
+std::string CpuKernelProvider::compile(const Unit& unit, const ProcessLimits& limits) const {
+  try {
+    return compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+  } catch (const InternalError& error) {
+    codegen::throw_if_registered(unit.kernels, error);
+    throw;
+  }
+}
+
 void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits,
                                   std::chrono::milliseconds patience) const {
   emit(unit);
@@ -215,7 +225,7 @@ void CpuKernelProvider::load_unit(Unit& unit, const std::string& compiler_identi
     if (claim.busy && patience.count() == 0) return;
   }
   if (unit.object) return;
-  const std::string bytes = compiler_.compile(unit.source.text, cpu_compile_flags(target_), unit.what(), limits);
+  const std::string bytes = compile(unit, limits);
   unit.object = std::make_unique<SharedObject>(bytes, object_folders());
   if (cache_) cache_->put(key, bytes);
 }

@@ -54,6 +54,8 @@ class CpuKernelProvider : public runtime::KernelProvider {
   std::vector<std::string> object_folders() const;
   std::unique_ptr<SharedObject> load_if_possible(std::string_view bytes) const;
   void load_packaged(Unit& unit) const;
+  // UserError where text that users registered may be why it fails.
+  std::string compile(const Unit& unit, const ProcessLimits& limits) const;
   // Without an object where another process is compiling it and there is no patience to wait.
   void load_unit(Unit& unit, const std::string& compiler_identity, const ProcessLimits& limits, std::chrono::milliseconds patience) const;
   template <class Work>

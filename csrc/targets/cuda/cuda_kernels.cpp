@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "codegen/registered_sources.h"
 #include "ir/plan/index_width.h"
 #include "targets/cuda/grouped_launch_table.h"
 #include "runtime/failed_check.h"
@@ -196,8 +197,13 @@ bool CudaKernelProvider::find_packaged(Unit& unit) {
 void CudaKernelProvider::compile_unit(Unit& unit, bool rebuild, const InterruptCheck& interrupted, std::chrono::milliseconds patience) {
   const plan::Kernel& kernel = plan_kernels_[unit.id];
   unit.source = emitter_(kernel, unit.variant, origins_);
-  CompiledCubin compiled =
-      compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
+  CompiledCubin compiled;
+  try {
+    compiled = compile_cuda_unit(nvrtc_, unit.source.text, target_.arch, kernel.name, cache_, rebuild, interrupted, patience);
+  } catch (const InternalError& error) {
+    codegen::throw_if_registered({&kernel}, error);
+    throw;
+  }
   unit.cubin = std::move(compiled.cubin);
   unit.from_cache = compiled.from_cache;
   unit.from_package = false;

@@ -233,8 +233,12 @@ PyObject* report(PyObject* self, PyObject*) {
   for (const passes::PassInfo& pass : passes::pass_table())
     if (const auto time = found.pass_times.find(std::string(pass.name)); time != found.pass_times.end())
       pass_times[time->first.c_str()] = time->second;
+  for (const auto& [name, seconds] : found.pass_times)
+    if (!pass_times.contains(name)) pass_times[name.c_str()] = seconds;  // of users
   for (const driver::Stage& stage : driver::stage_table())
-    if (const auto text = found.texts.find(std::string(stage.name)); text != found.texts.end()) texts[text->first.c_str()] = text->second;
+    for (const auto& [name, text] : found.texts)
+      if (name.substr(0, name.find('+')) == stage.name) texts[name.c_str()] = text;
+  out["text_passes"] = found.text_passes;
   out["pass_times"] = pass_times;
   out["texts"] = texts;
   out["externs"] = summary.externs;

@@ -5,6 +5,8 @@
 
 #include "ir/registered_ops.h"
 #include "support/error.h"
+#include "torch_bridge/bindings/remote_requests.h"
+#include "torch_bridge/text_passes.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -18,15 +20,29 @@ OperandTypes operand_types(const std::string& name) {
   throw_user_error("types: expected 'floating', 'integral' or 'numeric', found '{}'", name);
 }
 
-void register_op(const std::string& overload, const std::vector<std::string>& arguments, const std::string& types, bool transcendental,
+void register_op(const std::string& overload, const std::vector<std::string>& arguments, const std::string& types, bool transcendental, bool standard_result,
                  const std::string& cuda, const std::string& cpu, const std::string& cuda_source, const std::string& cpu_source,
                  const std::string& definition) {
-  add_scalar_op({overload, arguments, operand_types(types), transcendental, cuda, cpu, cuda_source, cpu_source, definition});
+  add_scalar_op({overload, arguments, operand_types(types), transcendental, cuda, cpu, cuda_source, cpu_source, standard_result, definition});
 }
 
 void register_reduction(const std::string& overload, const std::string& state, const std::string& results, const std::string& start,
-                        const std::string& lift, const std::string& merge, const std::string& finish, bool order_matters) {
-  add_reduction({overload, state, results, start, lift, merge, finish, order_matters});
+                        const std::string& lift, const std::string& merge, const std::string& finish, bool order_matters, bool standard_result) {
+  add_reduction({overload, state, results, start, lift, merge, finish, order_matters, standard_result});
+}
+
+// Threads of Python answer with "=" and a text, or "!" and why there is none.
+void register_text_pass(const std::string& name, const std::string& stage, const std::string& version, std::shared_ptr<RemoteRequests> requests) {
+  torch_bridge::add_text_pass({name, stage, version, [name, requests = std::move(requests)](const std::string& text) {
+                                 const auto answer = requests->ask(name, text);
+                                 if (!answer || answer->empty()) throw_user_error("no thread of Python answered");
+                                 if (answer->front() == '!') throw_user_error("{}", answer->substr(1));
+                                 return answer->substr(1);
+                               }});
+}
+
+std::shared_ptr<RemoteRequests> open_text_passes(int64_t patience) {
+  return std::make_shared<RemoteRequests>(std::chrono::milliseconds(patience));
 }
 
 }  // namespace
@@ -34,6 +50,10 @@ void register_reduction(const std::string& overload, const std::string& state, c
 void bind_extensions(py::module_& module) {
   module.def("register_op", &register_op);
   module.def("register_reduction", &register_reduction);
+  module.def("open_text_passes", open_text_passes, py::arg("patience"),
+             "Passes' texts, which threads have to answer: the name of a pass and its text. patience: milliseconds that an answer may take.");
+  module.def("register_text_pass", register_text_pass, py::arg("name"), py::arg("stage"), py::arg("version"), py::arg("requests"));
+  module.def("remove_text_pass", &torch_bridge::remove_text_pass, py::arg("name"));
 }
 
 }  // namespace cxxinductor::bindings

@@ -34,6 +34,7 @@
 #include "torch_bridge/providers.h"
 #include "torch_bridge/python_error.h"
 #include "torch_bridge/replay/replay.h"
+#include "torch_bridge/text_passes.h"
 
 namespace cxxinductor::bindings {
 namespace {
@@ -84,14 +85,12 @@ py::list option_rows() {
 
 void set_checked_option(Options& options, const std::string& name, const std::string& value) {
   set_option(options, name, value);
-  passes::check_skip_passes(options);
-  driver::check_dump(options);
+  torch_bridge::check_pass_names(options);
 }
 
 Options checked_options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
   Options options = options_from_environment(environment);
-  passes::check_skip_passes(options);
-  driver::check_dump(options);
+  torch_bridge::check_pass_names(options);
   return options;
 }
 

@@ -1,4 +1,4 @@
-// What compiles ask of a remote store in Python, answered by threads of Python.
+// What compiles ask of a remote store or of passes in Python, answered by threads of Python.
 //
 // A thread that compiles never takes the GIL: one that holds it may be waiting for the compile, and at the end of the interpreter Python would
 // end whoever asks for it, in the middle of our frames.

@@ -15,7 +15,7 @@ using Names = std::set<std::string>;
 
 namespace {
 
-driver::Report report_of(bool fusion = true) {
+driver::Report report_of(bool fusion = true, driver::TextPasses passes = {}) {
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph::parse("graph @f(%x: f32[8, 4]) {\n  %0 = add(%x, 1.0)\n  %1 = relu(%0)\n  return %1\n}\n");
@@ -23,6 +23,7 @@ driver::Report report_of(bool fusion = true) {
   request.host = &host;
   request.keep_texts = true;
   request.options.fusion = fusion;
+  request.text_passes = std::move(passes);
   return driver::compile(std::move(request)).report;
 }
 
@@ -45,6 +46,13 @@ TEST_CASE("a dump holds a file per stage, numbered in pipeline order", "[dump]")
   CHECK(files_of(report, "all") == Names{"01-import.txt", "02-graph-passes.txt", "04-lower.txt", "05-fuse.txt", "06-loops-passes.txt", "07-select-kernels.txt",
                                          "08-place-memory.txt", "09-merge-kernels.txt", "10-fit-memory.txt", "11-source.txt", "kernels"});
   CHECK(files_of(report_of(false), "after:fuse,after:lower") == Names{"04-lower.txt"});  // the option skips fuse
+}
+
+TEST_CASE("a dump holds the form after a text pass", "[dump]") {
+  const auto same = [](const std::string& text) { return text; };
+  const driver::Report report = report_of(true, {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)});
+  CHECK(files_of(report, "after:mine") == Names{"04-lower+mine.txt"});
+  CHECK(files_of(report, "loops") == Names{"04-lower.txt", "04-lower+mine.txt", "05-fuse.txt", "06-loops-passes.txt"});
 }
 
 TEST_CASE("an unknown stage is refused", "[dump]") {

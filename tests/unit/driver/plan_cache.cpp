@@ -41,6 +41,8 @@ struct Compiler {
   }
 };
 
+std::string same(const std::string& text) { return text; }
+
 bool ran(const driver::Report& report, std::string_view stage) {
   return std::ranges::find(report.times, stage, &driver::StageTime::stage) != report.times.end();
 }
@@ -69,6 +71,8 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
       [](driver::Request& r) { r.late_inputs = {1}; },
       [](driver::Request& r) { r.eager_peaks = {{Device(), 12345}}; },
       [](driver::Request& r) { r.graph.name = "g"; },
+      [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)}; },
+      [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "2", same)}; },
   };
   for (const auto& change : changes) {
     CHECK(ran(compiler.compile(change).report, "select-kernels"));

@@ -7,7 +7,6 @@
 #include "model/infer/table.h"
 #include "model/text.h"
 #include "support/error.h"
-#include "unit/model/aten_schemas.h"
 
 namespace cxxinductor::model {
 namespace {
@@ -40,11 +39,11 @@ std::string described(const CallValueInfo& info) {
 
 }  // namespace
 
-std::string inferred(const InferCase& one) {
+std::string inferred(const InferCase& one, const SchemaSource& schemas) {
   const CallGraph graph = parse(graph_text(one));
   ProvenSizes sizes(graph.assumptions);
   try {
-    const auto results = infer(graph, graph.calls.front(), aten_schemas(), sizes);
+    const auto results = infer(graph, graph.calls.front(), schemas, sizes);
     if (!results) return "none";
     std::string text;
     for (const CallValueInfo& result : *results) text += (text.empty() ? "" : "; ") + described(result);
@@ -53,5 +52,7 @@ std::string inferred(const InferCase& one) {
     return error.what();
   }
 }
+
+std::string inferred(const InferCase& one) { return inferred(one, aten_schemas()); }
 
 }  // namespace cxxinductor::model

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unit/catch.h"
+#include "unit/model/aten_schemas.h"
 
 namespace cxxinductor::model {
 
@@ -18,16 +19,19 @@ struct InferCase {
 
 // By what is proved from the symbols' ranges alone.
 std::string inferred(const InferCase& one);
+std::string inferred(const InferCase& one, const SchemaSource& schemas);
 
-inline void check_cases(const std::vector<InferCase>& cases) {
+inline void check_cases(const std::vector<InferCase>& cases, const SchemaSource& schemas) {
   for (const InferCase& one : cases) {
     CAPTURE(one.inputs, one.call);
-    const std::string found = inferred(one), expected = one.expected;
+    const std::string found = inferred(one, schemas), expected = one.expected;
     if (expected.starts_with("error: "))
       CHECK(found.find(expected.substr(7)) != found.npos);
     else
       CHECK(found == expected);
   }
 }
+
+inline void check_cases(const std::vector<InferCase>& cases) { check_cases(cases, aten_schemas()); }
 
 }  // namespace cxxinductor::model

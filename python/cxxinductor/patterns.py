@@ -1,0 +1,146 @@
+"""Patterns that users register: the part of a graph that computes what one function does is replaced by what another one does.
+
+Both functions are traced to graphs of ATen ops, with the decompositions that AOTAutograd gets. PyTorch's matcher finds the first one in a graph.
+The second one takes its place where its results have the same dtype, device and sizes, which depends on what the graph gives it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Sequence
+
+import torch
+from torch import Tensor
+from torch.fx import Graph, Node
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
+from torch.utils._python_dispatch import _disable_current_modes
+
+from . import decompositions
+from .errors import UserError
+from .graph_passes import INHERITED_META, fake_mode_of, restrided, value_of_call
+from .user_decompositions import same_strides, same_tensors
+
+
+def make(pattern: Callable[..., Any], replacement: Callable[..., Any], example_inputs: Sequence[Any], check: Callable[..., bool] | None) -> "Pattern":
+    """Traces both functions on the inputs.
+
+    Raises:
+        UserError: a function cannot be traced, has tensors of its own, writes or draws random numbers; the pattern is no computation of all of
+            its inputs; or the two return other things.
+    """
+    of_pattern, of_replacement = _traced(pattern, example_inputs, "pattern"), _traced(replacement, example_inputs, "replacement")
+    for node in of_pattern.nodes:
+        if node.op == "placeholder" and not node.users:
+            raise UserError(f"register_pattern: the pattern does not read its input {node.name}: leave it out of both functions")
+    if any(node.op != "call_function" for node in _results(of_pattern)):
+        raise UserError("register_pattern: the pattern returns an input: expected results of its ops")
+    wanted, found = ([node.meta["val"] for node in _results(graph)] for graph in (of_pattern, of_replacement))
+    if len(wanted) != len(found) or not all(map(same_tensors, wanted, found)):
+        texts = [[f"{value.dtype}{list(value.shape)}" for value in values] for values in (wanted, found)]
+        raise UserError(f"register_pattern: expected a replacement that returns {', '.join(texts[0])}, as the pattern does, found {', '.join(texts[1])}")
+    return Pattern(of_pattern, of_replacement, check)
+
+
+def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: str) -> Graph:
+    positions = [i for i, value in enumerate(example_inputs) if isinstance(value, Tensor)]
+
+    def of_tensors(*tensors: Tensor) -> Any:
+        inputs = list(example_inputs)
+        for position, tensor in zip(positions, tensors):
+            inputs[position] = tensor
+        return function(*inputs)
+
+    try:
+        with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast():
+            trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode="fake")
+            graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+    except Exception as error:  # the function's own
+        raise UserError(f"register_pattern: the {what} cannot be traced: {type(error).__name__}: {error}") from error
+    graph.eliminate_dead_code()
+    for node in graph.nodes:
+        if node.op == "get_attr":
+            raise UserError(f"register_pattern: the {what} holds a tensor of its own: make it an input, or make it with torch.full")
+        if isinstance(node.target, torch._ops.OpOverload) and (node.target._schema.is_mutable or torch.Tag.nondeterministic_seeded in node.target.tags):
+            raise UserError(f"register_pattern: the {what} calls {node.target}, which writes or draws random numbers")
+    results = _results(graph)
+    if not results or not all(isinstance(node, Node) and isinstance(node.meta.get("val"), Tensor) for node in results):
+        raise UserError(f"register_pattern: expected a {what} that returns tensors, found {graph.output_node().args[0]}")
+    return graph
+
+
+def _results(graph: Graph) -> list[Any]:
+    (results,) = graph.output_node().args
+    return list(results) if isinstance(results, (tuple, list)) else [results]
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pass (graph_passes.GraphPass.run) that replaces what matches."""
+
+    pattern: Graph
+    replacement: Graph
+    check: Callable[..., bool] | None
+
+    def __call__(self, graph: Graph) -> str:
+        matcher = SubgraphMatcher(self.pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
+        matches, newer = matcher.match(graph), {}
+        replaced = sum(self._replace(graph, match, newer) for match in matches)
+        left = len(matches) - replaced
+        return f"{replaced} replaced" + (f", {left} left as they were" if left else "")
+
+    def _replace(self, graph: Graph, match: InternalMatch, newer: dict[Node, Node]) -> bool:
+        """Whether the match was replaced. newer: by node that an earlier match computed, what computes it now."""
+        operands = [newer.get(operand, operand) for operand in match.placeholder_nodes]
+        if self.check is not None and not self.check(*(node.meta.get("val") if isinstance(node, Node) else node for node in operands)):
+            return False
+        place = _first_user(graph, match.returning_nodes, operands)
+        results = self._insert(place, operands, match.returning_nodes) if place is not None else None
+        if results is None:
+            return False
+        for old, new in zip(match.returning_nodes, results):
+            old.replace_all_uses_with(new)
+            newer[old] = new
+        matched = {node for pattern_node, node in match.nodes_map.items() if pattern_node.op == "call_function"}
+        for node in reversed(graph.nodes):
+            if node in matched and not node.users:
+                graph.erase_node(node)
+        return True
+
+    def _insert(self, place: Node, operands: Sequence[Any], olds: Sequence[Node]) -> list[Any] | None:
+        """The results of the replacement, whose nodes are put in front of a node; None, and no nodes, where it does not compute what the old ones do."""
+        graph, mode = place.graph, fake_mode_of(place.graph)
+        inherited = {key: value for key, value in olds[0].meta.items() if key in INHERITED_META}
+        nodes: dict[Node, Any] = dict(zip((node for node in self.replacement.nodes if node.op == "placeholder"), operands))
+        first = place.prev
+        try:
+            with graph.inserting_before(place):
+                for node in self.replacement.nodes:
+                    if node.op == "call_function":
+                        made = nodes[node] = graph.node_copy(node, nodes.__getitem__)
+                        made.meta = dict(inherited)
+                        made.meta["val"] = value_of_call(made, mode, "the replacement")
+            results = [nodes[node] for node in _results(self.replacement)]
+            if all(same_tensors(node.meta["val"], old.meta["val"]) for node, old in zip(results, olds)):
+                return [self._laid_out(place, node, old) for node, old in zip(results, olds)]
+        except UserError:  # an op refuses its arguments: the replacement was traced for other sizes
+            pass
+        while place.prev is not first:
+            graph.erase_node(place.prev)
+        return None
+
+    @staticmethod
+    def _laid_out(place: Node, node: Node, old: Node) -> Node:
+        like = old.meta["val"]
+        return node if same_strides(node.meta["val"], like) else restrided(place, node, like)
+
+
+def _first_user(graph: Graph, results: Sequence[Node], operands: Sequence[Any]) -> Node | None:
+    """The first node that reads a result; None where there is none, or an operand comes after it."""
+    waiting = {operand for operand in operands if isinstance(operand, Node)}
+    users = {user for result in results for user in result.users}
+    for node in graph.nodes:
+        if node in users:
+            return None if waiting else node
+        waiting.discard(node)
+    return None
