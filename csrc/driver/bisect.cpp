@@ -72,6 +72,8 @@ class Bisection {
       bisect_stage(whole);
     else if (request_.run_kernels)
       bisect_kernels(whole);
+    else
+      note("kernels were not run");
     return std::move(report_);
   }
 

@@ -27,6 +27,7 @@ constexpr std::string_view kContents = R"(
 calls.txt     the calls into ATen that were read from the model, with its source lines: `cxxi-opt --to import calls.txt` imports them
 01-import.txt the graph IR (docs/ir.md): `cxxi-opt --to merge-kernels 01-import.txt` shows what becomes of it
 NN-STAGE.txt, kernels/   the form after each later stage; what is missing here could not be made
+`python -m cxxinductor.bisect` with this folder looks for the stage, pass, fusion or kernel at fault
 )";
 
 std::string base_folder(const Options& options) {

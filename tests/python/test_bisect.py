@@ -162,6 +162,21 @@ def test_a_folder_without_a_graph_is_refused(tmp_path, capsys):
     assert status.value.code == 2
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="the graph is for a GPU that is not there")
+def test_a_graph_of_a_gpu_that_is_not_there(right, capsys):
+    (right / "calls.txt").unlink()
+    text = right / "01-import.txt"
+    text.write_text(text.read_text().replace("(", " on cuda:0 (", 1))
+    assert bisect.main([str(right)]) == 2
+    assert "does not say which: move the graph with device cpu" in capsys.readouterr().err
+    assert bisect.bisect(right, device="cpu").notes == []
+    (right / "error.txt").write_text("something\n\noptions: numerics=eager\ntarget: cuda:0 sm_90a\n")
+    report = bisect.bisect(right)
+    assert report.symptom == "none" and report.notes == ["kernels were not run"]
+    report = bisect.bisect(right, judge=lambda options: "bad" if options["fusion_limit"] != 0 else "")
+    assert "on cuda:0" in report.culprit.after
+
+
 def test_the_text_of_a_graph_has_no_eager_reference(right):
     (right / "calls.txt").unlink()
     assert bisect.bisect(right, run_kernels=False).symptom == "none"

@@ -1,6 +1,7 @@
 // Option fusion_limit: the first fusions of a program, whatever kind they are, and a program that means the same with each limit.
 #include "unit/catch.h"
 #include "unit/schedule/fusion_programs.h"
+#include "unit/schedule/random_graph.h"
 
 using namespace fusion_tests;
 
@@ -78,4 +79,18 @@ TEST_CASE("a reduction that is split counts as a fusion", "[schedule][fusion]") 
   CHECK(regions(fuse_with(splits, 1).f.fused).size() == 1);
   CHECK(fuse_with(splits, 1).count.refused.starts_with("splits the reductions of region @"));
   CHECK(regions(all.f.fused).size() == 2);
+}
+
+TEST_CASE("each limit of fusions keeps the values of random graphs", "[schedule][fusion][fuzz]") {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const std::string text = graph::print(RandomGraph(seed).make());
+    INFO("seed " << seed << "\n" << text);
+    const auto accepted = static_cast<int64_t>(fuse_with(text, -1).count.accepted);
+    for (int64_t limit = 0; limit < accepted; ++limit) {
+      const Limited some = fuse_with(text, limit);
+      INFO("limit " << limit << "\n" << loops::print(some.f.fused));
+      REQUIRE_FALSE(some.count.refused.empty());
+      REQUIRE(worst_difference(some.f, arguments_for(some.f.graph, {{"s0", 3}}, seed)) <= 1);
+    }
+  }
 }
