@@ -21,6 +21,7 @@ ALLOWED = {
     "kernels": {"support", "sym", "ir"},
     **{layer: {"support", "sym", "ir"} for layer in MIDDLE},
     "schedule": {"support", "sym", "ir", "kernels"},
+    "codegen": {"support", "sym", "ir", "kernels"},
     "readers": {"support", "sym", "ir", "model"},
     "package": {"support", "sym", "ir", "model", "readers"},
     "frontend": {"support", "sym", "ir", "model"},

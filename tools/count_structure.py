@@ -54,9 +54,15 @@ def lines(folder):
     return sum(len((ROOT / name).read_text().splitlines()) for name in CODE if name.startswith(folder))
 
 
-def methods(header):
-    """Declarations of functions in the class of an emitter, constructors aside."""
-    return len(re.findall(r"^  (?!using|struct|class|friend|return|explicit)[\w:<>,*& ]+\b\w+\([^;{]*\)(?: const)?(?:;| \{)", CODE[header], re.MULTILINE))
+def most_methods(folder):
+    """The class of a folder with the most declarations of functions, constructors aside."""
+    declaration = re.compile(r"^  (?!using|struct|class|friend|return|explicit)[\w:<>,*& ]+\b\w+\([^;{]*\)(?: const)?(?:;| \{)", re.MULTILINE)
+    found = []
+    for name, text in CODE.items():
+        if name.startswith(folder):
+            for match in re.finditer(r"^(?:class|struct) (\w+)[^;{]*\{$(.*?)^\};$", text, re.MULTILINE | re.DOTALL):
+                found.append((len(declaration.findall(match[2])), f"{match[1]} of {name}"))
+    return max(found)
 
 
 def show(what, files, list_them):
@@ -78,7 +84,8 @@ def main():
     show("files that ask which target, outside of targets/ and codegen/", target_questions(), args.files)
     show('files with "aten:: outside of the front ends\' tables', aten_strings(), args.files)
     print(f"lines of codegen/: {lines('csrc/codegen/')}")
-    print(f"methods of the CUDA emitter: {methods('csrc/codegen/cuda/kernel_emitter.h')}")
+    methods, emitter = most_methods("csrc/codegen/")
+    print(f"methods of the largest class of codegen/: {methods} ({emitter})")
 
 
 if __name__ == "__main__":

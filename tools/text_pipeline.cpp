@@ -4,6 +4,9 @@
 #include <array>
 
 #include "ir/text_parts.h"
+#include "kernels/body/lower_body.h"
+#include "kernels/body/print_body.h"
+#include "kernels/body/verify_body.h"
 #include "model/decompose/decompose.h"
 #include "model/passes/functionalize.h"
 #include "model/passes/join_collectives.h"
@@ -76,12 +79,26 @@ constexpr Stage call_stages[] = {
      join_collectives},
 };
 
+// What the emitters will print of each kernel.
+bool lower_bodies(PipelineState& state) {
+  std::string text;
+  for (const plan::Kernel& kernel : std::get<plan::Plan>(state.form).kernels)
+    for (const auto& [name, body] : kernels::lower_bodies(kernel)) {
+      require_valid(fmt::format("the body of {}, {},", kernel.name, name), kernels::verify_body(kernel, body));
+      text += fmt::format("{} {}: {}", kernel.name, name, kernels::print_body(kernel, body));
+    }
+  state.form = std::move(text);
+  return true;
+}
+
+constexpr Stage plan_stages[] = {{"bodies", "a plan to the bodies of its kernels", FormKind::Plan, FormKind::Text, lower_bodies}};
+
 // Steps that are not stages: "parse" reads alone; "passes" is the pipeline of the form, whichever it is.
 constexpr std::array<std::string_view, 2> other_steps{"parse", "passes"};
 
 std::vector<std::string_view> known_steps() {
   std::vector<std::string_view> names(other_steps.begin(), other_steps.end());
-  for (const std::span<const Stage> table : {std::span<const Stage>(call_stages), driver::stage_table()})
+  for (const std::span<const Stage> table : {std::span<const Stage>(call_stages), driver::stage_table(), std::span<const Stage>(plan_stages)})
     for (const Stage& stage : table) names.push_back(stage.name);
   return names;
 }
@@ -90,6 +107,7 @@ std::vector<std::string_view> known_steps() {
 std::span<const Stage> stages_of(std::string_view step, FormKind kind) {
   if (step == "parse") return {};
   if (const auto* found = std::ranges::find(call_stages, step, &Stage::name); found != std::end(call_stages)) return {found, 1};
+  if (const auto* found = std::ranges::find(plan_stages, step, &Stage::name); found != std::end(plan_stages)) return {found, 1};
   if (step == "passes") step = kind == FormKind::Graph ? "graph-passes" : "loops-passes";
   return driver::stages_between(step, step);
 }
@@ -179,8 +197,11 @@ std::string run_text(std::string_view ir_text, const TextRun& run) {
   for (Device device : run.targets.devices())
     if (device.type == DeviceType::Cuda) state.inputs.environment.gpus.emplace(device, run.targets.of(device));
   driver::verify_or_throw(state.form, "parse");
-  if (run.steps.size() == 1) driver::run_stages(stages_up_to(run.steps[0], driver::kind_of(state.form)), state);
-  else for (const std::string& step : run.steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
+  const std::vector<std::string>& steps = run.steps;
+  if (steps.size() == 1 && steps[0] == plan_stages[0].name && driver::kind_of(state.form) != FormKind::Plan)
+    driver::run_stages(stages_up_to("fit-memory", driver::kind_of(state.form)), state);
+  if (steps.size() == 1) driver::run_stages(stages_up_to(steps[0], driver::kind_of(state.form)), state);
+  else for (const std::string& step : steps) driver::run_stages(stages_of(step, driver::kind_of(state.form)), state);
   return driver::print(state.form);
 }
 

@@ -2,6 +2,7 @@
 //
 // A run is a list of steps over one IR text: names of stages (driver/stages.h), of rewrites of calls (text_pipeline.cpp), or
 //   parse         read, verify
+//   bodies        the kernels' bodies of a plan, verified
 //   passes        the graph pipeline on a graph, the loops pipeline on a program
 // A single word stands for the shipped pipeline up to it, from the form that the text is in. Several words are taken as they stand:
 // "parse | lower" is lowering alone. The form is verified after each step.

@@ -1,6 +1,7 @@
 // Hashes of the text that is emitted for a corpus of graphs: what is meant to change structure alone changes none of them.
 //
-// The corpus: the graphs of tests/models, those of tests/filetests that become plans, and random ones; for each target's architectures.
+// The corpus: the graphs of tests/models, those of tests/filetests that become plans (but for filetests/bodies, whose graphs resemble others),
+// and random ones; for each target's architectures.
 // CXXINDUCTOR_BLESS=1 rewrites emitted_text.txt. CXXINDUCTOR_TEXTS=FOLDER writes the texts there: those of two builds can be compared.
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
@@ -36,7 +37,7 @@ std::map<std::string, std::string> corpus(DeviceType device) {
   std::map<std::string, std::string> graphs;
   for (const char* folder : {"models", "filetests"})
     for (const auto& entry : fs::recursive_directory_iterator(here / folder)) {
-      if (entry.path().extension() != ".cxxi") continue;
+      if (entry.path().extension() != ".cxxi" || entry.path().parent_path().filename() == "bodies") continue;
       const std::string text(tools::input_part(read_text(entry.path())));
       if (text.find("\ngraph @") != std::string::npos || text.starts_with("graph @")) graphs[fs::relative(entry.path(), here)] = text;
     }
@@ -46,9 +47,9 @@ std::map<std::string, std::string> corpus(DeviceType device) {
 }
 
 // "" where the graph is not for the target, or is one that is to be refused.
-std::string emitted(const std::string& graph, const std::string& target) {
+std::string run_to(std::string_view stage, const std::string& graph, const std::string& target) {
   try {
-    return tools::run_text(graph, {tools::parse_steps("source"), tools::parse_targets(target, graph), {}});
+    return tools::run_text(graph, {tools::parse_steps(stage), tools::parse_targets(target, graph), {}});
   } catch (const UserError&) {
     return {};
   } catch (const Unsupported&) {
@@ -65,7 +66,7 @@ TEST_CASE("the emitted text of the corpus is what it was", "[corpus]") {
   std::string found;
   for (const auto& [device, target] : {std::pair(DeviceType::Cuda, "cuda sm_80"), {DeviceType::Cuda, "cuda sm_90a"}, {DeviceType::Cpu, "cpu x86-64-v3"}, {DeviceType::Cpu, "cpu x86-64-v4"}})
     for (const auto& [name, graph] : corpus(device)) {
-      const std::string text = emitted(graph, target);
+      const std::string text = run_to("source", graph, target);
       if (text.empty()) continue;
       found += fmt::format("{:016x} {} {}\n", XXH3_64bits(text.data(), text.size()), target, name);
       if (!folder) continue;
@@ -76,4 +77,14 @@ TEST_CASE("the emitted text of the corpus is what it was", "[corpus]") {
   if (bless) std::ofstream(file) << found;
   INFO("CXXINDUCTOR_TEXTS=FOLDER writes the texts, CXXINDUCTOR_BLESS=1 the hashes");
   CHECK(found == read_text(file));
+}
+
+TEST_CASE("the bodies of the corpus are valid", "[corpus]") {
+  size_t found = 0;
+  for (const auto& [device, target] : {std::pair(DeviceType::Cuda, "cuda sm_80"), {DeviceType::Cuda, "cuda sm_90a"}, {DeviceType::Cpu, "cpu x86-64-v3"}})
+    for (const auto& [name, graph] : corpus(device)) {
+      INFO(name << " for " << target);
+      CHECK_NOTHROW(found += run_to("bodies", graph, target).size());
+    }
+  CHECK(found > 0);
 }

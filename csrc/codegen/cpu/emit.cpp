@@ -2,10 +2,14 @@
 
 #include <algorithm>
 
-#include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/cpu_text.h"
 #include "codegen/cpu/reduction_state.h"
+#include "codegen/cpu/spelling.h"
+#include "codegen/cpu/units.h"
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
+#include "kernels/body/slots.h"
+#include "support/error.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
@@ -39,6 +43,34 @@ std::vector<MathFunction> math_functions(const std::vector<const plan::Kernel*>&
   std::sort(functions.begin(), functions.end());
   functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
   return functions;
+}
+
+void open_kernel(CpuText& text) {
+  const plan::Kernel& kernel = text.kernel;
+  text.out.line("extern \"C\" __attribute__((visibility(\"default\"))) void {}(void* const* cxxi_buffers,", kernel.name);
+  text.open("    const long long* cxxi_symbols, long long cxxi_begin, long long cxxi_end) {");
+  text.out.line("using cxxi::index;");
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    const std::string element = cpu_dtype_tag(kernel.params[i].dtype) + "::element";
+    text.out.line("{0}* const p{1} = static_cast<{0}*>(cxxi_buffers[{1}]);", element, i);
+  }
+  if (kernels::has_checks(kernel)) text.out.line("long long* const cxxi_record = static_cast<long long*>(cxxi_buffers[{}]);", kernel.params.size());
+  for (size_t i = 0; i < kernel.symbols.size(); ++i)
+    text.out.line("const index {} = cxxi_symbols[{}];", text.expression(sym::Expr::symbol(kernel.symbols[i])), i);
+}
+
+void write_kernel(CpuText text) {
+  open_kernel(text);
+  std::visit(
+      [&]<class Shape>(const Shape& shape) {
+        if constexpr (!Shape::on_gpu) {
+          write_units(text, shape);
+        } else {
+          throw_internal("kernel {}: the CPU has no mapping {}", text.kernel.name, Shape::keyword);
+        }
+      },
+      text.kernel.mapping.shape);
+  text.close();
 }
 
 }  // namespace
@@ -78,7 +110,7 @@ std::string emit_cpu(const std::vector<const plan::Kernel*>& kernels, const Targ
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}\"", kernel->name);
-    CpuKernelEmitter(*kernel, origins, out).emit();
+    write_kernel({*kernel, origins, out});
   }
   return std::move(out).take();
 }

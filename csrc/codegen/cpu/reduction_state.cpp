@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/spelling.h"
 #include "codegen/spelling.h"
 #include "codegen/statement_text.h"
 

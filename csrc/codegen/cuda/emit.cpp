@@ -2,13 +2,37 @@
 
 #include <algorithm>
 
-#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/cuda_text.h"
+#include "codegen/cuda/reduction_state.h"
+#include "codegen/cuda/signature.h"
+#include "codegen/cuda/threads.h"
 #include "codegen/registered_sources.h"
 #include "codegen/templates.h"
 #include "ir/plan/matmul.h"
+#include "kernels/body/slots.h"
+#include "support/error.h"
 #include "support/text_writer.h"
 
 namespace cxxinductor::codegen {
+namespace {
+
+void write_kernel(CudaText text) {
+  std::visit(
+      [&]<class Shape>(const Shape& shape) {
+        if constexpr (std::is_same_v<Shape, plan::Matmul>) {
+          write_matmul(text, shape);
+        } else if constexpr (Shape::on_gpu) {
+          open_kernel(text);
+          write_threads(text, shape);
+          text.close();
+        } else {
+          throw_internal("kernel {}: a GPU has no mapping {}", text.kernel.name, Shape::keyword);
+        }
+      },
+      text.kernel.mapping.shape);
+}
+
+}  // namespace
 
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                       const OriginTable& origins, Templates templates) {
@@ -50,7 +74,7 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   for (const plan::Kernel* kernel : kernels) {
     out.blank();
     out.line("#line 1 \"{}.cu\"", kernel->name);
-    CudaKernelEmitter(*kernel, variant, origins, out).emit();
+    write_kernel({*kernel, variant, origins, out});
   }
   return std::move(out).take();
 }
@@ -62,6 +86,6 @@ plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
   return shape;
 }
 
-bool cuda_has_checks(const plan::Kernel& kernel) { return CudaKernelEmitter::has_checks(kernel); }
+bool cuda_has_checks(const plan::Kernel& kernel) { return kernels::has_checks(kernel); }
 
 }  // namespace cxxinductor::codegen

@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/spelling.h"
 #include "codegen/spelling.h"
 #include "codegen/statement_text.h"
 

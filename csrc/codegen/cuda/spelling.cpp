@@ -1,7 +1,7 @@
-// Dtypes, literals and ops in CUDA C++.
+#include "codegen/cuda/spelling.h"
+
 #include <cmath>
 
-#include "codegen/cuda/kernel_emitter.h"
 #include "codegen/spelling.h"
 #include "support/error.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "codegen/cpu/emit.h"
-#include "codegen/cpu/kernel_emitter.h"
+#include "codegen/cpu/spelling.h"
 #include "ir/loops/loops.h"
 #include "support/error.h"
 #include "unit/catch.h"

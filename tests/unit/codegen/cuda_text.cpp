@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "codegen/cuda/emit.h"
-#include "codegen/cuda/kernel_emitter.h"
+#include "codegen/cuda/spelling.h"
 #include "codegen/templates.h"
 #include "ir/plan/text.h"
 #include "support/error.h"
