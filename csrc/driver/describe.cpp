@@ -155,14 +155,14 @@ std::string slowest_passes(const GraphSummary& graph) {
   return parts.empty() ? "" : fmt::format("; slowest passes {}", fmt::join(parts, ", "));
 }
 
-// A line per stage; those that took next to nothing are one.
+// A line per stage; those that took next to nothing are one, but for the first, which says where the graph came from.
 void describe_stages(const GraphSummary& graph, std::span<const StageTime> before, Lines& lines) {
   const std::vector<StageTotal> totals = stage_totals(graph, before);
   const double sum = sum_of(totals);
   lines.push_back(fmt::format("  time: {:.1f} ms{}", sum * 1e3, slowest_passes(graph)));
   StageTotal others;
   for (const StageTotal& total : totals)
-    if (total.seconds >= least_share * sum) {
+    if (total.seconds >= least_share * sum || &total == &totals.front()) {
       lines.push_back(fmt::format("    {:20} {:8.1f}{}", total.stage, total.seconds * 1e3, runs_text(total)));
     } else {
       others.seconds += total.seconds;

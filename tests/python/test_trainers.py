@@ -44,6 +44,7 @@ def train_with_hugging_face(folder, device, compile_settings=None):
         output_dir=str(folder), per_device_train_batch_size=4, max_steps=6, logging_strategy="no", save_strategy="no", report_to=[], seed=1,
         use_cpu=device == "cpu", dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
+    settings._n_gpu = min(settings.n_gpu, 1)  # several would be nn.DataParallel, which torch.compile does not take
     model = Classifier()
     if compile_settings is not None:  # torch_compile_backend takes only names that accelerate knows
         model.compile(backend="cxxinductor", **compile_settings)

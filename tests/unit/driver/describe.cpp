@@ -49,6 +49,12 @@ TEST_CASE("kernels, calls and times are named", "[driver]") {
         "5.0 ms: read graph 2.0, lower 1.0, select-kernels 2.0 (2 runs), verify select-kernels 0.0, fit-memory 0.0; slowest passes b 0.3, c 0.2, a 0.1");
 }
 
+TEST_CASE("the stage that a graph began with is named, however short it was", "[driver]") {
+  driver::GraphSummary graph;
+  graph.times = {{"read plan", 1e-9}, {"compile kernels", 0.01}, {"executable", 1e-9}};
+  CHECK_THAT(driver::describe(graph, std::nullopt, "graph"), mentions("    read plan                 0.0\n    compile kernels          10.0\n    1 others"));
+}
+
 TEST_CASE("constants that each call computes are not said to be kept", "[driver]") {
   const driver::ConstSummary constants{{}, {"aten::mm"}, 3, 0, true};
   CHECK_THAT(driver::describe({}, constants, "graph"),
