@@ -71,7 +71,7 @@ int main(int argc, char** argv) {
   auto* target = app.add_option("--target", arguments.target,
                                 "cuda, cpu or several devices with commas between (default: where the text's tensors are)");
   app.add_option("--arch", arguments.arch, "sm_80, sm_90a; x86-64-v3, x86-64-v4")->needs(target);
-  app.add_option("--option", arguments.options, "name=value, as in torch.compile(options=...); may be repeated");
+  app.add_option("--option", arguments.options, "name=value, as in torch.compile(options=...); may be repeated")->allow_extra_args(false);
   CLI11_PARSE(app, argc, argv);
   try {
     std::cout << transform(arguments);

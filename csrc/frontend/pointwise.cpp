@@ -118,13 +118,24 @@ Results import_clamp(CallContext& context) {
   if (low) terms.push_back(*low);
   if (high) terms.push_back(*high);
   // Eager's kernels of one bound are the target's minimum and maximum, which take the element where the bound is NaN.
-  const ScalarArg* bound = low && high ? nullptr : scalar_arg_of(terms[1]);
+  const bool single = !(low && high);
+  const ScalarArg* bound = single ? scalar_arg_of(terms[1]) : nullptr;
   if (bound != nullptr && std::holds_alternative<GivenReal>(*bound)) return std::nullopt;
   if (bound != nullptr && std::isnan(constant_real(*bound).value_or(0))) {
     const auto dtype = common_dtype(context.build.graph(), terms);
     return dtype ? apply(context, ScalarOp::Identity, {terms.data(), 1}, *dtype) : std::nullopt;
   }
   return apply_promoted(context, low && high ? ScalarOp::Clamp : low ? ScalarOp::ClampMin : ScalarOp::ClampMax, terms);
+}
+
+// Whether one bound that the program reads from a tensor is NaN shows when it runs.
+Results import_clamp_by_numbers(CallContext& context) {
+  const bool low = context.has(1, "min"), high = context.has(2, "max");
+  if (low != high) {
+    const auto bound = low ? term(context, 1, "min") : term(context, 2, "max");
+    if (bound && scalar_arg_of(*bound) == nullptr) return std::nullopt;
+  }
+  return import_clamp(context);
 }
 
 Results import_where(CallContext& context) {
@@ -386,7 +397,8 @@ void add_pointwise_rows(ImportTable& table) {
   table.emplace("aten::elu_backward", ImportRow{import_elu_backward});
   table.emplace("aten::_prelu_kernel_backward", ImportRow{import_prelu_backward});
   table.emplace("aten::round.decimals", ImportRow{import_round_decimals});
-  for (const char* name : {"aten::clamp", "aten::clamp.Tensor"}) add(name, import_clamp);
+  add("aten::clamp", import_clamp_by_numbers);
+  add("aten::clamp.Tensor", import_clamp);
   for (const char* name :
        {"aten::where.self", "aten::where.ScalarSelf", "aten::where.ScalarOther", "aten::where.Scalar"}) {
     table.emplace(name, ImportRow{import_where});

@@ -4,6 +4,7 @@
 #include <ATen/ops/empty_strided.h>
 #include <ATen/ops/randint.h>
 #include <ATen/ops/randn.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -140,11 +141,28 @@ SymbolValues symbols_of(const std::vector<DeclaredInput>& declared, const std::v
   return values;
 }
 
+void require_fitting(size_t position, const DeclaredInput& declared, const c10::IValue& input, const SymbolValues& symbols) {
+  if (!declared.is_tensor) return;
+  const at::Tensor& tensor = input.toTensor();
+  bool fits = tensor.scalar_type() == to_torch(declared.dtype) && tensor.sizes().size() == declared.sizes.size();
+  for (size_t d = 0; fits && d < declared.sizes.size(); ++d) {
+    const auto& free = declared.sizes[d].free_symbols();
+    if (std::ranges::all_of(free, [&](sym::Expr e) { return symbols.contains(e.name()); })) fits = evaluate({declared.sizes[d]}, symbols)[0] == tensor.size(static_cast<int64_t>(d));
+  }
+  if (fits) return;
+  std::vector<std::string> sizes;
+  for (sym::Expr size : declared.sizes) sizes.push_back(sym::to_string(size));
+  throw_user_error("input {}: expected {}[{}], found {}[{}]", position, to_string(declared.dtype), fmt::join(sizes, ", "), c10::toString(tensor.scalar_type()),
+                   fmt::join(tensor.sizes(), ", "));
+}
+
 interp::Arguments arguments_of(const driver::Form& form, const std::vector<c10::IValue>& inputs) {
   const std::vector<DeclaredInput> declared = inputs_of(form);
   if (declared.size() != inputs.size()) throw_user_error("expected {} inputs, found {}", declared.size(), inputs.size());
   interp::Arguments arguments;
-  for (const auto& [name, value] : symbols_of(declared, inputs)) arguments.symbols[name] = value;
+  const SymbolValues symbols = symbols_of(declared, inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) require_fitting(i, declared[i], inputs[i], symbols);
+  for (const auto& [name, value] : symbols) arguments.symbols[name] = value;
   for (const c10::IValue& input : inputs)
     if (input.isTensor()) arguments.tensors.push_back(to_interp(input));
   return arguments;

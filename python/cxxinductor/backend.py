@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import warnings
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 import torch
 from torch._dynamo import compiled_autograd
@@ -35,10 +35,28 @@ from . import (
     partition,
     progress,
     reports,
+    user_decompositions,
 )
 from .errors import InternalError, Unsupported, UserError
+from .registry import Snapshot
 
 log = logging.getLogger(__name__)
+
+
+class Extensions(NamedTuple):
+    """What users registered when a compile began, which is what it uses to its end."""
+
+    passes: Snapshot
+    decompositions: Snapshot
+
+    @classmethod
+    def now(cls) -> Extensions:
+        return cls(graph_passes.REGISTRY.snapshot(), user_decompositions.REGISTRY.snapshot())
+
+    @property
+    def key(self) -> str:
+        return f"{self.decompositions.key}\n{self.passes.key}"
+
 
 # It returns nothing, but it raises: what torch.linalg adds to the ops that it calls.
 torch.fx.has_side_effect(torch.ops.aten._linalg_check_errors.default)
@@ -66,10 +84,11 @@ def cxxinductor(
     early_backward = not (torch._dynamo.config.compiled_autograd or compiled_autograd.compiled_autograd_enabled)
     log.debug("Dynamo's graph [%s]: %d nodes, options %s", CompileContext.current_compile_id(), len(gm.graph.nodes), resolved)
     load_graph = functools.partial(load_aot_graph, options=resolved)
-    with graph_cache.used(resolved, load_graph, _when("forward", resolved).name) as cached:
+    extensions = Extensions.now()
+    with graph_cache.used(resolved, load_graph, _when("forward", resolved).name, extensions.key) as cached:
         sizes_may_vary = collectives.sizes_may_vary()  # a backward graph is compiled where Dynamo's settings are others
-        compile_graph = functools.partial(compile_aot_graph, options=resolved, cached=cached, sizes_may_vary=sizes_may_vary)
-        return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")), cached)
+        compile_graph = functools.partial(compile_aot_graph, options=resolved, passes=extensions.passes, cached=cached, sizes_may_vary=sizes_may_vary)
+        return compile_dynamo_graph(gm, example_inputs, compile_graph, early_backward, float(resolved.get("memory_budget")), cached, extensions)
 
 
 def compile_dynamo_graph(
@@ -79,19 +98,23 @@ def compile_dynamo_graph(
     early_backward: bool = False,
     memory_budget: float = 1.0,
     cached: bool = False,
+    extensions: Extensions | None = None,
 ) -> Callable[..., Any]:
     """Runs AOTAutograd, and compile_graph(gm, example_inputs, kind=...) on each of its graphs.
 
     early_backward: on the backward graph right after the forward graph; else it waits for the first backward call, where AOTAutograd can.
     memory_budget: see partition.
     cached: inside of graph_cache.used, which yielded this.
+    extensions: of users; by default those that are registered now.
     """
+    extensions = extensions or Extensions.now()
     as_compiler = graph_cache.compiler if cached else lambda compile: compile
     attention.make_masks_contiguous(gm)
     input_versions.mark(gm)
     # RNG states as tensors: generators are no inputs of a compiled graph.
     settings = {"unlift_effect_tokens": True, "donated_buffer": True, "graphsafe_rng_functionalization": False}
     settings["force_non_lazy_backward_lowering"] = early_backward
+    table = functools.partial(decompositions.table, extensions.decompositions)
     with functorch_config.patch(settings):
         compiled = _run_aot_autograd(
             gm,
@@ -99,8 +122,8 @@ def compile_dynamo_graph(
             fw_compiler=as_compiler(functools.partial(_compile_forward, compile_graph=compile_graph)),
             bw_compiler=as_compiler(functools.partial(_compile_backward, compile_graph=compile_graph)),
             inference_compiler=as_compiler(functools.partial(compile_graph, kind="inference")),
-            partition_fn=functools.partial(partition.partition, memory_budget=memory_budget),
-            decompositions=graph_cache.Decompositions(decompositions.table) if cached else decompositions.table(),
+            partition_fn=functools.partial(partition.partition, passes=extensions.passes, memory_budget=memory_budget),
+            decompositions=graph_cache.Decompositions(table) if cached else table(),
             keep_inference_input_mutations=True,
         )
     float_guards.compare_floats_themselves()
@@ -157,6 +180,7 @@ def compile_aot_graph(
     *,
     kind: str,
     options: "_C.Options",
+    passes: Snapshot | None = None,
     when: Compile | None = None,
     cached: bool = False,
     sizes_may_vary: bool = True,
@@ -166,6 +190,7 @@ def compile_aot_graph(
     Never raises for a graph that we cannot read or compile: the graph then runs through ATen (counter aten_fallback)
     or, when it cannot even be read, as it came (counter eager_fallback), with one warning that names the reason.
 
+    passes: those of users; none of a subgraph.
     when: of a subgraph, that of the graph around it.
     cached: AOTAutograd may save the graph (graph_cache).
     sizes_may_vary: those of collectives, between calls.
@@ -173,7 +198,8 @@ def compile_aot_graph(
     Raises:
         UserError: a pass that the user registered is wrong.
     """
-    graph_passes.run(gm, kind)
+    if passes is not None:
+        graph_passes.run(gm, kind, passes)
     when = when or _when(kind, options)
     described = _describe(gm, kind)
     try:

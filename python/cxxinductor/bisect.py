@@ -163,8 +163,8 @@ class _Reproducer:
         found = [folder / name for name in _CONTENTS if (folder / name).exists()]
         if not found:
             raise UserError(f"{folder} has neither {' nor '.join(_CONTENTS)}: expected a folder that cxxinductor wrote, as with option dump=all")
-        self.text = found[0].read_text()
-        error = (folder / "error.txt").read_text() if (folder / "error.txt").exists() else ""
+        self.text = found[0].read_text(errors="replace")  # the parser says where it is wrong
+        error = (folder / "error.txt").read_text(errors="replace") if (folder / "error.txt").exists() else ""
         self.options = {"dump": "", **_options_of(error), **options}
         if device not in (None, "cpu"):
             raise UserError(f"device: expected cpu, found {device!r}")
@@ -179,7 +179,13 @@ class _Reproducer:
     def inputs(self, sizes: dict[str, int], seed: int) -> list[Any]:
         saved = self.folder / "inputs.pt"
         if saved.exists():
-            return list(torch.load(saved, weights_only=True))
+            try:
+                inputs = torch.load(saved, weights_only=True)
+            except Exception as error:  # torch's reader raises whatever it meets
+                raise UserError(f"{saved} is nothing that torch.save wrote: {error}") from error
+            if not isinstance(inputs, (list, tuple)) or not all(isinstance(value, (torch.Tensor, int)) for value in inputs):
+                raise UserError(f"{saved}: expected a list of tensors and integers")
+            return list(inputs)
         # Of a GPU that is not there, tensors of the same sizes on the CPU do for the interpreter.
         text = self.text if not self.targets else _GPU.sub("cpu", self.text)
         return _C.reproducer_inputs(text, sizes, seed)
@@ -192,7 +198,7 @@ def _options_of(error: str) -> dict[str, str]:
         return {}
     rows = {row["name"]: row["default"] for row in _C.option_table()}
     pairs = re.split(rf", (?=(?:{'|'.join(rows)})=)", line[1])
-    kept = dict(pair.split("=", 1) for pair in pairs)
+    kept = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
     elsewhere = {"cache_dir", "dump", "dump_dir", "explain", "time", "nvrtc"}
     return {name: value for name, value in kept.items() if name in rows and name not in elsewhere and value != rows[name]}
 
@@ -202,6 +208,13 @@ def _pairs(items: list[str], what: str) -> dict[str, str]:
         if "=" not in item:
             raise UserError(f"{what}: expected name=value, found {item!r}")
     return dict(item.split("=", 1) for item in items)
+
+
+def _natural(text: str) -> int:
+    value = int(text)
+    if not 0 <= value < 2**63:
+        raise ValueError(f"expected a number from 0 to 2^63 - 1, found {text}")
+    return value
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -214,7 +227,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--device", choices=["cpu"], help="move a graph of a GPU to the CPU")
     parser.add_argument("--forms", action="store_true", help="compile and run no kernels: look at the compiler's forms alone")
     parser.add_argument("--size", action="append", default=[], metavar="s0=128", help="value of a symbol; may be repeated")
-    parser.add_argument("--seed", type=int, default=0, help="of the random inputs (default: 0)")
+    parser.add_argument("--seed", type=_natural, default=0, help="of the random inputs (default: 0)")
     parser.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the compile; may be repeated")
     slow = parser.add_mutually_exclusive_group()
     slow.add_argument("--slow", type=float, metavar="RATIO", help="find what makes a call take more than RATIO times as long as with --than")
@@ -237,7 +250,7 @@ def main(arguments: list[str] | None = None) -> int:
     parsed = _parser().parse_args(arguments)
     in_terminal = sys.stderr.isatty()
     try:
-        sizes = {name: int(value) for name, value in _pairs(parsed.size, "--size").items()}
+        sizes = {name: _natural(value) for name, value in _pairs(parsed.size, "--size").items()}
         given = {"device": parsed.device, "options": _pairs(parsed.option, "--option"), "sizes": sizes, "seed": parsed.seed}
         judge = _judge(parsed, given)
         report = bisect(

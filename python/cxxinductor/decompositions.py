@@ -19,6 +19,7 @@ from torch._decomp import core_aten_decompositions, get_decompositions
 from torch.fx.experimental.symbolic_shapes import guard_or_false
 
 from . import _C, eager_strides, fragments, user_decompositions
+from .registry import Snapshot
 
 aten = torch.ops.aten
 
@@ -40,9 +41,12 @@ _OF_IMAGES = (
 )
 
 
-def table() -> dict[Any, Callable[..., Any]]:
-    """A fresh copy of the decomposition table, with those that users registered: aot_autograd changes what it is given."""
-    return {**_table(), **user_decompositions.table()}
+def table(users: Snapshot | None = None) -> dict[Any, Callable[..., Any]]:
+    """A fresh copy of the decomposition table, with those that users registered: aot_autograd changes what it is given.
+
+    users: theirs; by default those that are registered now.
+    """
+    return {**_table(), **user_decompositions.table(users or user_decompositions.REGISTRY.snapshot())}
 
 
 @functools.cache

@@ -113,8 +113,8 @@ def register_decomposition(op: Any, function: Callable[..., Any], *, version: st
         op: the overload, such as ``torch.ops.mylib.swish.default`` or ``torch.ops.aten.logit.default``. It writes nothing and returns no views.
         function: takes the op's arguments and returns what the op returns: tensors of the same sizes, dtypes and devices. Its results get the op's
             strides. ``NotImplemented`` leaves a call as it is. Do not call the op itself.
-        version: a text that you change when what the function does changes. Keys of caches contain it and the function's own source text, but not that of
-            what it calls. Lambdas, functions that read variables of a function around them, and other callables need one.
+        version: a text that you change when what the function does changes. Keys of caches contain it and the function's own code, with its
+            defaults and the constants of its module that it reads, but not what it calls. Lambdas, functions that read variables of a function around them, and other callables need one.
 
     Returns:
         a registration, whose ``remove()`` takes it back.
@@ -126,7 +126,7 @@ def register_decomposition(op: Any, function: Callable[..., Any], *, version: st
     overload = _overload(op)
     user_decompositions.require_decomposable(overload)
     identity = identity_of(function, version, f"register_decomposition({overload})")
-    return user_decompositions.REGISTRY.add(overload, identity, function)
+    return user_decompositions.REGISTRY.add(overload, identity, function, function)
 
 
 def register_pattern(
@@ -203,7 +203,7 @@ def register_graph_pass(
     def run(graph: torch.fx.Graph) -> None:
         function(graph)
 
-    return graph_passes.REGISTRY.add(name, repr((places, identity)), GraphPass("pass", places, run))
+    return graph_passes.REGISTRY.add(name, repr((places, identity)), GraphPass("pass", places, run), function)
 
 
 _AXES = (("List[int]", "Optional[List[int]]", "int"), ("bool",))

@@ -38,6 +38,7 @@ class _Compile(NamedTuple):
     options: "_C.Options"
     load: LoadGraph
     when: str
+    extensions: str
 
 
 _current: contextvars.ContextVar[_Compile | None] = contextvars.ContextVar("cxxinductor_compile", default=None)
@@ -54,12 +55,13 @@ class _Changed(Exception):
 
 
 @contextlib.contextmanager
-def used(options: "_C.Options", load: LoadGraph, when: str) -> Iterator[bool]:
+def used(options: "_C.Options", load: LoadGraph, when: str, extensions: str) -> Iterator[bool]:
     """Inside of the block AOTAutograd takes its results from the cache, and graphs that ``mark`` marked are saved there.
 
     Args:
         load: makes a compiled graph of a graph's calls, for a result that was found.
         when: forward and inference graphs are compiled, which decides about the strides of what they save.
+        extensions: the key of what users registered and the compile uses.
 
     Yields:
         whether the cache is used; AOTAutograd's compilers then have to be ``compiler``'s.
@@ -75,7 +77,7 @@ def used(options: "_C.Options", load: LoadGraph, when: str) -> Iterator[bool]:
         yield False
         return
     _install()
-    token = _current.set(_Compile(options, load, when))
+    token = _current.set(_Compile(options, load, when, extensions))
     try:
         yield True
     finally:
@@ -199,7 +201,7 @@ class _Cache(autograd_cache.AOTAutogradCache):
 
 def _load(mod: Any, args: list[Any], aot_config: Any, current: _Compile) -> Callable[..., Any] | None:
     """What was saved for these arguments; None, and their key in aot_config, where nothing was."""
-    text = graph_key.text(mod, args, aot_config, current.options, current.when)
+    text = graph_key.text(mod, args, aot_config, current.options, current.when, current.extensions)
     if text is None:
         return None
     key = _Key(text)

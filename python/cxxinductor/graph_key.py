@@ -25,23 +25,24 @@ from torch._inductor import config as inductor_config
 from torch._subclasses import FakeTensor
 from torch.fx.experimental import _config as symbolic_shapes_config
 
-from . import _C, graph_passes, origins, user_decompositions
+from . import _C, origins
 
 
 class _NoKey(Exception):
     """The graph has something that no text shows."""
 
 
-def text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options", when: str) -> str | None:
+def text(mod: Any, inputs: Sequence[Any], aot_config: Any, options: "_C.Options", when: str, extensions: str) -> str | None:
     """The key of what AOTAutograd makes of Dynamo's graph; None where it has none.
 
     Args:
         inputs: parameters, buffers and arguments, as AOTAutograd gets them.
         when: its graphs are compiled, which their strides follow from.
+        extensions: the key of what users registered.
     """
     try:
         parts = ["aot", when, _versions(), _C.options_key(options), repr(_settings()), repr(_devices(inputs))]
-        parts += [user_decompositions.REGISTRY.key(), graph_passes.REGISTRY.key()]
+        parts.append(extensions)
         parts.append(repr([getattr(aot_config, name) for name in _CONFIG]))
         parts += [f"{type(source).__qualname__} {source and source.name}" for source in aot_config.aot_autograd_arg_pos_to_source or ()]
         parts += _graph_texts(mod)

@@ -17,7 +17,7 @@ from torch.utils._pytree import tree_leaves
 
 from . import reports
 from .errors import UserError
-from .registry import Registry
+from .registry import Registry, Snapshot
 from .user_decompositions import same_strides, same_tensors
 
 aten = torch.ops.aten
@@ -44,13 +44,13 @@ def when_of(when: str | Sequence[str], what: str) -> tuple[str, ...]:
     return given
 
 
-def run(gm: GraphModule, when: str) -> None:
-    """Runs the passes of this place on the graph, in the order of their registration.
+def run(gm: GraphModule, when: str, passes: Snapshot) -> None:
+    """Runs those of the passes that are for this place on the graph, in the order of their registration.
 
     Raises:
         UserError: a pass raised, or left a graph that is not valid or does something else at its borders.
     """
-    for name, graph_pass in REGISTRY.entries().items():
+    for name, graph_pass in passes.entries.items():
         if when in graph_pass.when:
             _run_one(gm, f"{graph_pass.kind} {name} ({when} graph)", graph_pass.run)
 
@@ -65,15 +65,18 @@ def _run_one(gm: GraphModule, what: str, function: Callable[[Graph], str | None]
         raise UserError(f"{what} raised {type(error).__name__}: {error}") from error
     if list(graph.nodes) == list(nodes) and all(nodes[node] == _call(node) for node in graph.nodes):
         return
-    before.require_same(graph, what)
+    before.require_valid(graph, what)
     record_values(graph, {node for node in graph.nodes if nodes.get(node) != _call(node)}, what)
+    before.require_same_writes(graph, what)
     before.restore_outputs(graph, what)
     gm.recompile()
     reports.note_extension(f"{what}{': ' + note if note else ''}")
 
 
 def _call(node: Node) -> tuple[Any, ...]:
-    return (node.op, node.target, node.args, dict(node.kwargs))
+    """What the node computes, comparable: 2 is not 2.0 here, and 0.0 not -0.0."""
+    args, kwargs = torch.fx.node.map_aggregate((node.args, dict(node.kwargs)), lambda leaf: leaf if isinstance(leaf, Node) else (type(leaf), repr(leaf)))
+    return (node.op, node.target, args, kwargs)
 
 
 class _Borders:
@@ -85,18 +88,21 @@ class _Borders:
         self._outputs = [(item, _value(item)) for item in graph.output_node().args[0]]
         self._shared = _shared_storages(graph)
 
-    def require_same(self, graph: Graph, what: str) -> None:
+    def require_valid(self, graph: Graph, what: str) -> None:
         try:
             graph.lint()
+            graph.output_node()
         except Exception as error:  # lint raises whatever it meets first
             raise UserError(f"{what} left a graph that is not valid: {error}") from error
         if _inputs(graph) != self._inputs:
             raise UserError(f"{what} changed the graph's inputs: expected {self._inputs}, found {_inputs(graph)}")
-        if _writes(graph) != self._writes:
-            raise UserError(f"{what} changed which inputs the graph writes: expected {self._writes}, found {_writes(graph)}")
         outputs = graph.output_node().args[0]
         if not isinstance(outputs, (tuple, list)) or len(outputs) != len(self._outputs):
             raise UserError(f"{what} changed the graph's outputs: expected {len(self._outputs)}, found {outputs}")
+
+    def require_same_writes(self, graph: Graph, what: str) -> None:
+        if _writes(graph) != self._writes:
+            raise UserError(f"{what} changed which inputs the graph writes: expected {self._writes}, found {_writes(graph)}")
 
     def restore_outputs(self, graph: Graph, what: str) -> None:
         """Other outputs are an error. Those that only lie differently, or in memory of an input or another output, are copied: programs would notice."""
@@ -136,10 +142,20 @@ def _inputs(graph: Graph) -> list[str]:
 
 
 def _writes(graph: Graph) -> list[str]:
+    """The inputs that ops write, themselves or through views."""
     written = []
+    owners = {_value(node).untyped_storage()._cdata: node.name for node in graph.nodes if node.op == "placeholder" and isinstance(_value(node), Tensor)}
     for node in graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable:
-            written += [operand.name for operand in node.all_input_nodes if operand.op == "placeholder"]
+        if not (isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable):
+            continue
+        for i, argument in enumerate(node.target._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            operand = node.args[i] if i < len(node.args) else node.kwargs.get(argument.name)
+            for item in operand if isinstance(operand, (tuple, list)) else [operand]:
+                value = _value(item)
+                if isinstance(value, Tensor) and value.untyped_storage()._cdata in owners:
+                    written.append(owners[value.untyped_storage()._cdata])
     return sorted(written)
 
 

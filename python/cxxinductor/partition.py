@@ -29,6 +29,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils.checkpoint import CheckpointPolicy
 
 from . import _C, eager_strides, fragments, graph_passes
+from .registry import Snapshot
 
 aten, prims = torch.ops.aten, torch.ops.prims
 
@@ -47,15 +48,16 @@ HELD = "cxxinductor_held"  # in the meta of a backward graph's placeholders: see
 _KEPT_META = ("stack_trace", "nn_module_stack", "seq_nr", "partitioner_tag")
 
 
-def partition(joint: GraphModule, inputs: Sequence[Any], *, memory_budget: float = 1.0, **kwargs: Any) -> tuple[GraphModule, GraphModule]:
+def partition(joint: GraphModule, inputs: Sequence[Any], *, passes: Snapshot, memory_budget: float = 1.0, **kwargs: Any) -> tuple[GraphModule, GraphModule]:
     """A partition_fn of aot_autograd: (forward, backward) of the joint graph, which is changed in place, first by the passes of users.
 
     Args:
+        passes: those of users.
         memory_budget: share, from 0 to 1, of what is saved for the backward pass without a limit; 1: torch's own setting,
             ``torch._functorch.config.activation_memory_budget``, applies.
     """
     budget = min(memory_budget, functorch_config.activation_memory_budget)
-    graph_passes.run(joint, "joint")
+    graph_passes.run(joint, "joint", passes)
     eager_strides.correct(joint.graph)
     dropped: list[tuple[Node, Node]] = []  # operand and result of dropouts
     for node in list(joint.graph.nodes):

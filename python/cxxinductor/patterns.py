@@ -11,8 +11,11 @@ from typing import Any, Callable, Sequence
 
 import torch
 from torch import Tensor
+from torch._subclasses import FakeTensor
 from torch.fx import Graph, Node
+from torch.fx.experimental import _config as symbolic_shapes_config
 from torch.fx.experimental.proxy_tensor import make_fx
+from torch.fx.experimental.symbolic_shapes import guard_or_false
 from torch.fx.passes.utils.matcher_utils import InternalMatch, SubgraphMatcher
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -35,11 +38,15 @@ def make(pattern: Callable[..., Any], replacement: Callable[..., Any], example_i
             raise UserError(f"register_pattern: the pattern does not read its input {node.name}: leave it out of both functions")
     if any(node.op != "call_function" for node in _results(of_pattern)):
         raise UserError("register_pattern: the pattern returns an input: expected results of its ops")
+    if len(set(_results(of_pattern))) < len(_results(of_pattern)):
+        raise UserError("register_pattern: the pattern returns one result twice: return each once")
     wanted, found = ([node.meta["val"] for node in _results(graph)] for graph in (of_pattern, of_replacement))
     if len(wanted) != len(found) or not all(map(same_tensors, wanted, found)):
         texts = [[f"{value.dtype}{list(value.shape)}" for value in values] for values in (wanted, found)]
         raise UserError(f"register_pattern: expected a replacement that returns {', '.join(texts[0])}, as the pattern does, found {', '.join(texts[1])}")
-    return Pattern(of_pattern, of_replacement, check)
+    read = _sizes_read(replacement, example_inputs) - _sizes_read(pattern, example_inputs)
+    sizes = [tuple(value.shape) if isinstance(value, Tensor) else None for value in example_inputs]
+    return Pattern(of_pattern, of_replacement, check, sizes, bool(read))
 
 
 def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: str) -> Graph:
@@ -69,6 +76,28 @@ def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: s
     return graph
 
 
+def _sizes_read(function: Callable[..., Any], example_inputs: Sequence[Any]) -> set[str]:
+    """What the function makes of the sizes of its inputs: numbers that it computes with (of which no two functions have the same), and conditions."""
+    positions = [i for i, value in enumerate(example_inputs) if isinstance(value, Tensor)]
+
+    def of_tensors(*tensors: Tensor) -> Any:
+        inputs = list(example_inputs)
+        for position, tensor in zip(positions, tensors):
+            inputs[position] = tensor
+        return function(*inputs)
+
+    try:
+        with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast(), symbolic_shapes_config.patch(use_duck_shape=False):
+            trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode="symbolic")
+            graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+    except Exception:  # of what cannot be traced with symbols each size may count
+        return {f"all of {id(function)}"}
+    graph.eliminate_dead_code()
+    numbers = {f"{node} of {id(function)}" for node in graph.nodes if isinstance(node.meta.get("val"), (int, torch.SymInt, torch.SymFloat))}
+    shape_env = next((node.meta["val"].fake_mode.shape_env for node in graph.nodes if isinstance(node.meta.get("val"), FakeTensor)), None)
+    return numbers | {str(guard.expr) for guard in (shape_env.guards if shape_env is not None else ())}
+
+
 def _results(graph: Graph) -> list[Any]:
     (results,) = graph.output_node().args
     return list(results) if isinstance(results, (tuple, list)) else [results]
@@ -81,10 +110,16 @@ class Pattern:
     pattern: Graph
     replacement: Graph
     check: Callable[..., bool] | None
+    sizes: list[tuple[int, ...] | None]  # of the example's tensors; None: the input is none
+    only_sizes: bool  # the replacement is right for those sizes alone: it was traced with them as numbers
 
     def __call__(self, graph: Graph) -> str:
         matcher = SubgraphMatcher(self.pattern, match_output=False, match_placeholder=False, remove_overlapping_matches=True)
-        matches, newer = matcher.match(graph), {}
+        newer: dict[Node, Node] = {}
+        try:
+            matches = matcher.match(graph)
+        except KeyError:  # PyTorch's matcher, where no node of the graph is like one of several results: nothing matches
+            matches = []
         replaced = sum(self._replace(graph, match, newer) for match in matches)
         left = len(matches) - replaced
         return f"{replaced} replaced" + (f", {left} left as they were" if left else "")
@@ -92,6 +127,8 @@ class Pattern:
     def _replace(self, graph: Graph, match: InternalMatch, newer: dict[Node, Node]) -> bool:
         """Whether the match was replaced. newer: by node that an earlier match computed, what computes it now."""
         operands = [newer.get(operand, operand) for operand in match.placeholder_nodes]
+        if not all(self._fits(operand, sizes) for operand, sizes in zip(operands, self._operand_sizes())):
+            return False
         if self.check is not None and not self.check(*(node.meta.get("val") if isinstance(node, Node) else node for node in operands)):
             return False
         place = _first_user(graph, match.returning_nodes, operands)
@@ -106,6 +143,14 @@ class Pattern:
             if node in matched and not node.users:
                 graph.erase_node(node)
         return True
+
+    def _operand_sizes(self) -> list[tuple[int, ...] | None]:
+        return [sizes for sizes in self.sizes if sizes is not None]
+
+    def _fits(self, operand: Any, sizes: tuple[int, ...]) -> bool:
+        """Whether an operand may stand for an example's tensor."""
+        value = operand.meta.get("val") if isinstance(operand, Node) else operand
+        return isinstance(value, Tensor) and (not self.only_sizes or (value.dim() == len(sizes) and all(guard_or_false(x == y) for x, y in zip(value.shape, sizes))))
 
     def _insert(self, place: Node, operands: Sequence[Any], olds: Sequence[Node]) -> list[Any] | None:
         """The results of the replacement, whose nodes are put in front of a node; None, and no nodes, where it does not compute what the old ones do."""

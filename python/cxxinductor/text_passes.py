@@ -12,6 +12,8 @@ from .registry import Registration, Registry
 
 REGISTRY: Registry[Callable[[str], str]] = Registry("graph pass")
 
+# By number of registration. A pass that was removed still answers the compiles that began with it.
+_functions: list[Callable[[str], str]] = []
 _PATIENCE = 60_000  # milliseconds
 _SERVING_THREADS = 2
 
@@ -33,19 +35,23 @@ class _Server:
     def _serve(self) -> None:
         while request := self.requests.next():
             number, name, text = request
-            self.requests.answer(number, _answer(name, text.decode()).encode())
+            self.requests.answer(number, _answer(name, text))
 
 
-def _answer(name: str, text: str) -> str:
+def _answer(number: str, text: bytes) -> bytes:
     """What the pass returns behind "=", or behind "!" why it returns nothing."""
-    function = REGISTRY.entries().get(name)
-    if function is None:
-        return "!it was removed"
     try:
-        found = function(text)
+        found = _functions[int(number)](text.decode())
+        return f"={found}".encode() if isinstance(found, str) else f"!expected a text, found {type(found).__name__}".encode()
     except BaseException as error:  # the pass's own: the thread has more to answer
+        return _described(error).encode(errors="replace")
+
+
+def _described(error: BaseException) -> str:
+    try:
         return f"!{type(error).__name__}: {error}"
-    return f"={found}" if isinstance(found, str) else f"!expected a text, found {found!r}"
+    except BaseException:  # errors of users say what they like
+        return f"!{type(error).__name__}"
 
 
 def _start_in_child() -> None:
@@ -65,9 +71,18 @@ def add(name: str, stage: str, identity: str, function: Callable[[str], str]) ->
         if _Server.current is None:
             _Server.current = _Server()
         requests = _Server.current.requests
-    registration = REGISTRY.add(name, f"{stage} {identity}", function, lambda: _C.remove_text_pass(name))
+        number = len(_functions)
+        _functions.append(function)
+    is_registered = False
+
+    def removed() -> None:
+        if is_registered:
+            _C.remove_text_pass(name)
+
+    registration = REGISTRY.add(name, f"{stage} {identity}", function, function, removed)
     try:
-        _C.register_text_pass(name, stage, identity, requests)
+        _C.register_text_pass(name, stage, identity, str(number), requests)
+        is_registered = True
     except UserError:
         registration.remove()
         raise

@@ -8,10 +8,11 @@ import torch
 from torch import Tensor
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import guard_or_false
+from torch.utils._pytree import tree_leaves
 
 from . import reports
 from .errors import UserError
-from .registry import Registry
+from .registry import Registry, Snapshot
 
 REGISTRY: Registry[Callable[..., Any]] = Registry("decomposition")
 
@@ -29,9 +30,9 @@ def require_decomposable(op: torch._ops.OpOverload) -> None:
         raise UserError(f"register_decomposition: PyTorch itself takes {op} apart before a compiler sees it; decompose the ops that it consists of")
 
 
-def table() -> dict[Any, Callable[..., Any]]:
+def table(users: Snapshot) -> dict[Any, Callable[..., Any]]:
     """By op, functions that also check what the users' return."""
-    return {op: _checked(op, function) for op, function in REGISTRY.entries().items()}
+    return {op: _checked(op, function) for op, function in users.entries.items()}
 
 
 def _checked(op: torch._ops.OpOverload, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +54,9 @@ def _checked(op: torch._ops.OpOverload, function: Callable[..., Any]) -> Callabl
         wanted, found = ([expected], [results]) if is_single else (list(expected), results)
         if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
             raise UserError(f"the decomposition {name} of {op}: expected {len(wanted)} results, found {_described(results)}")
-        matching = [_as_op_returns(result, like, f"the decomposition {name} of {op}") for result, like in zip(found, wanted)]
+        matching, taken = [], {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
+        for result, like in zip(found, wanted):
+            matching.append(_as_op_returns(result, like, taken, f"the decomposition {name} of {op}"))
         return matching[0] if is_single else type(expected)(matching)
 
     return decomposed
@@ -65,12 +68,15 @@ def _described(value: Any) -> str:
     return f"({', '.join(map(_described, value))})" if isinstance(value, (tuple, list)) else repr(value)
 
 
-def _as_op_returns(result: Any, like: Any, what: str) -> Any:
-    """The result with the op's strides, which programs may read."""
+def _as_op_returns(result: Any, like: Any, taken: set[int], what: str) -> Any:
+    """The result with the op's strides, which programs may read, in memory of its own. taken: that of arguments and of results before; it is added."""
     if not isinstance(like, Tensor):
         return result
     if not isinstance(result, Tensor) or not same_tensors(result, like):
         raise UserError(f"{what}: expected {_described(like)}, as the op returns it, found {_described(result)}")
+    if result.untyped_storage()._cdata in taken:
+        result = result.clone()
+    taken.add(result.untyped_storage()._cdata)
     if same_strides(result, like):
         return result
     for memory_format in _FORMATS:

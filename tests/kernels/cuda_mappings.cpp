@@ -379,7 +379,7 @@ TEST_CASE("rows that are walked: values of each row, and sums across the rows of
       const plan::Kernel& kernel = cuda.kernel();
       REQUIRE(kernel.mapping.as<plan::SerialRows>());
       CHECK(std::count(kernel.memory_spaces.begin(), kernel.memory_spaces.end(), plan::MemorySpace::Shared) == shared);
-      CHECK((codegen::cuda_launch_shape(kernel, variant).dynamic_shared_bytes > 0) == (shared > 0));
+      CHECK((plan::launch_shape(kernel).dynamic_shared_bytes > 0) == (shared > 0));
       INFO(cuda.source().substr(cuda.source().find("typedef")));
       const std::vector<Input> inputs = make_inputs(cuda.executable->plan(), {});
       check_equal(run_on(cpu, inputs), run_on(cuda, inputs), 2e-2);

@@ -69,7 +69,7 @@ TEST_CASE("NVRTC keeps walked rows in registers", "[cuda][nvrtc]") {
       const plan::Kernel& kernel = plan.kernels[plan::KernelId(0)];
       REQUIRE(kernel.mapping.as<plan::SerialRows>());
       INFO(shape.columns << " of " << shape.dtype << " for " << arch);
-      CHECK(codegen::cuda_launch_shape(kernel, {}).dynamic_shared_bytes <= target.machine.shared_bytes_per_block);
+      CHECK(plan::launch_shape(kernel).dynamic_shared_bytes <= target.machine.shared_bytes_per_block);
       CHECK(nvrtc
                 ->compile_to_cubin(codegen::emit_cuda({&kernel}, {true, false}, plan.origins), arch,
                                    kernel.name, {"--ptxas-options=--warn-on-spills"})

@@ -62,7 +62,7 @@ EmulatedUnit::EmulatedUnit(const std::vector<const plan::Kernel*>& kernels, plan
     void* function = object_->find("run_" + kernel->name);
     CXXI_CHECK(function != nullptr, "no kernel {}", kernel->name);
     kernels_.push_back({kernel->name, reinterpret_cast<Function>(function),
-                        codegen::cuda_launch_shape(*kernel, variant).block_x, codegen::cuda_has_checks(*kernel),
+                        plan::launch_shape(*kernel).block_x, codegen::cuda_has_checks(*kernel),
                         plan::GroupedLaunchLayout(*kernel)});
   }
 }

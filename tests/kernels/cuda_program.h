@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/emit.h"
 #include "ir/loops/text.h"
+#include "ir/plan/launch_shape.h"
 #include "targets/cpu/host_compiler.h"
 #include "targets/cpu/shared_object.h"
 #include "targets/cuda/grouped_launch_table.h"

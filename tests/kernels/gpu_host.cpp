@@ -190,7 +190,7 @@ GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> mach
 
 GpuProgram::GpuProgram(plan::Plan planned, std::shared_ptr<GpuMachine> machine) : host(machine), plan(std::move(planned)) {
   const auto emit = [](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
-    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), codegen::cuda_launch_shape(kernel, variant),
+    return targets::CudaUnitSource{codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel),
                                    codegen::cuda_has_checks(kernel)};
   };
   provider = std::make_shared<targets::CudaKernelProvider>(machine->target, 0, emit, machine->nvrtc,

@@ -182,3 +182,23 @@ def test_the_text_of_a_graph_has_no_eager_reference(right):
     assert bisect.bisect(right, run_kernels=False).symptom == "none"
     with pytest.raises(cxxinductor.UserError, match="needs the calls"):
         bisect.bisect(right, against="eager")
+
+
+def test_inputs_that_do_not_fit_are_refused(right, capsys):
+    for content, message in (
+        ([torch.randn(3, 3), torch.randn(8, 8)], r"input 0: expected f32[6, 8], found Float[3, 3]"),
+        ([torch.randn(6, 8).double(), torch.randn(8, 8)], "input 0: expected f32[6, 8], found Double"),
+        ({"a": 1}, "expected a list of tensors and integers"),
+    ):
+        torch.save(content, right / "inputs.pt")
+        for more in ([], ["--forms"], ["--against", "eager"]):
+            assert bisect.main([str(right), *more]) == 2 and message in capsys.readouterr().err
+    (right / "inputs.pt").write_text("junk")
+    assert bisect.main([str(right)]) == 2 and "nothing that torch.save wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--seed", "-1"], ["--seed", str(10**30)], ["--size", f"s0={10**30}"]])
+def test_numbers_out_of_range_are_refused(right, arguments):
+    command = [sys.executable, "-m", "cxxinductor.bisect", str(right), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2 and "Traceback" not in done.stderr

@@ -79,13 +79,6 @@ std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Var
   return std::move(out).take();
 }
 
-plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant) {
-  plan::LaunchShape shape;
-  shape.block_x = plan::block_threads(kernel.mapping);
-  shape.dynamic_shared_bytes = plan::dynamic_shared_bytes(kernel);
-  return shape;
-}
-
 bool cuda_has_checks(const plan::Kernel& kernel) { return kernels::has_checks(kernel); }
 
 }  // namespace cxxinductor::codegen

@@ -6,7 +6,6 @@
 
 #include "codegen/templates.h"
 #include "ir/origin.h"
-#include "ir/plan/launch_shape.h"
 #include "ir/plan/plan.h"
 
 namespace cxxinductor::codegen {
@@ -18,7 +17,6 @@ namespace cxxinductor::codegen {
 // the index, [4..5] the bound (low half first) and then sets [6]. Accesses that a failed check guards are not made.
 std::string emit_cuda(const std::vector<const plan::Kernel*>& kernels, plan::Variant variant,
                       const OriginTable& origins, Templates templates = Templates::Inlined);
-plan::LaunchShape cuda_launch_shape(const plan::Kernel& kernel, plan::Variant variant);
 bool cuda_has_checks(const plan::Kernel& kernel);
 
 }  // namespace cxxinductor::codegen

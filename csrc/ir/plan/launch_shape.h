@@ -5,6 +5,8 @@
 
 namespace cxxinductor::plan {
 
+struct Kernel;
+
 struct LaunchShape {
   int block_x = 1, block_y = 1;     // threads of a block
   int64_t dynamic_shared_bytes = 0;
@@ -14,5 +16,7 @@ struct LaunchShape {
   // (griddepcontrol.wait: programmatic dependent launch).
   bool overlaps_previous = false;
 };
+
+LaunchShape launch_shape(const Kernel& kernel);
 
 }  // namespace cxxinductor::plan

@@ -48,7 +48,7 @@ NvrtcPlaces nvrtc_places(const Options& options, const Surroundings& surrounding
 
 CudaEmitter emitter(const std::optional<std::string>& source) {
   return [source](const plan::Kernel& kernel, plan::Variant variant, const OriginTable& origins) {
-    return CudaUnitSource{source ? *source : codegen::emit_cuda({&kernel}, variant, origins), codegen::cuda_launch_shape(kernel, variant),
+    return CudaUnitSource{source ? *source : codegen::emit_cuda({&kernel}, variant, origins), plan::launch_shape(kernel),
                           codegen::cuda_has_checks(kernel)};
   };
 }

@@ -32,9 +32,10 @@ void register_reduction(const std::string& overload, const std::string& state, c
 }
 
 // Threads of Python answer with "=" and a text, or "!" and why there is none.
-void register_text_pass(const std::string& name, const std::string& stage, const std::string& version, std::shared_ptr<RemoteRequests> requests) {
-  torch_bridge::add_text_pass({name, stage, version, [name, requests = std::move(requests)](const std::string& text) {
-                                 const auto answer = requests->ask(name, text);
+void register_text_pass(const std::string& name, const std::string& stage, const std::string& version, const std::string& number,
+                        std::shared_ptr<RemoteRequests> requests) {
+  torch_bridge::add_text_pass({name, stage, version, [number, requests = std::move(requests)](const std::string& text) {
+                                 const auto answer = requests->ask(number, text);
                                  if (!answer || answer->empty()) throw_user_error("no thread of Python answered");
                                  if (answer->front() == '!') throw_user_error("{}", answer->substr(1));
                                  return answer->substr(1);
@@ -51,8 +52,8 @@ void bind_extensions(py::module_& module) {
   module.def("register_op", &register_op);
   module.def("register_reduction", &register_reduction);
   module.def("open_text_passes", open_text_passes, py::arg("patience"),
-             "Passes' texts, which threads have to answer: the name of a pass and its text. patience: milliseconds that an answer may take.");
-  module.def("register_text_pass", register_text_pass, py::arg("name"), py::arg("stage"), py::arg("version"), py::arg("requests"));
+             "Passes' texts, which threads have to answer: the number of a pass and its text. patience: milliseconds that an answer may take.");
+  module.def("register_text_pass", register_text_pass, py::arg("name"), py::arg("stage"), py::arg("version"), py::arg("number"), py::arg("requests"));
   module.def("remove_text_pass", &torch_bridge::remove_text_pass, py::arg("name"));
 }
 

@@ -5,6 +5,7 @@
 #include "codegen/cuda/emit.h"
 #include "codegen/cuda/spelling.h"
 #include "codegen/templates.h"
+#include "ir/plan/launch_shape.h"
 #include "ir/plan/text.h"
 #include "support/error.h"
 #include "unit/catch.h"
@@ -89,7 +90,7 @@ TEST_CASE("a kernel's text: signature, variants, origins") {
   CHECK_THAT(text_of(softmax, {true, true}), mentions("typedef long long cxxi_index;"));
   CHECK_THAT(text_of(softmax, {false, false}), mentions("<8, false>") && !mentions("<8, true>"));
   CHECK(text_of(softmax, {true, false}) == text_of(softmax, {true, false}));
-  const plan::LaunchShape shape = codegen::cuda_launch_shape(softmax, {});
+  const plan::LaunchShape shape = plan::launch_shape(softmax);
   CHECK(shape.block_x == 128);
   CHECK_FALSE(codegen::cuda_has_checks(softmax));
 }
