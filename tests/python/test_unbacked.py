@@ -140,6 +140,16 @@ def test_softmax_over_sizes_that_are_data(device):
     check(lambda x: margin_loss(x[x > 0]), *data(3, 12, device=device), gradients=True)
 
 
+@pytest.mark.parametrize("bound", [float("nan"), 0.25])
+def test_one_bound_that_is_data(bound, device):
+    """ATen takes the element where a single bound is NaN."""
+    x, n = torch.randn(8, device=device), torch.tensor(bound, device=device)
+    for fn in (lambda x, n: x.clamp(max=n.item()), lambda x, n: x.clamp(min=n.item()) + 1, lambda x, n: x.clamp(-1, n.item())):
+        torch._dynamo.reset()
+        with torch._dynamo.config.patch(capture_scalar_outputs=True):
+            torch.testing.assert_close(torch.compile(fn, backend="cxxinductor", fullgraph=True)(x, n), fn(x, n), equal_nan=True)
+
+
 def test_writes_through_masks(device):
     def fn(x):
         y = x.clone()
