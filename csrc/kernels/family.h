@@ -15,9 +15,12 @@
 
 namespace cxxinductor::kernels {
 
+struct KernelFamily;
+
 struct MappedRegion {
   plan::Mapping mapping;
   Schedule schedule;
+  const KernelFamily* family = nullptr;  // that mapped it; map_region sets it
 };
 
 struct KernelFamily {
@@ -45,12 +48,11 @@ std::span<const KernelFamily* const> families();
 // Arranges the region for the first family that has a form for it, and notes the family in the region; nothing where none has.
 void arrange(FlatRegion& flat, const Target& target);
 
-// Of an arranged and named region.
-const KernelFamily& family_of(const FlatRegion& flat, const Target& target);
-// A region and its mapping, by its family; the region may get another form.
+// Maps an arranged and named region by the first family that takes it; the region may get another form.
 MappedRegion map_region(FlatRegion& flat, const Target& target);
-void describe_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target);
-sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
+// Of the kernel or mapping that the family made of the region.
+void describe_accesses(const KernelFamily& family, plan::Kernel& kernel, const FlatRegion& flat, const Target& target);
+sym::Expr grid_size(const KernelFamily& family, const FlatRegion& flat, const plan::Mapping& mapping, const Target& target);
 
 // What a family's map begins with: the region's variables, and the widest vectors along the last of `along`, which is space or row.
 plan::Mapping start_mapping(const FlatRegion& flat, const std::vector<loops::VarId>& along, const Target& target);

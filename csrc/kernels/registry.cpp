@@ -14,6 +14,22 @@ const std::array all{
 #undef FAMILY
 };
 
+const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
+  if (flat.arranged_for) return *flat.arranged_for;
+  for (const KernelFamily* family : all)
+    if (family->on_gpu == is_gpu(target) && family->accepts && family->accepts(flat, target)) return *family;
+  throw_internal("no family of kernels takes region {}", flat.region.name);
+}
+
+MappedRegion map_by_family(const FlatRegion& flat, const Target& target) {
+  const KernelFamily& family = family_of(flat, target);
+  MappedRegion mapped = family.map(flat, target);
+  const loops::VarId v = vector_variable(mapped.mapping);
+  mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
+  mapped.family = &family;
+  return mapped;
+}
+
 }  // namespace
 
 std::span<const KernelFamily* const> families() { return all; }
@@ -26,36 +42,20 @@ void arrange(FlatRegion& flat, const Target& target) {
   }
 }
 
-const KernelFamily& family_of(const FlatRegion& flat, const Target& target) {
-  if (flat.arranged_for) return *flat.arranged_for;
-  for (const KernelFamily* family : all)
-    if (family->on_gpu == is_gpu(target) && family->accepts && family->accepts(flat, target)) return *family;
-  throw_internal("no family of kernels takes region {}", flat.region.name);
-}
-
 MappedRegion map_region(FlatRegion& flat, const Target& target) {
-  const auto map = [&] {
-    MappedRegion mapped = family_of(flat, target).map(flat, target);
-    const loops::VarId v = vector_variable(mapped.mapping);
-    mapped.mapping.vector_tail = v.valid() && !prove_divides(mapped.mapping.vector_width, flat.extent(v), flat.assumptions);
-    return mapped;
-  };
-  MappedRegion mapped = map();
-  const KernelFamily& family = family_of(flat, target);
-  if (!family.rewrite) return mapped;
-  auto rewritten = family.rewrite(flat, mapped.mapping);
+  MappedRegion mapped = map_by_family(flat, target);
+  if (!mapped.family->rewrite) return mapped;
+  auto rewritten = mapped.family->rewrite(flat, mapped.mapping);
   if (!rewritten) return mapped;
   flat = std::move(*rewritten);
-  return map();
+  return map_by_family(flat, target);
 }
 
-void describe_accesses(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) {
-  const KernelFamily& family = family_of(flat, target);
+void describe_accesses(const KernelFamily& family, plan::Kernel& kernel, const FlatRegion& flat, const Target& target) {
   (family.describe_accesses ? family.describe_accesses : describe_plain_accesses)(kernel, flat, target);
 }
 
-sym::Expr grid_size(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) {
-  const KernelFamily& family = family_of(flat, target);
+sym::Expr grid_size(const KernelFamily& family, const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) {
   return simplify(family.grid ? family.grid(flat, mapping, target) : units(mapping, flat.region), flat.assumptions);
 }
 

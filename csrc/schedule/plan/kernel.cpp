@@ -163,7 +163,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
   kernel.mapping = mapped.mapping;
   kernel.offsets.resize(kernel.region.body.size());
   kernel.access.resize(kernel.region.body.size(), AccessKind::Broadcast);
-  kernels::describe_accesses(kernel, flat, target);
+  kernels::describe_accesses(*mapped.family, kernel, flat, target);
   kernels::choose_loads_ahead(kernel);
   kernels::choose_sum_blocks(kernel);
   estimate_traffic(kernel, flat, program, built.args);
@@ -174,7 +174,7 @@ MappedKernel build_kernel(const loops::Program& program, FlatRegion flat, const 
     return (reduce && info(reduce->reduction).order_matters) ||
            (races && counts_repeats(store->combine) && is_float(stmt.dtype));
   });
-  built.grid_x = kernels::grid_size(flat, kernel.mapping, target);
+  built.grid_x = kernels::grid_size(*mapped.family, flat, kernel.mapping, target);
   built.origin = main_origin(kernel.region);
   built.hint = kernel_hint(kernel.region, program.origins);
   return built;
