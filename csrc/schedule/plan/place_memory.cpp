@@ -214,14 +214,18 @@ class MemoryPlanner {
     if (in_place.empty()) return;
     const IdVector<plan::KernelId, plan::Kernel> before = std::exchange(plan_.kernels, {});
     KernelTable table(plan_);
-    const auto intern = [&](plan::KernelId old, const plan::Kernel& kernel) { return table.intern(kernel, KernelTable::hint_of(before[old])); };
+    IdVector<plan::KernelId, plan::KernelId> kept(before.size());  // of kernels as they are
+    const auto intern = [&](plan::KernelId old, const plan::Kernel* changed) {
+      if (changed) return table.intern(*changed, KernelTable::hint_of(before[old]));
+      if (!kept[old].valid()) kept[old] = table.intern(before[old], KernelTable::hint_of(before[old]));
+      return kept[old];
+    };
     const auto renew = [&](plan::Launch& launch, const LaunchInPlace* changed) {
       if (changed) launch.args = changed->launch.args;
-      const plan::KernelId old = launch.kernel;
-      launch.kernel = intern(old, changed ? changed->kernel : before[old]);
+      launch.kernel = intern(launch.kernel, changed ? &changed->kernel : nullptr);
       for (size_t i = 0; i < launch.specializations.size(); ++i) {
         plan::KernelId& special = launch.specializations[i].kernel;
-        special = intern(special, changed ? changed->specializations[i] : before[special]);
+        special = intern(special, changed ? &changed->specializations[i] : nullptr);
       }
     };
     for (size_t time = 0; time < plan_.steps.size(); ++time) {
