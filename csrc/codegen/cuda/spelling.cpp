@@ -9,10 +9,6 @@ namespace cxxinductor::codegen {
 
 std::string_view cuda_type(DType dtype) {
   switch (dtype) {
-    case DType::F64:
-      return "double";
-    case DType::F32:
-      return "float";
     case DType::F16:
       return "cxxi_f16";
     case DType::BF16:
@@ -21,30 +17,12 @@ std::string_view cuda_type(DType dtype) {
       return "cxxi_f8e4m3fn";
     case DType::F8E5M2:
       return "cxxi_f8e5m2";
-    case DType::I8:
-      return "signed char";
-    case DType::I16:
-      return "short";
-    case DType::I32:
-      return "int";
-    case DType::I64:
-      return "long long";
-    case DType::U8:
-      return "unsigned char";
-    case DType::U16:
-      return "unsigned short";
-    case DType::U32:
-      return "unsigned int";
-    case DType::U64:
-      return "unsigned long long";
-    case DType::Bool:
-      return "bool";
-    case DType::C32:
-    case DType::C64:
-    case DType::C128:
+    default:
       break;
   }
-  throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
+  const std::string_view type = c_type(dtype);
+  if (type.empty()) throw_unsupported("kernels do not compute with dtype {}", to_string(dtype));
+  return type;
 }
 
 namespace {
