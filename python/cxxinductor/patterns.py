@@ -45,11 +45,12 @@ def make(pattern: Callable[..., Any], replacement: Callable[..., Any], example_i
         texts = [[f"{value.dtype}{list(value.shape)}" for value in values] for values in (wanted, found)]
         raise UserError(f"register_pattern: expected a replacement that returns {', '.join(texts[0])}, as the pattern does, found {', '.join(texts[1])}")
     read = _sizes_read(replacement, example_inputs) - _sizes_read(pattern, example_inputs)
-    sizes = [tuple(value.shape) if isinstance(value, Tensor) else None for value in example_inputs]
+    sizes = [tuple(value.shape) for value in example_inputs if isinstance(value, Tensor)]
     return Pattern(of_pattern, of_replacement, check, sizes, bool(read))
 
 
-def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: str) -> Graph:
+def _trace(function: Callable[..., Any], example_inputs: Sequence[Any], tracing_mode: str) -> Graph:
+    """What the function computes of the tensors among the inputs; raises whatever it raises."""
     positions = [i for i, value in enumerate(example_inputs) if isinstance(value, Tensor)]
 
     def of_tensors(*tensors: Tensor) -> Any:
@@ -58,13 +59,19 @@ def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: s
             inputs[position] = tensor
         return function(*inputs)
 
+    # Equal sizes of an example are different symbols.
+    with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast(), symbolic_shapes_config.patch(use_duck_shape=False):
+        trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode=tracing_mode)
+        graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+    graph.eliminate_dead_code()
+    return graph
+
+
+def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: str) -> Graph:
     try:
-        with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast():
-            trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode="fake")
-            graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+        graph = _trace(function, example_inputs, "fake")
     except Exception as error:  # the function's own
         raise UserError(f"register_pattern: the {what} cannot be traced: {type(error).__name__}: {error}") from error
-    graph.eliminate_dead_code()
     for node in graph.nodes:
         if node.op == "get_attr":
             raise UserError(f"register_pattern: the {what} holds a tensor of its own: make it an input, or make it with torch.full")
@@ -78,21 +85,10 @@ def _traced(function: Callable[..., Any], example_inputs: Sequence[Any], what: s
 
 def _sizes_read(function: Callable[..., Any], example_inputs: Sequence[Any]) -> set[str]:
     """What the function makes of the sizes of its inputs: numbers that it computes with (of which no two functions have the same), and conditions."""
-    positions = [i for i, value in enumerate(example_inputs) if isinstance(value, Tensor)]
-
-    def of_tensors(*tensors: Tensor) -> Any:
-        inputs = list(example_inputs)
-        for position, tensor in zip(positions, tensors):
-            inputs[position] = tensor
-        return function(*inputs)
-
     try:
-        with torch.no_grad(), _disable_current_modes(), torch._C._DisableAutocast(), symbolic_shapes_config.patch(use_duck_shape=False):
-            trace = make_fx(torch.func.functionalize(of_tensors), decompositions.table(), tracing_mode="symbolic")
-            graph = trace(*(example_inputs[position].detach() for position in positions)).graph
+        graph = _trace(function, example_inputs, "symbolic")
     except Exception:  # of what cannot be traced with symbols each size may count
         return {f"all of {id(function)}"}
-    graph.eliminate_dead_code()
     numbers = {f"{node} of {id(function)}" for node in graph.nodes if isinstance(node.meta.get("val"), (int, torch.SymInt, torch.SymFloat))}
     shape_env = next((node.meta["val"].fake_mode.shape_env for node in graph.nodes if isinstance(node.meta.get("val"), FakeTensor)), None)
     return numbers | {str(guard.expr) for guard in (shape_env.guards if shape_env is not None else ())}
@@ -110,7 +106,7 @@ class Pattern:
     pattern: Graph
     replacement: Graph
     check: Callable[..., bool] | None
-    sizes: list[tuple[int, ...] | None]  # of the example's tensors; None: the input is none
+    sizes: list[tuple[int, ...]]  # of the example's tensors
     only_sizes: bool  # the replacement is right for those sizes alone: it was traced with them as numbers
 
     def __call__(self, graph: Graph) -> str:
@@ -127,7 +123,7 @@ class Pattern:
     def _replace(self, graph: Graph, match: InternalMatch, newer: dict[Node, Node]) -> bool:
         """Whether the match was replaced. newer: by node that an earlier match computed, what computes it now."""
         operands = [newer.get(operand, operand) for operand in match.placeholder_nodes]
-        if not all(self._fits(operand, sizes) for operand, sizes in zip(operands, self._operand_sizes())):
+        if not all(self._fits(operand, sizes) for operand, sizes in zip(operands, self.sizes)):
             return False
         if self.check is not None and not self.check(*(node.meta.get("val") if isinstance(node, Node) else node for node in operands)):
             return False
@@ -144,13 +140,12 @@ class Pattern:
                 graph.erase_node(node)
         return True
 
-    def _operand_sizes(self) -> list[tuple[int, ...] | None]:
-        return [sizes for sizes in self.sizes if sizes is not None]
-
     def _fits(self, operand: Any, sizes: tuple[int, ...]) -> bool:
         """Whether an operand may stand for an example's tensor."""
         value = operand.meta.get("val") if isinstance(operand, Node) else operand
-        return isinstance(value, Tensor) and (not self.only_sizes or (value.dim() == len(sizes) and all(guard_or_false(x == y) for x, y in zip(value.shape, sizes))))
+        if not isinstance(value, Tensor):
+            return False
+        return not self.only_sizes or (value.dim() == len(sizes) and all(guard_or_false(x == y) for x, y in zip(value.shape, sizes)))
 
     def _insert(self, place: Node, operands: Sequence[Any], olds: Sequence[Node]) -> list[Any] | None:
         """The results of the replacement, whose nodes are put in front of a node; None, and no nodes, where it does not compute what the old ones do."""
