@@ -262,16 +262,11 @@ class Bisection {
   void name_pass(const Outcome& with, const Judge& judge, BisectReport::Culprit& culprit) {
     std::vector<passes::PassTime> applied = with.state.graph_passes;
     applied.insert(applied.end(), with.state.loops_passes.begin(), with.state.loops_passes.end());
-    std::vector<std::string> candidates;
-    if (std::ssize(applied) == culprit.number) {
-      culprit.name = applied.back().name;
-      candidates = {culprit.name};
-    } else {
-      for (const passes::PassInfo& pass : passes::pass_table()) candidates.emplace_back(pass.name);
-    }
-    const std::vector<passes::PassInfo> known = passes::pass_table();
-    for (const std::string& name : candidates) {
-      if (std::ranges::find(known, name, &passes::PassInfo::name) == known.end()) continue;
+    const bool is_known = std::ssize(applied) == culprit.number;
+    if (is_known) culprit.name = applied.back().name;
+    for (const passes::PassInfo& pass : passes::pass_table()) {
+      const std::string name(pass.name);
+      if (is_known && name != culprit.name) continue;
       Options options = request_.inputs.options;
       options.skip_passes += (options.skip_passes.empty() ? "" : ",") + name;
       if (!judge(options).empty()) continue;

@@ -146,8 +146,8 @@ void require_fitting(size_t position, const DeclaredInput& declared, const c10::
   const at::Tensor& tensor = input.toTensor();
   bool fits = tensor.scalar_type() == to_torch(declared.dtype) && tensor.sizes().size() == declared.sizes.size();
   for (size_t d = 0; fits && d < declared.sizes.size(); ++d) {
-    const auto& free = declared.sizes[d].free_symbols();
-    if (std::ranges::all_of(free, [&](sym::Expr e) { return symbols.contains(e.name()); })) fits = evaluate({declared.sizes[d]}, symbols)[0] == tensor.size(static_cast<int64_t>(d));
+    const bool known = std::ranges::all_of(declared.sizes[d].free_symbols(), [&](sym::Expr e) { return symbols.contains(e.name()); });
+    if (known) fits = evaluate({declared.sizes[d]}, symbols)[0] == tensor.size(static_cast<int64_t>(d));
   }
   if (fits) return;
   std::vector<std::string> sizes;
