@@ -118,8 +118,7 @@ Results import_clamp(CallContext& context) {
   if (low) terms.push_back(*low);
   if (high) terms.push_back(*high);
   // Eager's kernels of one bound are the target's minimum and maximum, which take the element where the bound is NaN.
-  const bool single = !(low && high);
-  const ScalarArg* bound = single ? scalar_arg_of(terms[1]) : nullptr;
+  const ScalarArg* bound = low && high ? nullptr : scalar_arg_of(terms[1]);
   if (bound != nullptr && std::holds_alternative<GivenReal>(*bound)) return std::nullopt;
   if (bound != nullptr && std::isnan(constant_real(*bound).value_or(0))) {
     const auto dtype = common_dtype(context.build.graph(), terms);
