@@ -4,7 +4,8 @@ namespace cxxinductor::kernels {
 
 void choose_sum_blocks(plan::Kernel& kernel) {
   kernel.in_blocks.clear();
-  if (sym::bounds(sym::simplify(updates_of_state(kernel.mapping, kernel.region), kernel.assumptions), kernel.assumptions).high <= 2 * plan::updates_of_block) return;
+  const sym::Expr updates = sym::simplify(updates_of_state(kernel.mapping, kernel.region), kernel.assumptions);
+  if (sym::bounds(updates, kernel.assumptions).high <= 2 * plan::updates_of_block) return;
   for (size_t s = 0; s < kernel.region.body.size(); ++s) {
     const auto* reduce = kernel.region.body[plan::StmtId(s)].as<loops::Reduce>();
     if (reduce && info(reduce->reduction).order_matters && is_float(kernel.region.body[reduce->operand].dtype))

@@ -62,12 +62,7 @@ std::string CudaText::origin_comment(StmtId id) const {
 bool CudaText::proven_multiple(sym::Expr e, int64_t divisor) const { return sym::prove_divides(divisor, e, kernel.assumptions); }
 
 sym::Expr CudaText::group_count(const std::vector<VarId>& vars, int width) const {
-  sym::Expr count = 1;
-  for (size_t d = 0; d < vars.size(); ++d) {
-    const sym::Expr size = kernel.region.vars[vars[d]].extent;
-    count = count * (d + 1 == vars.size() ? sym::ceil_div(size, width) : size);
-  }
-  return sym::simplify(count, kernel.assumptions);
+  return sym::simplify(plan::groups_of(kernel.region, vars, width), kernel.assumptions);
 }
 
 std::string CudaText::count_text(const std::vector<VarId>& vars, int width) const {

@@ -8,6 +8,7 @@
 #include "codegen/cuda/spelling.h"
 #include "codegen/cuda/threads.h"
 #include "codegen/spelling.h"
+#include "ir/plan/serial_rows.h"
 #include "kernels/body/lower_body.h"
 #include "kernels/body/slots.h"
 #include "support/error.h"
@@ -25,15 +26,7 @@ RowWriter::RowWriter(CudaText& text, RowThreads shape)
 
 bool RowWriter::whole_groups() const { return !text_.kernel.mapping.vector_tail || width_ == 1; }
 
-sym::Expr RowWriter::groups() const {
-  const std::vector<VarId>& row = text_.kernel.mapping.row;
-  sym::Expr groups = 1;
-  for (size_t d = 0; d < row.size(); ++d) {
-    const sym::Expr size = text_.kernel.region.vars[row[d]].extent;
-    groups = groups * (d + 1 == row.size() ? sym::ceil_div(size, width_) : size);
-  }
-  return groups;
-}
+sym::Expr RowWriter::groups() const { return plan::groups_of(text_.kernel.region, text_.kernel.mapping.row, width_); }
 
 // Whether every thread of a row has equally many elements of the reduction, and its struct makes use of that.
 bool RowWriter::shares_are_equal(StmtId reduce) const {
@@ -48,7 +41,7 @@ void RowWriter::declare_persistent_values() {
   const kernels::Slot fragment{.vector_var = vector_variable(kernel.mapping), .width = width_};
   for (size_t i = 0; i < kernel.region.body.size(); ++i) {
     const StmtId id(i);
-    if (kernel.memory_spaces[id] == plan::MemorySpace::Persistent && !kernels::is_across(kernel, id))
+    if (kernel.memory_spaces[id] == plan::MemorySpace::Persistent && !plan::is_across(kernel, id))
       text_.out.line("{} w{}[{}] = {{}};", text_.storage(fragment, id), i, shape_.items);
   }
 }

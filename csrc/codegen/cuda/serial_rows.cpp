@@ -75,7 +75,7 @@ class SerialRowsWriter {
 
 void SerialRowsWriter::declare_sums() {
   for (size_t i = 0; i < kernel_.region.body.size(); ++i) {
-    if (!kernels::is_across(kernel_, StmtId(i)) || kernel_.memory_spaces[StmtId(i)] == plan::MemorySpace::Shared) continue;
+    if (!plan::is_across(kernel_, StmtId(i)) || kernel_.memory_spaces[StmtId(i)] == plan::MemorySpace::Shared) continue;
     const std::string state = text_.state(StmtId(i));
     text_.out.line("{} r{}[{}][{}];", state, i, shape_.items_per_thread, fragment_.width);
     text_.out.line("#pragma unroll");
@@ -166,7 +166,7 @@ void SerialRowsWriter::write_epilogue(size_t segment) {
     const plan::JoinedRows joined = plan::joined_rows(kernel_);
     text_.out.line("__shared__ uint4 cxxi_shared[{}];", (joined.bytes + 15) / 16);
     for (size_t i = 0; i < kernel_.region.body.size(); ++i)
-      if (kernels::is_across(kernel_, StmtId(i)))
+      if (plan::is_across(kernel_, StmtId(i)))
         text_.out.line("cxxi_slot_reduce<{}, {}, {}>(r{}, cxxi_shared, cxxi_lane, cxxi_slot);", threads, rows, joined.rows, i);
     text_.open("if (cxxi_slot == 0) {");
   }

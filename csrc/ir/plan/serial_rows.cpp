@@ -16,13 +16,7 @@ int64_t shared_states_bytes(int64_t groups, int vector_width, DType state) {
 }
 
 int64_t groups_of_row(const Kernel& kernel) {
-  const Mapping& mapping = kernel.mapping;
-  sym::Expr groups = 1;
-  for (size_t d = 0; d < mapping.row.size(); ++d) {
-    const sym::Expr size = kernel.region.vars[mapping.row[d]].extent;
-    groups = groups * (d + 1 == mapping.row.size() ? sym::ceil_div(size, mapping.vector_width) : size);
-  }
-  groups = sym::simplify(groups, kernel.assumptions);
+  const sym::Expr groups = sym::simplify(groups_of(kernel.region, kernel.mapping.row, kernel.mapping.vector_width), kernel.assumptions);
   CXXI_CHECK(groups.is_constant(), "{}: a persistent row has no constant length", kernel.name);
   return groups.constant();
 }
@@ -37,15 +31,19 @@ int64_t serial_shared_bytes(const Kernel& kernel) {
   return bytes;
 }
 
+bool is_across(const Kernel& kernel, StmtId id) {
+  const VarId serial = serial_variable(kernel.mapping);
+  const auto* reduce = kernel.region.body[id].as<loops::Reduce>();
+  return reduce && serial.valid() && reduce->over.contains(serial);
+}
+
 JoinedRows joined_rows(const Kernel& kernel) {
   constexpr int64_t most_bytes = 32 * 1024;  // at a time; kernels have other arrays in shared memory beside them
   const auto& shape = kernel.mapping.get<SerialRows>();
   int64_t state_bytes = 0;
-  for (const loops::Stmt& stmt : kernel.region.body) {
-    const auto* reduce = stmt.as<loops::Reduce>();
-    if (reduce && reduce->over.contains(shape.serial))
-      state_bytes = std::max<int64_t>(state_bytes, byte_size(state_dtype(kernel.region, *reduce)));
-  }
+  for (size_t s = 0; s < kernel.region.body.size(); ++s)
+    if (is_across(kernel, StmtId(s)))
+      state_bytes = std::max<int64_t>(state_bytes, byte_size(state_dtype(kernel.region, *kernel.region.body[StmtId(s)].as<loops::Reduce>())));
   const int64_t row_bytes = state_bytes * shape.items_per_thread * shape.threads_per_row * kernel.mapping.vector_width;
   const int64_t rows = std::clamp<int64_t>(most_bytes / std::max<int64_t>(row_bytes, 1), 1, shape.rows_per_block);
   return {rows, rows * row_bytes};

@@ -1,10 +1,13 @@
-// Shared memory of a block for sums across serial rows: its size, for the scheduler that chooses, the emitter that addresses and the
+// Sums across serial rows, and the shared memory of a block for them: its size, for the scheduler that chooses, the emitter that addresses and the
 // launch that requests it.
 #pragma once
 
 #include "ir/plan/plan.h"
 
 namespace cxxinductor::plan {
+
+// Is it a reduction over the serial variable?
+bool is_across(const Kernel& kernel, StmtId id);
 
 // A reduction with a single state keeps it in this type.
 DType state_dtype(const loops::Region& region, const loops::Reduce& reduce);

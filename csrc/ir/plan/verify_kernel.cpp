@@ -158,7 +158,7 @@ class KernelVerifier {
     }
   }
 
-  // A reduction over the serial variable.
+  // The verifier's is strict: a reduction over the serial variable and another one is none.
   bool is_across(StmtId id) const {
     const auto* reduce = region_.body[id].as<loops::Reduce>();
     return reduce && !serial_.empty() && reduce->over == serial_;

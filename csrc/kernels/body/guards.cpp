@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/plan/serial_rows.h"
 #include "kernels/body/slots.h"
 
 namespace cxxinductor::kernels {
@@ -51,7 +52,7 @@ Guard guard_of(const Kernel& kernel, const Slot& slot, StmtId id) {
     // Variables of the row that it does not reduce over count once.
     loops::VarSet row;
     for (VarId v : kernel.mapping.row) row |= loops::VarSet::of(v);
-    if (!is_across(kernel, id)) guard.once = missing(kernel, row, reduce->over);
+    if (!plan::is_across(kernel, id)) guard.once = missing(kernel, row, reduce->over);
     return guard;
   }
   guard.lanes = slot.masked_tail && has_lanes(kernel, slot, id);

@@ -8,6 +8,7 @@
 #include "ir/plan/forms.h"
 #include "ir/plan/matmul.h"
 #include "ir/plan/spelling.h"
+#include "ir/plan/serial_rows.h"
 #include "kernels/body/guards.h"
 #include "kernels/body/slots.h"
 
@@ -134,7 +135,7 @@ class Lowering {
     Where where = Where::State;
     if (kernel_.memory_spaces[id] == plan::MemorySpace::Shared) {
       where = Where::SharedStates;
-    } else if (is_across(kernel_, id)) {
+    } else if (plan::is_across(kernel_, id)) {
       where = Where::States;
     } else if (is_columns(kernel_.mapping)) {
       where = Where::Accumulators;
@@ -196,10 +197,10 @@ class Lowering {
   }
 
   // Is it a reduction whose states are updated lane by lane?
-  bool by_lane(StmtId id) const { return (is_columns(kernel_.mapping) || is_across(kernel_, id)) && lanes(reduce(id)->operand); }
+  bool by_lane(StmtId id) const { return (is_columns(kernel_.mapping) || plan::is_across(kernel_, id)) && lanes(reduce(id)->operand); }
   // One that takes the operands of all lanes at once?
   bool collects(StmtId id) const {
-    return reduce(id) && !is_columns(kernel_.mapping) && !is_across(kernel_, id) && slot_.lanes == LaneForm::Loop && reduces_lanes(kernel_, slot_, *reduce(id));
+    return reduce(id) && !is_columns(kernel_.mapping) && !plan::is_across(kernel_, id) && slot_.lanes == LaneForm::Loop && reduces_lanes(kernel_, slot_, *reduce(id));
   }
   bool is_lane_value(StmtId id) const {
     const loops::Stmt& s = stmt(id);

@@ -4,6 +4,7 @@
 
 #include "ir/plan/early_loads.h"
 #include "ir/plan/matmul.h"
+#include "ir/plan/serial_rows.h"
 
 namespace cxxinductor::kernels {
 namespace {
@@ -108,11 +109,9 @@ class SlotMaker {
 
   // Loads that a thread makes for several groups at once.
   std::vector<StmtId> loads_ahead(const Segment& segment) const {
-    if (!is_of_gpu(mapping_)) return {};
-    if (is_persistent(mapping_)) return segment.loads_ahead > 0 ? plan::early_loads_of_row_loop(kernel_, segment) : std::vector<StmtId>{};
-    const auto* rows = mapping_.as<plan::Rows>();
-    const int groups = rows ? rows->in_flight : mapping_.as<plan::Tiles>() ? segment.loads_ahead : plan::unrolled_groups(mapping_);
-    return groups > (mapping_.as<plan::Tiles>() ? 0 : 1) ? plan::early_loads(kernel_, segment.stmts) : std::vector<StmtId>{};
+    const bool is_fixed = plan::groups_of_thread(mapping_) > 0;  // the segment says how many of them are loaded ahead; else the mapping does
+    const bool loads = is_fixed ? segment.loads_ahead > 0 : plan::unrolled_groups(mapping_) > 1;
+    return loads ? plan::early_loads_of_row_loop(kernel_, segment) : std::vector<StmtId>{};
   }
 
   void list_operands() {
@@ -127,7 +126,7 @@ class SlotMaker {
 
   // Of a value of an earlier segment.
   Where place_of(StmtId id) const {
-    if (is_across(kernel_, id)) return kernel_.memory_spaces[id] == MemorySpace::Shared ? Where::SharedStates : Where::States;
+    if (plan::is_across(kernel_, id)) return kernel_.memory_spaces[id] == MemorySpace::Shared ? Where::SharedStates : Where::States;
     if (persistent(id)) return Where::Persistent;
     if (id == sums_) return Where::Group;
     if (mapping_.as<plan::Columns>()) return has_lanes(kernel_, slot_, id) ? Where::Columns : Where::Value;
@@ -138,7 +137,7 @@ class SlotMaker {
   void list_kept(const Segment& segment) {
     const bool columns = is_columns(mapping_) && segment.kind == Segment::Kind::PerRow;
     for (StmtId id : slot_.stmts) {
-      if (is_effect(stmt(id)) || is_across(kernel_, id)) continue;
+      if (is_effect(stmt(id)) || plan::is_across(kernel_, id)) continue;
       const bool arrayed = slot_.lanes == LaneForm::Loop
                                ? has_lanes(kernel_, slot_, id)
                                : !stmt(id).as<loops::Project>() && kernel_.memory_spaces[id] == MemorySpace::Row;
@@ -163,20 +162,11 @@ bool has_dead_rows(const Kernel& kernel) {
   const plan::Mapping& mapping = kernel.mapping;
   const auto multiple = [&](sym::Expr count, int of) { return sym::prove_divides(of, count, kernel.assumptions); };
   const auto extent = [&](VarId v) { return kernel.region.vars[v].extent; };
-  if (const auto* rows = mapping.as<plan::Rows>()) {
-    sym::Expr count = 1;
-    for (VarId v : mapping.space) count = count * extent(v);
-    return rows->rows_per_block > 1 && !multiple(count, rows->rows_per_block);
-  }
+  if (const auto* rows = mapping.as<plan::Rows>())
+    return rows->rows_per_block > 1 && !multiple(plan::points_of(kernel.region, mapping.space), rows->rows_per_block);
   if (const auto* serial = mapping.as<plan::SerialRows>()) return !multiple(extent(serial->serial), serial->rows_per_block);
   if (const auto* columns = mapping.as<plan::Columns>()) return !multiple(extent(vector_variable(mapping)), columns->columns_per_block);
   return false;
-}
-
-bool is_across(const Kernel& kernel, StmtId id) {
-  const VarId serial = serial_variable(kernel.mapping);
-  const auto* reduce = kernel.region.body[id].as<loops::Reduce>();
-  return reduce && serial.valid() && reduce->over.contains(serial);
 }
 
 bool has_checks(const Kernel& kernel) {
@@ -185,7 +175,7 @@ bool has_checks(const Kernel& kernel) {
 
 std::vector<StmtId> reductions_of(const Kernel& kernel, const std::vector<StmtId>& stmts) {
   std::vector<StmtId> found;
-  std::ranges::copy_if(stmts, std::back_inserter(found), [&](StmtId id) { return kernel.region.body[id].as<loops::Reduce>() && !is_across(kernel, id); });
+  std::ranges::copy_if(stmts, std::back_inserter(found), [&](StmtId id) { return kernel.region.body[id].as<loops::Reduce>() && !plan::is_across(kernel, id); });
   return found;
 }
 

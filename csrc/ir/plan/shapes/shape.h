@@ -5,8 +5,8 @@
 //   threads(vector_width)             of a block, on GPUs
 //
 // and, where they are not what mapping.h gives for shapes without them, unrolled_groups(), groups_of_thread(vector_width),
-// updates_of_state(mapping, region), dynamic_shared_bytes(kernel) and verify(kernel, report). Whoever asks a Mapping asks its shape: nothing else lists the shapes but the
-// variant in mapping.h.
+// updates_of_state(mapping, region), dynamic_shared_bytes(kernel) and verify(kernel, report). Whoever asks a Mapping asks its shape: nothing else
+// lists the shapes but the variant in mapping.h.
 #pragma once
 
 #include <cstdint>
