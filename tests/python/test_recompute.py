@@ -14,8 +14,10 @@ from torch._dynamo.backends.common import aot_autograd
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from cxxinductor import _C, decompositions, fx_reader, partition
+from cxxinductor.registry import Snapshot
 
 aten = torch.ops.aten
+NO_PASSES = Snapshot({}, "")
 
 
 class Saved:
@@ -33,7 +35,7 @@ class Saved:
         read = fx_reader.read_graph(copy.deepcopy(joint))
         assert not read.constants
         self.forward, self.backward, self.ours = _C.split_gradients(read.builder, num_fwd_outputs, gradients)
-        halves = partition.partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **kwargs)
+        halves = partition.partition(joint, inputs, passes=NO_PASSES, num_fwd_outputs=num_fwd_outputs, **kwargs)
         saved = {node.name: node.meta["val"] for node in halves[0].graph.output_node().args[0][num_fwd_outputs:]}
         self.by_aot = sum(x.numel() * x.element_size() for x in saved.values() if isinstance(x, torch.Tensor))
         return halves
@@ -157,7 +159,7 @@ def saved_by_partition(function: Callable[..., torch.Tensor], *arguments: torch.
     found = []
 
     def divide(joint, inputs, *, num_fwd_outputs, **kwargs):
-        halves = partition.partition(joint, inputs, num_fwd_outputs=num_fwd_outputs, **kwargs)
+        halves = partition.partition(joint, inputs, passes=NO_PASSES, num_fwd_outputs=num_fwd_outputs, **kwargs)
         for node in halves[0].graph.output_node().args[0][num_fwd_outputs:]:
             value = node.meta["val"]
             if node.op != "placeholder" and isinstance(value, torch.Tensor):
