@@ -177,10 +177,12 @@ std::string options_page() {
   for (const OptionInfo& option : option_table()) {
     std::string values;
     for (std::string_view word : option_values(option.name)) values += (values.empty() ? "" : ", ") + code(word);
+    if (const size_t dots = option.accepts.find(".."); option.type != "std::string" && dots != std::string_view::npos)
+      values = fmt::format("{} to {}", option.accepts.substr(0, dots), option.accepts.substr(dots + 2));
     if (option.name == "skip_passes") values = "names of passes, below";
     if (option.name == "dump") values += ", `after:` and the name of a stage, below";
-    if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : option.type == "double" ? "0 to 1" : "text";
-    page.line("| `{}` | `{}` | {} | {} | {} |", option.name, option.environment, code(get_option(Options(), option.name)), values,
+    if (values.empty()) values = option.type == "bool" ? "true, false" : option.type == "int64_t" ? "a number" : "text";
+    page.line("| `{}` | `{}` | {} | {} | {} |", option.name, environment_variable(option.name), code(get_option(Options(), option.name)), values,
               cell(option.doc));
   }
   page.line("");

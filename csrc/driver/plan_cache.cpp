@@ -67,20 +67,8 @@ StoredPlan read_entry(std::string_view texts) {
 
 std::string options_key(Options options) {
   const Options defaults;
-  options.cache_dir = defaults.cache_dir;
-  options.cache_size = defaults.cache_size;
-  options.dump_dir = defaults.dump_dir;
-  options.explain = defaults.explain;
-  options.time = defaults.time;
-  options.progress = defaults.progress;
-  options.compile_threads = defaults.compile_threads;
-  options.compile_timeout = defaults.compile_timeout;
-  // How calls run, and when graphs compile.
-  options.cuda_graphs = defaults.cuda_graphs;
-  options.graph_branches = defaults.graph_branches;
-  options.nvtx = defaults.nvtx;
-  options.background = defaults.background;
-  options.wait = defaults.wait;
+  for (const OptionInfo& option : option_table())
+    if (!decides_what_is_compiled(option)) set_option(options, option.name, get_option(defaults, option.name));
   return to_string(options);
 }
 
@@ -103,7 +91,6 @@ std::string plan_key(const Request& request) {
   std::string key = fmt::format("plan\noptions {}\n", options_key(request.options));
   for (Device device : request.targets.devices())
     key += fmt::format("target {} {}\n", to_string(device), to_string(request.targets.of(device)));
-  for (const auto& [device, bytes] : *request.eager_peaks) key += fmt::format("eager_peak {} {}\n", to_string(device), bytes);
   for (const std::shared_ptr<const TextPass>& pass : request.text_passes) key += fmt::format("pass {} {} {}\n", pass->name, pass->stage, pass->version);
   return key + fmt::format("late_inputs [{}]\n", fmt::join(request.late_inputs, ", ")) + registered_texts(request.graph) + graph::print(request.graph);
 }

@@ -10,7 +10,7 @@ namespace cxxinductor {
 namespace {
 
 constexpr std::array option_rows{
-#define OPTION(name, type, default_value, environment, doc) OptionInfo{#name, #type, environment, doc},
+#define OPTION(name, type, default_value, decides, accepts, doc) OptionInfo{#name, #type, Decides::decides, accepts, doc},
 #include <cxxinductor/options.def>
 #undef OPTION
 };
@@ -27,46 +27,7 @@ constexpr std::array renamed_rows{
 #undef RENAMED_VALUE
 };
 
-// Options whose values are words from a list; `several`: any number of them, separated by commas. Words that begin with `prefix` name what
-// other layers know.
-struct Choice {
-  std::string_view option;
-  std::span<const std::string_view> values;
-  bool several = false;
-  std::string_view prefix = {};
-};
-template <class... Words>
-constexpr std::array<std::string_view, sizeof...(Words)> words(Words... list) {
-  return {list...};
-}
-constexpr auto numerics_values = words("eager", "fast");
-constexpr auto verify_values = words("each", "boundaries", "off");
-constexpr auto check_values = words("off", "eager", "interp");
-constexpr auto cache_values = words("on", "off");
-constexpr auto tier_values = words("kernels", "aten");
-constexpr auto epilogue_values = words("always", "auto", "never");
-constexpr auto generalize_values = words("auto", "off");
-constexpr auto background_values = words("off", "recompiles", "all");
-constexpr auto cuda_graphs_values = words("off", "auto", "on", "at_once");
-constexpr auto dump_values = words("calls", "graph", "loops", "plan", "source", "all");
-constexpr std::array choices{
-    Choice{"numerics", numerics_values},  Choice{"verify", verify_values},
-    Choice{"check", check_values},        Choice{"cache", cache_values},
-    Choice{"tier", tier_values},          Choice{"epilogue_fusion", epilogue_values},
-    Choice{"background", background_values}, Choice{"cuda_graphs", cuda_graphs_values},
-    Choice{"generalize_kernels", generalize_values}, Choice{"dump", dump_values, true, "after:"},
-};
-
-struct Range {
-  std::string_view option;
-  int64_t least, most;
-};
-constexpr std::array ranges{
-    Range{"check_tolerance", 1, 1'000'000}, Range{"cache_size", 0, int64_t{1} << 40},      Range{"compile_threads", 0, 4096},
-    Range{"collective_bucket_bytes", 0, int64_t{1} << 40},
-    Range{"pass_limit", -1, int64_t{1} << 40}, Range{"fusion_limit", -1, int64_t{1} << 40},
-    Range{"compile_timeout", 1, 86'400},    Range{"max_fusion_size", 1, int64_t{1} << 20},
-};
+constexpr std::string_view several = ", ...";  // ends OptionInfo::accepts where a value is a list
 
 // Variables that are not options.
 constexpr std::array variable_rows{
@@ -87,16 +48,33 @@ bool is_op_or_library(std::string_view item) {
   return is_name(item.substr(0, colons)) && (colons == item.npos || is_name(item.substr(colons + 2)));
 }
 
-// Options whose values are lists of items of one form, separated by commas.
+// What stands for the names of other layers in OptionInfo::accepts. Those without a form are for their layer to check.
 struct ItemForm {
-  std::string_view option;
+  std::string_view word;
   bool (*holds)(std::string_view item);
   std::string_view expected;
 };
 constexpr std::array item_forms{
-    ItemForm{"allow_ops", is_op_or_library, "mylib::op, or mylib for all ops of a library"},
-    ItemForm{"trusted_keys", is_public_key, "Ed25519 public keys of 64 hexadecimal digits each"},
+    ItemForm{"OP_OR_LIBRARY", is_op_or_library, "mylib::op, or mylib for all ops of a library"},
+    ItemForm{"KEY", is_public_key, "Ed25519 public keys of 64 hexadecimal digits each"},
 };
+
+bool stands_for_names(std::string_view word) { return std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; }); }
+
+const OptionInfo& row_of(std::string_view option) { return *std::ranges::find(option_rows, option, &OptionInfo::name); }
+
+// The alternatives of OptionInfo::accepts.
+std::vector<std::string_view> alternatives(const OptionInfo& option) {
+  std::string_view rest = option.accepts;
+  if (rest.ends_with(several)) rest.remove_suffix(several.size());
+  std::vector<std::string_view> found;
+  while (!rest.empty()) {
+    const size_t end = std::min(rest.find('|'), rest.size());
+    found.push_back(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return found;
+}
 
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -113,20 +91,13 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-[[noreturn]] void unknown(std::string_view what, std::string_view name,
-                          std::string_view (*name_of)(const OptionInfo&)) {
+[[noreturn]] void unknown(std::string_view what, std::string_view name, std::string (*name_of)(const OptionInfo&)) {
   const auto nearest = std::min_element(option_rows.begin(), option_rows.end(), [&](const auto& a, const auto& b) {
     return edit_distance(name, name_of(a)) < edit_distance(name, name_of(b));
   });
   std::string known;
   for (const OptionInfo& row : option_rows) known += fmt::format("{}{}", known.empty() ? "" : ", ", name_of(row));
   throw_user_error("unknown {} '{}'; did you mean '{}'? Known: {}", what, name, name_of(*nearest), known);
-}
-
-std::string environment_name(std::string_view option) {
-  std::string name = "CXXINDUCTOR_";
-  for (char c : option) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return name;
 }
 
 // The item of a comma-separated list at its start, trimmed; removes it and the comma.
@@ -165,9 +136,13 @@ void assign(int64_t& target, std::string_view name, std::string_view value) {
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed);
   if (error != std::errc() || end != value.data() + value.size())
     throw_user_error("option '{}': expected an integer, found '{}'", name, value);
-  for (const Range& range : ranges)
-    if (range.option == name && (parsed < range.least || parsed > range.most))
-      throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, range.least, range.most, value);
+  const std::string_view accepts = row_of(name).accepts;
+  if (const size_t dots = accepts.find(".."); dots != accepts.npos) {
+    int64_t least = 0, most = 0;
+    std::from_chars(accepts.data(), accepts.data() + dots, least);
+    std::from_chars(accepts.data() + dots + 2, accepts.data() + accepts.size(), most);
+    if (parsed < least || parsed > most) throw_user_error("option '{}': expected an integer from {} to {}, found '{}'", name, least, most, value);
+  }
   target = parsed;
 }
 
@@ -179,30 +154,28 @@ void assign(double& target, std::string_view name, std::string_view value) {
   target = parsed;
 }
 
-void check_words(const Choice& choice, std::string_view value) {
-  std::string_view rest = value;
-  do {
-    const size_t end = choice.several ? rest.find(',') : rest.npos;
-    const std::string_view word = rest.substr(0, end);
-    rest = end == rest.npos ? std::string_view() : rest.substr(end + 1);
-    const bool nothing = choice.several && value.empty();
-    const bool is_name = !choice.prefix.empty() && word.starts_with(choice.prefix);
-    if (nothing || is_name || std::find(choice.values.begin(), choice.values.end(), word) != choice.values.end()) continue;
-    std::string known;
-    for (std::string_view item : choice.values) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", item);
-    throw_user_error("option '{}': expected {} of {}, found '{}'", choice.option,
-                     choice.several ? "any, separated by commas," : "one", known, word);
-  } while (!rest.empty());
+// One of the words, or one that begins as what stands for names does ("after:STAGE").
+bool is_accepted(const std::vector<std::string_view>& words, std::string_view item) {
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    const size_t names = word.rfind(':') + 1;
+    return word == item || (stands_for_names(word) && names > 0 && item.starts_with(word.substr(0, names)));
+  });
 }
 
 void assign(std::string& target, std::string_view name, std::string_view value) {
-  for (const Choice& choice : choices) {
-    if (choice.option == name) check_words(choice, value);
-  }
-  for (const ItemForm& form : item_forms) {
-    if (form.option != name) continue;
-    for (const std::string& item : list_items(value))
-      if (!form.holds(item)) throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form.expected, item);
+  const OptionInfo& option = row_of(name);
+  const std::vector<std::string_view> words = alternatives(option);
+  const bool is_list = option.accepts.ends_with(several);
+  const std::vector<std::string> items = is_list ? list_items(value) : std::vector<std::string>{std::string(value)};
+  const auto form = std::ranges::find_if(item_forms, [&](const ItemForm& f) { return words.size() == 1 && words[0] == f.word; });
+  const bool is_open = words.empty() || (words.size() == 1 && stands_for_names(words[0]));
+  for (const std::string& item : items) {
+    if (form != std::end(item_forms) && !form->holds(item)) throw_user_error("option '{}': expected {}, separated by commas, found '{}'", name, form->expected, item);
+    if (is_open || is_accepted(words, item)) continue;
+    std::string known;
+    for (std::string_view word : words)
+      if (!stands_for_names(word)) known += fmt::format("{}'{}'", known.empty() ? "" : ", ", word);
+    throw_user_error("option '{}': expected {} of {}, found '{}'", name, is_list ? "any, separated by commas," : "one", known, item);
   }
   target = std::string(value);
 }
@@ -220,10 +193,17 @@ std::span<const OptionInfo> option_table() { return option_rows; }
 
 std::span<const VariableInfo> variable_table() { return variable_rows; }
 
-std::span<const std::string_view> option_values(std::string_view option) {
-  for (const Choice& choice : choices)
-    if (choice.option == option) return choice.values;
-  return {};
+std::string environment_variable(std::string_view option) {
+  std::string name = "CXXINDUCTOR_";
+  for (char c : option) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return name;
+}
+
+std::vector<std::string_view> option_values(std::string_view option) {
+  const OptionInfo& row = row_of(option);
+  std::vector<std::string_view> words = row.type == "std::string" ? alternatives(row) : std::vector<std::string_view>();
+  std::erase_if(words, stands_for_names);
+  return words;
 }
 
 void set_option(Options& options, std::string_view name, std::string_view value) {
@@ -232,7 +212,7 @@ void set_option(Options& options, std::string_view name, std::string_view value)
   if (name == #option) return assign(options.option, name, value);
 #include <cxxinductor/options.def>
 #undef OPTION
-  unknown("option", name, [](const OptionInfo& row) { return row.name; });
+  unknown("option", name, [](const OptionInfo& row) { return std::string(row.name); });
 }
 
 std::string get_option(const Options& options, std::string_view name) {
@@ -240,7 +220,7 @@ std::string get_option(const Options& options, std::string_view name) {
   if (name == #option) return fmt::format("{}", options.option);
 #include <cxxinductor/options.def>
 #undef OPTION
-  unknown("option", name, [](const OptionInfo& row) { return row.name; });
+  unknown("option", name, [](const OptionInfo& row) { return std::string(row.name); });
 }
 
 Options options_from_environment(const std::vector<std::pair<std::string, std::string>>& environment) {
@@ -250,12 +230,10 @@ Options options_from_environment(const std::vector<std::pair<std::string, std::s
     if (!variable.starts_with("CXXINDUCTOR_")) continue;
     if (std::ranges::any_of(variable_rows, [&](const VariableInfo& row) { return row.name == variable; })) continue;
     for (const Renamed& renamed : renamed_rows)
-      if (renamed.option.empty() && variable == environment_name(renamed.old_name))
-        throw_user_error("environment variable '{}' is now '{}'", variable, environment_name(renamed.new_name));
-    const auto row = std::find_if(option_rows.begin(), option_rows.end(),
-                                  [&](const OptionInfo& r) { return r.environment == variable; });
-    if (row == option_rows.end())
-      unknown("environment variable", variable, [](const OptionInfo& r) { return r.environment; });
+      if (renamed.option.empty() && variable == environment_variable(renamed.old_name))
+        throw_user_error("environment variable '{}' is now '{}'", variable, environment_variable(renamed.new_name));
+    const auto row = std::ranges::find_if(option_rows, [&](const OptionInfo& r) { return environment_variable(r.name) == variable; });
+    if (row == option_rows.end()) unknown("environment variable", variable, [](const OptionInfo& r) { return environment_variable(r.name); });
     set_option(options, row->name, entry.second);
   }
   return options;

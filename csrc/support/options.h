@@ -13,16 +13,28 @@
 
 namespace cxxinductor {
 
-struct OptionInfo {
-  std::string_view name, type, environment, doc;
+// What an option decides. Keys of caches have those that decide kernels or the graph.
+enum class Decides : uint8_t {
+  Kernels,  // the kernels of a graph: packages are compiled with the values that they were written with
+  Graph,    // what else is made of a graph
+  Calls,    // when graphs compile, and how calls run
+  Process,  // folders, limits and reports
 };
+
+struct OptionInfo {
+  std::string_view name, type;
+  Decides decides;
+  std::string_view accepts, doc;  // accepts: see options.def
+};
+inline bool decides_what_is_compiled(const OptionInfo& option) { return option.decides == Decides::Kernels || option.decides == Decides::Graph; }
 std::span<const OptionInfo> option_table();
 // Environment variables of ours that no option stands for.
 struct VariableInfo {
   std::string_view name, doc;
 };
 std::span<const VariableInfo> variable_table();
-std::span<const std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: see its type
+std::string environment_variable(std::string_view option);
+std::vector<std::string_view> option_values(std::string_view option);  // the words that it accepts; empty: see its type
 // UserError lists the known names for an unknown one, and what is expected for a bad value.
 void set_option(Options& options, std::string_view name, std::string_view value);
 std::string get_option(const Options& options, std::string_view name);  // as set_option reads it; of Options(): the default

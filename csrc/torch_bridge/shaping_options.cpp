@@ -1,7 +1,6 @@
 #include "torch_bridge/shaping_options.h"
 
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "readers/pt2/printable.h"
@@ -11,19 +10,20 @@
 namespace cxxinductor::torch_bridge {
 namespace {
 
-constexpr std::array<std::string_view, 6> names{"numerics", "skip_passes", "fusion", "epilogue_fusion", "max_fusion_size", "generalize_kernels"};
+bool decides_kernels(const OptionInfo& option) { return option.decides == Decides::Kernels; }
 
 }  // namespace
 
 OptionTexts shaping_options(const Options& options) {
   OptionTexts texts;
-  for (std::string_view name : names) texts.emplace_back(name, get_option(options, name));
+  for (const OptionInfo& option : option_table())
+    if (decides_kernels(option)) texts.emplace_back(option.name, get_option(options, option.name));
   return texts;
 }
 
 void set_shaping_options(Options& options, const OptionTexts& texts) {
   for (const auto& [name, value] : texts) {
-    if (std::ranges::find(names, name) == names.end())
+    if (std::ranges::none_of(option_table(), [&](const OptionInfo& option) { return option.name == name && decides_kernels(option); }))
       throw_user_error("package: manifest: options: expected options that shape kernels, found '{}'", readers::printable(name));
     set_option(options, name, value);
   }

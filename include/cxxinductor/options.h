@@ -8,7 +8,7 @@
 namespace cxxinductor {
 
 struct Options {
-#define OPTION(name, type, default_value, environment, doc) type name = default_value;  // NOLINT
+#define OPTION(name, type, default_value, decides, accepts, doc) type name = default_value;  // NOLINT
 #include <cxxinductor/options.def>
 #undef OPTION
   bool eager_numerics() const { return numerics == "eager"; }

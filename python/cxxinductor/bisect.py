@@ -196,11 +196,11 @@ def _options_of(error: str) -> dict[str, str]:
     line = _OPTIONS_LINE.search(error)
     if line is None:
         return {}
-    rows = {row["name"]: row["default"] for row in _C.option_table()}
+    rows = {row["name"]: row for row in _C.option_table()}
     pairs = re.split(rf", (?=(?:{'|'.join(rows)})=)", line[1])
-    kept = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
-    elsewhere = {"cache_dir", "dump", "dump_dir", "explain", "time", "nvrtc"}
-    return {name: value for name, value in kept.items() if name in rows and name not in elsewhere and value != rows[name]}
+    given = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    decisive = {name: row["default"] for name, row in rows.items() if row["decides_what_is_compiled"] and name != "dump"}
+    return {name: value for name, value in given.items() if name in decisive and value != decisive[name]}
 
 
 def _pairs(items: list[str], what: str) -> dict[str, str]:
