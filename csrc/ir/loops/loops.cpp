@@ -67,6 +67,12 @@ VarSet vars_of(const Region& region, sym::Expr e) {
   return vars;
 }
 
+VarSet all_vars(const Region& region) {
+  VarSet vars;
+  for (size_t v = 0; v < region.vars.size(); ++v) vars |= VarSet::of(VarId(v));
+  return vars;
+}
+
 VarSet reduced_vars(const Region& region) {
   VarSet vars;
   for (const Stmt& stmt : region.body)

@@ -166,8 +166,7 @@ Region change_variables(const Region& region, const IdVector<VarId, Var>& vars, 
 }
 
 void spread_reductions(Region& region, const sym::Assumptions& assumptions) {
-  VarSet all;
-  for (size_t v = 0; v < region.vars.size(); ++v) all |= VarSet::of(VarId(v));
+  const VarSet all = all_vars(region);
   const bool full = std::all_of(region.body.begin(), region.body.end(), [&](const Stmt& stmt) {
     const auto* reduce = stmt.as<Reduce>();
     return !reduce || region.body[reduce->operand].vars == all;

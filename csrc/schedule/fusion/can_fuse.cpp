@@ -9,7 +9,6 @@ namespace cxxinductor::schedule {
 namespace {
 
 constexpr size_t max_buffers = 24;
-constexpr size_t max_variables = 16;
 
 using loops::Stmt;
 using loops::StmtId;

@@ -53,7 +53,7 @@ RegionSummary summarize(const loops::Region& region) {
       if (info(apply->op).traits.transcendental) ++summary.transcendental;
     }
   }
-  for (size_t v = 0; v < region.vars.size(); ++v) summary.all |= loops::VarSet::of(loops::VarId(v));
+  summary.all = loops::all_vars(region);
   sort_unique(summary.reads);
   sort_unique(summary.writes);
   summary.may_raise = summary.checks > 0 && region.device.type == DeviceType::Cpu;
@@ -129,6 +129,7 @@ loops::BufferId Dependencies::add_buffer(loops::Buffer buffer) {
   readers_.resize(program_.buffers.size());
   writers_.resize(program_.buffers.size());
   live_out_.resize(program_.buffers.size(), false);
+  dies_.resize(program_.buffers.size(), true);  // what is added is a temporary
   memory_of_.push_back(static_cast<uint32_t>(memory_writers_.size()));
   memory_writers_.emplace_back();
   input_memory_.push_back(0);
@@ -415,6 +416,7 @@ void Dependencies::insert_before(StepId next, loops::Region region) {
   added.before = node(next).before;
   StepId id = steps_.push_back(std::move(added));
   node(id).parent = id;
+  node(id).place = node(next).place;
   link_before(id, next);
   for (StepId earlier : node(id).before) node(find(earlier)).after.push_back(id);
   // What may overwrite next's inputs comes after next, hence after this step.

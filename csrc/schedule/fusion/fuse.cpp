@@ -12,6 +12,7 @@
 #include "schedule/fusion/fusion_limit.h"
 #include "schedule/fusion/inline_producers.h"
 #include "schedule/fusion/live_range_budget.h"
+#include "schedule/fusion/merge_rules.h"
 #include "schedule/fusion/lower_matmuls.h"
 #include "schedule/fusion/lower_vector_products.h"
 #include "schedule/fusion/row_ends.h"
@@ -38,40 +39,13 @@ struct Candidate {
   }
 };
 
-// What depends on inputs that come later than the others. Merges of steps that both do, or both do not, leave it as it is.
-class LateSteps {
- public:
-  LateSteps(const Dependencies& dependencies, const std::vector<uint32_t>& late_inputs) : dependencies_(dependencies) {
-    for (const uint32_t input : late_inputs)
-      if (const loops::ProgramInput& late = dependencies.program().inputs[input]; late.kind == loops::ProgramInput::Kind::Tensor)
-        late_.insert(late.buffer);
-    if (late_.empty()) return;
-    for (const StepId id : dependencies.order()) {
-      if (!is_late(id)) continue;
-      for (const loops::BufferId buffer : dependencies.summary(id).writes)
-        if (dependencies.program().buffers[buffer].role != loops::Buffer::Role::Input) late_.insert(buffer);
-    }
-  }
-
-  bool is_late(StepId id) const {
-    const auto& reads = dependencies_.summary(id).reads;
-    return !late_.empty() && std::any_of(reads.begin(), reads.end(), [&](loops::BufferId buffer) { return late_.contains(buffer); });
-  }
-
- private:
-  const Dependencies& dependencies_;
-  std::set<loops::BufferId> late_;
-};
-
 class Fuser {
  public:
-  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const LiveRangeBudget& live_range_budget,
-        const LateSteps& late_steps, FusionLimit& limit)
+  Fuser(Dependencies& dependencies, const FusionCosts& costs, const Options& options, const MergeRules& rules, FusionLimit& limit)
       : dependencies_(dependencies),
         costs_(costs),
         options_(options),
-        live_range_budget_(live_range_budget),
-        late_steps_(late_steps),
+        rules_(rules),
         limit_(limit),
         first_inserted_(dependencies.step_count()) {}
 
@@ -207,8 +181,7 @@ class Fuser {
   std::string try_merge(StepId first, StepId second, bool siblings, bool* may_change) {
     const loops::Region &a = *dependencies_.region(first), &b = *dependencies_.region(second);
     if (a.device != b.device) return "they run on different devices";
-    if (late_steps_.is_late(first) != late_steps_.is_late(second)) return "one can run before the inputs of the other are there";
-    if (!live_range_budget_.allow_merge(first, second)) return "the fused region would keep more bytes alive than it saves, and the plan is to hold no more than eager";
+    if (const std::string_view blocker = rules_.blocker(first, second); !blocker.empty()) return std::string(blocker);
     if (a.body.size() + b.body.size() > 2 * static_cast<size_t>(options_.max_fusion_size))
       return fmt::format("the body would have more than {} statements", options_.max_fusion_size);
     if (intersect(dependencies_.summary(first).writes, dependencies_.summary(second).writes))
@@ -251,8 +224,7 @@ class Fuser {
   Dependencies& dependencies_;
   const FusionCosts& costs_;
   const Options& options_;
-  const LiveRangeBudget& live_range_budget_;
-  const LateSteps& late_steps_;
+  const MergeRules& rules_;
   FusionLimit& limit_;
   const size_t first_inserted_;  // of the steps that are no steps of the program
   std::priority_queue<Candidate> queue_;
@@ -269,7 +241,7 @@ bool has_choices(const Dependencies& dependencies) {
   return false;
 }
 
-// The slices that make_plan will choose if the program does not change.
+// The slices that select_kernels will choose if the program does not change.
 std::set<loops::BufferId> find_parts(const Dependencies& dependencies, const Targets& targets) {
   std::set<loops::BufferId> found;
   if (!has_choices(dependencies)) return found;
@@ -351,17 +323,17 @@ loops::Program fuse(loops::Program program, const Targets& targets, const Option
   Dependencies dependencies(std::move(program));
   const FusionCosts costs(dependencies.program(), targets);
   const LiveRangeBudget live_range_budget(dependencies, costs, live_ranges);
-  const LateSteps late_steps(dependencies, late_inputs);
+  const MergeRules rules(dependencies, live_range_budget, late_inputs);
   FusionLimit limit(options.fusion_limit);
-  Fuser fuser(dependencies, costs, options, live_range_budget, late_steps, limit);
+  Fuser fuser(dependencies, costs, options, rules, limit);
   inline_producers(dependencies, costs, options, live_range_budget, limit, Inlining::Early);
   fuser.merge_pairs();
   // Operands that become slices of a concatenation are stored once anyway.
   const std::set<loops::BufferId> parts = find_parts(dependencies, targets);
   if (inline_producers(dependencies, costs, options, live_range_budget, limit, Inlining::Late, parts)) fuser.merge_pairs();
   if (options.epilogue_fusion != "never" && lower_vector_products(dependencies, targets, limit)) fuser.merge_pairs();
-  fuse_mixed_order_reductions(dependencies, costs, targets, options, limit);
-  lower_matmuls(dependencies, costs, targets, options, limit);
+  fuse_mixed_order_reductions(dependencies, costs, targets, options, rules, limit);
+  lower_matmuls(dependencies, costs, targets, options, rules, limit);
   split_reductions(dependencies, costs, targets, limit);
 
   const std::vector<StepId> order = dependencies.order();

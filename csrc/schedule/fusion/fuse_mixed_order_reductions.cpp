@@ -103,8 +103,8 @@ std::optional<Cut> choose_cut(const Region& region, VarSet rows, const Target& t
 class MixedOrderFuser {
  public:
   MixedOrderFuser(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                  FusionLimit& limit)
-      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), limit_(limit) {}
+                  const MergeRules& rules, FusionLimit& limit)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), rules_(rules), limit_(limit) {}
 
   void run() {
     for (StepId step : dependencies_.order())
@@ -137,7 +137,7 @@ class MixedOrderFuser {
     return region && !reduces_across_columns(program(), *region) && !intersect(summary.reads, summary.writes);
   }
 
-  // Two steps in order with no path through another one; `between` is what a merge wants to know.
+  // Two steps in order that may be merged, with no path through another one; `between` is what a merge wants to know.
   struct Pair {
     StepId first, second;
     std::vector<StepId> between;
@@ -145,8 +145,8 @@ class MixedOrderFuser {
   std::optional<Pair> neighbours(StepId a, StepId b) const {
     Pair pair{a, b, {}};
     if (!dependencies_.before(a, b)) std::swap(pair.first, pair.second);
-    if (dependencies_.path_between(pair.first, pair.second, &pair.between) != Dependencies::Path::None)
-      return std::nullopt;
+    if (dependencies_.path_between(pair.first, pair.second, &pair.between) != Dependencies::Path::None) return std::nullopt;
+    if (!rules_.blocker(pair.first, pair.second).empty()) return std::nullopt;
     return pair;
   }
   bool needs(StepId second, StepId first) const {
@@ -269,8 +269,7 @@ class MixedOrderFuser {
 
   // Every reduction runs over all rows or over all columns.
   bool is_complementary(const Region& region, VarSet rows) const {
-    VarSet all;
-    for (size_t v = 0; v < region.vars.size(); ++v) all |= VarSet::of(VarId(v));
+    const VarSet all = loops::all_vars(region);
     bool along = false, across = false;
     for (const Stmt& stmt : region.body) {
       const auto* reduce = stmt.as<loops::Reduce>();
@@ -318,14 +317,15 @@ class MixedOrderFuser {
   const FusionCosts& costs_;
   const Targets& targets_;
   const Options& options_;
+  const MergeRules& rules_;
   FusionLimit& limit_;
 };
 
 }  // namespace
 
 void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                                 FusionLimit& limit) {
-  MixedOrderFuser(dependencies, costs, targets, options, limit).run();
+                                 const MergeRules& rules, FusionLimit& limit) {
+  MixedOrderFuser(dependencies, costs, targets, options, rules, limit).run();
 }
 
 }  // namespace cxxinductor::schedule

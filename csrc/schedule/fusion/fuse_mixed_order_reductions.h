@@ -5,12 +5,13 @@
 
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/fusion_limit.h"
+#include "schedule/fusion/merge_rules.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
 
 namespace cxxinductor::schedule {
 
 void fuse_mixed_order_reductions(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options,
-                                 FusionLimit& limit);
+                                 const MergeRules& rules, FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

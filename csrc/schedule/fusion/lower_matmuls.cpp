@@ -64,8 +64,9 @@ bool scatters(const loops::Region& region) {
 
 class MatmulLowering {
  public:
-  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit)
-      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), limit_(limit) {}
+  MatmulLowering(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                 FusionLimit& limit)
+      : dependencies_(dependencies), costs_(costs), targets_(targets), options_(options), rules_(rules), limit_(limit) {}
 
   void consider(StepId step) {
     const loops::ExternCall* call = dependencies_.call(step);
@@ -105,7 +106,7 @@ class MatmulLowering {
       const loops::Region* consumer = dependencies_.region(reader);
       std::vector<StepId> between;
       if (!consumer || consumer->device != region.device || scatters(*consumer) ||
-          dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
+          !rules_.blocker(step, reader).empty() || dependencies_.path_between(step, reader, &between) != Dependencies::Path::None)
         continue;
       auto needed = [&](BufferId buffer) { return dependencies_.has_other_users(buffer, step, reader); };
       FusedBody body = substitute_producer(program(), region, *consumer, needed);
@@ -140,16 +141,18 @@ class MatmulLowering {
   const FusionCosts& costs_;
   const Targets& targets_;
   const Options& options_;
+  const MergeRules& rules_;
   FusionLimit& limit_;
 };
 
 }  // namespace
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit) {
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                   FusionLimit& limit) {
   if (options.epilogue_fusion == "never") return;
-  MatmulLowering opener(dependencies, costs, targets, options, limit);
+  MatmulLowering lowering(dependencies, costs, targets, options, rules, limit);
   for (StepId step : dependencies.order())
-    if (dependencies.alive(step)) opener.consider(step);
+    if (dependencies.alive(step)) lowering.consider(step);
 }
 
 }  // namespace cxxinductor::schedule

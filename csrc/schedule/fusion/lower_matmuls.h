@@ -9,11 +9,13 @@
 #include "ir/target.h"
 #include "schedule/fusion/dependencies.h"
 #include "schedule/fusion/fusion_limit.h"
+#include "schedule/fusion/merge_rules.h"
 #include "schedule/fusion/score_fusion.h"
 #include "support/options.h"
 
 namespace cxxinductor::schedule {
 
-void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, FusionLimit& limit);
+void lower_matmuls(Dependencies& dependencies, const FusionCosts& costs, const Targets& targets, const Options& options, const MergeRules& rules,
+                   FusionLimit& limit);
 
 }  // namespace cxxinductor::schedule

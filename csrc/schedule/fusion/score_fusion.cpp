@@ -143,9 +143,7 @@ double FusionCosts::points(const loops::Region& region, loops::VarSet vars) cons
 bool FusionCosts::few_long_rows(const loops::Region& region) const {
   const loops::VarSet reduced = loops::reduced_vars(region);
   if (reduced.empty()) return false;
-  loops::VarSet all;
-  for (size_t v = 0; v < region.vars.size(); ++v) all |= loops::VarSet::of(loops::VarId(v));
-  return points(region, all - reduced) < targets_.of(region.device).multiprocessors && points(region, reduced) > long_row;
+  return points(region, loops::all_vars(region) - reduced) < targets_.of(region.device).multiprocessors && points(region, reduced) > long_row;
 }
 
 double FusionCosts::access_cost(const loops::Region& region, const loops::Stmt& stmt, loops::VarId vector_var) const {

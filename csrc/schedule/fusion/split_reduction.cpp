@@ -41,17 +41,17 @@ double wanted_pieces(const loops::Program& program, const loops::Region& region,
   if (summary.reduced.empty() || !reductions_come_last(region) || estimate_matmul(program, region, target)) return 1;
   const double rows = costs.points(region, summary.all - summary.reduced), length = costs.points(region, summary.reduced);
   if (rows * length < min_elements) return 1;
-  const double machines = target.multiprocessors;
+  const double multiprocessors = target.multiprocessors;
   if (!reduces_across_columns(program, region)) {
-    if (rows >= machines) return 1;
-    return std::max(1.0, std::floor(std::min(2 * machines / std::max(1.0, rows), length / min_row_piece)));
+    if (rows >= multiprocessors) return 1;
+    return std::max(1.0, std::floor(std::min(2 * multiprocessors / std::max(1.0, rows), length / min_row_piece)));
   }
   const bool gpu = is_gpu(target);
-  const double blocks = std::ceil(rows / columns_of_block), full = machines * (gpu ? blocks_of_multiprocessor : 2);
+  const double blocks = std::ceil(rows / columns_of_block), full = multiprocessors * (gpu ? blocks_of_multiprocessor : 2);
   if (2 * blocks >= full) return 1;
   // The busiest multiprocessor reads this much alone; with pieces all read alike.
   const double bytes = bytes_read(region, summary.reduced, costs);
-  const double alone = bytes / blocks * std::ceil(blocks / machines), shared = bytes / machines;
+  const double alone = bytes / blocks * std::ceil(blocks / multiprocessors), shared = bytes / multiprocessors;
   if (gpu && (alone - shared) / target.machine.bytes_alone < target.machine.launch) return 1;
   return std::max(1.0, std::floor(std::min(full / std::max(1.0, blocks), length / min_column_piece)));
 }
@@ -113,7 +113,7 @@ Pieces choose_pieces(const loops::Region& region, VarSet reduced, double wanted,
 
 class ReductionSplitter {
  public:
-  // over: the reductions that fall into pieces; walk: pieces of one variable alone, taken row by row (fuse_mixed_order_reductions.h).
+  // over: the reductions that fall into pieces; serial: pieces of one variable alone, taken row by row (fuse_mixed_order_reductions.h).
   ReductionSplitter(Dependencies& dependencies, StepId step, VarSet over, const Pieces& pieces, bool columns, bool serial)
       : dependencies_(dependencies),
         step_(step),
@@ -124,18 +124,21 @@ class ReductionSplitter {
         columns_(columns),
         serial_(serial) {}
 
-  bool run() {
+  // Pieces that are not equally long need exact partial results: a moment is of so many elements, and a check may not run twice.
+  bool is_legal() const {
     const bool moments = std::any_of(region_.body.begin(), region_.body.end(), [](const Stmt& stmt) {
       const auto* reduce = stmt.as<loops::Reduce>();
       return reduce && partials_of(reduce->reduction) == Partials::Moments;
     });
-    if (!pieces_.exact && (summary_.checks > 0 || moments)) return false;
+    return pieces_.exact || (summary_.checks == 0 && !moments);
+  }
+
+  void run() {
     classify();
     make_pieces();
     loops::Region whole = make_whole();
     dependencies_.insert_before(step_, std::move(pieces_region_));
     dependencies_.replace(step_, std::move(whole));
-    return true;
   }
 
  private:
@@ -236,7 +239,7 @@ class ReductionSplitter {
       buffer.sizes.push_back(size);
     };
     if (columns_) add_dim(piece_symbol_, pieces_.outer);
-    // Rows that a walk leaves apart lie outside of what is contiguous.
+    // Rows that serial pieces leave apart lie outside of what is contiguous.
     for (const bool rows : {true, false})
       for (size_t v = 0; v < region_.vars.size(); ++v)
         if (is_kept(VarId(v)) && over_.contains(VarId(v)) == rows)
@@ -379,11 +382,12 @@ void split_reductions(Dependencies& dependencies, const FusionCosts& costs, cons
     bool uniform = true;  // of merged regions this holds; a region of one node reduces once
     for (const Stmt& stmt : region->body)
       if (const auto* reduce = stmt.as<loops::Reduce>()) uniform = uniform && reduce->over == reduced;
-    if (!uniform || !limit.accept("splits the reductions of", step)) continue;
+    if (!uniform) continue;
     const bool columns = reduces_across_columns(dependencies.program(), *region);
     const std::optional<Pieces> several = columns ? pieces_of_several(*region, reduced, wanted) : std::nullopt;
     const Pieces pieces = several ? *several : choose_pieces(*region, reduced, wanted, dependencies.program().assumptions);
-    ReductionSplitter(dependencies, step, reduced, pieces, columns, /*serial=*/false).run();
+    ReductionSplitter splitter(dependencies, step, reduced, pieces, columns, /*serial=*/false);
+    if (splitter.is_legal() && limit.accept("splits the reductions of", step)) splitter.run();
   }
 }
 

@@ -1,6 +1,7 @@
 #include "schedule/fusion/substitution.h"
 
 #include <algorithm>
+#include "schedule/fusion/can_fuse.h"
 
 namespace cxxinductor::schedule {
 
@@ -10,8 +11,6 @@ using loops::StmtId;
 using loops::VarId;
 
 namespace {
-
-constexpr size_t max_variables = 16;
 
 // The store of a buffer in a region, if it is the only one, unmasked and no update.
 StmtId only_store(const loops::Region& region, loops::BufferId buffer) {
