@@ -1,7 +1,7 @@
 // Kernel families: how regions become kernels of one shape (ir/plan/mapping.h). A family is one algorithm for GPUs or for the CPU. It says which
 // regions it computes and maps them; the shape states what a mapping means, and an emitter of codegen/ writes its text.
 //
-// To add a family: a shape in ir/plan/shapes/ and in the variant of mapping.h, a folder here, a row of families.def, an emitter.
+// How to add one: docs/howto/kernel_family.md.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ struct KernelFamily {
   MappedRegion (*map)(const FlatRegion& flat, const Target& target) = nullptr;
   // A form of the region that computes the same faster under such a mapping, to be mapped anew. Null: there is none.
   std::optional<FlatRegion> (*rewrite)(const FlatRegion& flat, const plan::Mapping& mapping) = nullptr;
-  // Sets offsets, access and Param::aligned of a kernel with region, parameters and mapping. Null: describe_accesses of access_kinds.h.
+  // Sets offsets, access and Param::aligned of a kernel with region, parameters and mapping. Null: describe_plain_accesses of region/access.h.
   void (*describe_accesses)(plan::Kernel& kernel, const FlatRegion& flat, const Target& target) = nullptr;
   // Launch::grid_x. Null: units of the mapping.
   sym::Expr (*grid)(const FlatRegion& flat, const plan::Mapping& mapping, const Target& target) = nullptr;

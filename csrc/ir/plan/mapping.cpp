@@ -118,6 +118,17 @@ sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) 
       mapping.shape);
 }
 
+bool has_dead_rows(const Kernel& kernel) {
+  return std::visit(
+      [&](const auto& shape) {
+        if constexpr (shape.on_gpu)
+          return shape.has_dead_rows(kernel);
+        else
+          return false;
+      },
+      kernel.mapping.shape);
+}
+
 int64_t dynamic_shared_bytes(const Kernel& kernel) {
   return std::visit(
       [&](const auto& shape) {

@@ -94,6 +94,8 @@ int grain(const Mapping& mapping);
 sym::Expr units(const Mapping& mapping, const loops::Region& region);
 // Updates that one thread makes of one state of a reduction; 1 where states stay in registers, or where nothing is reduced.
 sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region);
+// Whether blocks may have threads for rows past the end (of Columns: columns), which meet barriers and store nothing.
+bool has_dead_rows(const Kernel& kernel);
 // Bytes of shared memory of a block that its launch asks for.
 int64_t dynamic_shared_bytes(const Kernel& kernel);
 

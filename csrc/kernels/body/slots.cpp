@@ -158,17 +158,6 @@ Slot segment_slot(const Kernel& kernel, size_t segment) { return SlotMaker(kerne
 
 Slot factor_slot(const Kernel& kernel, StmtId value, VarId along) { return SlotMaker(kernel).of_factor(value, along); }
 
-bool has_dead_rows(const Kernel& kernel) {
-  const plan::Mapping& mapping = kernel.mapping;
-  const auto multiple = [&](sym::Expr count, int of) { return sym::prove_divides(of, count, kernel.assumptions); };
-  const auto extent = [&](VarId v) { return kernel.region.vars[v].extent; };
-  if (const auto* rows = mapping.as<plan::Rows>())
-    return rows->rows_per_block > 1 && !multiple(plan::points_of(kernel.region, mapping.space), rows->rows_per_block);
-  if (const auto* serial = mapping.as<plan::SerialRows>()) return !multiple(extent(serial->serial), serial->rows_per_block);
-  if (const auto* columns = mapping.as<plan::Columns>()) return !multiple(extent(vector_variable(mapping)), columns->columns_per_block);
-  return false;
-}
-
 bool has_checks(const Kernel& kernel) {
   return std::ranges::any_of(kernel.region.body, [](const loops::Stmt& s) { return s.as<loops::Check>() != nullptr; });
 }

@@ -12,7 +12,6 @@ namespace cxxinductor::kernels {
 
 struct MatmulSize {
   double batch, m, n, k;
-  double flops() const { return 2 * batch * m * n * k; }
 };
 
 // Extents of m, n and k of a small product: one tile at most.

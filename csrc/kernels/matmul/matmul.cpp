@@ -4,6 +4,7 @@
 #include <array>
 
 #include "ir/plan/matmul.h"
+#include "kernels/body/slots.h"
 #include "kernels/region/access.h"
 #include "kernels/region/region_edit.h"
 #include "kernels/registry.h"
@@ -19,7 +20,6 @@ using loops::VarSet;
 using plan::AccessKind;
 using sym::Expr;
 
-constexpr int chunk = 8;              // elements of a factor that move together: 16 bytes
 constexpr int64_t least_extent = 16;  // of m, n and k, as estimated; below, a tile is mostly empty
 
 // ---- Factors ----------------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ bool is_direct(const Stmt& stmt) {
 // Can a load be read in chunks along `inner`, rows of chunks being `outer`?
 bool lies_along(const FlatRegion& flat, const Stmt& stmt, VarId inner, VarId outer, bool aligned) {
   const auto along = linear_in(flat.region, offset_of(stmt), inner);
-  if (!along || !along->coefficient.is_constant(1) || (aligned && !prove_divides(chunk, along->rest, flat.assumptions))) return false;
+  if (!along || !along->coefficient.is_constant(1) || (aligned && !prove_divides(factor_width, along->rest, flat.assumptions))) return false;
   return linear_in(flat.region, along->rest, outer).has_value();
 }
 
@@ -42,7 +42,7 @@ int wide_bytes(const FlatRegion& flat, StmtId factor, VarId v) {
   int bytes = 0;
   for (size_t s = 0; s < needed.size(); ++s) {
     const Stmt& stmt = flat.region.body[StmtId(s)];
-    if (needed[s] && stmt.as<loops::Load>() && classify_access(flat, stmt, v, chunk, true) == AccessKind::Vector)
+    if (needed[s] && stmt.as<loops::Load>() && classify_access(flat, stmt, v, factor_width, true) == AccessKind::Vector)
       bytes += byte_size(stmt.dtype);
   }
   return bytes;
@@ -300,7 +300,7 @@ void describe_matmul_accesses(plan::Kernel& kernel, const FlatRegion& flat, cons
     const bool of_left = left[access.stmt.index()], of_right = right[access.stmt.index()];
     const bool along_k = (of_left && matmul.left_along_k) || (of_right && matmul.right_along_k);
     const VarId of_side = of_left ? m : n, along = along_k ? parts.k : of_side;
-    const int width = of_left || of_right ? chunk : mapping.vector_width;
+    const int width = of_left || of_right ? factor_width : mapping.vector_width;
     AccessKind kind = classify_access(flat, stmt, along, width, true);
     const bool is_factor = access.stmt == parts.left || access.stmt == parts.right;
     if (is_factor && is_direct(stmt) && lies_along(flat, stmt, along, along_k ? of_side : parts.k, true)) kind = AccessKind::Staged;

@@ -110,7 +110,7 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
   plan::Mapping mapping = start_mapping(flat, flat.row, target);
   const sym::Expr groups = group_count(flat, flat.row, mapping.vector_width);
   CXXI_CHECK(groups.is_constant() && target.max_threads_per_block >= block_threads,
-             "region {} walks rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
+             "region {} has serial rows of {} groups in blocks of {} threads", flat.region.name, sym::to_string(groups),
              target.max_threads_per_block);
   SerialRowNeeds needs{groups.constant(), mapping.vector_width, 0, {}};
   std::vector<loops::StmtId> across;
@@ -131,7 +131,7 @@ MappedRegion map_serial_rows(const FlatRegion& flat, const Target& target) {
     shape = serial_row_shape(needs, target);
   }
   if (!shape)
-    throw_unsupported("region {} walks rows of {} groups that do not fit: {} bytes an element, {} sums",
+    throw_unsupported("region {} has serial rows of {} groups that do not fit: {} bytes an element, {} sums",
                       flat.region.name, needs.groups, needs.persistent_bytes, needs.states.size());
   keep_shared_operands(flat, needs, *shape, schedule);
   for (int i = 0; i < shape->shared_states; ++i) schedule.memory_spaces[across[static_cast<size_t>(i)]] = plan::MemorySpace::Shared;

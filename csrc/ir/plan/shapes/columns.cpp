@@ -10,6 +10,10 @@ sym::Expr Columns::units(const Mapping& mapping, const loops::Region& region) co
   return groups_of(region, mapping.space, columns_per_block);
 }
 
+bool Columns::has_dead_rows(const Kernel& kernel) const {
+  return !sym::prove_divides(columns_per_block, kernel.region.vars[vector_variable(kernel.mapping)].extent, kernel.assumptions);
+}
+
 sym::Expr Columns::updates_of_state(const Mapping& mapping, const loops::Region& region) const {
   return sym::ceil_div(points_of(region, mapping.row), threads_per_row);
 }

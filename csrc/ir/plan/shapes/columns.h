@@ -22,6 +22,7 @@ struct Columns {
   int threads(int vector_width) const { return threads_per_row * (columns_per_block / vector_width); }
   int unrolled_groups() const { return in_flight; }
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel& kernel) const;
   sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) const;
   void verify(const Kernel& kernel, const Report& report) const;
 };

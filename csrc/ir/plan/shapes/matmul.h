@@ -35,6 +35,7 @@ struct Matmul {
   int unrolled_groups() const { return unroll; }
   // Blocks by warp groups may be fewer.
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel&) const { return false; }
   int64_t dynamic_shared_bytes(const Kernel& kernel) const;
   void verify(const Kernel& kernel, const Report& report) const;
 };

@@ -20,6 +20,7 @@ struct Pointwise {
   int threads(int) const { return block_threads; }
   int unrolled_groups() const { return unroll; }
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel&) const { return false; }
 };
 
 }  // namespace cxxinductor::plan

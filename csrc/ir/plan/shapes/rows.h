@@ -27,6 +27,7 @@ struct Rows {
   int unrolled_groups() const { return std::max(in_flight, items_per_thread); }
   int groups_of_thread(int) const { return persistent ? items_per_thread : 0; }
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel& kernel) const;
   sym::Expr updates_of_state(const Mapping& mapping, const loops::Region& region) const;
 };
 

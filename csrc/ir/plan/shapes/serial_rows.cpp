@@ -6,6 +6,10 @@ namespace cxxinductor::plan {
 
 sym::Expr SerialRows::units(const Mapping& mapping, const loops::Region& region) const { return points_of(region, mapping.space); }
 
+bool SerialRows::has_dead_rows(const Kernel& kernel) const {
+  return !sym::prove_divides(rows_per_block, kernel.region.vars[serial].extent, kernel.assumptions);
+}
+
 int64_t SerialRows::dynamic_shared_bytes(const Kernel& kernel) const { return serial_shared_bytes(kernel); }
 
 void SerialRows::verify(const Kernel& kernel, const Report& report) const {

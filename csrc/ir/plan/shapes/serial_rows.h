@@ -25,6 +25,7 @@ struct SerialRows {
   int unrolled_groups() const { return items_per_thread; }
   int groups_of_thread(int) const { return items_per_thread; }
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel& kernel) const;
   int64_t dynamic_shared_bytes(const Kernel& kernel) const;
   void verify(const Kernel& kernel, const Report& report) const;
 };

@@ -25,6 +25,7 @@ struct Tiles {
   int threads(int) const { return block_threads; }
   int groups_of_thread(int vector_width) const { return tile * tile / (vector_width * block_threads); }
   sym::Expr units(const Mapping& mapping, const loops::Region& region) const;
+  bool has_dead_rows(const Kernel&) const { return false; }
   void verify(const Kernel& kernel, const Report& report) const;
 };
 
