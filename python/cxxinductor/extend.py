@@ -196,6 +196,9 @@ def register_graph_pass(
     if bool(when) == bool(stage):
         raise UserError(f"register_graph_pass({name}): expected when=, for a pass over FX graphs, or stage=, for one over texts")
     identity = identity_of(function, version, f"register_graph_pass({name})")
+    other, form = (graph_passes.REGISTRY, "FX graphs") if stage else (text_passes.REGISTRY, "texts")
+    if name in other.entries():
+        raise UserError(f"graph pass {name} is registered already, over {form}: remove() that registration first")
     if stage:
         return text_passes.add(name, stage, identity, function)
     places = graph_passes.when_of(when, f"register_graph_pass({name})")

@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_leaves
 from . import reports
 from .errors import UserError
 from .registry import Registry, Snapshot
-from .user_decompositions import same_strides, same_tensors
+from .user_decompositions import described, same_strides, same_tensors
 
 aten = torch.ops.aten
 
@@ -114,7 +114,7 @@ class _Borders:
             if isinstance(wanted, Tensor):
                 is_same = isinstance(found, Tensor) and same_tensors(found, wanted)
             if not is_same:
-                raise UserError(f"{what} changed output {i} of the graph: expected {_described(wanted)}, found {_described(found)}")
+                raise UserError(f"{what} changed output {i} of the graph: expected {described(wanted)}, found {described(found)}")
             if isinstance(wanted, Tensor) and not (same_strides(found, wanted) and shared[i] <= self._shared[i]):
                 outputs[i] = restrided(output, outputs[i], wanted)
         output.args = (type(output.args[0])(outputs),)
@@ -163,10 +163,6 @@ def _is_same_number(a: Any, b: Any) -> bool:
     if type(a) is not type(b) or isinstance(a, Tensor):
         return False
     return a.node.expr == b.node.expr if isinstance(a, (torch.SymInt, torch.SymFloat, torch.SymBool)) else a == b
-
-
-def _described(value: Any) -> str:
-    return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device}" if isinstance(value, Tensor) else repr(value)
 
 
 def restrided(before: Node, node: Node, like: Tensor) -> Node:

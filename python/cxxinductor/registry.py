@@ -112,7 +112,7 @@ def _what_it_reads(function: Callable[..., Any]) -> tuple[str, str]:
     for kind, values in (("default", _defaults(function)), ("global", _globals_read(function))):
         for name, value in values.items():
             if _is_constant(value):
-                parts.append(f"{kind} {name} {value!r}")
+                parts.append(f"{kind} {name} {_constant_text(value)}")
             elif kind == "default" or not _is_code(value):
                 problems.append(f"reads the {kind} {name}, a {type(value).__qualname__}, which its code does not show")
     if function.__name__ == "<lambda>":
@@ -129,8 +129,15 @@ def _defaults(function: types.FunctionType) -> dict[str, Any]:
 
 
 def _code_text(code: types.CodeType) -> str:
-    constants = [_code_text(value) if isinstance(value, types.CodeType) else repr(value) for value in code.co_consts]
+    constants = [_code_text(value) if isinstance(value, types.CodeType) else _constant_text(value) for value in code.co_consts]
     return f"{code.co_code.hex()} {code.co_names} {code.co_varnames} {code.co_freevars} {code.co_exceptiontable.hex()} ({', '.join(constants)})"
+
+
+def _constant_text(value: Any) -> str:
+    """The same in every process: the order of a set's elements is not."""
+    if isinstance(value, frozenset):
+        return f"frozenset({sorted(map(_constant_text, value))})"
+    return f"({', '.join(map(_constant_text, value))})" if isinstance(value, tuple) else repr(value)
 
 
 def _names(code: types.CodeType) -> set[str]:

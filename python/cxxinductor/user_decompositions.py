@@ -53,7 +53,7 @@ def _checked(op: torch._ops.OpOverload, function: Callable[..., Any]) -> Callabl
         is_single = not isinstance(expected, (tuple, list))
         wanted, found = ([expected], [results]) if is_single else (list(expected), results)
         if not isinstance(found, (tuple, list)) or len(found) != len(wanted):
-            raise UserError(f"the decomposition {name} of {op}: expected {len(wanted)} results, found {_described(results)}")
+            raise UserError(f"the decomposition {name} of {op}: expected {len(wanted)} results, found {described(results)}")
         matching, taken = [], {leaf.untyped_storage()._cdata for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)}
         for result, like in zip(found, wanted):
             matching.append(_as_op_returns(result, like, taken, f"the decomposition {name} of {op}"))
@@ -62,10 +62,11 @@ def _checked(op: torch._ops.OpOverload, function: Callable[..., Any]) -> Callabl
     return decomposed
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
+    """A value of a graph, for messages."""
     if isinstance(value, Tensor):
         return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)} on {value.device}"
-    return f"({', '.join(map(_described, value))})" if isinstance(value, (tuple, list)) else repr(value)
+    return f"({', '.join(map(described, value))})" if isinstance(value, (tuple, list)) else repr(value)
 
 
 def _as_op_returns(result: Any, like: Any, taken: set[int], what: str) -> Any:
@@ -73,7 +74,7 @@ def _as_op_returns(result: Any, like: Any, taken: set[int], what: str) -> Any:
     if not isinstance(like, Tensor):
         return result
     if not isinstance(result, Tensor) or not same_tensors(result, like):
-        raise UserError(f"{what}: expected {_described(like)}, as the op returns it, found {_described(result)}")
+        raise UserError(f"{what}: expected {described(like)}, as the op returns it, found {described(result)}")
     if result.untyped_storage()._cdata in taken:
         result = result.clone()
     taken.add(result.untyped_storage()._cdata)

@@ -32,6 +32,34 @@ def missing_files(text):
     return missing
 
 
+def without_blanks(text):
+    return "".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def sources():
+    files = (file for folder in [*FOLDERS, "include"] for file in (ROOT / folder).rglob("*") if file.suffix in SOURCES - {".md"})
+    return "\0".join(without_blanks(file.read_text(errors="replace")) for file in files)
+
+
+def examples_of(page):
+    """Code of a page in parts that have to stand in the tree as they are: "..." is what an example leaves out. Of diffs what they add."""
+    for language, code in re.findall(r"^```(cpp|cuda|python|diff)$(.*?)^```", page, re.MULTILINE | re.DOTALL):
+        if language == "diff":
+            code = "\n".join(line[1:] for line in code.splitlines() if line.startswith("+"))
+        yield from filter(None, map(without_blanks, re.split(r"^.*\.\.\..*$", code, flags=re.MULTILINE)))
+
+
+@pytest.mark.parametrize("page", sorted(ROOT.glob("docs/howto/*.md")), ids=lambda page: page.stem)
+def test_examples_of_how_tos_are_the_code_as_it_stands(page, sources):
+    assert [example for example in examples_of(page.read_text()) if example not in sources] == []
+
+
+def test_an_example_that_is_no_longer_the_code_is_found(sources):
+    examples = list(examples_of("```cpp\nint gone_from_the_tree();\n  ...\n```\n```diff\n-old\n+struct Columns {\n```\n"))
+    assert [example in sources for example in examples] == [False, True]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_files_that_a_page_names_exist(page):
     assert missing_files(page.read_text()) == []

@@ -1,6 +1,9 @@
 """Extensions that users get wrong, or change while graphs are compiled: results stay eager's, or an error names the extension."""
 
 import functools
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -83,6 +86,26 @@ def test_identities_contain_defaults_and_constants(monkeypatch):
         identity_of(make(torch.ones(1)), "", "f")
     wrapped = functools.wraps(read_global)(make(2))
     assert identity_of(wrapped, "", "f").split()[1] != identity_of(functools.wraps(read_global)(make(3)), "", "f").split()[1]
+
+
+READS_A_SET = """
+from cxxinductor.registry import identity_of
+
+NAMES = frozenset({"relu", "gelu", "silu"})
+
+def reads_a_set(graph):
+    return [node for node in graph.nodes if node.name in {"sin", "cos", "tan"} or node.name in NAMES]
+
+print(identity_of(reads_a_set, "", "f"))
+"""
+
+
+def test_identities_are_the_same_in_every_process():
+    runs = [
+        subprocess.run([sys.executable, "-c", READS_A_SET], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True)
+        for seed in ("1", "2")
+    ]
+    assert runs[0].stdout == runs[1].stdout != ""
 
 
 def replace_target(graph, op, to):

@@ -18,7 +18,7 @@ import random
 import sys
 import warnings
 from functools import partial
-from typing import Any, Callable, Iterator
+from typing import Any, Callable, Iterator, Sequence
 
 import pytest
 import torch
@@ -247,7 +247,6 @@ def kinds(op: Any) -> Iterator[tuple[torch.dtype, bool, Any]]:
 
 def further_calls() -> Iterator[Callable[[], Any]]:
     """Formats, narrow dtypes with f32 parameters, and ops that torch lists no samples of."""
-    aten = torch.ops.aten
     last, last3d = {"memory_format": torch.channels_last}, {"memory_format": torch.channels_last_3d}
     plain = torch.randn(2, 4, 8, 8)
     images = (plain, plain.to(**last), plain.transpose(2, 3), torch.randn(1, 4, 1, 1), torch.randn(2, 1, 8, 8).to(**last))
@@ -261,6 +260,12 @@ def further_calls() -> Iterator[Callable[[], Any]]:
         yield partial(convolution, x.to(dtype), torch.randn(4, 4, 3, 3, 3).to(dtype), 1, transposed, 1)
     for w in (torch.randn(6, 4, 3), torch.randn(3, 4, 6).permute(2, 1, 0)):
         yield partial(convolution, torch.randn(2, 4, 9), w, 1, False, 1)
+    yield from image_calls(images, volumes)
+    yield from other_calls()
+
+
+def image_calls(images: Sequence[torch.Tensor], volumes: Sequence[torch.Tensor]) -> Iterator[Callable[[], Any]]:
+    aten = torch.ops.aten
     for x in images[:3]:
         for kind in ("reflection", "replication"):
             forward, backward = getattr(aten, f"{kind}_pad2d"), getattr(aten, f"{kind}_pad2d_backward")
@@ -294,6 +299,10 @@ def further_calls() -> Iterator[Callable[[], Any]]:
         yield partial(aten.upsample_trilinear3d_backward, x, [4, 8, 8], [2, 4, 2, 4, 4], False)
         for kind in ("reflection", "replication"):
             yield partial(getattr(aten, f"{kind}_pad3d"), x, [1] * 6)
+
+
+def other_calls() -> Iterator[Callable[[], Any]]:
+    aten = torch.ops.aten
     narrow = torch.randn(4, 8, 16).bfloat16()
     for weight in (torch.ones(16), torch.ones(16).bfloat16(), None):
         yield partial(aten.native_layer_norm, narrow, [16], weight, None, 1e-5)

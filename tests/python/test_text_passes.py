@@ -94,6 +94,8 @@ def test_names_are_one_pass_each(register):
     register(relu_to_neg, "lower", name="mine")
     with pytest.raises(UserError, match="graph pass mine is registered already"):
         cxxinductor.register_graph_pass(relu_to_neg, stage="fuse", name="mine")
+    with pytest.raises(UserError, match="graph pass mine is registered already, over texts"):
+        cxxinductor.register_graph_pass(relu_to_neg, when="inference", name="mine")
     with pytest.raises(UserError, match="expected a name of letters"):
         cxxinductor.register_graph_pass(relu_to_neg, stage="fuse", name="a,b")
     cxxinductor.register_graph_pass(relu_to_neg, stage="fuse", name="a.b").remove()  # the refused name is free, and so is this one
