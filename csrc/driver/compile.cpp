@@ -94,7 +94,6 @@ PipelineState find_or_make_plan(Request& request) {
 Compilation::ConstGraph compile_const_graph(const Request& request, passes::ConstGraph const_graph) {
   Request once = request;  // whose graph the stages took
   once.graph = std::move(const_graph.graph);
-  once.eager_peaks.reset();
   Compilation compiled = compile(std::move(once));
   return {std::move(compiled.executable), std::move(compiled.report), std::move(const_graph.inputs)};
 }
@@ -129,10 +128,9 @@ Compilation compile(Request request) {
   Report& report = out.report;
   StageTimer timer;
   request.timer = &timer;
-  if (!request.eager_peaks) request.eager_peaks = graph::eager_peaks(request.graph);
+  if (request.graph.eager_peaks.empty()) request.graph.eager_peaks = graph::eager_peaks(request.graph);
   for (const std::shared_ptr<const TextPass>& pass : request.text_passes) report.text_passes.push_back(describe(*pass));
   PipelineState planned = find_or_make_plan(request);
-  request.options = planned.inputs.options;  // without the passes that were left out
   report.texts = std::move(planned.texts);
   report.eager_numerics = request.options.eager_numerics();
   if (planned.const_graph)

@@ -54,18 +54,12 @@ void describe_memory(const std::vector<MemorySummary>& memory, Lines& lines) {
   }
 }
 
-std::string call_text(const Origin& origin) {
-  std::string place = origin.file.empty() ? "" : fmt::format("{}:{}", origin.file, origin.line);
-  if (!origin.module.empty()) place += (place.empty() ? "" : ", ") + origin.module;
-  return place.empty() ? origin.call : fmt::format("{} ({})", origin.call, place);
-}
-
 void describe_kernel(const KernelSummary& kernel, bool names_device, Lines& lines) {
   lines.push_back(fmt::format("  {}{}: {} launches, each reads {}, writes {}; {}", kernel.name,
                               names_device ? fmt::format(" on {}", to_string(kernel.device)) : "", kernel.launches,
                               megabytes(kernel.bytes_read), megabytes(kernel.bytes_written), to_string(kernel.numerics.accuracy)));
   Lines calls;
-  for (const Origin& origin : kernel.calls) calls.push_back(call_text(origin));
+  for (const Origin& origin : kernel.calls) calls.push_back(describe(origin));
   Lines named;
   for (const auto& [text, count] : counted(calls)) named.push_back(count > 1 ? fmt::format("{} x {}", text, count) : text);
   if (!named.empty()) {

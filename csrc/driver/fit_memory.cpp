@@ -38,10 +38,17 @@ class BestPlan {
   bool replaced_ = false;
 };
 
-// The state that the stage lower began with, of which this plan was made.
+// The state that the stage lower began with, of which this plan was made: without what that and later stages fill.
 PipelineState before_lowering(const PipelineState& planned, graph::Graph lowered) {
-  return {.inputs = planned.inputs, .form = std::move(lowered), .const_graph = planned.const_graph, .graph_passes = planned.graph_passes,
-          .texts = planned.texts};
+  PipelineState state = planned;
+  state.form = std::move(lowered);
+  state.live_range_limit = {};
+  state.fusions = {};
+  state.missed_fusions.clear();
+  state.region_times.clear();
+  state.loops_passes.clear();
+  state.graphs = {};
+  return state;
 }
 
 // Graph passes that changed the graph and may have spent memory.

@@ -46,7 +46,7 @@ void add_unique(std::vector<std::string>& list, std::string text) {
   if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
-std::string calls_of(const plan::Plan& plan, const plan::Kernel& kernel) {
+std::string described_calls(const plan::Plan& plan, const plan::Kernel& kernel) {
   std::vector<std::string> calls;
   for (const loops::Stmt& stmt : kernel.region.body) add_unique(calls, describe_origin(plan.origins, stmt.origin));
   const size_t more = calls.size() > kMostOriginsNamed ? calls.size() - kMostOriginsNamed : 0;
@@ -105,13 +105,7 @@ interp::Tolerance tolerance_for_extern(DType output, double output_magnitude, co
   return {relative, relative * output_magnitude};
 }
 
-std::string describe_origin(const OriginTable& origins, OriginId id) {
-  if (!id.valid() || !origins.contains(id)) return "";
-  const Origin& origin = origins[id];
-  std::string place = origin.file.empty() ? "" : fmt::format("{}:{}", origin.file, origin.line);
-  if (!origin.module.empty()) place += fmt::format("{}module {}", place.empty() ? "" : ", ", origin.module);
-  return place.empty() ? origin.call : fmt::format("{} ({})", origin.call, place);
-}
+std::string describe_origin(const OriginTable& origins, OriginId id) { return origins.contains(id) ? describe(origins[id]) : ""; }
 
 std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferId output, const std::string& sizes,
                               const interp::Difference& difference, std::string_view check,
@@ -125,7 +119,7 @@ std::string describe_mismatch(const plan::Plan& plan, size_t step, plan::BufferI
     const plan::Kernel& kernel = plan.kernels[launches[0].kernel];
     origin = found == launches.end() ? launches[0].origin : found->origin;
     text = fmt::format("check={}: kernel {} is the first whose output differs from {}\n  it computes: {}", check,
-                       kernel.name, reference, calls_of(plan, kernel));
+                       kernel.name, reference, described_calls(plan, kernel));
   } else {
     const auto& call = std::get<plan::CallExtern>(plan.steps[step]);
     origin = call.origin;

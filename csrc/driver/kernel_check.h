@@ -34,7 +34,7 @@ interp::Symbols launch_symbols(const plan::Plan& plan, const plan::Launch& launc
 // For what torch itself computed twice (externs).
 interp::Tolerance tolerance_for_extern(DType output, double output_magnitude, const Options& options);
 
-// "aten.gelu.default (model.py:7, module h.0.mlp)"; "" for an unknown origin.
+// As describe() of ir/origin.h; "" for an unknown origin.
 std::string describe_origin(const OriginTable& origins, OriginId origin);
 // Several lines: which kernel (or extern call), what it computes and where in the model, the output, the worst element.
 // check: "interp" or "eager"; reference: whose value `difference.expected` is.

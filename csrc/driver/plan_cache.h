@@ -33,7 +33,7 @@ struct StoredPlan {
 // Of the options that plans follow from: where a cache lies, what is printed and how long compilers may run is not among them, so that hosts
 // and folders may differ in those.
 std::string options_key(Options options);
-// Of a request before its graph passes, with its eager_peaks. The library's build is the disk cache's to tell apart.
+// Of a request before its graph passes, with eager's peaks. The library's build is the disk cache's to tell apart.
 std::string plan_key(const Request& request);
 // None where there is no such entry, or it does not read back; then with the lock of it, where another process does not take longer than the
 // cache's patience to make it.

@@ -8,6 +8,7 @@
 #include "frontend/complex/lower_complex.h"
 #include "frontend/import.h"
 #include "ir/graph/memory.h"
+#include "kernels/body/verify_body.h"
 #include "lowering/lower.h"
 #include "model/eager_memory.h"
 #include "support/error.h"
@@ -22,7 +23,8 @@ IR& form_of(PipelineState& state) {
 
 // Before the first change of a graph: passes may save memory that eager holds.
 void measure_eager(PipelineState& state) {
-  if (!state.inputs.eager_peaks) state.inputs.eager_peaks = graph::eager_peaks(form_of<graph::Graph>(state));
+  graph::Graph& graph = form_of<graph::Graph>(state);
+  if (graph.eager_peaks.empty()) graph.eager_peaks = graph::eager_peaks(graph);
 }
 
 // The passes that changed the form.
@@ -37,8 +39,10 @@ bool import(PipelineState& state) {
   const PipelineInputs& inputs = state.inputs;
   CXXI_CHECK(inputs.schemas, "the stage import needs schemas");
   model::CallGraph& calls = form_of<model::CallGraph>(state);
-  if (!inputs.eager_peaks) state.inputs.eager_peaks = model::eager_peaks(calls);
-  state.form = frontend::import_graph(frontend::lower_complex(std::move(calls), *inputs.schemas), *inputs.schemas, inputs.environment);
+  std::map<Device, int64_t> eager_peaks = model::eager_peaks(calls);
+  graph::Graph graph = frontend::import_graph(frontend::lower_complex(std::move(calls), *inputs.schemas), *inputs.schemas, inputs.environment);
+  graph.eager_peaks = std::move(eager_peaks);
+  state.form = std::move(graph);
   return true;
 }
 
@@ -75,8 +79,7 @@ bool run_loops_passes(PipelineState& state) {
 
 bool select_kernels(PipelineState& state) {
   schedule::SelectedKernels selected =
-      schedule::select_kernels(std::move(form_of<loops::Program>(state)), state.inputs.targets,
-                               state.inputs.eager_peaks.value_or(std::map<Device, int64_t>()), std::move(state.missed_fusions));
+      schedule::select_kernels(std::move(form_of<loops::Program>(state)), state.inputs.targets, std::move(state.missed_fusions));
   state.form = std::move(selected.plan);
   state.region_times = std::move(selected.region_times);
   state.missed_fusions = std::move(selected.missed_fusions);
@@ -90,10 +93,9 @@ bool place_memory(PipelineState& state) {
 
 bool merge_kernels(PipelineState& state) {
   plan::Plan& plan = form_of<plan::Plan>(state);
-  const size_t before = plan.kernels.size();
-  plan = schedule::merge_kernels(std::move(plan), state.inputs.targets, state.inputs.options);
+  const bool merged = schedule::merge_kernels(plan, state.inputs.targets, state.inputs.options);
   plan.missed_fusions = schedule::name_kernels(std::exchange(state.missed_fusions, {}), plan, std::exchange(state.region_times, {}));
-  return plan.kernels.size() != before;
+  return merged;
 }
 
 // A unit for each device that has kernels.
@@ -193,7 +195,11 @@ void run_stages(std::span<const Stage> stages, PipelineState& state) {
     verified &= !changed;
     const bool is_boundary = !changes_again(stages.subspan(i + 1), stage, inputs.options);
     if (inputs.options.verify == "each" ? changed : inputs.options.verify != "off" && is_boundary && !verified) {
-      timer.measure(fmt::format("verify {}", stage.name), [&] { verify_or_throw(state.form, stage.name); });
+      timer.measure(fmt::format("verify {}", stage.name), [&] {
+        verify_or_throw(state.form, stage.name);
+        if (const auto* plan = std::get_if<plan::Plan>(&state.form); plan && inputs.options.verify == "each")
+          kernels::verify_bodies_or_throw(*plan, stage.name);
+      });
       verified = true;
     }
     if (inputs.keep_texts) state.texts[std::string(stage.name)] = print(state.form);

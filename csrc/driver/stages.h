@@ -1,7 +1,7 @@
 // The pipeline as a table of stages, and the one runner of any stretch of it.
 //
 // compile.h, cxxi-opt, golden files, fuzzers and tests run stages through this header. A stage takes a form and makes a form; what passes
-// from stage to stage beside it (missed fusions, eager's peak memory) is in PipelineState. The runner times each stage, verifies
+// from stage to stage beside it (missed fusions, say) is in PipelineState, and the plan is the same without it. The runner times each stage, verifies
 // forms (option verify), asks whether to stop, and hands the form after each stage to an observer.
 #pragma once
 
@@ -34,8 +34,6 @@ using StageObserver = std::function<void(std::string_view stage, const Form& for
 struct PipelineInputs {
   Targets targets;  // of all devices that the graph's values are on
   Options options;
-  // What the model's calls hold at most one by one (model/eager_memory.h). Absent: the form that the run begins with is measured.
-  std::optional<std::map<Device, int64_t>> eager_peaks;
   // Positions of inputs that a caller that runs the plan in parts (runtime::PartialCall) has later than the others: what does not need
   // them is kept apart from what does.
   std::vector<uint32_t> late_inputs;

@@ -72,7 +72,7 @@ std::vector<StageTotal> stage_totals(const GraphSummary& graph, std::span<const 
 // Lines of text; title: "forward graph". before: as of stage_totals.
 std::string describe(const GraphSummary& graph, const std::optional<ConstSummary>& once, std::string_view title,
                      std::span<const StageTime> before = {});
-// "12.5 ms: lower 0.1, plan 3.0 (2 runs), ...; slowest passes ..."
+// "12.5 ms: lower 0.1, select-kernels 3.0 (2 runs), ...; slowest passes ..."
 std::string describe_times(const GraphSummary& graph, std::span<const StageTime> before = {});
 
 }  // namespace cxxinductor::driver

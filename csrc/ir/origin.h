@@ -20,4 +20,7 @@ struct OriginTag;
 using OriginId = Id<OriginTag>;
 using OriginTable = IdVector<OriginId, Origin>;
 
+// "aten.gelu.default (model.py:7, h.0.mlp)", for people.
+std::string describe(const Origin& origin);
+
 }  // namespace cxxinductor

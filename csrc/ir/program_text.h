@@ -1,4 +1,4 @@
-// Text that programs of the loops IR and plans share: inputs, outputs, views of buffers, extern calls.
+// Text that programs of the loops IR and plans share: inputs, outputs, views of buffers, extern calls; and eager's peaks, which graphs have too.
 // The structs differ in their buffer ids alone, so these are templates over them. `name` spells a buffer with its "@";
 // `parse_buffer` reads one. Limits and errors are those of text_parts.h.
 #pragma once
@@ -6,14 +6,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "ir/call_text.h"
 #include "ir/text_parts.h"
+#include "support/text_writer.h"
 
 namespace cxxinductor {
+
+// A line per device; `device` is the one that texts leave out.
+inline void print_eager_peaks(TextWriter& writer, const std::map<Device, int64_t>& peaks, Device device) {
+  for (const auto& [of, bytes] : peaks) writer.line("eager_peak{} {}", of == device ? "" : " on " + to_string(of), bytes);
+}
+inline std::map<Device, int64_t> parse_eager_peaks(TextCursor& cursor, Device device) {
+  std::map<Device, int64_t> peaks;
+  while (cursor.accept("eager_peak")) {
+    TextCursor start = cursor;
+    const Device of = cursor.accept("on") ? parse_device(cursor) : device;
+    const int64_t bytes = cursor.integer("a number of bytes");
+    if (bytes < 0 || !peaks.emplace(of, bytes).second) start.fail("one number of bytes per device");
+  }
+  return peaks;
+}
 
 // `tensor` and `tensor_name`: declaration and name of the buffer of a tensor input.
 template <class Input>

@@ -13,6 +13,7 @@ namespace cxxinductor::lowering {
 Context::Context(const graph::Graph& source) : graph(source), buffers(source.values.size()) {
   program.name = graph.name;
   program.assumptions = graph.assumptions;
+  program.eager_peaks = graph.eager_peaks;
   program.origins = graph.origins;
 }
 

@@ -24,7 +24,7 @@ struct FusionCount {
 };
 // Merges regions; the result is a program with fewer, larger regions. missed_fusions, where asked for: of each region of the
 // result that reads what another stores, why they are apart.
-// late_inputs: positions of inputs that the caller has later than the others (driver::Request); no region that does not need them is
+// late_inputs: positions of inputs that the caller has later than the others (PipelineInputs, driver/stages.h); no region that does not need them is
 // merged with one that does.
 loops::Program fuse(loops::Program program, const Targets& targets, const Options& options,
                     std::vector<plan::MissedFusion>* missed_fusions, LiveRangeLimit limit = {},
@@ -35,20 +35,15 @@ struct SelectedKernels {
   std::map<std::string, size_t> region_times;      // by name of a region: which of the steps that compute runs it
   std::vector<plan::MissedFusion> missed_fusions;  // by names of regions, those of concatenations that stay copies included
 };
-// Orders steps and maps each region to the target of its device; regions with equal kernels share one. eager_peaks: peak memory of the same
-// calls run one by one, which the plan should not exceed (plan::Plan::eager_peaks). Unsupported if a region is on a device without a
-// target. missed_fusions: of fuse().
-SelectedKernels select_kernels(loops::Program program, const Targets& targets, std::map<Device, int64_t> eager_peaks = {},
-                               std::vector<plan::MissedFusion> missed_fusions = {});
+// Orders steps and maps each region to the target of its device; regions with equal kernels share one. Unsupported if a region is on a device
+// without a target. missed_fusions: of fuse().
+SelectedKernels select_kernels(loops::Program program, const Targets& targets, std::vector<plan::MissedFusion> missed_fusions = {});
 // Places buffers: in arenas, by themselves, or on the memory of others that die. Of any plan without arenas and Reuse steps.
 plan::Plan place_memory(plan::Plan plan);
-// Makes one kernel of those that differ in sizes alone, where that pays (option generalize_kernels).
-plan::Plan merge_kernels(plan::Plan plan, const Targets& targets, const Options& options);
+// Makes one kernel of those that differ in sizes alone, where that pays (option generalize_kernels). Whether there were any.
+bool merge_kernels(plan::Plan& plan, const Targets& targets, const Options& options);
 // Names regions as the kernels that run them, for Plan::missed_fusions.
 std::vector<plan::MissedFusion> name_kernels(std::vector<plan::MissedFusion> missed_fusions, const plan::Plan& plan,
                                              const std::map<std::string, size_t>& region_times);
-
-// The three above, one after the other.
-plan::Plan make_plan(loops::Program program, const Targets& targets, const Options& options);
 
 }  // namespace cxxinductor::schedule

@@ -101,8 +101,8 @@ driver::Compilation compile_graph(graph::Graph graph, const model::CallGraph* ca
   request.call_reasons = std::move(reasons);
   request.interrupted = interrupted;
   request.targets = targets_for(driver::devices_of(graph));
-  if (eager) request.eager_peaks = model::eager_peaks(*eager);
   request.graph = std::move(graph);
+  if (eager) request.graph.eager_peaks = model::eager_peaks(*eager);
   set_options_and_passes(request, options);
   request.host = &torch_host();
   request.plan_cache = disk_cache(options);
@@ -218,9 +218,10 @@ driver::Report plan_calls(model::CallGraph calls, const Targets& targets, const 
                                                 .deterministic = at::globalContext().deterministicAlgorithms(),
                                                 .any_order = !options.eager_numerics()};
   driver::Request request;
-  request.eager_peaks = model::eager_peaks(calls);
+  std::map<Device, int64_t> eager_peaks = model::eager_peaks(calls);
   frontend::ImportNotes notes;
   request.graph = frontend::import_graph(frontend::lower_complex(std::move(calls), DispatcherSchemas()), DispatcherSchemas(), environment, &notes);
+  request.graph.eager_peaks = std::move(eager_peaks);
   request.call_reasons = std::move(notes.reasons);
   for (Device device : driver::devices_of(request.graph)) request.targets.add(device, targets.of(device));
   set_options_and_passes(request, options);

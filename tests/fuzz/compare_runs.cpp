@@ -276,19 +276,47 @@ struct Stretch {
   std::string_view first, last;  // stages
 };
 
+driver::PipelineState state_of(driver::Form form, const graph::Graph& graph) {
+  driver::PipelineState state{.inputs = {.targets = target_of(graph)}, .form = std::move(form)};
+  state.inputs.options.verify = "each";
+  return state;
+}
+
+std::vector<interp::Tensor> interpret(const driver::Form& form, const interp::Arguments& arguments) {
+  return std::visit(
+      [&](const auto& f) -> std::vector<interp::Tensor> {
+        if constexpr (requires { interp::run(f, arguments, call_extern); }) return interp::run(f, arguments, call_extern);
+        throw_internal("the interpreter does not run {}", to_string(driver::kind_of(form)));
+      },
+      form);
+}
+
 // Interprets what these stages make of the graph, each stage verified.
 Executor after_stages(std::string name, std::vector<Stretch> stretches) {
   return {std::move(name), [stretches = std::move(stretches)](const graph::Graph& graph, const interp::Arguments& arguments) {
-            driver::PipelineState state{.inputs = {.targets = target_of(graph)}, .form = graph};
-            state.inputs.options.verify = "each";
+            driver::PipelineState state = state_of(graph, graph);
             for (const auto& [first, last] : stretches) driver::run_stages(driver::stages_between(first, last), state);
-            return std::visit(
-                [&](const auto& form) -> std::vector<interp::Tensor> {
-                  if constexpr (requires { interp::run(form, arguments, call_extern); }) return interp::run(form, arguments, call_extern);
-                  throw_internal("the interpreter does not run {}", to_string(driver::kind_of(state.form)));
-                },
-                state.form);
+            return interpret(state.form, arguments);
           }};
+}
+
+// Reads the text that each stage left, interprets it, and goes on from there to the end, which is the same source from every text.
+std::vector<interp::Tensor> run_from_texts(const graph::Graph& graph, const interp::Arguments& arguments) {
+  const std::span<const driver::Stage> stages = driver::stages_from(driver::FormKind::Graph, "source");
+  driver::PipelineState whole = state_of(graph, graph);
+  whole.inputs.keep_texts = true;
+  driver::run_stages(stages, whole);
+  std::vector<interp::Tensor> results;
+  for (size_t i = 0; i + 1 < stages.size(); ++i) {
+    const auto text = whole.texts.find(std::string(stages[i].name));
+    if (text == whole.texts.end()) continue;  // options skip it
+    driver::PipelineState rest = state_of(driver::parse_form(text->second), graph);
+    results = interpret(rest.form, arguments);
+    driver::run_stages(stages.subspan(i + 1), rest);
+    CXXI_CHECK(driver::print(rest.form) == driver::print(whole.form), "from the text after {} the stages make another source:\n{}\ninstead of\n{}", stages[i].name,
+               driver::print(rest.form), driver::print(whole.form));
+  }
+  return results;
 }
 
 }  // namespace
@@ -301,6 +329,7 @@ std::vector<Executor> ir_executors() {
       after_stages("plan without fusion", {{"lower", "lower"}, {"select-kernels", "merge-kernels"}}),
       after_stages("plan without graph passes", {{"lower", "merge-kernels"}}),
       after_stages("plan", {{"graph-passes", "merge-kernels"}}),
+      {"texts", run_from_texts},
   };
 }
 

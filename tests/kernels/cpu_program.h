@@ -12,6 +12,7 @@
 #include "kernels/cpu_unit.h"
 #include "runtime/executable.h"
 #include "schedule/schedule.h"
+#include "unit/make_plan.h"
 
 namespace cxxinductor::tests {
 
@@ -22,7 +23,7 @@ class CpuProgram {
   explicit CpuProgram(const std::string& text, const Target& target = machine_target(), int threads = 2)
       : CpuProgram(loops::parse(text), target, threads) {}
   CpuProgram(const loops::Program& program, const Target& target, int threads)
-      : CpuProgram(schedule::make_plan(program, target, Options()), target, threads) {}
+      : CpuProgram(schedule::test::make_plan(program, target, Options()), target, threads) {}
   CpuProgram(plan::Plan plan, const Target& target, int threads, runtime::PlainHost::ExternFunction externs = {})
       : compiler_({}), pool_(2), host(threads, std::move(externs)) {
     host.guard_pages = true;

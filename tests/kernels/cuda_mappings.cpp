@@ -10,6 +10,7 @@
 #include "kernels/cuda_program.h"
 #include "kernels/serial_row_programs.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 using namespace cxxinductor;
@@ -81,7 +82,7 @@ TEST_CASE("rows of a length known only at run time", "[cuda]") {
   compare(programs::softmax_dynamic_row, calls, {kVector32}, 1e-5);  // by specializations
   CpuProgram cpu(on_device(programs::softmax_dynamic_row, "cpu"));
   const loops::Program program = loops::parse(on_device(programs::softmax_dynamic_row, "cuda:0"));
-  CudaProgram general(without_specializations(schedule::make_plan(program, gpu_target(), Options())), kVector32);
+  CudaProgram general(without_specializations(schedule::test::make_plan(program, gpu_target(), Options())), kVector32);
   for (const auto& symbols : calls) {
     const std::vector<Input> inputs = make_inputs(general.executable->plan(), symbols);
     check_equal(run_on(cpu, inputs), run_on(general, inputs), 1e-5);

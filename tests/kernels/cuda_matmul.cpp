@@ -14,6 +14,7 @@
 #include "targets/cuda/nvrtc.h"
 #include "kernels/matmul/cost.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
@@ -25,7 +26,7 @@ namespace {
 constexpr double tolerance = 2e-2;  // two units of bf16: sums in another order may round to the neighbour, twice
 
 plan::Plan planned(const MatmulProgram& product, const Target& target = gpu_target()) {
-  plan::Plan plan = schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), target, Options());
+  plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(product.text(), "cuda:0")), target, Options());
   plan::verify_or_throw(plan, "plan");
   REQUIRE(plan.kernels.size() == 1);
   REQUIRE(plan.kernels[plan::KernelId(0)].mapping.as<plan::Matmul>());
@@ -101,7 +102,7 @@ TEST_CASE("products: one kernel for every number of rows", "[cuda][matmul]") {
 TEST_CASE("products that the template cannot do are mapped otherwise", "[cuda][matmul]") {
   const auto fits = [](const MatmulProgram& product) {
     const plan::Plan plan =
-        schedule::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
+        schedule::test::make_plan(loops::parse(on_device(product.text(), "cuda:0")), gpu_target(), Options());
     return plan.kernels[plan::KernelId(0)].mapping.as<plan::Matmul>() != nullptr;
   };
   CHECK_FALSE(fits({.m = 72, .n = 64, .k = 60}));  // rows of 120 bytes

@@ -1,4 +1,5 @@
 #include "kernels/cuda_program.h"
+#include "unit/make_plan.h"
 
 #include <iterator>
 #include <sstream>
@@ -110,7 +111,7 @@ EmulatedKernels::EmulatedKernels(const plan::Plan& plan, plan::Variant variant) 
 
 CudaProgram::CudaProgram(const loops::Program& program, plan::Variant variant, const Target& target,
                          runtime::PlainHost::ExternFunction externs)
-    : CudaProgram(schedule::make_plan(program, target, Options()), variant, std::move(externs)) {}
+    : CudaProgram(schedule::test::make_plan(program, target, Options()), variant, std::move(externs)) {}
 
 CudaProgram::CudaProgram(plan::Plan plan, plan::Variant variant, runtime::PlainHost::ExternFunction externs)
     : host(1, std::move(externs)) {

@@ -13,6 +13,7 @@
 #include "kernels/serial_row_programs.h"
 #include "targets/cuda/dynamic_library.h"
 #include "targets/cuda/nvrtc.h"
+#include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
@@ -147,7 +148,7 @@ void check_results(Program& compiled, const loops::Program& program, const Sampl
 
 void check_nvrtc(const targets::Nvrtc& nvrtc, const std::string& text) {
   for (const char* arch : {"sm_80", "sm_90a"}) {
-    const plan::Plan plan = schedule::make_plan(loops::parse(on_device(text, "cuda:0")), cuda_target(arch, 132), Options());
+    const plan::Plan plan = schedule::test::make_plan(loops::parse(on_device(text, "cuda:0")), cuda_target(arch, 132), Options());
     std::vector<const plan::Kernel*> kernels;
     for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
     INFO(arch << "\n" << text);

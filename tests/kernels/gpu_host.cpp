@@ -6,6 +6,7 @@
 #include "kernels/cuda_program.h"
 #include "targets/cuda/dynamic_library.h"
 #include "schedule/schedule.h"
+#include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
 
 namespace cxxinductor::tests {
@@ -184,7 +185,7 @@ std::vector<double> GpuHost::download(const runtime::TensorRef& tensor) {
 }
 
 GpuProgram::GpuProgram(const std::string& text, std::shared_ptr<GpuMachine> machine)
-    : GpuProgram(schedule::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr),
+    : GpuProgram(schedule::test::make_plan(schedule::fuse(loops::parse(text), machine->target, Options(), nullptr),
                                      machine->target, Options()),
                  machine) {}
 

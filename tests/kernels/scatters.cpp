@@ -9,6 +9,7 @@
 #include "kernels/cuda_program.h"
 #include "kernels/gpu_host.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/targets/find_nvrtc.h"
 
 using namespace cxxinductor;
@@ -140,7 +141,7 @@ TEST_CASE("NVRTC compiles every way to combine", "[cuda][nvrtc]") {
   if (!nvrtc) return;
   for (const Combine combine : all_combines) {
     const plan::Plan plan =
-        schedule::make_plan(loops::parse(on_device(program(combine), "cuda:0")), gpu_target(), Options{});
+        schedule::test::make_plan(loops::parse(on_device(program(combine), "cuda:0")), gpu_target(), Options{});
     std::vector<const plan::Kernel*> kernels;
     for (const plan::Kernel& kernel : plan.kernels) kernels.push_back(&kernel);
     const std::string source = codegen::emit_cuda(kernels, {true, false}, plan.origins);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -187,6 +188,8 @@ struct Graph {
   IdVector<ValueId, Value, std::deque<Value>> values;
   IdVector<NodeId, Node, std::deque<Node>> nodes;
   OriginTable origins;
+  // Bytes that the same calls hold at most, run one by one (model/eager_memory.h, ir/graph/memory.h); empty: not measured.
+  std::map<Device, int64_t> eager_peaks;
 
   const Value& value(ValueId id) const { return values[id]; }
 };

@@ -19,7 +19,11 @@ void visit_expressions(sym::Expr e, const Visit& visit) { visit(e); }
 void visit_expressions(const std::vector<sym::Expr>& list, const Visit& visit) {
   for (sym::Expr e : list) visit(e);
 }
+// What holds none. A new type of attribute has to be named here, or above with what it holds.
 template <class T>
+concept WithoutExpressions = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_same_v<T, Scalar> || std::is_same_v<T, std::string> ||
+                             std::is_same_v<T, std::vector<int>> || std::is_same_v<T, std::vector<bool>>;
+template <WithoutExpressions T>
 void visit_expressions(const T&, const Visit&) {}
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
 #include "ir/graph/verify.h"
+#include "ir/program_text.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 
@@ -44,6 +45,7 @@ class Parser {
     }
     parse_where(cursor_, graph_.assumptions);
     cursor_.expect("{");
+    graph_.eager_peaks = parse_eager_peaks(cursor_, device_);
     while (!cursor_.looking_at("version") && !cursor_.looking_at("final") && !cursor_.looking_at("return")) {
       if (graph_.nodes.size() >= max_text_items) cursor_.fail("fewer nodes");
       parse_node();

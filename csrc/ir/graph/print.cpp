@@ -2,6 +2,7 @@
 #include "ir/graph/attribute_text.h"
 #include "ir/graph/infer.h"
 #include "ir/graph/text.h"
+#include "ir/program_text.h"
 #include "ir/text_parts.h"
 #include "support/error.h"
 #include "support/text_writer.h"
@@ -19,6 +20,7 @@ class Printer {
     std::string device = device_ == Device() ? "" : fmt::format(" on {} ", to_string(device_));
     writer_.line("graph @{}{}({}){} {{", graph_.name, device, fmt::join(inputs, ", "), print_where(graph_.assumptions));
     writer_.indent();
+    print_eager_peaks(writer_, graph_.eager_peaks, device_);
     for (const Node& node : graph_.nodes) print_node(node);
     for (const Mutation& mutation : graph_.mutations) {
       CXXI_CHECK(mutation.input < graph_.inputs.size(), "mutation of input {}", mutation.input);

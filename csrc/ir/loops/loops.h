@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <variant>
@@ -200,12 +201,14 @@ struct Program {
   IdVector<BufferId, Buffer> buffers;
   std::vector<Step> steps;  // in a legal order
   OriginTable origins;
+  std::map<Device, int64_t> eager_peaks;  // as in graph::Graph
 };
 
 // ---- Reading a region -------------------------------------------------------------------------------------------
 
 std::vector<StmtId> operands(const Stmt& stmt);     // SSA operands, `%n` symbols of coordinates included, in order
 VarSet vars_of(const Region& region, sym::Expr e);  // variables that an expression mentions, through `%n` too
+VarSet all_vars(const Region& region);
 VarSet reduced_vars(const Region& region);          // union of all Reduce::over
 VarId serial_var(const Region& region);             // invalid: there is none
 sym::Expr statement_symbol(StmtId stmt);            // the symbol "%n" (spelled v_n inside sym)

@@ -33,6 +33,7 @@ class Parser {
     }
     parse_where(cursor_, program_.assumptions);
     cursor_.expect("{");
+    program_.eager_peaks = parse_eager_peaks(cursor_, device_);
     for (;;) {
       if (program_.buffers.size() >= max_text_items) cursor_.fail("fewer buffers");
       if (cursor_.accept("output"))

@@ -27,6 +27,7 @@ class Printer {
     std::string device = device_ == Device() ? "" : fmt::format(" on {} ", to_string(device_));
     writer_.line("program @{}{}({}){} {{", program_.name, device, fmt::join(inputs, ", "), print_where(program_.assumptions));
     writer_.indent();
+    print_eager_peaks(writer_, program_.eager_peaks, device_);
     for (const Buffer& buffer : program_.buffers)
       if (buffer.role != Buffer::Role::Input)
         writer_.line("{} {}", buffer.role == Buffer::Role::Output ? "output" : "temporary", buffer_text(buffer));

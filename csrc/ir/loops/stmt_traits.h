@@ -66,6 +66,13 @@ template <class... Kinds>
 constexpr bool have_all_members<std::variant<Kinds...>> =
     ((std::tuple_size_v<std::remove_const_t<decltype(StmtTraits<Kinds>::members)>> == member_count<Kinds>) && ...);
 
+template <class T, class... Kinds>
+constexpr bool is_any_of = (std::is_same_v<T, Kinds> || ...);
+template <class T>
+constexpr bool holds_uses = is_any_of<T, StmtId, sym::Expr, std::optional<sym::Expr>, std::vector<StmtId>, std::vector<sym::Expr>>;
+template <class T>
+constexpr bool holds_no_uses = std::is_arithmetic_v<T> || std::is_enum_v<T> || is_any_of<T, BufferId, VarSet, Scalar, std::string>;
+
 // The statements and expressions of one member.
 template <class Statement, class Expression>
 struct VisitMember {
@@ -85,6 +92,7 @@ struct VisitMember {
   template <class Member>
   void visit(Member& member) const {
     using T = std::remove_const_t<Member>;
+    static_assert(holds_uses<T> || holds_no_uses<T>, "visit members of this type, or list it as holding no statement and no expression");
     if constexpr (std::is_same_v<T, StmtId>) statement(member);
     if constexpr (std::is_same_v<T, sym::Expr>) expression(member);
     if constexpr (std::is_same_v<T, std::optional<sym::Expr>>)

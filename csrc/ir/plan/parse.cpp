@@ -209,10 +209,7 @@ class Parser {
       const Device device = parse_on();
       plan_.arenas.push_back({device, parse_parenthesized_expr(cursor_)});
     }
-    while (cursor_.accept("eager_peak")) {
-      const Device device = parse_on();
-      plan_.eager_peaks[device] = cursor_.integer("a number of bytes");
-    }
+    plan_.eager_peaks = parse_eager_peaks(cursor_, plan_.devices.front());
     while (cursor_.accept("buffer")) parse_buffer(false);
     for (auto& [slice, base] : bases_) plan_.buffers[slice].base = parse_buffer_name(base);
     while (cursor_.accept("kernel")) {

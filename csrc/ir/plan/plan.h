@@ -83,6 +83,9 @@ struct Param {
   bool by_value = false;  // CUDA: a scalar that lies in the host's memory when the kernel is launched; read only
 };
 
+// Arguments of a launch (buffers, symbols, the error record) that take no allocation. Kernels may have more.
+inline constexpr size_t usual_arguments = 96;
+
 struct Kernel {
   std::string name;  // C identifier, unique in the plan: "k3_layer_norm"
   Device device;

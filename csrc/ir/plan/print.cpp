@@ -124,7 +124,7 @@ class Printer {
                    source.dim < 0 ? "" : fmt::format(" dim {}", source.dim));
     for (const Arena& arena : plan_.arenas)
       writer_.line("arena{} ({})", on(arena.device), sym::to_string(arena.bytes));
-    for (const auto& [device, bytes] : plan_.eager_peaks) writer_.line("eager_peak{} {}", on(device), bytes);
+    print_eager_peaks(writer_, plan_.eager_peaks, device_);
     for (Device device : plan_.devices)
       if (const MemoryProfile memory = profile_memory(plan_, device); memory.peak > 0)
         writer_.line("; holds at most {} bytes{}, {} at least", memory.peak, on(device), memory.lower_bound);

@@ -16,6 +16,7 @@
 #include "schedule/fusion/score_fusion.h"
 #include "schedule/plan/kernel_constants.h"
 #include "schedule/plan/kernel_integers.h"
+#include "schedule/plan/kernel_table.h"
 #include "support/error.h"
 
 namespace cxxinductor::schedule {
@@ -27,7 +28,6 @@ using plan::Plan;
 using sym::Expr;
 
 constexpr size_t least_kernels = 16;       // of a plan; fewer compile within seconds
-constexpr size_t most_arguments = 90;      // as many as the runtime keeps on the stack
 constexpr int64_t largest_argument = plan::always_index32_limit;
 constexpr int64_t largest_constant = int64_t{1} << 53;  // as an argument; Index takes 64 bits
 constexpr int64_t largest_divisor = 128;   // of an extent; blocks and vectors need no larger one
@@ -143,7 +143,7 @@ std::vector<Family> find_families(const Plan& plan) {
     for (Family& family : split_by_constants(std::move(all))) {
       if (family.members.size() < 2) continue;
       name_symbols(family);
-      if (plan.kernels[family.members.front()].params.size() + family.arguments.size() > most_arguments) continue;
+      if (plan.kernels[family.members.front()].params.size() + family.arguments.size() >= plan::usual_arguments) continue;
       found.push_back(std::move(family));
     }
   }
@@ -184,8 +184,7 @@ sym::Assumptions summarize(const Kernel& kernel, const Family& family) {
 }
 
 // The name depends on the kernel's content only: equal kernels of other graphs have equal sources.
-std::string name_of_merged(Kernel kernel, std::string_view member) {
-  const std::string hint(member.substr(member.find('_') + 1));
+std::string name_of_merged(Kernel kernel, const std::string& hint) {
   kernel.name = kernel.region.name = "k";
   uint64_t hash = 0xcbf29ce484222325u;
   for (const char c : pattern_of(kernel)) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -213,7 +212,7 @@ Kernel merge(const Plan& plan, const Family& family, const std::vector<int64_t>&
   }
   kernel.bytes_read_hint = read / std::max<int64_t>(count, 1);
   kernel.bytes_written_hint = written / std::max<int64_t>(count, 1);
-  kernel.name = kernel.region.name = name_of_merged(kernel, kernel.name);
+  kernel.name = kernel.region.name = name_of_merged(kernel, KernelTable::hint_of(kernel));
   return kernel;
 }
 
@@ -337,10 +336,11 @@ class Generalization {
 
 }  // namespace
 
-void generalize_kernels(Plan& plan, const Targets& targets) {
-  if (plan.kernels.size() < least_kernels) return;
+bool generalize_kernels(Plan& plan, const Targets& targets) {
+  if (plan.kernels.size() < least_kernels) return false;
   const std::vector<Family> families = find_families(plan);
   if (!families.empty()) Generalization(plan, targets, families).run();
+  return !families.empty();
 }
 
 }  // namespace cxxinductor::schedule

@@ -12,6 +12,7 @@ namespace cxxinductor::schedule {
 // rows (other than short ones across memory) are equal in all kernels that are merged, so that a merged kernel loses nothing but
 // constants. Where losing them takes a noticeable part of a launch's time on a GPU, the launch's former kernel becomes its
 // specialization, which is compiled in the background. Plans of few kernels stay as they are.
-void generalize_kernels(plan::Plan& plan, const Targets& targets);
+// Whether there were any to merge.
+bool generalize_kernels(plan::Plan& plan, const Targets& targets);
 
 }  // namespace cxxinductor::schedule

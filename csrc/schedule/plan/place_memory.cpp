@@ -39,7 +39,7 @@ class MemoryPlanner {
     SharedMemory shared = share_memory(plan_, liveness_);
     for (size_t b = 0; b < plan_.buffers.size(); ++b) plan_.buffers[BufferId(b)].kind = kind_of(plan_.buffers[BufferId(b)], liveness_[BufferId(b)]);
     gather_blocks(shared.reuses);
-    for (Device device : plan_.devices) place_on(device);
+    for (Device device : plan_.devices) add_arenas(device);
     renew_kernels(shared.launches);
     add_allocations(plan_, liveness_, shared.reuses);
     return std::move(plan_);
@@ -124,16 +124,16 @@ class MemoryPlanner {
   }
 
   // The arenas of a device, one for each number of definitions that some temporaries wait for.
-  void place_on(Device device) {
+  void add_arenas(Device device) {
     std::set<uint32_t> numbers;
     for (const Block& block : blocks_)
       if (kind_of_block(block) == Buffer::Kind::Arena) numbers.insert(block.definitions);
     std::vector<LiveRange> arenas;
-    for (uint32_t definitions : numbers) place_on(device, definitions, arenas);
+    for (uint32_t definitions : numbers) add_arena(device, definitions, arenas);
   }
 
   // An arena on the device besides those that are there, and which temporaries stay out of it.
-  void place_on(Device device, uint32_t definitions, std::vector<LiveRange>& arenas) {
+  void add_arena(Device device, uint32_t definitions, std::vector<LiveRange>& arenas) {
     std::vector<LiveRange> temporaries, held = arenas;
     std::vector<const Block*> owners;
     IdVector<BufferId, char> donated(plan_.buffers.size(), 0);
@@ -151,11 +151,11 @@ class MemoryPlanner {
         held.push_back(block.range);
       }
     }
-    if (const auto range = place_on(device, temporaries, owners, held)) arenas.push_back(*range);
+    if (const auto range = lay_out(device, temporaries, owners, held)) arenas.push_back(*range);
   }
 
   // The arena has gaps, so that its size is known only when it is laid out: the bound is lowered by what they cost.
-  std::optional<LiveRange> place_on(Device device, const std::vector<LiveRange>& temporaries,
+  std::optional<LiveRange> lay_out(Device device, const std::vector<LiveRange>& temporaries,
                                     const std::vector<const Block*>& owners, const std::vector<LiveRange>& held) {
     constexpr int attempts = 4;
     const auto eager = plan_.eager_peaks.find(device);

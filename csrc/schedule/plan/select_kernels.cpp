@@ -41,15 +41,14 @@ static_assert(static_cast<int>(plan::Output::Kind::None) == static_cast<int>(loo
 
 class KernelSelection {
  public:
-  KernelSelection(const loops::Program& program, const BufferSlices& slices, const Targets& targets,
-                  const std::map<Device, int64_t>& eager_peaks)
+  KernelSelection(const loops::Program& program, const BufferSlices& slices, const Targets& targets)
       : program_(program), slices_(slices), targets_(targets), ids_(program.buffers.size()), kernels_(plan_) {
     plan_.name = program.name;
     plan_.target = targets.main().name;
     plan_.devices = devices_of_program();
     plan_.assumptions = program.assumptions;
     plan_.origins = program.origins;
-    for (const auto& [device, bytes] : eager_peaks)
+    for (const auto& [device, bytes] : program.eager_peaks)
       if (std::ranges::find(plan_.devices, device) != plan_.devices.end()) plan_.eager_peaks[device] = bytes;
   }
 
@@ -296,8 +295,7 @@ std::vector<std::span<const plan::Launch>> launches_by_time(const Plan& plan) {
 
 }  // namespace
 
-SelectedKernels select_kernels(loops::Program program, const Targets& targets, std::map<Device, int64_t> eager_peaks,
-                               std::vector<plan::MissedFusion> missed_fusions) {
+SelectedKernels select_kernels(loops::Program program, const Targets& targets, std::vector<plan::MissedFusion> missed_fusions) {
   std::vector<loops::Step> steps;
   for (size_t s : reorder_for_peak_memory(program)) steps.push_back(std::move(program.steps[s]));
   program.steps = std::move(steps);
@@ -305,13 +303,13 @@ SelectedKernels select_kernels(loops::Program program, const Targets& targets, s
   loops::Program sliced = program;
   std::vector<plan::MissedFusion> copies;
   const BufferSlices slices = alias_concat_operands(sliced, targets, copies);
-  KernelSelection selection(sliced, slices, targets, eager_peaks);
+  KernelSelection selection(sliced, slices, targets);
   SelectedKernels selected{selection.build(), {}, {}};
   selected.region_times = std::move(selection).region_times();
   // What is written in place of something else counts only in finished plans.
   if (!slices.empty()) {
     const BufferSlices none;  // selections refer to theirs
-    KernelSelection apart(program, none, targets, eager_peaks);
+    KernelSelection apart(program, none, targets);
     Plan plan = apart.build();
     if (needs_less(place_memory(plan), place_memory(selected.plan))) {
       selected.plan = std::move(plan);
@@ -341,16 +339,8 @@ std::vector<plan::MissedFusion> name_kernels(std::vector<plan::MissedFusion> mis
   return missed_fusions;
 }
 
-Plan merge_kernels(Plan plan, const Targets& targets, const Options& options) {
-  if (options.generalize_kernels == "auto") generalize_kernels(plan, targets);
-  return plan;
-}
-
-Plan make_plan(loops::Program program, const Targets& targets, const Options& options) {
-  SelectedKernels selected = select_kernels(std::move(program), targets);
-  Plan plan = merge_kernels(place_memory(std::move(selected.plan)), targets, options);
-  plan.missed_fusions = name_kernels(std::move(selected.missed_fusions), plan, selected.region_times);
-  return plan;
+bool merge_kernels(Plan& plan, const Targets& targets, const Options& options) {
+  return options.generalize_kernels == "auto" && generalize_kernels(plan, targets);
 }
 
 }  // namespace cxxinductor::schedule

@@ -14,7 +14,6 @@ namespace cxxinductor::targets {
 namespace {
 
 constexpr size_t kRecordInts = 8;
-constexpr size_t kArgumentsOnStack = 96;
 constexpr double usual_bytes_per_second = 1e12;  // of GPUs that ir/machines.def has no rates of
 
 size_t variant_number(plan::Variant variant) { return (variant.vectorized ? 1u : 0u) + (variant.index64 ? 2u : 0u); }
@@ -117,8 +116,8 @@ class CudaKernelProvider::Kernel : public runtime::LoadedKernel {
 
   void launch(runtime::Host&, const runtime::LaunchArgs& args, void* stream) const override {
     const size_t count = args.buffers.size() + args.symbols.size() + 1;
-    if (count <= kArgumentsOnStack) [[likely]] {
-      std::array<void*, kArgumentsOnStack> arguments;
+    if (count <= plan::usual_arguments) [[likely]] {
+      std::array<void*, plan::usual_arguments> arguments;
       launch_with(arguments.data(), args, stream);
     } else {
       std::vector<void*> arguments(count);

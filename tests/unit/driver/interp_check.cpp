@@ -77,7 +77,7 @@ TEST_CASE("check=interp passes right kernels", "[driver][check]") {
 TEST_CASE("check=interp names the first wrong kernel", "[driver][check]") {
   const std::string text = Checked(two_kernels, {add_one_right, triple_wrong_at(6)}).run();
   CHECK_THAT(text, mentions("kernel k1_mul"));
-  CHECK_THAT(text, mentions("aten.mul.Tensor (model.py:5, module second)"));
+  CHECK_THAT(text, mentions("aten.mul.Tensor (model.py:5, second)"));
   CHECK_THAT(text, mentions("f32[8, 4]: 1 of 32 elements differ"));
   CHECK_THAT(text, mentions("at [1, 2]"));
   CHECK_THAT(text, mentions("at step"));  // the executable says which

@@ -73,7 +73,7 @@ std::string sum_of_calls(int calls, bool uploads) {
 // After the stages from the graph passes on.
 driver::PipelineState run_to(std::string_view last, const std::string& text, driver::StageTimer& timer, std::optional<int64_t> eager_peak = {}) {
   driver::PipelineState state{.inputs = {.targets = cuda_target("sm_90a", 132)}, .form = graph::parse(text)};
-  if (eager_peak) state.inputs.eager_peaks = {{gpu, *eager_peak}};
+  if (eager_peak) std::get<graph::Graph>(state.form).eager_peaks = {{gpu, *eager_peak}};
   state.inputs.timer = &timer;
   driver::run_stages(driver::stages_between("graph-passes", last), state);
   return state;
@@ -85,7 +85,7 @@ plan::Plan planned(const graph::Graph& graph, std::optional<int64_t> eager_peak 
   runtime::PlainHost host;
   driver::Request request;
   request.graph = graph;
-  if (eager_peak) request.eager_peaks = {{gpu, *eager_peak}};
+  if (eager_peak) request.graph.eager_peaks = {{gpu, *eager_peak}};
   request.targets = targets();
   request.host = &host;
   plan::Plan plan;

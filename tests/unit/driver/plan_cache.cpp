@@ -69,7 +69,7 @@ TEST_CASE("whatever shapes a plan makes it another entry", "[plan_cache]") {
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v4", 1); },
       [](driver::Request& r) { r.targets = cpu_target("x86-64-v3", 2); },
       [](driver::Request& r) { r.late_inputs = {1}; },
-      [](driver::Request& r) { r.eager_peaks = {{Device(), 12345}}; },
+      [](driver::Request& r) { r.graph.eager_peaks = {{Device(), 12345}}; },
       [](driver::Request& r) { r.graph.name = "g"; },
       [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "1", same)}; },
       [](driver::Request& r) { r.text_passes = {std::make_shared<const driver::TextPass>("mine", "lower", "2", same)}; },
@@ -93,7 +93,6 @@ TEST_CASE("a stored plan has all that was planned", "[plan_cache]") {
   driver::Request request;
   request.graph = graph::parse(two_kernels);
   request.targets = cpu_target("x86-64-v3", 1);
-  request.eager_peaks.emplace();
   const std::string key = driver::plan_key(request);
   CHECK_FALSE(compiler.read(key));
 
@@ -118,7 +117,6 @@ TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
   driver::Request request;
   request.graph = graph::parse(two_kernels);
   request.targets = cpu_target("x86-64-v3", 1);
-  request.eager_peaks.emplace();
   const std::string key = driver::plan_key(request);
   for (std::string_view bytes : {"", "nonsense", "\xa1\x63key\x01", "\xa0"}) {
     REQUIRE(compiler.cache.put(key, bytes));
@@ -127,11 +125,9 @@ TEST_CASE("an entry that does not read back is planned again", "[plan_cache]") {
 }
 
 TEST_CASE("a key has what users registered of the graph's ops, and of no others", "[plan_cache]") {
-  const std::map<Device, int64_t> no_peaks;
   add_scalar_op({.overload = "keyed::op", .arguments = {"x"}, .cpu = "keyed_function({0})", .cpu_source = "/* of the key */"});
   driver::Request request;
   request.targets = cpu_target("x86-64-v3", 1);
-  request.eager_peaks = no_peaks;
   request.graph = graph::parse("graph @f(%x: f32[8]) {\n  %0 = keyed.op(%x)\n  return %0\n}\n");
   CHECK_THAT(driver::plan_key(request), mentions("keyed_function({0})") && mentions("/* of the key */"));
   request.graph = graph::parse("graph @f(%x: f32[8]) {\n  %0 = neg(%x)\n  return %0\n}\n");

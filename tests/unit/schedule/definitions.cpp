@@ -4,6 +4,7 @@
 #include "ir/plan/symbols.h"
 #include "lowering/lower.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 using namespace cxxinductor;
@@ -50,7 +51,7 @@ TEST_CASE("what uses a size stands behind its definition and its assertions, fus
   const graph::Graph graph = graph::parse(chosen);
   const loops::Program lowered = lowering::lower(graph);
   const loops::Program fused = fuse(lowered, test::cpu(), Options(), nullptr);
-  const plan::Plan plan = make_plan(fused, test::cpu(), Options());
+  const plan::Plan plan = test::make_plan(fused, test::cpu(), Options());
   CHECK(plan.kernels.size() <= 5);
   CHECK(plan::find_definition_times(plan).size() == 2);
   for (int count : {0, 1, 5, 8})

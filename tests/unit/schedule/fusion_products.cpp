@@ -2,6 +2,7 @@
 #include "ir/plan/matmul.h"
 #include "kernels/matmul/matmul.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/fusion_programs.h"
 
 using namespace fusion_tests;
@@ -26,7 +27,7 @@ int count_calls(const loops::Program& program) {
 
 // Every region with a sum is planned as a product on tensor cores.
 void check_mapped(const Fused& fused) {
-  const plan::Plan plan = schedule::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
+  const plan::Plan plan = schedule::test::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
   for (const plan::Kernel& kernel : plan.kernels)
     if (plan::find_matmul(kernel.region)) CHECK(kernel.mapping.as<plan::Matmul>());
 }
@@ -57,7 +58,7 @@ double difference(const Fused& fused) {
   const interp::Arguments arguments = arguments_for(fused.graph, {});
   const auto expected = interp::run(fused.graph, arguments, product),
              found = interp::run(fused.fused, arguments, product);
-  const plan::Plan plan = schedule::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
+  const plan::Plan plan = schedule::test::make_plan(fused.fused, cuda_target("sm_90a", 132), Options());
   const auto planned = interp::run(plan, arguments, product);
   double worst = 0;
   for (size_t i = 0; i < expected.size(); ++i)

@@ -2,6 +2,7 @@
 #include "ir/graph/verify.h"
 #include "ir/plan/verify.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/fusion_programs.h"
 #include "unit/schedule/random_graph.h"
 
@@ -20,7 +21,7 @@ TEST_CASE("fusion keeps the values of random graphs", "[schedule][fusion][fuzz]"
     // Without matrix products, what is apart was looked at while regions merged.
     for (const plan::MissedFusion& missed : f.missed_fusions)
       REQUIRE(missed.reason.find("a matrix product") == std::string::npos);
-    plan::Plan planned = schedule::make_plan(f.fused, target, {});
+    plan::Plan planned = schedule::test::make_plan(f.fused, target, {});
     REQUIRE(plan::verify(planned).empty());
   }
 }

@@ -8,6 +8,7 @@
 #include "ir/plan/text.h"
 #include "ir/plan/verify.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/fusion_programs.h"
 
 using namespace fusion_tests;
@@ -59,7 +60,7 @@ struct Planned {
 // Sound, holds no more than the same plan without parts would, and computes what the graph computes.
 Planned checked(const graph::Graph& graph, const Target& target, const interp::Symbols& symbols, uint64_t seed) {
   const Fused fused = fuse_graph(graph, target);
-  Planned planned{schedule::make_plan(fused.fused, target, {})};
+  Planned planned{schedule::test::make_plan(fused.fused, target, {})};
   const std::vector<std::string> broken = plan::verify(planned.plan);
   INFO((broken.empty() ? "" : broken.front()) << "\n" << plan::print(planned.plan));
   REQUIRE(broken.empty());
@@ -303,7 +304,7 @@ TEST_CASE("an operand that is read after the result changed", "[schedule][parts]
   return %4
 })";
   const Fused fused = fuse_graph(spelled(text, gpu), gpu);
-  const Planned planned{schedule::make_plan(fused.fused, gpu, {})};
+  const Planned planned{schedule::test::make_plan(fused.fused, gpu, {})};
   INFO(plan::print(planned.plan) << planned.missed_fusions());
   CHECK(plan::verify(planned.plan).empty());
   CHECK(planned.parts() == Names{"1>2", "2.rest>2"});

@@ -6,6 +6,7 @@
 #include "ir/plan/verify.h"
 #include "support/error.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 namespace cxxinductor::schedule::test {

@@ -68,9 +68,10 @@ std::vector<interp::Tensor> identity(const std::string&, const std::string&, con
 }
 
 plan::Plan plan_of(const char* text) {
-  const graph::Graph graph = graph::parse(text);
+  graph::Graph graph = graph::parse(text);
+  graph.eager_peaks = graph::eager_peaks(graph);
   loops::Program program = fuse(lowering::lower(graph), all_targets(), Options(), nullptr);
-  return place_memory(select_kernels(std::move(program), all_targets(), graph::eager_peaks(graph)).plan);
+  return place_memory(select_kernels(std::move(program), all_targets()).plan);
 }
 
 }  // namespace

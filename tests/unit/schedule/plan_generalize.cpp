@@ -8,6 +8,7 @@
 #include "ir/plan/verify.h"
 #include "schedule/plan/kernel_constants.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 namespace cxxinductor::schedule::test {

@@ -10,6 +10,7 @@
 #include "schedule/plan/order.h"
 #include "schedule/plan/placement.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 namespace cxxinductor::schedule::test {

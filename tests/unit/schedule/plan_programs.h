@@ -11,6 +11,7 @@
 #include "ir/plan/plan.h"
 #include "schedule/schedule.h"
 #include "support/error.h"
+#include "unit/make_plan.h"
 
 namespace cxxinductor::schedule::test {
 

@@ -4,6 +4,7 @@
 #include "interp/interp.h"
 #include "ir/plan/verify.h"
 #include "unit/catch.h"
+#include "unit/make_plan.h"
 #include "unit/schedule/plan_programs.h"
 
 namespace cxxinductor::schedule::test {
