@@ -163,9 +163,9 @@ TEST_CASE("each kernel family computes its programs as the interpreter does", "[
       const std::vector<Sample> samples = samples_of(family->name);
       REQUIRE(samples.size() > 0);
       for (const Sample& sample : samples) {
-        const loops::Program program = loops::parse(on_device(sample.text, family->on_gpu ? "cuda:0" : "cpu"));
+        const loops::Program program = loops::parse(on_device(sample.text, family->simt ? "cuda:0" : "cpu"));
         INFO(sample.text);
-        if (!family->on_gpu) {
+        if (!family->simt) {
           CpuProgram compiled(program, machine_target(), 2);
           check_shapes(compiled.executable->plan(), family->name);
           check_results(compiled, program, sample);
@@ -183,7 +183,7 @@ TEST_CASE("NVRTC compiles each kernel family's programs without a warning", "[cu
   const std::unique_ptr<targets::Nvrtc> nvrtc = targets::find_nvrtc();
   if (!nvrtc) return;
   for (const kernels::KernelFamily* family : kernels::families()) {
-    if (!family->on_gpu) continue;
+    if (!family->simt) continue;
     for (const Sample& sample : samples_of(family->name)) check_nvrtc(*nvrtc, sample.text);
   }
 }
