@@ -334,7 +334,7 @@ PYBIND11_MODULE(_C, module) {
   module.def(
       "plan",
       [](const CallGraphBuilder& builder, const std::string& gpu_arch, int multiprocessors, int gpus, const Options& options) {
-        Targets targets = torch_bridge::target_for({});
+        Targets targets = torch_bridge::target_for({}, options);
         for (int index = 0; index < gpus; ++index) {
           const Target gpu = torch_bridge::target_of_arch(gpu_arch, multiprocessors);
           targets.add({gpu.device, index}, gpu);
