@@ -43,17 +43,18 @@ model::Autocast GraphReader::read_autocast(const Field& operands) const {
   const auto [device_kind, device] = operands.item(0).at("arg").alternative();
   const std::optional<Device> found = device_kind == "as_string" ? find_device(device.text()) : std::nullopt;
   device.require(found && to_string(found->type) == device.text(), "cpu or cuda");
+  const Device on_device = found.value_or(Device());
   model::Autocast autocast = autocast_;
   const Arg dtype = argument(operands.item(1).at("arg")), on = argument(operands.item(2).at("arg"));
   operands.item(2).require(on.as<bool>() != nullptr, "a truth value");
   if (!*on.as<bool>()) {
-    autocast.dtypes.erase(found->type);
+    autocast.dtypes.erase(on_device.type);
     return autocast;
   }
   operands.item(1).require(dtype.is_none() || dtype.as<DType>() != nullptr, "a scalar type or none");
-  const DType narrow = dtype.is_none() ? eager(*found).autocast : *dtype.as<DType>();
+  const DType narrow = dtype.is_none() ? eager(on_device).autocast : *dtype.as<DType>();
   operands.item(1).require(narrow == DType::F16 || narrow == DType::BF16, "a type of 16-bit floats");
-  autocast.dtypes[found->type] = narrow;
+  autocast.dtypes[on_device.type] = narrow;
   return autocast;
 }
 
