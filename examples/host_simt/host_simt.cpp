@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -33,15 +34,20 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+void write_file(const std::filesystem::path& path, const std::string& text) {
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path) << text;
+}
+
 // A folder of its own, gone at the end of the scope.
 struct TemporaryFolder {
-  std::string path = "/tmp/host_simt_XXXXXX";
+  std::string path = std::filesystem::temp_directory_path() / "host_simt_XXXXXX";
   TemporaryFolder() {
     if (!mkdtemp(path.data())) throw failure("a temporary folder");
   }
   ~TemporaryFolder() {
-    for (const char* name : {"/kernel.cpp", "/kernel.so", "/log"}) unlink((path + name).c_str());
-    rmdir(path.c_str());
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
   }
 };
 
@@ -79,10 +85,11 @@ using Runner = bool (*)(void* const* arguments, const uint32_t* grid, const uint
 std::string compile(const KernelSource& source, const TargetOptions& options) {
   const TemporaryFolder folder;
   const std::string text = folder.path + "/kernel.cpp", object = folder.path + "/kernel.so";
-  std::ofstream(text) << unit_of(source);
+  write_file(text, unit_of(source));
+  for (const auto& [name, file] : source.files) write_file(folder.path + "/" + name, file);
   // Sums and products as they stand, as GPUs compute them; integers that wrap.
   run_compiler({HOST_SIMT_COMPILER, "-std=c++20", "-O" + options.at("optimize"), "-shared", "-fPIC", "-fvisibility=hidden", "-ffp-contract=off", "-fwrapv",
-                "-fno-strict-aliasing", "-w", "-DCXXI_HOST_EMULATION=1", text, "-o", object},
+                "-fno-strict-aliasing", "-w", "-DCXXI_HOST_EMULATION=1", "-I" + folder.path, text, "-o", object},
                folder.path + "/log");
   return read_file(object);
 }

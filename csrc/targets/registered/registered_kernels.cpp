@@ -2,6 +2,7 @@
 
 #include "codegen/cuda/emit.h"
 #include "codegen/registered_sources.h"
+#include "codegen/templates.h"
 #include "ir/plan/index_width.h"
 #include "ir/plan/launch_shape.h"
 #include "runtime/failed_check.h"
@@ -28,9 +29,9 @@ auto with_errors(const RegisteredTarget& target, std::string_view does, const st
   try {
     return work();
   } catch (const std::exception& error) {
-    throw_user_error("target {} {} kernel {}: {}", target.name, does, kernel, error.what());
+    throw_user_error("target {}, {} kernel {}: {}", target.name, does, kernel, error.what());
   } catch (...) {
-    throw_user_error("target {} {} kernel {}: what it threw is not a std::exception", target.name, does, kernel);
+    throw_user_error("target {}, {} kernel {}: what it threw is not a std::exception", target.name, does, kernel);
   }
 }
 
@@ -91,7 +92,7 @@ class RegisteredKernelProvider::Kernel final : public runtime::LoadedKernel {
                               .block = {size(shape_.block_x), size(shape_.block_y), 1},
                               .shared_bytes = shape_.dynamic_shared_bytes,
                               .arguments = arguments.data()};
-    with_errors(target_, "launches", name_, [&] { target_.launch(module_, launch); });
+    with_errors(target_, "launching", name_, [&] { target_.launch(module_, launch); });
     if (record[6] != 0)
       throw runtime::IndexOutOfRange(
           runtime::describe_failed_check(checks_, record[1], join_halves(record[2], record[3]), join_halves(record[4], record[5])));
@@ -114,10 +115,12 @@ RegisteredKernelProvider::~RegisteredKernelProvider() = default;
 // Empty where another process is compiling it and there is no patience to wait.
 std::string RegisteredKernelProvider::code_of(const plan::Kernel& kernel, plan::Variant variant, const InterruptCheck& interrupted,
                                               std::chrono::milliseconds patience) const {
-  const KernelSource source{emitter_(kernel, variant), {kernel.name}};
+  const std::string text = emitter_(kernel, variant);
+  const KernelSource source{text, codegen::included_templates(text), {kernel.name}};
   std::string key = fmt::format("code of a registered target\n{}\n{}\n", target_.name, target_.version);
   for (const auto& [name, value] : options_) key += fmt::format("{}={}\n", name, value);
-  key += source.text;
+  for (const auto& [name, file] : source.files) key += file;
+  key += text;
   runtime::DiskCache::Claim claim;
   if (cache_) {
     claim = cache_->claim(key, patience, interrupted);
@@ -125,8 +128,8 @@ std::string RegisteredKernelProvider::code_of(const plan::Kernel& kernel, plan::
     if (claim.busy && patience.count() == 0) return {};
   }
   try {
-    std::string code = with_errors(target_, "compiles", kernel.name, [&] { return target_.compile(source, options_); });
-    if (code.empty()) throw_user_error("target {} compiles kernel {}: expected code, found none", target_.name, kernel.name);
+    std::string code = with_errors(target_, "compiling", kernel.name, [&] { return target_.compile(source, options_); });
+    if (code.empty()) throw_user_error("target {}, compiling kernel {}: expected code, found none", target_.name, kernel.name);
     if (cache_) cache_->put(key, code);
     return code;
   } catch (const Error& error) {
@@ -136,8 +139,8 @@ std::string RegisteredKernelProvider::code_of(const plan::Kernel& kernel, plan::
 }
 
 std::unique_ptr<RegisteredKernelProvider::Kernel> RegisteredKernelProvider::load(const plan::Kernel& kernel, const std::string& code) const {
-  void* const module = with_errors(target_, "loads", kernel.name, [&] { return target_.load(code, options_); });
-  if (!module) throw_user_error("target {} loads kernel {}: expected a module, found null", target_.name, kernel.name);
+  void* const module = with_errors(target_, "loading", kernel.name, [&] { return target_.load(code, options_); });
+  if (!module) throw_user_error("target {}, loading kernel {}: expected a module, found null", target_.name, kernel.name);
   return std::make_unique<Kernel>(target_, kernel, origins_, module);
 }
 

@@ -122,7 +122,7 @@ std::optional<Target> RegisteredRuntime::target_of_arch(std::string_view arch, s
 std::shared_ptr<runtime::KernelProvider> RegisteredRuntime::make_provider(Device device, const Target&, const CompileResources& resources,
                                                                           const std::optional<std::string>& source, const runtime::PackagedCode&) {
   const auto emit = [source](const plan::Kernel& kernel, plan::Variant variant) {
-    return source ? *source : codegen::emit_cuda({&kernel}, variant, OriginTable());
+    return source ? *source : codegen::emit_cuda({&kernel}, variant, OriginTable(), codegen::Templates::Included);
   };
   return std::make_shared<RegisteredKernelProvider>(target_, options_of(resources.options.target_options), device, emit, resources.pool, resources.cache);
 }

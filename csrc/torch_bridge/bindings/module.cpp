@@ -315,6 +315,7 @@ PYBIND11_MODULE(_C, module) {
       .def(py::init<>())
       .def_static("from_environment", &checked_options_from_environment, py::arg("environment"))
       .def("set", set_checked_option)
+      .def("check_target", &torch_bridge::check_target)
       .def("get", [](const Options& options, const std::string& name) { return get_option(options, name); })
       .def("__repr__", [](const Options& options) { return to_string(options); });
   bind_models(module);
